@@ -1,0 +1,125 @@
+"""Exceptions. One root; every message names what was given and what is allowed.
+
+Bad input raises; a request that is well-formed but cannot be met does not: that is a status of the result.
+Each exception carries the ``Status`` that a ROS answer reports for it.
+"""
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+from kinopt_ros.status import Status
+
+
+class KinoptError(Exception):
+    """Root of all exceptions raised by kinopt_ros."""
+
+    status: ClassVar[Status] = Status.FAILURE
+
+
+class InvalidRequestError(KinoptError):
+    """A request that contradicts itself or whose arrays do not fit together."""
+
+    status = Status.INVALID_REQUEST
+
+
+class InvalidGoalError(KinoptError):
+    """A target pose, tolerance or goal that is not usable."""
+
+    status = Status.INVALID_GOAL_CONSTRAINTS
+
+
+class InvalidStateError(KinoptError):
+    """Joint values that are not usable: wrong length, not finite, missing."""
+
+    status = Status.INVALID_ROBOT_STATE
+
+
+class StaleStateError(KinoptError):
+    """The newest joint state is missing or too old."""
+
+    status = Status.ROBOT_STATE_STALE
+
+
+class StartStateError(KinoptError):
+    """The robot's state is no valid start of a motion."""
+
+    status = Status.START_STATE_INVALID
+
+
+class FrameError(KinoptError):
+    """A frame that cannot be resolved."""
+
+    status = Status.FRAME_TRANSFORM_FAILURE
+
+
+class RobotDescriptionError(KinoptError):
+    """URDF, SRDF or limits that describe no usable robot."""
+
+    status = Status.INVALID_ROBOT_DESCRIPTION
+
+
+class NotReadyError(KinoptError):
+    """Nothing can be answered yet."""
+
+    status = Status.NOT_READY
+
+
+class SolverUnavailableError(KinoptError):
+    """A registered solver that cannot run here; the message says why."""
+
+    status = Status.SOLVER_UNAVAILABLE
+
+
+class UnsupportedFeatureError(KinoptError):
+    """A request for something that the chosen solver cannot honour."""
+
+    status = Status.UNSUPPORTED_FEATURE
+
+
+class UnknownNameError(KinoptError):
+    """A name that does not exist; the message lists the ones that do."""
+
+    kind: ClassVar[str] = "name"
+
+    def __init__(self, given: str, known: Iterable[str]) -> None:
+        self.given = given
+        self.known = tuple(known)
+        super().__init__(f"unknown {self.kind} {given!r}{_suggestion(given, self.known)}")
+
+
+class UnknownLinkError(UnknownNameError):
+    """A link that the robot does not have."""
+
+    kind = "link"
+    status = Status.INVALID_LINK_NAME
+
+
+class UnknownJointError(UnknownNameError):
+    """A joint or variable that the robot does not have."""
+
+    kind = "joint"
+    status = Status.INVALID_JOINT_NAME
+
+
+class UnknownGroupError(UnknownNameError):
+    """A joint group that the robot does not have."""
+
+    kind = "group"
+    status = Status.INVALID_GROUP_NAME
+
+
+class UnknownSolverError(UnknownNameError):
+    """A solver that is not registered."""
+
+    kind = "solver"
+    status = Status.UNKNOWN_SOLVER
+
+
+def _suggestion(given: str, known: tuple[str, ...], most: int = 20) -> str:
+    if not known:
+        return "; there are none"
+    close = difflib.get_close_matches(given, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    shown = ", ".join(known[:most]) + (f", ... ({len(known)} in all)" if len(known) > most else "")
+    return f"{hint} known: {shown}" if hint else f"; known: {shown}"

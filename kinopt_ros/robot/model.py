@@ -1,0 +1,218 @@
+"""The robot as frozen float64 arrays, independent of URDF, ROS and any solver.
+
+Conventions: metres, radians, seconds. ``T_a_b`` is the pose of frame b in frame a, ``p_a = T_a_b @ p_b``.
+A configuration ``q`` holds one value per variable in the order of ``variable_names``: one for a revolute,
+continuous or prismatic joint; x, y, theta for a planar one; x, y, z, qw, qx, qy, qz for a floating one.
+Mimic joints have no variable of their own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64, frozen
+from kinopt_ros.errors import UnknownGroupError, UnknownJointError, UnknownLinkError
+
+
+class JointType(Enum):
+    """Joint types of URDF."""
+
+    FIXED = "fixed"
+    REVOLUTE = "revolute"
+    CONTINUOUS = "continuous"
+    PRISMATIC = "prismatic"
+    PLANAR = "planar"
+    FLOATING = "floating"
+
+    @property
+    def num_variables(self) -> int:
+        """Number of configuration variables of an independent joint of this type."""
+        return _NUM_VARIABLES[self]
+
+
+_NUM_VARIABLES = {
+    JointType.FIXED: 0,
+    JointType.REVOLUTE: 1,
+    JointType.CONTINUOUS: 1,
+    JointType.PRISMATIC: 1,
+    JointType.PLANAR: 3,
+    JointType.FLOATING: 7,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """One joint. The joint value is ``multiplier * q[first_variable] + offset``; only mimic joints
+    have a multiplier other than 1 or an offset other than 0."""
+
+    name: str
+    type: JointType
+    parent_link: str
+    child_link: str
+    T_parent_joint: Annotated[Float64, "4 4"]
+    axis: Annotated[Float64, "3"]
+    """Unit axis in the joint frame; for planar joints the normal of the plane."""
+    first_variable: int
+    """Index of its first variable in q (for a mimic joint: of the joint that drives it); -1 if fixed."""
+    multiplier: float = 1.0
+    offset: float = 0.0
+    mimics: str | None = None
+    """Name of the joint that drives it, at the end of a chain of mimic joints; None if independent."""
+    lower: float = -np.inf
+    """Position limit of this joint alone as the description gives it (rad or m)."""
+    upper: float = np.inf
+
+    def __post_init__(self) -> None:
+        frozen(self.T_parent_joint)
+        frozen(self.axis)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it has variables of its own, so that it can be commanded."""
+        return self.type is not JointType.FIXED and self.mimics is None
+
+
+@dataclass(frozen=True, eq=False)
+class VariableLimits:
+    """Limits per variable, each of shape (nq,). Position limits of a variable that drives mimic joints
+    are narrowed so that every one of those keeps its own limits. Unlimited is +-inf."""
+
+    lower: Annotated[Float64, "nq"]
+    upper: Annotated[Float64, "nq"]
+    velocity: Annotated[Float64, "nq"]
+    acceleration: Annotated[Float64, "nq"]
+    jerk: Annotated[Float64, "nq"]
+
+    def __post_init__(self) -> None:
+        for array in (self.lower, self.upper, self.velocity, self.acceleration, self.jerk):
+            frozen(array)
+
+
+@dataclass(frozen=True)
+class JointGroup:
+    """A named set of joints, as in SRDF."""
+
+    name: str
+    joints: tuple[str, ...]
+    """Active joints, neither mimic nor passive nor fixed, in topological order."""
+    links: tuple[str, ...]
+    base_link: str | None
+    """Where the group's chain starts; None if the group is no chain."""
+    tip_link: str | None
+    """Where it ends; None if the group is no chain."""
+    states: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Named configurations: state name -> joint name -> value."""
+
+
+@dataclass(frozen=True, eq=False)
+class RobotModel:
+    """Kinematic tree of a robot. Immutable; make changed copies with dataclasses.replace."""
+
+    name: str
+    link_names: tuple[str, ...]
+    """All links, parents before children; the first is the root."""
+    joints: tuple[Joint, ...]
+    """All joints, parents before children."""
+    variable_names: tuple[str, ...]
+    limits: VariableLimits
+    default_q: Annotated[Float64, "nq"]
+    """A configuration inside the limits: the named default state, else mid-limits, else 0."""
+    groups: Mapping[str, JointGroup]
+    """Joint groups by name; never empty for a robot that can move."""
+    passive_joints: frozenset[str] = frozenset()
+    disabled_collisions: frozenset[frozenset[str]] = frozenset()
+    """Pairs of links that SRDF excludes from collision checks."""
+    virtual_joint: "VirtualJoint | None" = None
+    end_effectors: tuple["EndEffector", ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What was found in the description, accepted, and should be known."""
+
+    def __post_init__(self) -> None:
+        frozen(self.default_q)
+
+    @property
+    def root_link(self) -> str:
+        """Link without a parent; the robot's model frame."""
+        return self.link_names[0]
+
+    @property
+    def nq(self) -> int:
+        """Number of configuration variables."""
+        return len(self.variable_names)
+
+    @cached_property
+    def link_index(self) -> Mapping[str, int]:
+        """Index of every link in link_names."""
+        return {name: i for i, name in enumerate(self.link_names)}
+
+    @cached_property
+    def joint_by_name(self) -> Mapping[str, Joint]:
+        """All joints by name."""
+        return {joint.name: joint for joint in self.joints}
+
+    @cached_property
+    def parent_joint(self) -> Mapping[str, Joint]:
+        """The joint above every link but the root."""
+        return {joint.child_link: joint for joint in self.joints}
+
+    @cached_property
+    def active_joints(self) -> tuple[str, ...]:
+        """Names of the joints that have variables of their own."""
+        return tuple(joint.name for joint in self.joints if joint.is_active)
+
+    @cached_property
+    def variable_index(self) -> Mapping[str, int]:
+        """Index in q of every variable."""
+        return {name: i for i, name in enumerate(self.variable_names)}
+
+    def link(self, name: str) -> int:
+        """Index of a link; UnknownLinkError if there is none of that name."""
+        try:
+            return self.link_index[name]
+        except KeyError:
+            raise UnknownLinkError(name, self.link_names) from None
+
+    def joint(self, name: str) -> Joint:
+        """A joint by name; UnknownJointError if there is none of that name."""
+        try:
+            return self.joint_by_name[name]
+        except KeyError:
+            raise UnknownJointError(name, self.joint_by_name) from None
+
+    def group(self, name: str) -> JointGroup:
+        """A group by name; UnknownGroupError if there is none of that name."""
+        try:
+            return self.groups[name]
+        except KeyError:
+            raise UnknownGroupError(name, self.groups) from None
+
+    def variables_of(self, joint_name: str) -> range:
+        """Indices in q of the variables of an active joint (empty for fixed and mimic joints)."""
+        joint = self.joint(joint_name)
+        if not joint.is_active:
+            return range(0)
+        return range(joint.first_variable, joint.first_variable + joint.type.num_variables)
+
+
+@dataclass(frozen=True)
+class VirtualJoint:
+    """How SRDF attaches the robot's root to the world."""
+
+    name: str
+    type: JointType
+    parent_frame: str
+    child_link: str
+
+
+@dataclass(frozen=True)
+class EndEffector:
+    """A gripper or tool, as SRDF declares it."""
+
+    name: str
+    group: str
+    parent_link: str
+    parent_group: str | None = None

@@ -1,0 +1,158 @@
+"""The solver interface. A plugin implements ``_solve_ik``; what users call is ``solve_ik``, which checks the
+problem before and every claimed solution after, and which a plugin cannot replace."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, final
+
+from kinopt_ros.errors import InvalidRequestError, NotReadyError, UnknownNameError, UnsupportedFeatureError
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.validation import check_ik_problem
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.solvers.result import IkCandidates, IkResult
+
+
+class Feature(Enum):
+    """What a problem may ask beyond one pose of one link."""
+
+    SEVERAL_TARGETS = "several targets"
+    SEVERAL_SOLUTIONS = "several solutions"
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a solver can honour. Everything else is refused by name before the solver sees it."""
+
+    joint_types: frozenset[JointType]
+    """Types of the joints that it can move; held and fixed joints may be of any type."""
+    features: frozenset[Feature] = frozenset()
+    max_variables: int = 64
+    """Most variables that it can solve for."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One setting of a solver; becomes the ROS parameter ``<solver>.<name>``."""
+
+    name: str
+    default: bool | int | float | str
+    description: str
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def check(self, given: object) -> Any:
+        """The value given, if it is of the right type and in range."""
+        wanted = type(self.default)
+        if wanted is float and isinstance(given, int) and not isinstance(given, bool):
+            given = float(given)
+        if type(given) is not wanted:
+            raise InvalidRequestError(f"option {self.name} takes a {wanted.__name__}, not {given!r}")
+        if isinstance(given, int | float) and not isinstance(given, bool):
+            low = -float("inf") if self.minimum is None else self.minimum
+            high = float("inf") if self.maximum is None else self.maximum
+            if not low <= given <= high:
+                raise InvalidRequestError(f"option {self.name} is {given!r}; allowed is {low} to {high}")
+        return given
+
+
+class UnknownOptionError(UnknownNameError):
+    """An option that the solver does not have."""
+
+    kind = "option"
+    status = InvalidRequestError.status
+
+
+class Solver(ABC):
+    """Base class of all plugins. After ``configure``, ``solve_ik`` may be called from several threads."""
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+    capabilities: ClassVar[Capabilities]
+    options: ClassVar[tuple[Option, ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for verified in ("solve_ik", "configure"):
+            if verified in cls.__dict__:
+                raise TypeError(f"{cls.__name__} must implement _{verified}, not replace {verified}")
+
+    def __init__(self) -> None:
+        self._robot: RobotModel | None = None
+
+    @classmethod
+    def unavailable_reason(cls) -> str | None:
+        """Why the plugin cannot run here, in one sentence; None if it can. Must be quick and import nothing
+        heavy."""
+        return None
+
+    @property
+    def robot(self) -> RobotModel:
+        """The robot that the solver is configured for."""
+        if self._robot is None:
+            raise NotReadyError(f"solver {self.name} is not configured; call configure(robot) first")
+        return self._robot
+
+    @final
+    def configure(self, robot: RobotModel, options: Mapping[str, Any] | None = None) -> None:
+        """Prepare for a robot. Options not given take their defaults; unknown or illegal ones raise."""
+        known = {option.name: option for option in self.options}
+        for given in options or {}:
+            if given not in known:
+                raise UnknownOptionError(given, known)
+        values = {name: option.default for name, option in known.items()}
+        values |= {name: known[name].check(value) for name, value in (options or {}).items()}
+        self._configure(robot, values)
+        self._robot = robot
+
+    @final
+    def solve_ik(self, problem: IkProblem) -> IkResult:
+        """Solve B requests. Raises for a malformed or unsupported problem; every other failure is a status."""
+        from kinopt_ros.solvers.verified import verified_ik_result
+
+        start = time.perf_counter()
+        robot = self.robot
+        check_ik_problem(problem, robot)
+        self.check_supported(problem)
+        candidates = self._solve_ik(problem)
+        return verified_ik_result(robot, problem, candidates, self.name, start)
+
+    def check_supported(self, problem: IkProblem) -> None:
+        """Refuse by name what this solver cannot honour (UnsupportedFeatureError)."""
+        asked = {
+            Feature.SEVERAL_TARGETS: len(problem.targets) > 1,
+            Feature.SEVERAL_SOLUTIONS: problem.num_solutions > 1,
+        }
+        for feature, wanted in asked.items():
+            if wanted and feature not in self.capabilities.features:
+                raise UnsupportedFeatureError(f"solver {self.name} does not support {feature.value}")
+        for name in problem.joints:
+            joint_type = self.robot.joint(name).type
+            if joint_type not in self.capabilities.joint_types:
+                known = ", ".join(sorted(t.value for t in self.capabilities.joint_types))
+                raise UnsupportedFeatureError(
+                    f"solver {self.name} does not move {joint_type.value} joints ({name!r}); it moves {known} ones"
+                )
+        if len(problem.variables) > self.capabilities.max_variables:
+            raise UnsupportedFeatureError(
+                f"solver {self.name} solves for at most {self.capabilities.max_variables} variables, "
+                f"not {len(problem.variables)}"
+            )
+
+    def warm_up(self, problem: IkProblem) -> None:
+        """Do now whatever the first problem of this structure would have to wait for (compilation, caches)."""
+        self.solve_ik(problem)
+
+    def close(self) -> None:
+        """Release what the solver holds. It cannot be used afterwards."""
+        self._robot = None
+
+    @abstractmethod
+    def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
+        """Prepare for a robot; options are complete and legal."""
+
+    @abstractmethod
+    def _solve_ik(self, problem: IkProblem) -> IkCandidates:
+        """Candidates for a problem that is checked and supported. Must be thread-safe and honour the deadline."""
