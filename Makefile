@@ -1,0 +1,99 @@
+# Everything runs in .venv (and .venv-colcon), which the targets make by themselves.
+# Options go through ARGS, for example: make demo ARGS=--once, make test ARGS="-k limits -x".
+
+ARGS   ?=
+PYTHON ?=
+
+VENV   := .venv
+COLCON := .venv-colcon
+
+# A ROS installation or another environment in the calling shell must not leak in.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV _ROS_WHEELS_BOOTSTRAP_COMPLETE
+unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH CMAKE_PREFIX_PATH ROS_DISTRO
+# Nothing started from here talks to another machine.
+export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
+
+interfaces := $(wildcard kinopt_msgs/msg kinopt_msgs/srv kinopt_msgs/action \
+                kinopt_msgs/msg/*.msg kinopt_msgs/srv/*.srv kinopt_msgs/action/*.action)
+msgs_build := kinopt_msgs/CMakeLists.txt kinopt_msgs/package.xml kinopt_msgs/pyproject.toml \
+              kinopt_msgs/cmake/pip_build.cmake
+
+# $(call pip,environment) - installs pinned versions only, in isolated builds too
+pip = $(1)/bin/python -m pip --disable-pip-version-check install --quiet \
+      --constraint constraints.txt --build-constraint constraints.txt
+
+.PHONY: help demo test unit bench lint colcon env clean
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+help: ## print this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | \
+	  while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@echo 'Options: ARGS="..." for the command behind a target, PYTHON=... for the environment.'
+
+demo: $(VENV)/.run ## start the node, ask it for a motion, print the verified answer (ARGS=--once)
+	@$(VENV)/bin/kinopt demo $(ARGS)
+
+test: $(VENV)/.run $(VENV)/.test ## all tests
+	@$(VENV)/bin/python -m pytest test $(ARGS)
+
+unit: $(VENV)/.run $(VENV)/.test ## fast tests only
+	@$(VENV)/bin/python -m pytest test/unit -m "not slow and not ros" $(ARGS)
+
+bench: $(VENV)/.run $(VENV)/.bench ## compare with other solvers (ARGS="ik --robot panda --json")
+	@$(VENV)/bin/kinopt bench $(ARGS)
+
+lint: $(VENV)/.run $(VENV)/.test ## ruff and mypy
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+colcon: $(COLCON)/.tools ## build and test as a ROS workspace does, on the ROS wheels
+	@tools/colcon.sh $(COLCON) $(ARGS)
+
+env: $(VENV)/.run $(VENV)/.test ## only make .venv, with everything the tests need
+
+clean: ## remove the environments and everything built
+	rm -rf $(VENV) $(COLCON) build install log kinopt_ros.egg-info \
+	  .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find kinopt_ros test benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The environments. Each stamp file says what was installed, and is older than what it depends on
+# as soon as that must be installed again.
+
+$(VENV)/.base $(COLCON)/.base:
+	@python=$$(sh tools/find_python.sh $(PYTHON)) && \
+	  echo "Making $(@D) with $$python" && \
+	  "$$python" -m venv --clear $(@D) && \
+	  touch $(@D)/COLCON_IGNORE && \
+	  $(@D)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt pip
+	@touch $@
+
+$(VENV)/.python: $(VENV)/.base constraints.txt setup.py pyproject.toml
+	@echo "Installing kinopt_ros (editable), ROS 2 wheels and libraries"
+	@$(call pip,$(VENV)) --editable '.[ros]'
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.python $(interfaces) $(msgs_build)
+	@echo "Building kinopt_msgs"
+	@$(call pip,$(VENV)) --no-deps --force-reinstall ./kinopt_msgs
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.python
+	@echo "Installing what the tests need"
+	@$(call pip,$(VENV)) --editable '.[ros,test,lint]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.python
+	@echo "Installing the solvers to compare with"
+	@$(call pip,$(VENV)) --editable '.[ros,bench]'
+	@touch $@
+
+# colcon builds both packages itself: nothing of ours is installed in its environment.
+$(COLCON)/.tools: $(COLCON)/.base constraints.txt setup.py kinopt_msgs/pyproject.toml
+	@echo "Installing colcon, ROS 2 wheels and libraries"
+	@$(call pip,$(COLCON)) --editable '.[ros,test]'
+	@$(COLCON)/bin/python -m pip uninstall --quiet --yes kinopt_ros
+	@$(COLCON)/bin/python tools/build_requires.py kinopt_msgs/pyproject.toml > $(COLCON)/requirements.txt
+	@$(call pip,$(COLCON)) --requirement $(COLCON)/requirements.txt colcon-common-extensions setuptools
+	@touch $@

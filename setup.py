@@ -1,0 +1,87 @@
+"""Package description for ROS (colcon, ament_python) and for pip alike."""
+
+import os
+from glob import glob
+
+from setuptools import find_packages, setup
+
+package_name = "kinopt_ros"
+
+# ROS 2 Kilted as Python wheels, for machines without a ROS installation.
+ros_wheels = [
+    "ros-rclpy[fastrtps]==9.1.2",
+    "ros-ament-index-python",
+    "ros-diagnostic-msgs==5.5.1",
+    "ros-geometry-msgs==5.5.1",
+    "ros-rcl-interfaces==2.3.0",
+    "ros-rosidl-default-runtime==1.7.1",
+    "ros-sensor-msgs==5.5.1",
+    "ros-std-msgs==5.5.1",
+    "ros-std-srvs==5.5.1",
+    "ros-trajectory-msgs==5.5.1",
+    "ros-visualization-msgs==5.5.1",
+]
+
+# What the tests need beyond pytest itself.
+judges = ["coal", "example-robot-data", "pin"]
+
+
+def files_below(folder, pattern="*"):
+    """Files that are installed with the package, if the folder exists."""
+    return sorted(path for path in glob(os.path.join(folder, pattern)) if os.path.isfile(path))
+
+
+setup(
+    name=package_name,
+    version="0.1.0",
+    description=(
+        "Turns poses into verified joint motion for any URDF robot: "
+        "inverse kinematics and trajectories behind interchangeable solvers."
+    ),
+    license="Apache-2.0",
+    maintainer="kinopt_ros maintainers",
+    maintainer_email="maintainers@kinopt.invalid",
+    python_requires=">=3.11",
+    packages=find_packages(include=[package_name, f"{package_name}.*"]),
+    package_data={package_name: ["py.typed", "assets/*", "assets/**/*"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
+        (f"share/{package_name}", ["package.xml"]),
+        (f"share/{package_name}/launch", files_below("launch", "*.py")),
+        (f"share/{package_name}/config", files_below("config", "*.yaml")),
+    ],
+    zip_safe=True,
+    install_requires=[
+        "defusedxml",
+        "numba",
+        "numpy",
+        "pyyaml",
+        "rich",
+        "ruckig",
+        "transforms3d",
+        "urdf-parser-py",
+    ],
+    extras_require={
+        "ros": ros_wheels,
+        "plot": ["matplotlib"],
+        "test": ["hypothesis", "pytest", "pytest-timeout", *judges],
+        "lint": ["mypy", "ruff", "types-PyYAML", "types-defusedxml"],
+        "bench": [
+            "eaik",
+            "matplotlib",
+            "pytracik",
+            "roboticstoolbox-python",
+            "rtb-data==2.0.0",
+            *judges,
+        ],
+    },
+    entry_points={
+        "console_scripts": [
+            "kinopt = kinopt_ros.cli:main",
+            "kinopt_node = kinopt_ros.ros.main:main",
+        ],
+        "kinopt_ros.solvers": [
+            "cpu = kinopt_ros.solvers.cpu.plugin:CpuSolver",
+        ],
+    },
+)
