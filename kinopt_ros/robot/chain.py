@@ -7,11 +7,16 @@ turned round (a planar joint becomes three elementary motions, reversed). Fixed 
 held, disappear into the fixed transforms.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Annotated
 
+import numpy as np
+
 from kinopt_ros.array import Float64, Int64, frozen
+from kinopt_ros.errors import InvalidRequestError, InvalidStateError
+from kinopt_ros.robot.model import Joint, JointType, RobotModel
 
 
 class Motion(IntEnum):
@@ -45,3 +50,214 @@ class KinematicChain:
         for array in (self.T_fixed, self.motion, self.axis, self.column, self.multiplier, self.offset):
             frozen(array)
         frozen(self.variables)
+
+
+@dataclass(frozen=True)
+class JointMotion:
+    """One elementary motion of a joint, in the direction from parent to child."""
+
+    motion: Motion
+    axis: tuple[float, float, float]
+    variable: int
+    """Index in the robot's q; for QUATERNION of the first of four."""
+    multiplier: float
+    offset: float
+
+
+def joint_motions(joint: Joint) -> tuple[JointMotion, ...]:
+    """What a joint does after its ``T_parent_joint``, as elementary motions in order; none if fixed.
+
+    A planar joint moves along the two in-plane axes and then turns about its normal. The in-plane axes are x and
+    y turned by the smallest rotation that takes z to the normal, so that a joint with normal z is MoveIt's. A
+    floating joint moves along x, y, z of its frame and then turns by its quaternion.
+    """
+    i = joint.first_variable
+    if joint.type is JointType.FIXED:
+        return ()
+    if joint.type is JointType.PLANAR:
+        x, y = in_plane_axes(joint.axis)
+        return (
+            JointMotion(Motion.TRANSLATION, x, i, 1.0, 0.0),
+            JointMotion(Motion.TRANSLATION, y, i + 1, 1.0, 0.0),
+            JointMotion(Motion.ROTATION, _triple(joint.axis), i + 2, 1.0, 0.0),
+        )
+    if joint.type is JointType.FLOATING:
+        along = tuple(
+            JointMotion(Motion.TRANSLATION, _triple(row), i + k, 1.0, 0.0) for k, row in enumerate(np.eye(3))
+        )
+        return (*along, JointMotion(Motion.QUATERNION, (1.0, 0.0, 0.0), i + 3, 1.0, 0.0))
+    kind = Motion.TRANSLATION if joint.type is JointType.PRISMATIC else Motion.ROTATION
+    return (JointMotion(kind, _triple(joint.axis), i, joint.multiplier, joint.offset),)
+
+
+def in_plane_axes(normal: Float64) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """Directions of x and y of a planar joint in the joint frame; ``normal`` is a unit vector of shape (3,)."""
+    a, b, c = (float(value) for value in normal)
+    if c < -1.0 + 1e-12:
+        return (1.0, 0.0, 0.0), (0.0, -1.0, 0.0)
+    d = 1.0 / (1.0 + c)
+    return (1.0 - a * a * d, -a * b * d, -a), (-a * b * d, 1.0 - b * b * d, -b)
+
+
+def build_chain(
+    robot: RobotModel, base_link: str, tip_link: str, held: Mapping[int, float] | None = None
+) -> KinematicChain:
+    """The path from one link to any other one: up, down, or across branches.
+
+    Args:
+        robot: the robot.
+        base_link: where the path starts.
+        tip_link: where it ends.
+        held: values (rad, m) of variables that do not move, by index in the robot's q; what they drive is folded
+            into the fixed transforms. Of a floating joint's quaternion hold all four numbers or none.
+
+    Returns:
+        The chain; without any motion (m = 0) if nothing on the path moves.
+
+    Raises:
+        UnknownLinkError: a link that the robot does not have.
+        InvalidRequestError: ``held`` has an index that is no variable, or part of a quaternion.
+        InvalidStateError: a held value is not finite, or a held quaternion is zero.
+    """
+    held = {} if held is None else dict(held)
+    _check_held(robot, held)
+    up, down = _path(robot, base_link, tip_link)
+    steps: list[JointMotion | Float64] = []
+    for joint in up:
+        for step in reversed(joint_motions(joint)):
+            steps.append(_inverse_motion(step))
+        steps.append(_inverse(joint.T_parent_joint))
+    for joint in down:
+        steps.append(joint.T_parent_joint)
+        steps.extend(joint_motions(joint))
+    return _assemble(base_link, tip_link, steps, held)
+
+
+def _path(robot: RobotModel, base_link: str, tip_link: str) -> tuple[list[Joint], list[Joint]]:
+    """Joints passed upwards from the base, and downwards to the tip, each in the order of passing."""
+    robot.link(base_link)
+    robot.link(tip_link)
+    above_base = _ancestors(robot, base_link)
+    above_tip = _ancestors(robot, tip_link)
+    while above_base and above_tip and above_base[-1] is above_tip[-1]:
+        above_base.pop()
+        above_tip.pop()
+    return above_base, above_tip[::-1]
+
+
+def _ancestors(robot: RobotModel, link: str) -> list[Joint]:
+    joints = []
+    while link in robot.parent_joint:
+        joints.append(robot.parent_joint[link])
+        link = joints[-1].parent_link
+    return joints
+
+
+def _assemble(
+    base_link: str, tip_link: str, steps: Sequence[JointMotion | Float64], held: Mapping[int, float]
+) -> KinematicChain:
+    T_fixed = [np.eye(4)]
+    motions: list[JointMotion] = []
+    for step in steps:
+        if not isinstance(step, JointMotion):
+            T_fixed[-1] = T_fixed[-1] @ step
+        elif step.variable in held:
+            T_fixed[-1] = T_fixed[-1] @ _held_transform(step, held)
+        else:
+            motions.append(step)
+            T_fixed.append(np.eye(4))
+    moved = {
+        step.variable + k for step in motions for k in range(4 if step.motion is Motion.QUATERNION else 1)
+    }
+    variables = sorted(moved)
+    column = {variable: k for k, variable in enumerate(variables)}
+    m = len(motions)
+    return KinematicChain(
+        base_link=base_link,
+        tip_link=tip_link,
+        T_fixed=np.array(T_fixed),
+        motion=np.array([step.motion for step in motions], dtype=np.int64),
+        axis=np.array([step.axis for step in motions], dtype=np.float64).reshape(m, 3),
+        column=np.array([column[step.variable] for step in motions], dtype=np.int64),
+        multiplier=np.array([step.multiplier for step in motions], dtype=np.float64),
+        offset=np.array([step.offset for step in motions], dtype=np.float64),
+        variables=np.array(variables, dtype=np.int64),
+    )
+
+
+def _inverse_motion(step: JointMotion) -> JointMotion:
+    if step.motion is Motion.QUATERNION:
+        return replace(step, multiplier=-step.multiplier)
+    x, y, z = step.axis
+    return replace(step, axis=(-x, -y, -z))
+
+
+def _check_held(robot: RobotModel, held: Mapping[int, float]) -> None:
+    for index, value in held.items():
+        if not 0 <= index < robot.nq:
+            raise InvalidRequestError(f"held variable {index} does not exist: the robot has {robot.nq} variables")
+        if not np.isfinite(value):
+            raise InvalidStateError(f"held value {value} of {robot.variable_names[index]!r} is not finite")
+    for joint in robot.joints:
+        if joint.type is not JointType.FLOATING:
+            continue
+        four = [i for i in range(joint.first_variable + 3, joint.first_variable + 7) if i in held]
+        if 0 < len(four) < 4:
+            raise InvalidRequestError(f"of the quaternion of joint {joint.name!r} all four numbers are held, or none")
+        if four and not any(held[i] for i in four):
+            raise InvalidStateError(f"the held quaternion of joint {joint.name!r} is zero")
+
+
+def _held_transform(step: JointMotion, held: Mapping[int, float]) -> Float64:
+    T = np.eye(4)
+    if step.motion is Motion.QUATERNION:
+        R = _quaternion_matrix(np.array([held[step.variable + k] for k in range(4)]))
+        T[:3, :3] = R if step.multiplier > 0.0 else R.T
+        return T
+    value = step.multiplier * held[step.variable] + step.offset
+    if step.motion is Motion.TRANSLATION:
+        T[:3, 3] = np.array(step.axis) * value
+        return T
+    x, y, z = step.axis
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    T[:3, :3] += np.sin(value) * K + (1.0 - np.cos(value)) * (K @ K)
+    return T
+
+
+def _quaternion_matrix(quaternion: Float64) -> Float64:
+    w, x, y, z = quaternion / np.linalg.norm(quaternion)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def _inverse(T_a_b: Float64) -> Float64:
+    T_b_a = np.eye(4)
+    T_b_a[:3, :3] = T_a_b[:3, :3].T
+    T_b_a[:3, 3] = -T_a_b[:3, :3].T @ T_a_b[:3, 3]
+    return T_b_a
+
+
+def _triple(vector: Float64) -> tuple[float, float, float]:
+    x, y, z = (float(value) for value in vector)
+    return x, y, z
+
+
+def reach_bound(robot: RobotModel, chain: KinematicChain) -> float:
+    """Upper bound of the distance from base to tip over all configurations inside the limits, m.
+
+    The sum of all fixed offsets and of the largest travel of each translation; infinite if one is unlimited.
+    """
+    bound = float(np.sum(np.linalg.norm(chain.T_fixed[:, :3, 3], axis=1)))
+    for i in np.flatnonzero(chain.motion == Motion.TRANSLATION):
+        variable = chain.variables[chain.column[i]]
+        if chain.multiplier[i] == 0.0:
+            bound += abs(float(chain.offset[i]))
+            continue
+        ends = chain.multiplier[i] * np.array([robot.limits.lower[variable], robot.limits.upper[variable]])
+        bound += float(np.max(np.abs(ends + chain.offset[i])))
+    return bound

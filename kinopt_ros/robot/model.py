@@ -65,6 +65,12 @@ class Joint:
     lower: float = -np.inf
     """Position limit of this joint alone as the description gives it (rad or m)."""
     upper: float = np.inf
+    velocity: float | None = None
+    """Velocity limit of this joint alone (rad/s or m/s); None if not given: the stated default applies."""
+    acceleration: float | None = None
+    """Acceleration limit of this joint alone (rad/s^2 or m/s^2); None if not given."""
+    jerk: float | None = None
+    """Jerk limit of this joint alone (rad/s^3 or m/s^3); None if not given."""
 
     def __post_init__(self) -> None:
         frozen(self.T_parent_joint)
@@ -163,6 +169,11 @@ class RobotModel:
     def active_joints(self) -> tuple[str, ...]:
         """Names of the joints that have variables of their own."""
         return tuple(joint.name for joint in self.joints if joint.is_active)
+
+    @cached_property
+    def mimic_joints(self) -> tuple[Joint, ...]:
+        """The joints that follow another one."""
+        return tuple(joint for joint in self.joints if joint.mimics is not None)
 
     @cached_property
     def variable_index(self) -> Mapping[str, int]:

@@ -1,0 +1,102 @@
+"""Configurations inside the limits, the same for the same seed on every machine."""
+
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.variables import quaternion_starts
+
+UNBOUNDED_ANGLE = float(np.pi)
+"""A rotation whose limits are infinite, or wider than a thousand radians, is sampled in +- this, rad."""
+UNBOUNDED_LENGTH = 1.0
+"""A translation whose limits are infinite, or wider than a kilometre, is sampled in +- this, m."""
+_WIDEST = 1000.0
+
+
+def random_configurations(robot: RobotModel, count: int, seed: int) -> Annotated[Float64, "count nq"]:
+    """Uniform random configurations; quaternions uniform over all rotations.
+
+    Raises:
+        InvalidRequestError: a negative count or seed.
+    """
+    _check(count, seed)
+    return _spread(robot, np.random.default_rng(seed).random((count, robot.nq)))
+
+
+def halton_configurations(robot: RobotModel, count: int, seed: int) -> Annotated[Float64, "count nq"]:
+    """Configurations of a Halton sequence, evenly spread, with a random Cranley-Patterson shift by the seed.
+
+    J. H. Halton, "Algorithm 247: radical-inverse quasi-random point sequence" (1964); R. Cranley and
+    T. N. L. Patterson, "Randomization of number theoretic methods for multiple integration" (1976).
+
+    Raises:
+        InvalidRequestError: a negative count or seed.
+    """
+    _check(count, seed)
+    shift = np.random.default_rng(seed).random(robot.nq)
+    return _spread(robot, (halton(count, robot.nq) + shift) % 1.0)
+
+
+def halton(count: int, dimensions: int) -> Annotated[Float64, "count dimensions"]:
+    """Points 1 to count of the Halton sequence with the first prime numbers as bases, in (0, 1)."""
+    points = np.zeros((count, dimensions))
+    for k, base in enumerate(_primes(dimensions)):
+        index = np.arange(1, count + 1)
+        scale = 1.0 / base
+        while index.any():
+            points[:, k] += scale * (index % base)
+            index //= base
+            scale /= base
+    return points
+
+
+def sampling_range(robot: RobotModel) -> tuple[Annotated[Float64, "nq"], Annotated[Float64, "nq"]]:
+    """Lower and upper ends, always finite, between which each variable is sampled (rad or m)."""
+    lower, upper = robot.limits.lower.copy(), robot.limits.upper.copy()
+    half = np.full(robot.nq, UNBOUNDED_ANGLE)
+    for joint in robot.joints:
+        i = joint.first_variable
+        if joint.is_active and joint.type is JointType.PRISMATIC:
+            half[i] = UNBOUNDED_LENGTH
+        elif joint.type is JointType.PLANAR:
+            half[i : i + 2] = UNBOUNDED_LENGTH
+        elif joint.type is JointType.FLOATING:
+            half[i : i + 3] = UNBOUNDED_LENGTH
+    low_open, high_open = lower < -_WIDEST, upper > _WIDEST
+    both = low_open & high_open
+    lower = np.where(both, -half, np.where(low_open, upper - 2.0 * half, lower))
+    upper = np.where(both, half, np.where(high_open, lower + 2.0 * half, upper))
+    return lower, upper
+
+
+def _spread(robot: RobotModel, unit: Annotated[Float64, "count nq"]) -> Annotated[Float64, "count nq"]:
+    lower, upper = sampling_range(robot)
+    q: Float64 = np.clip(lower + (upper - lower) * unit, lower, upper)
+    for start in quaternion_starts(robot.joints):
+        q[:, start : start + 4] = _uniform_quaternions(unit[:, start : start + 3])
+    return q
+
+
+def _uniform_quaternions(unit: Annotated[Float64, "count 3"]) -> Annotated[Float64, "count 4"]:
+    """K. Shoemake, "Uniform random rotations" (1992)."""
+    radius, angle_a, angle_b = unit[:, 0], 2.0 * np.pi * unit[:, 1], 2.0 * np.pi * unit[:, 2]
+    a, b = np.sqrt(1.0 - radius), np.sqrt(radius)
+    return np.stack([b * np.cos(angle_b), a * np.sin(angle_a), a * np.cos(angle_a), b * np.sin(angle_b)], axis=1)
+
+
+def _primes(count: int) -> list[int]:
+    primes: list[int] = []
+    candidate = 2
+    while len(primes) < count:
+        if all(candidate % prime for prime in primes if prime * prime <= candidate):
+            primes.append(candidate)
+        candidate += 1
+    return primes
+
+
+def _check(count: int, seed: int) -> None:
+    if count < 0 or seed < 0:
+        raise InvalidRequestError(f"number of samples ({count}) and seed ({seed}) must not be negative")

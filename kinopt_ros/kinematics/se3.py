@@ -1,0 +1,201 @@
+"""Rotations and rigid motions in float64, batched over any leading dimensions.
+
+Quaternions are (w, x, y, z). ``T_a_b`` is the pose of frame b in frame a. Angles are radians, lengths metres.
+A twist is (v, w): translation part first, then rotation part. Formulas: J. Sola, J. Deray, D. Atchuthan,
+"A micro Lie theory for state estimation in robotics" (2018), appendices B and D.
+"""
+
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64
+
+_SMALL_ANGLE = 1e-4
+"""Below it the quotients of sine and cosine are series; the first left-out term is below 1e-17 there."""
+
+
+def normalized(quaternion: Annotated[Float64, "... 4"]) -> Annotated[Float64, "... 4"]:
+    """Quaternions of length 1; NaN where the length is 0."""
+    quaternion = np.asarray(quaternion, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        unit: Float64 = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    return unit
+
+
+def quaternion_to_matrix(quaternion: Annotated[Float64, "... 4"]) -> Annotated[Float64, "... 3 3"]:
+    """Rotation matrices of quaternions wxyz of any length but 0 (NaN for those)."""
+    w, x, y, z = np.moveaxis(normalized(quaternion), -1, 0)
+    R = np.empty((*w.shape, 3, 3))
+    R[..., 0, 0], R[..., 0, 1], R[..., 0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)
+    R[..., 1, 0], R[..., 1, 1], R[..., 1, 2] = 2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)
+    R[..., 2, 0], R[..., 2, 1], R[..., 2, 2] = 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)
+    return R
+
+
+def matrix_to_quaternion(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "... 4"]:
+    """Unit quaternions wxyz of rotation matrices, with w >= 0.
+
+    The column of 4 q q^T with the largest diagonal entry is normalised, which is accurate at every angle
+    (S. W. Shepperd, "Quaternion from rotation matrix", 1978).
+    """
+    R = np.asarray(R, dtype=np.float64)
+    xx, yy, zz = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
+    Q = np.empty((*R.shape[:-2], 4, 4))  # 4 q q^T
+    Q[..., 0, 0], Q[..., 1, 1] = 1 + xx + yy + zz, 1 + xx - yy - zz
+    Q[..., 2, 2], Q[..., 3, 3] = 1 - xx + yy - zz, 1 - xx - yy + zz
+    Q[..., 0, 1] = Q[..., 1, 0] = R[..., 2, 1] - R[..., 1, 2]
+    Q[..., 0, 2] = Q[..., 2, 0] = R[..., 0, 2] - R[..., 2, 0]
+    Q[..., 0, 3] = Q[..., 3, 0] = R[..., 1, 0] - R[..., 0, 1]
+    Q[..., 1, 2] = Q[..., 2, 1] = R[..., 0, 1] + R[..., 1, 0]
+    Q[..., 1, 3] = Q[..., 3, 1] = R[..., 0, 2] + R[..., 2, 0]
+    Q[..., 2, 3] = Q[..., 3, 2] = R[..., 1, 2] + R[..., 2, 1]
+    largest = np.argmax(np.diagonal(Q, axis1=-2, axis2=-1), axis=-1)
+    quaternion = normalized(np.take_along_axis(Q, largest[..., None, None], axis=-2)[..., 0, :])
+    flipped: Float64 = np.where(quaternion[..., :1] < 0.0, -quaternion, quaternion)
+    return flipped
+
+
+def rpy_to_matrix(rpy: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3 3"]:
+    """Rz(yaw) Ry(pitch) Rx(roll) of angles (roll, pitch, yaw), as in URDF."""
+    rpy = np.asarray(rpy, dtype=np.float64)
+    (sr, sp, sy), (cr, cp, cy) = np.moveaxis(np.sin(rpy), -1, 0), np.moveaxis(np.cos(rpy), -1, 0)
+    R = np.empty((*rpy.shape[:-1], 3, 3))
+    R[..., 0, 0], R[..., 0, 1], R[..., 0, 2] = cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr
+    R[..., 1, 0], R[..., 1, 1], R[..., 1, 2] = sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr
+    R[..., 2, 0], R[..., 2, 1], R[..., 2, 2] = -sp, cp * sr, cp * cr
+    return R
+
+
+def matrix_to_rpy(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "... 3"]:
+    """Angles (roll, pitch, yaw) with pitch in [-pi/2, pi/2]; at pitch +-pi/2 roll is chosen as 0."""
+    R = np.asarray(R, dtype=np.float64)
+    cos_pitch = np.hypot(R[..., 0, 0], R[..., 1, 0])
+    regular = cos_pitch > 1e-9
+    roll = np.where(regular, np.arctan2(R[..., 2, 1], R[..., 2, 2]), 0.0)
+    pitch = np.arctan2(-R[..., 2, 0], cos_pitch)
+    yaw = np.where(regular, np.arctan2(R[..., 1, 0], R[..., 0, 0]), np.arctan2(-R[..., 0, 1], R[..., 1, 1]))
+    return np.stack([roll, pitch, yaw], axis=-1)
+
+
+def pose(R: Annotated[Float64, "... 3 3"], p: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 4 4"]:
+    """Homogeneous matrices of rotations and positions; leading dimensions are broadcast."""
+    R, p = np.asarray(R, dtype=np.float64), np.asarray(p, dtype=np.float64)
+    T = np.zeros((*np.broadcast_shapes(R.shape[:-2], p.shape[:-1]), 4, 4))
+    T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = R, p, 1.0
+    return T
+
+
+def inverse(T_a_b: Annotated[Float64, "... 4 4"]) -> Annotated[Float64, "... 4 4"]:
+    """``T_b_a``, by transposition of the rotation."""
+    T_a_b = np.asarray(T_a_b, dtype=np.float64)
+    R_b_a = np.swapaxes(T_a_b[..., :3, :3], -1, -2)
+    return pose(R_b_a, -(R_b_a @ T_a_b[..., :3, 3, None])[..., 0])
+
+
+def skew(w: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3 3"]:
+    """Matrices K with K v = w x v."""
+    w = np.asarray(w, dtype=np.float64)
+    K = np.zeros((*w.shape[:-1], 3, 3))
+    K[..., 0, 1], K[..., 0, 2], K[..., 1, 2] = -w[..., 2], w[..., 1], -w[..., 0]
+    K[..., 1, 0], K[..., 2, 0], K[..., 2, 1] = w[..., 2], -w[..., 1], w[..., 0]
+    return K
+
+
+def so3_exp(w: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3 3"]:
+    """Rotation matrices of rotation vectors (axis times angle, rad)."""
+    w = np.asarray(w, dtype=np.float64)
+    a, b, _ = _exp_factors(np.linalg.norm(w, axis=-1))
+    K = skew(w)
+    R: Float64 = np.eye(3) + a[..., None, None] * K + b[..., None, None] * (K @ K)
+    return R
+
+
+def so3_log(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "... 3"]:
+    """Rotation vectors, of length at most pi, of rotation matrices. Accurate at all angles, also 0 and pi."""
+    quaternion = matrix_to_quaternion(R)
+    w, v = quaternion[..., 0], quaternion[..., 1:]
+    sine = np.linalg.norm(v, axis=-1)
+    small = sine < _SMALL_ANGLE
+    safe = np.where(small, 1.0, sine)
+    # Series of 2 atan(s / w) / s for small s, with w = sqrt(1 - s^2).
+    factor = np.where(small, 2.0 + sine * sine / 3.0, 2.0 * np.arctan2(sine, w) / safe)
+    log: Float64 = factor[..., None] * v
+    return log
+
+
+def se3_exp(twist: Annotated[Float64, "... 6"]) -> Annotated[Float64, "... 4 4"]:
+    """Rigid motions of twists (v, w)."""
+    twist = np.asarray(twist, dtype=np.float64)
+    v, w = twist[..., :3], twist[..., 3:]
+    a, b, c = _exp_factors(np.linalg.norm(w, axis=-1))
+    K = skew(w)
+    K2 = K @ K
+    R = np.eye(3) + a[..., None, None] * K + b[..., None, None] * K2
+    V = np.eye(3) + b[..., None, None] * K + c[..., None, None] * K2
+    return pose(R, (V @ v[..., None])[..., 0])
+
+
+def se3_log(T: Annotated[Float64, "... 4 4"]) -> Annotated[Float64, "... 6"]:
+    """Twists (v, w), with rotation of at most pi, of rigid motions."""
+    T = np.asarray(T, dtype=np.float64)
+    w = so3_log(T[..., :3, :3])
+    angle = np.linalg.norm(w, axis=-1)
+    small = angle < _SMALL_ANGLE
+    safe = np.where(small, 1.0, angle)
+    half = 0.5 * safe
+    # (1 - (angle / 2) cot(angle / 2)) / angle^2, finite at pi.
+    d = np.where(small, 1.0 / 12.0 + angle * angle / 720.0, (1.0 - half * np.cos(half) / np.sin(half)) / safe**2)
+    K = skew(w)
+    V_inverse = np.eye(3) - 0.5 * K + d[..., None, None] * (K @ K)
+    v = (V_inverse @ T[..., :3, 3, None])[..., 0]
+    return np.concatenate([v, w], axis=-1)
+
+
+def _exp_factors(angle: Float64) -> tuple[Float64, Float64, Float64]:
+    """sin(t)/t, (1 - cos t)/t^2, (t - sin t)/t^3."""
+    small = angle < _SMALL_ANGLE
+    t = np.where(small, 1.0, angle)
+    t2 = angle * angle
+    a = np.where(small, 1.0 - t2 / 6.0, np.sin(t) / t)
+    b = np.where(small, 0.5 - t2 / 24.0, 0.5 * (np.sin(0.5 * t) / (0.5 * t)) ** 2)
+    c = np.where(small, 1.0 / 6.0 - t2 / 120.0, (t - np.sin(t)) / t**3)
+    return np.asarray(a), np.asarray(b), np.asarray(c)
+
+
+def rotation_angle(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "..."]:
+    """Geodesic angles in [0, pi] of rotation matrices.
+
+    By atan2 of sine and cosine: the arc cosine alone loses half of the digits near 0 and near pi.
+    """
+    R = np.asarray(R, dtype=np.float64)
+    x = R[..., 2, 1] - R[..., 1, 2]
+    y = R[..., 0, 2] - R[..., 2, 0]
+    z = R[..., 1, 0] - R[..., 0, 1]
+    trace = R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2]
+    angle: Float64 = np.arctan2(np.sqrt(x * x + y * y + z * z), trace - 1.0)
+    return angle
+
+
+def pose_error(
+    T_base_a: Annotated[Float64, "... 4 4"], T_base_b: Annotated[Float64, "... 4 4"]
+) -> tuple[Annotated[Float64, "..."], Annotated[Float64, "..."]]:
+    """Distance (m) of the origins and geodesic angle (rad, in [0, pi]) between the orientations of two poses."""
+    T_base_a, T_base_b = np.asarray(T_base_a, dtype=np.float64), np.asarray(T_base_b, dtype=np.float64)
+    distance = np.linalg.norm(T_base_b[..., :3, 3] - T_base_a[..., :3, 3], axis=-1)
+    R_a_b = np.swapaxes(T_base_a[..., :3, :3], -1, -2) @ T_base_b[..., :3, :3]
+    return np.asarray(distance), np.asarray(rotation_angle(R_a_b))
+
+
+def is_pose(T: Annotated[Float64, "... 4 4"], tolerance: float = 1e-6) -> Annotated[Bool, "..."]:
+    """Which matrices are finite rigid motions: R R^T = I, det R = +1, last row 0 0 0 1, each to the tolerance."""
+    T = np.asarray(T, dtype=np.float64)
+    finite = np.isfinite(T).all(axis=(-2, -1))
+    T = np.where(finite[..., None, None], T, np.eye(4))
+    R = T[..., :3, :3]
+    with np.errstate(over="ignore", invalid="ignore"):
+        unit = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(axis=(-2, -1)) <= tolerance
+        right_handed = np.linalg.det(R) > 0.0
+    last_row = np.abs(T[..., 3, :] - np.array([0.0, 0.0, 0.0, 1.0])).max(axis=-1) <= tolerance
+    valid: Bool = finite & unit & right_handed & last_row
+    return valid

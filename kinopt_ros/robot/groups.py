@@ -1,0 +1,36 @@
+"""Joint groups for robots without SRDF: one per leaf of the tree."""
+
+from collections.abc import Sequence
+
+from kinopt_ros.robot.model import Joint, JointGroup
+
+
+def leaf_groups(root_link: str, joints: Sequence[Joint]) -> dict[str, JointGroup]:
+    """One group per leaf link that something can move, named after that link: the chain from the root to it.
+
+    The group holds every joint that moves the chain, so also a driver elsewhere that a joint of it mimics.
+    Order: that of the links.
+    """
+    above = {joint.child_link: joint for joint in joints}
+    by_name = {joint.name: joint for joint in joints}
+    order = {joint.name: i for i, joint in enumerate(joints)}
+    parents = {joint.parent_link for joint in joints}
+    groups: dict[str, JointGroup] = {}
+    for leaf in (joint.child_link for joint in joints if joint.child_link not in parents):
+        links, drivers, link = [leaf], set[str](), leaf
+        while link in above:
+            joint = above[link]
+            driver = by_name[joint.mimics] if joint.mimics else joint
+            if driver.is_active:
+                drivers.add(driver.name)
+            link = joint.parent_link
+            links.append(link)
+        if drivers:
+            groups[leaf] = JointGroup(
+                name=leaf,
+                joints=tuple(sorted(drivers, key=order.__getitem__)),
+                links=tuple(reversed(links)),
+                base_link=root_link,
+                tip_link=leaf,
+            )
+    return groups

@@ -1,0 +1,88 @@
+"""Mimic joints: every one resolved to the independent joint at the end of its chain."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.robot.model import JointType
+from kinopt_ros.robot.urdf_elements import JointElement
+
+_SEPARATORS = "_-/."
+_ONE_VARIABLE = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC})
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A mimic joint's value is ``multiplier * value of driver + offset``."""
+
+    driver: str
+    multiplier: float
+    offset: float
+
+
+def resolve_mimics(elements: Mapping[str, JointElement], warnings: list[str]) -> dict[str, Drive]:
+    """The drive of every mimic joint, by name of the mimic joint.
+
+    Robots assembled from prefixed parts sometimes forget the prefix of the driver: where ``left_finger_2`` mimics
+    ``finger_1``, which does not exist, and ``left_finger_1`` does, that one is taken and a warning added.
+
+    Raises:
+        RobotDescriptionError: mimic of an unknown, fixed, planar or floating joint, of itself, or in a circle.
+    """
+    drives: dict[str, Drive] = {}
+    joints = {name: _with_prefix(joint, elements, warnings) for name, joint in elements.items()}
+    for name, joint in joints.items():
+        if joint.mimic is None or joint.type is JointType.FIXED:
+            continue
+        path, on_path = [name], {name}
+        while path[-1] not in drives:
+            current = joints[path[-1]]
+            if current.mimic is None:
+                break
+            _check_mimic(current, joints)
+            if current.mimic.joint in on_path:
+                circle = " -> ".join([*path, current.mimic.joint])
+                raise RobotDescriptionError(f"mimic joints in a circle: {circle}")
+            path.append(current.mimic.joint)
+            on_path.add(current.mimic.joint)
+        # Unwound from the driver's end, so that every joint of a long chain is resolved once.
+        drive = drives.get(path[-1], Drive(path[-1], 1.0, 0.0))
+        for mimicking in reversed(path[:-1]):
+            mimic = joints[mimicking].mimic
+            if mimic is not None:
+                drive = Drive(
+                    drive.driver,
+                    mimic.multiplier * drive.multiplier,
+                    mimic.multiplier * drive.offset + mimic.offset,
+                )
+                drives[mimicking] = drive
+    return drives
+
+
+def _with_prefix(
+    joint: JointElement, joints: Mapping[str, JointElement], warnings: list[str]
+) -> JointElement:
+    if joint.mimic is None or joint.mimic.joint in joints:
+        return joint
+    prefixes = [joint.name[: i + 1] for i, letter in enumerate(joint.name) if letter in _SEPARATORS]
+    found = [prefix + joint.mimic.joint for prefix in prefixes if prefix + joint.mimic.joint in joints]
+    if len(found) != 1 or found[0] == joint.name:
+        return joint
+    warnings.append(
+        f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which does not exist; {found[0]!r} is taken to be meant"
+    )
+    return replace(joint, mimic=replace(joint.mimic, joint=found[0]))
+
+
+def _check_mimic(joint: JointElement, joints: Mapping[str, JointElement]) -> None:
+    driven_by = joint.mimic.joint if joint.mimic else ""
+    if joint.type not in _ONE_VARIABLE:
+        raise RobotDescriptionError(f"joint {joint.name!r} is {joint.type.value} and cannot mimic another joint")
+    if driven_by not in joints:
+        raise RobotDescriptionError(f"joint {joint.name!r} mimics {driven_by!r}, which does not exist")
+    driver = joints[driven_by]
+    if driver.type not in _ONE_VARIABLE:
+        raise RobotDescriptionError(
+            f"joint {joint.name!r} mimics {driver.name!r}, which is {driver.type.value}; "
+            "only revolute, continuous and prismatic joints can be mimicked"
+        )

@@ -1,0 +1,140 @@
+"""URDF text to RobotModel."""
+
+from collections.abc import Mapping, Sequence
+from math import cos, sin
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.robot.groups import leaf_groups
+from kinopt_ros.robot.mimic import Drive, resolve_mimics
+from kinopt_ros.robot.model import Joint, JointType, RobotModel
+from kinopt_ros.robot.tree import order_tree
+from kinopt_ros.robot.urdf_elements import JointElement, read_urdf
+from kinopt_ros.robot.variables import (
+    DEFAULT_VELOCITY,
+    default_configuration,
+    variable_limits,
+    variable_names_of,
+)
+
+
+def robot_from_urdf(urdf_text: str) -> RobotModel:
+    """The robot that a URDF, and optionally an SRDF, describes.
+
+    Args:
+        urdf_text: URDF, after xacro.
+
+    Returns:
+        The model; ``warnings`` holds what was accepted but should be known.
+
+    Raises:
+        RobotDescriptionError: the text describes no usable robot; the message names the offender.
+    """
+    elements = read_urdf(urdf_text)
+    warnings = list(elements.warnings)
+    link_names, ordered = order_tree(elements.links, elements.joints)
+    joints, variable_names = _joints(ordered, warnings)
+    limits = variable_limits(joints, len(variable_names))
+    return RobotModel(
+        name=elements.name,
+        link_names=link_names,
+        joints=joints,
+        variable_names=variable_names,
+        limits=limits,
+        default_q=default_configuration(joints, limits),
+        groups=leaf_groups(link_names[0], joints),
+        warnings=tuple(warnings),
+    )
+
+
+def _joints(ordered: Sequence[JointElement], warnings: list[str]) -> tuple[tuple[Joint, ...], tuple[str, ...]]:
+    drives = resolve_mimics({element.name: element for element in ordered}, warnings)
+    names: list[str] = []
+    first_variable: dict[str, int] = {}
+    for element in ordered:
+        if element.name not in drives and element.type is not JointType.FIXED:
+            first_variable[element.name] = len(names)
+            names.extend(variable_names_of(element.name, element.type))
+    joints = tuple(_joint(element, drives.get(element.name), first_variable, warnings) for element in ordered)
+    return joints, tuple(names)
+
+
+def _joint(
+    element: JointElement, drive: Drive | None, first_variable: Mapping[str, int], warnings: list[str]
+) -> Joint:
+    lower, upper = _position_range(element, drive, warnings)
+    return Joint(
+        name=element.name,
+        type=element.type,
+        parent_link=element.parent_link,
+        child_link=element.child_link,
+        T_parent_joint=_pose(element.xyz, element.rpy),
+        axis=_unit_axis(element),
+        first_variable=first_variable.get(drive.driver if drive else element.name, -1),
+        multiplier=drive.multiplier if drive else 1.0,
+        offset=drive.offset if drive else 0.0,
+        mimics=drive.driver if drive else None,
+        lower=lower,
+        upper=upper,
+        velocity=_velocity(element, drive, warnings),
+    )
+
+
+def _position_range(element: JointElement, drive: Drive | None, warnings: list[str]) -> tuple[float, float]:
+    """Own limits of a joint; a joint with several variables has none in URDF."""
+    limit = element.limit
+    if element.type not in (JointType.REVOLUTE, JointType.PRISMATIC):
+        return -np.inf, np.inf
+    if limit is None:
+        if drive is None:
+            raise RobotDescriptionError(
+                f"joint {element.name!r} is {element.type.value} but has no <limit>, which URDF requires"
+                + ("; a joint that turns without end is of type continuous" if element.type.value == "revolute" else "")
+            )
+        warnings.append(f"mimic joint {element.name!r} has no <limit>; only those of {drive.driver!r} count")
+        return -np.inf, np.inf
+    if limit.lower > limit.upper:
+        raise RobotDescriptionError(
+            f"joint {element.name!r} has its lower limit {limit.lower:g} above its upper limit {limit.upper:g}"
+        )
+    if limit.lower == limit.upper and drive is None:
+        warnings.append(f"joint {element.name!r} cannot move: both its limits are {limit.lower:g}")
+    return limit.lower, limit.upper
+
+
+def _velocity(element: JointElement, drive: Drive | None, warnings: list[str]) -> float | None:
+    if element.type is JointType.FIXED:
+        return None
+    given = element.limit.velocity if element.limit else None
+    if given is not None and given < 0.0:
+        raise RobotDescriptionError(f"joint {element.name!r} has the negative velocity limit {given:g}")
+    if given is None and drive is None:
+        warnings.append(f"joint {element.name!r} has no velocity limit; {DEFAULT_VELOCITY:g} is used")
+    return given
+
+
+def _unit_axis(element: JointElement) -> Float64:
+    axis = np.array(element.axis)
+    largest = np.max(np.abs(axis))
+    if element.type is JointType.FIXED or element.type is JointType.FLOATING:
+        return np.array([1.0, 0.0, 0.0])  # no axis: whatever the file says is not used
+    if largest == 0.0:
+        raise RobotDescriptionError(f"joint {element.name!r} has a zero axis")
+    axis = axis / largest  # first, so that no length overflows or underflows
+    unit: Float64 = axis / np.linalg.norm(axis)
+    return unit
+
+
+def _pose(xyz: tuple[float, ...], rpy: tuple[float, ...]) -> Float64:
+    """Rz(yaw) Ry(pitch) Rx(roll) and translation, as URDF defines an origin."""
+    (sr, sp, sy), (cr, cp, cy) = (sin(a) for a in rpy), (cos(a) for a in rpy)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr, xyz[0]],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr, xyz[1]],
+            [-sp, cp * sr, cp * cr, xyz[2]],
+            [0.0, 0.0, 0.0, 1.0],
+        ]
+    )

@@ -1,0 +1,202 @@
+"""URDF text to checked, plain records: names, numbers and types, not yet a tree.
+
+Only what kinematics needs is read and handed to urdf_parser_py: transmissions, materials, visuals, collisions,
+sensors, simulator extensions and unknown elements never refuse a robot.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from urdf_parser_py import urdf as urdf_parser  # type: ignore[import-untyped, unused-ignore]
+
+from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.robot.model import JointType
+from kinopt_ros.robot.xml_text import children, parse_xml, refuse_substitution, refuse_xacro
+
+MAX_LINKS = 10_000
+"""Most links, and most joints, that are read."""
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
+_VECTORS = {"origin": ("xyz", "rpy"), "axis": ("xyz",)}
+_NUMBERS = {"limit": ("lower", "upper", "velocity"), "mimic": ("multiplier", "offset")}
+_NAMES = {"parent": ("link",), "child": ("link",), "mimic": ("joint",)}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """``<limit>``: positions in rad or m, velocity in rad/s or m/s; None where not given."""
+
+    lower: float
+    upper: float
+    velocity: float | None
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """``<mimic>``: value = multiplier * value of ``joint`` + offset."""
+
+    joint: str
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class JointElement:
+    """``<joint>`` as the file gives it; numbers are finite, the axis is not zero but has any length."""
+
+    name: str
+    type: JointType
+    parent_link: str
+    child_link: str
+    xyz: tuple[float, ...]
+    rpy: tuple[float, ...]
+    axis: tuple[float, ...]
+    limit: Limit | None
+    mimic: Mimic | None
+
+
+@dataclass(frozen=True)
+class UrdfElements:
+    """Links and joints in the order of the file."""
+
+    name: str
+    links: tuple[str, ...]
+    joints: tuple[JointElement, ...]
+    warnings: tuple[str, ...]
+
+
+def read_urdf(text: str) -> UrdfElements:
+    """Links and joints of a URDF, each checked for itself.
+
+    Raises:
+        RobotDescriptionError: the message names the offending element.
+    """
+    root = parse_xml(text, "URDF")
+    refuse_xacro(root)
+    links, joints = children(root, "link"), children(root, "joint")
+    for count, what in ((len(links), "links"), (len(joints), "joints")):
+        if count > MAX_LINKS:
+            raise RobotDescriptionError(f"the URDF has {count} {what}; at most {MAX_LINKS} are read")
+    if not links:
+        hint = "; it looks like a xacro file whose content is missing: run xacro first" if "xacro" in text else ""
+        raise RobotDescriptionError(f"the URDF has no <link>{hint}")
+    warnings: list[str] = []
+    _check_names(links, "link")
+    _check_names(joints, "joint")
+    clean = ElementTree.Element("robot", name=root.get("name") or "robot")
+    if not root.get("name"):
+        warnings.append("the URDF's <robot> has no name; it is called 'robot'")
+    for link in links:
+        ElementTree.SubElement(clean, "link", name=link.attrib["name"])
+    for joint in joints:
+        refuse_xacro(joint)
+        clean.append(_clean_joint(joint, warnings))
+    parsed = urdf_parser.URDF.from_xml_string(ElementTree.tostring(clean))
+    return UrdfElements(
+        name=parsed.name,
+        links=tuple(link.name for link in parsed.links),
+        joints=tuple(_joint_element(joint) for joint in parsed.joints),
+        warnings=tuple(warnings),
+    )
+
+
+def _check_names(elements: list[ElementTree.Element], tag: str) -> None:
+    seen: set[str] = set()
+    for element in elements:
+        name = element.get("name", "")
+        if not name.strip():
+            raise RobotDescriptionError(f"a <{tag}> has no name")
+        refuse_substitution(name, f"the name of a <{tag}>")
+        if name in seen:
+            raise RobotDescriptionError(f"two {tag}s are called {name!r}")
+        seen.add(name)
+
+
+def _clean_joint(joint: ElementTree.Element, warnings: list[str]) -> ElementTree.Element:
+    """A copy with only the elements and attributes that matter, every number checked."""
+    name = joint.attrib["name"]
+    clean = ElementTree.Element("joint", name=name, type=_joint_type(joint).value)
+    for tag in ("origin", "parent", "child", "axis", "limit", "mimic"):
+        found = children(joint, tag)
+        if len(found) > 1:
+            warnings.append(f"joint {name!r} has {len(found)} <{tag}> elements; the first one counts")
+        if not found:
+            continue
+        where = f"<{tag}> of joint {name!r}"
+        copy = ElementTree.SubElement(clean, tag)
+        for attribute in _VECTORS.get(tag, ()):
+            _copy_numbers(found[0], copy, attribute, 3, where)
+        for attribute in _NUMBERS.get(tag, ()):
+            _copy_numbers(found[0], copy, attribute, 1, where)
+        for attribute in _NAMES.get(tag, ()):
+            value = found[0].get(attribute, "")
+            if not value.strip():
+                raise RobotDescriptionError(f"{where} names no {attribute}")
+            refuse_substitution(value, f"{attribute} in {where}")
+            copy.set(attribute, value)
+        if tag == "limit":  # urdf_parser_py requires both; 0 stands for "not given"
+            copy.set("effort", "0")
+            copy.set("velocity", copy.get("velocity", "0"))
+    for tag in ("parent", "child"):
+        if clean.find(tag) is None:
+            raise RobotDescriptionError(f"joint {name!r} has no <{tag}>")
+    axis = clean.find("axis")
+    if axis is not None and "xyz" not in axis.attrib:
+        clean.remove(axis)
+    return clean
+
+
+def _joint_type(joint: ElementTree.Element) -> JointType:
+    given = joint.get("type", "")
+    refuse_substitution(given, f"the type of joint {joint.get('name')!r}")
+    try:
+        return JointType(given)
+    except ValueError:
+        known = ", ".join(kind.value for kind in JointType)
+        raise RobotDescriptionError(
+            f"joint {joint.get('name')!r} has the unknown type {given!r}; known: {known}"
+        ) from None
+
+
+def _copy_numbers(
+    source: ElementTree.Element, target: ElementTree.Element, attribute: str, count: int, where: str
+) -> None:
+    """Copy an attribute of so many finite numbers, if it is there."""
+    text = source.get(attribute)
+    if text is None:
+        return
+    refuse_substitution(text, f"{attribute} in {where}")
+    words = text.split()
+    if len(words) != count:
+        raise RobotDescriptionError(f"{attribute}={text!r} in {where} has {len(words)} numbers, not {count}")
+    for word in words:
+        if not _NUMBER.match(word) or not math.isfinite(float(word)):
+            raise RobotDescriptionError(f"{attribute}={text!r} in {where}: {word!r} is no finite number")
+    target.set(attribute, " ".join(words))
+
+
+def _joint_element(parsed: urdf_parser.Joint) -> JointElement:
+    origin, limit, mimic = parsed.origin, parsed.limit, parsed.mimic
+    return JointElement(
+        name=parsed.name,
+        type=JointType(parsed.type),
+        parent_link=parsed.parent,
+        child_link=parsed.child,
+        xyz=_triple(origin.xyz if origin else None, (0.0, 0.0, 0.0)),
+        rpy=_triple(origin.rpy if origin else None, (0.0, 0.0, 0.0)),
+        axis=_triple(parsed.axis, (1.0, 0.0, 0.0)),
+        limit=None if limit is None else Limit(limit.lower or 0.0, limit.upper or 0.0, limit.velocity or None),
+        mimic=None
+        if mimic is None
+        else Mimic(
+            mimic.joint,
+            1.0 if mimic.multiplier is None else mimic.multiplier,
+            0.0 if mimic.offset is None else mimic.offset,
+        ),
+    )
+
+
+def _triple(values: list[float] | None, default: tuple[float, ...]) -> tuple[float, ...]:
+    return default if values is None else tuple(float(value) for value in values)
