@@ -1,0 +1,48 @@
+"""Verified inverse kinematics and joint motion for any URDF robot.
+
+    import kinopt_ros as ko
+
+    robot = ko.load_robot("panda")                        # or a URDF file
+    solver = ko.create_solver("cpu", robot)
+    result = solver.solve_ik(ko.ik_problem(robot, T_base_target))
+    result.q[0, 0], result.success[0], result.messages[0]
+
+Conventions (units, frames, ``T_a_b``): kinopt_ros.robot.model. Nothing here needs ROS.
+"""
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
+from kinopt_ros.kinematics.jacobian import geometric_jacobian
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.ik import IkProblem, PoseTarget
+from kinopt_ros.robot.chain import KinematicChain, build_chain
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.registry import create_solver, list_solvers
+from kinopt_ros.solvers.result import IkResult
+from kinopt_ros.status import Status
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "IkProblem",
+    "IkResult",
+    "KinematicChain",
+    "KinoptError",
+    "PoseTarget",
+    "RobotModel",
+    "Solver",
+    "Status",
+    "__version__",
+    "build_chain",
+    "chain_pose",
+    "create_solver",
+    "forward_kinematics",
+    "geometric_jacobian",
+    "ik_problem",
+    "list_solvers",
+    "load_robot",
+    "robot_from_urdf",
+]

@@ -106,12 +106,14 @@ class JointGroup:
     joints: tuple[str, ...]
     """Active joints, neither mimic nor passive nor fixed, in topological order."""
     links: tuple[str, ...]
+    """Child links of all its joints, parents before children."""
     base_link: str | None
     """Where the group's chain starts; None if the group is no chain."""
     tip_link: str | None
     """Where it ends; None if the group is no chain."""
     states: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Named configurations: state name -> joint name -> value."""
+    """Named configurations: state name -> variable name -> value (rad or m). The variable of a joint that has
+    only one is called like the joint."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,50 @@
+"""The command line `kinopt`. Each command is a module of kinopt_ros.commands with add_arguments and run."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from kinopt_ros.errors import KinoptError
+
+COMMANDS = {
+    "demo": "start the node, ask it for a motion, show the verified answer",
+    "ik": "joint positions that bring a link to a pose",
+    "fk": "poses of links for given joint positions",
+    "bench": "measure solvers side by side",
+    "doctor": "what works here, what does not, and why",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser(only=given[0] if given and given[0] in COMMANDS else None)
+    args = parser.parse_args(given)
+    try:
+        return int(args.run(args))
+    except KinoptError as error:
+        print(f"kinopt {args.command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # `kinopt ... | head`
+        sys.stderr.close()
+        return 141
+
+
+def _parser(only: str | None) -> argparse.ArgumentParser:
+    """The parser; with ``only``, just that command is imported, so that each starts quickly."""
+    parser = argparse.ArgumentParser(prog="kinopt", description="Verified inverse kinematics and joint motion.")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, summary in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if only in (None, name):
+            command = importlib.import_module(f"kinopt_ros.commands.{name}")
+            command.add_arguments(subparser)
+            subparser.set_defaults(run=command.run)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""One module per command of `kinopt`: add_arguments(parser) and run(args) -> exit status."""

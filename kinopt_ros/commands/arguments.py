@@ -1,0 +1,45 @@
+"""Arguments and output that several commands share."""
+
+import argparse
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
+
+
+def add_robot(parser: argparse.ArgumentParser) -> None:
+    """--robot and --srdf."""
+    parser.add_argument("--robot", default="panda", metavar="NAME|FILE", help="URDF file or known name (default panda)")
+    parser.add_argument("--srdf", metavar="FILE", help="SRDF file with groups and named states")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """--json."""
+    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
+
+
+def robot_of(args: argparse.Namespace) -> RobotModel:
+    """The robot that the arguments name."""
+    if args.srdf is not None and not Path(args.srdf).is_file():
+        raise RobotDescriptionError(f"there is no SRDF file {args.srdf!r}")
+    return load_robot(args.robot, srdf=args.srdf)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print JSON; numbers that JSON cannot say (NaN, infinity) become null."""
+    print(json.dumps(_plain(value), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

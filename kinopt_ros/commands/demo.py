@@ -1,0 +1,22 @@
+"""`kinopt demo`: the node at work, in one command."""
+
+import argparse
+
+from kinopt_ros.errors import SolverUnavailableError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("--once", action="store_true", help="show one motion and exit, on a terminal too")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit status 0 if the motion was published and verified."""
+    from kinopt_ros.ros.main import missing
+
+    remedy = missing()
+    if remedy is not None:
+        raise SolverUnavailableError(remedy)
+    from kinopt_ros.ros.demo import run as run_demo
+
+    return run_demo(once=args.once)

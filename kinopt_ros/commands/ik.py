@@ -1,0 +1,131 @@
+"""`kinopt ik`: solve one pose and show the verified answer."""
+
+import argparse
+import time
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
+from kinopt_ros.kinematics.se3 import pose, quaternion_to_matrix, rpy_to_matrix
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.registry import AUTO, create_solver
+from kinopt_ros.solvers.result import IkResult
+from kinopt_ros.status import Status
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    add_robot(parser)
+    parser.add_argument("--group", help="joint group (default: the first with a tip, or the chain base to tip)")
+    parser.add_argument("--base", metavar="LINK", help="frame of the pose (default: the group's base)")
+    parser.add_argument("--tip", metavar="LINK", help="link to place (default: the group's tip)")
+    parser.add_argument("--xyz", nargs=3, type=float, required=True, metavar=("X", "Y", "Z"), help="position, m")
+    rotation = parser.add_mutually_exclusive_group()
+    rotation.add_argument("--rpy", nargs=3, type=float, metavar=("R", "P", "Y"), help="roll pitch yaw, rad")
+    rotation.add_argument(
+        "--quaternion", nargs=4, type=float, metavar=("X", "Y", "Z", "W"), help="unit quaternion in ROS order"
+    )
+    parser.add_argument("--seed-state", metavar="NAME", help="named state of the group to start from")
+    parser.add_argument("--position-tolerance", type=float, default=POSITION_TOLERANCE, metavar="M")
+    parser.add_argument("--orientation-tolerance", type=float, default=ORIENTATION_TOLERANCE, metavar="RAD")
+    parser.add_argument("--timeout", type=float, default=1.0, metavar="S", help="(default 1)")
+    parser.add_argument("--random-seed", type=int, default=0, metavar="N")
+    parser.add_argument("--solver", default=AUTO, help="solver plugin (default auto)")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit status 0 if the pose is reached, 2 if not."""
+    robot = robot_of(args)
+    solver = create_solver(args.solver, robot)
+    if not args.timeout > 0.0:
+        raise InvalidRequestError(f"--timeout is {args.timeout}; allowed is a number of seconds above 0")
+    arguments = {
+        "group": args.group,
+        "base_link": args.base,
+        "tip_link": args.tip,
+        "state": _state(robot, args.group, args.seed_state),
+        "position_tolerance": args.position_tolerance,
+        "orientation_tolerance": args.orientation_tolerance,
+        "random_seed": args.random_seed,
+    }
+    target = pose(_rotation(args), np.array(args.xyz))
+    solver.warm_up(ik_problem(robot, target, **arguments))  # so that the time shown is that of solving
+    problem = ik_problem(robot, target, deadline=time.monotonic() + args.timeout, **arguments)
+    result = solver.solve_ik(problem)
+    solver.close()
+    if args.json:
+        print_json(_record(robot, problem, result))
+    else:
+        _show(Console(), robot, problem, result)
+    return 0 if result.success[0] else 2
+
+
+def _rotation(args: argparse.Namespace) -> np.ndarray:
+    if args.rpy is not None:
+        return rpy_to_matrix(np.array(args.rpy))
+    if args.quaternion is not None:
+        x, y, z, w = args.quaternion
+        length = float(np.linalg.norm(args.quaternion))
+        if not abs(length - 1.0) <= 0.01:
+            raise InvalidGoalError(f"--quaternion has length {length:.6g}; allowed is 1 within 0.01")
+        return quaternion_to_matrix(np.array([w, x, y, z]) / length)
+    return np.eye(3)
+
+
+def _state(robot: RobotModel, group: str | None, name: str | None) -> np.ndarray:
+    q = robot.default_q.copy()
+    if name is not None:
+        states = {state: values for g in robot.groups.values() if group in (None, g.name) for state, values in g.states.items()}
+        if name not in states:
+            raise InvalidRequestError(f"--seed-state {name!r} is not known; known: {', '.join(sorted(states)) or 'none'}")
+        for joint, value in states[name].items():
+            q[list(robot.variables_of(joint))] = value
+    return q
+
+
+def _record(robot: RobotModel, problem: IkProblem, result: IkResult) -> dict[str, object]:
+    solved = bool(result.success[0])
+    return {
+        "robot": robot.name,
+        "base": problem.base_link,
+        "tip": problem.targets[0].link,
+        "status": Status(int(result.status[0])).name,
+        "message": result.messages[0],
+        "joint_names": list(result.joint_names),
+        "positions": result.q[0, 0].tolist() if solved else [],
+        "attempt": [] if solved else result.attempt[0].tolist(),
+        "position_error_m": float(result.position_error[0, 0] if solved else result.attempt_position_error[0]),
+        "orientation_error_rad": float(
+            result.orientation_error[0, 0] if solved else result.attempt_orientation_error[0]
+        ),
+        "solver": result.solver,
+        "solve_time_s": result.solve_time,
+        "checks": list(result.checks),
+        "not_checked": list(result.not_checked),
+    }
+
+
+def _show(console: Console, robot: RobotModel, problem: IkProblem, result: IkResult) -> None:
+    solved = bool(result.success[0])
+    values = result.q[0, 0] if solved else result.attempt[0]
+    title = f"{robot.name}: {problem.targets[0].link} in {problem.base_link}"
+    if solved:
+        console.print(f"[green]solved[/] by {result.solver} in {result.solve_time * 1e3:.2f} ms, verification included")
+        position, orientation = result.position_error[0, 0], result.orientation_error[0, 0]
+    else:
+        console.print(f"[red]{Status(int(result.status[0])).name}[/]: {result.messages[0]}", highlight=False)
+        title += " (best attempt, no answer)"
+        position, orientation = result.attempt_position_error[0], result.attempt_orientation_error[0]
+    table = Table("joint", "position", "lower", "upper", title=title)
+    for name, value, index in zip(result.joint_names, values, problem.variables, strict=True):
+        lower, upper = robot.limits.lower[index], robot.limits.upper[index]
+        table.add_row(name, f"{value:.6f}", f"{lower:.4f}", f"{upper:.4f}")
+    console.print(table)
+    console.print(f"position error {position:.2e} m, orientation error {orientation:.2e} rad")
+    console.print(f"verified: {', '.join(result.checks)}; not checked: {', '.join(result.not_checked)}")

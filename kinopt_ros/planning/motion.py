@@ -1,0 +1,90 @@
+"""A timed, verified move of some joints from the present state to a goal configuration."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidRequestError, InvalidStateError, StartStateError
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.trajectory.timing import nearest_equivalent, point_to_point, scaled_limits
+from kinopt_ros.verification.trajectory import TrajectoryReport, verify_trajectory
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A motion, and the float64 check of the very numbers in it. Send it only if ``report.ok``."""
+
+    trajectory: JointTrajectory
+    report: TrajectoryReport
+
+
+def plan_joint_motion(
+    robot: RobotModel,
+    joints: Sequence[str],
+    start: Annotated[Float64, "nq"],
+    start_velocity: Annotated[Float64, "nq"],
+    goal: Annotated[Float64, "nq"],
+    velocity_scaling: float,
+    acceleration_scaling: float,
+) -> Motion:
+    """Move straight in joint space, as fast as the scaled limits allow, all joints arriving together.
+
+    Args:
+        robot: the robot.
+        joints: joints of the trajectory, in the order that the controller gets them. Each must be active and
+            have one variable; every joint that differs between start and goal must be among them.
+        start: configuration of the robot now; velocities likewise (rad/s, m/s).
+        goal: configuration to reach and stop in. Continuous joints take the shorter way round.
+        velocity_scaling: share of the velocity limits in (0, 1].
+        acceleration_scaling: share of the acceleration limits in (0, 1].
+
+    Raises:
+        KinoptError: a joint that cannot be commanded, a moving joint left out, a start outside the limits.
+    """
+    variables = np.array([_variable(robot, name) for name in joints], dtype=np.int64)
+    if len(set(joints)) != len(joints) or not len(joints):
+        raise InvalidRequestError(f"joints of a trajectory must be given once each, at least one, not {list(joints)}")
+    left_out = np.setdiff1d(np.flatnonzero(start != goal), variables)
+    if left_out.size:
+        names = ", ".join(robot.variable_names[i] for i in left_out)
+        raise InvalidRequestError(f"the goal moves {names}, which the controller's joints leave out: {', '.join(joints)}")
+    limits = robot.limits
+    lower, upper = limits.lower[variables], limits.upper[variables]
+    q = start[variables]
+    outside = np.flatnonzero((q < lower) | (q > upper))
+    if outside.size:
+        i = int(outside[0])
+        raise StartStateError(
+            f"joint {joints[i]!r} is at {q[i]:.9g}, outside its limits {lower[i]:.9g} to {upper[i]:.9g}"
+        )
+    continuous = np.array([robot.joint(name).type is JointType.CONTINUOUS for name in joints])
+    velocity, acceleration, jerk = scaled_limits(
+        limits.velocity[variables],
+        limits.acceleration[variables],
+        limits.jerk[variables],
+        velocity_scaling,
+        acceleration_scaling,
+    )
+    trajectory = point_to_point(
+        tuple(joints),
+        q,
+        nearest_equivalent(goal[variables], q, continuous),
+        velocity,
+        acceleration,
+        jerk,
+        start_velocity=start_velocity[variables],
+    )
+    report = verify_trajectory(trajectory, lower, upper, velocity, acceleration, jerk, start=q)
+    return Motion(trajectory, report)
+
+
+def _variable(robot: RobotModel, name: str) -> int:
+    joint = robot.joint(name)
+    if not joint.is_active or joint.type.num_variables != 1:
+        kind = f"follows {joint.mimics!r}" if joint.mimics else f"is {joint.type.value}"
+        raise InvalidStateError(f"joint {name!r} {kind}: it cannot be part of a trajectory")
+    return joint.first_variable

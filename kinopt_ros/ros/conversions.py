@@ -1,0 +1,194 @@
+"""Messages to arrays and back: pure functions, and the only place where quaternions change order.
+
+ROS writes quaternions xyzw; everything inside is wxyz or a matrix.
+"""
+
+import math
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import Point, Pose, Quaternion
+from kinopt_msgs.msg import Status as StatusMsg
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
+from trajectory_msgs.msg import JointTrajectoryPoint
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidGoalError, InvalidStateError, KinoptError, UnknownJointError
+from kinopt_ros.kinematics.se3 import matrix_to_quaternion, quaternion_to_matrix
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.status import Status
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+
+_QUATERNION_TOLERANCE = 0.01
+"""Accepted deviation of a quaternion's length from 1: typed by hand to three digits, say. It is normalised."""
+_WXYZ = [3, 0, 1, 2]
+_XYZW = [1, 2, 3, 0]
+
+
+def status_message(status: Status, message: str = "") -> StatusMsg:
+    """A code and its sentence."""
+    return StatusMsg(code=int(status), message=message)
+
+
+def error_message(error: KinoptError) -> StatusMsg:
+    """The code and sentence of an exception."""
+    return status_message(error.status, str(error))
+
+
+def matrices_from_poses(poses: Sequence[Pose], what: str = "poses") -> Annotated[Float64, "B 4 4"]:
+    """Transforms of B poses.
+
+    Raises:
+        InvalidGoalError: a number is not finite or a quaternion is not of unit length.
+    """
+    if not poses:
+        return np.empty((0, 4, 4))
+    flat = np.array([_numbers(pose) for pose in poses])
+    bad = np.flatnonzero(~np.isfinite(flat).all(axis=1))
+    if bad.size:
+        raise InvalidGoalError(f"{what}[{bad[0]}] has a number that is not finite: {_show(flat[bad[0]])}")
+    quaternion = flat[:, 3:]
+    length = np.sqrt(np.einsum("ij,ij->i", quaternion, quaternion))
+    bad = np.flatnonzero(~(np.abs(length - 1.0) <= _QUATERNION_TOLERANCE))
+    if bad.size:
+        raise InvalidGoalError(
+            f"{what}[{bad[0]}].orientation has length {length[bad[0]]:.6g}; allowed is 1 within {_QUATERNION_TOLERANCE}"
+        )
+    T = np.zeros((len(flat), 4, 4))
+    T[:, :3, :3] = quaternion_to_matrix((quaternion / length[:, None])[:, _WXYZ])
+    T[:, :3, 3] = flat[:, :3]
+    T[:, 3, 3] = 1.0
+    return T
+
+
+def poses_from_matrices(T: Annotated[Float64, "B 4 4"]) -> list[Pose]:
+    """Poses of B transforms; NaN transforms give NaN poses."""
+    quaternions = np.full((len(T), 4), np.nan)
+    finite = np.isfinite(T).all(axis=(1, 2))
+    quaternions[finite] = matrix_to_quaternion(T[finite, :3, :3])[:, _XYZW]
+    return [
+        Pose(position=Point(x=p[0], y=p[1], z=p[2]), orientation=Quaternion(x=q[0], y=q[1], z=q[2], w=q[3]))
+        for p, q in zip(T[:, :3, 3].tolist(), quaternions.tolist(), strict=True)
+    ]
+
+
+def flat_array(values: Float64) -> "array[float]":
+    """Row-major numbers in the type that message fields take without copying one by one."""
+    result = array("d")
+    result.frombytes(np.ascontiguousarray(values, dtype=np.float64).tobytes())
+    return result
+
+
+def configuration_from_joint_state(
+    message: JointState, robot: RobotModel, base: Annotated[Float64, "nq"], ignore_unknown: bool = False
+) -> Annotated[Float64, "nq"]:
+    """``base`` with the positions that a joint state names.
+
+    Names are variables of the robot; fixed and mimic joints are accepted and skipped, since their values follow
+    from the others. Any order, any subset.
+
+    Raises:
+        InvalidStateError: lengths differ, a value is not finite, a name is given twice.
+        UnknownJointError: a name that the robot does not have (unless ignored: a topic may carry two robots).
+    """
+    if len(message.name) != len(message.position):
+        raise InvalidStateError(
+            f"joint state has {len(message.name)} names and {len(message.position)} positions; they must be equal"
+        )
+    return _placed(message.name, message.position, robot, base, "position", ignore_unknown)
+
+
+def velocities_from_joint_state(message: JointState, robot: RobotModel) -> Annotated[Float64, "nq"]:
+    """Velocities that a joint state names; 0 where it does not, or where it has none at all.
+
+    Raises:
+        InvalidStateError: lengths differ or a value is not finite.
+    """
+    if not message.velocity:
+        return np.zeros(robot.nq)
+    if len(message.velocity) != len(message.name):
+        raise InvalidStateError(
+            f"joint state has {len(message.name)} names and {len(message.velocity)} velocities; they must be equal"
+        )
+    return _placed(message.name, message.velocity, robot, np.zeros(robot.nq), "velocity", ignore_unknown=True)
+
+
+def trajectory_message(trajectory: JointTrajectory, frame_id: str) -> JointTrajectoryMsg:
+    """The message of a trajectory; stamp 0, which controllers take as now."""
+    message = JointTrajectoryMsg(joint_names=list(trajectory.joint_names))
+    message.header.frame_id = frame_id
+    for t, q, v, a in zip(
+        trajectory.time.tolist(), trajectory.position, trajectory.velocity, trajectory.acceleration, strict=True
+    ):
+        message.points.append(
+            JointTrajectoryPoint(
+                positions=flat_array(q),
+                velocities=flat_array(v),
+                accelerations=flat_array(a),
+                time_from_start=duration_message(t),
+            )
+        )
+    return message
+
+
+def duration_message(seconds: float) -> Duration:
+    """A ROS duration, rounded to whole nanoseconds."""
+    nanoseconds = round(seconds * 1e9)
+    return Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+
+
+def seconds(duration: Duration) -> float:
+    """Seconds of a ROS duration."""
+    return float(duration.sec + duration.nanosec * 1e-9)
+
+
+def nonnegative(value: float, what: str, error: Callable[[str], KinoptError], default: float) -> float:
+    """``value``, or the default where a request leaves it 0.
+
+    Raises:
+        KinoptError: of the type given, if it is negative or not finite.
+    """
+    if not (math.isfinite(value) and value >= 0.0):
+        raise error(f"{what} is {value}; allowed is a finite number above 0, or 0 for the default {default:g}")
+    return value if value > 0.0 else default
+
+
+def _numbers(pose: Pose) -> tuple[float, ...]:
+    p, q = pose.position, pose.orientation
+    return p.x, p.y, p.z, q.x, q.y, q.z, q.w
+
+
+def _show(numbers: Float64) -> str:
+    x, y, z, *q = numbers.tolist()
+    return f"position ({x:g}, {y:g}, {z:g}), orientation ({', '.join(f'{c:g}' for c in q)})"
+
+
+def _placed(
+    names: Sequence[str],
+    values: Sequence[float],
+    robot: RobotModel,
+    base: Float64,
+    what: str,
+    ignore_unknown: bool,
+) -> Float64:
+    if len(set(names)) != len(names):
+        twice = sorted({name for name in names if list(names).count(name) > 1})
+        raise InvalidStateError(f"joint state names {', '.join(twice)} twice")
+    q = base.copy()
+    index: Mapping[str, int] = robot.variable_index
+    for name, value in zip(names, values, strict=True):
+        if name in index:
+            if not math.isfinite(value):
+                raise InvalidStateError(f"{what} of joint {name!r} is {value}; it must be finite")
+            q[index[name]] = value
+        elif name not in robot.joint_by_name and not ignore_unknown:
+            raise UnknownJointError(name, robot.variable_names)
+    return q
+
+
+Message = Any
+"""A ROS message or request; rclpy's generated classes carry no types."""

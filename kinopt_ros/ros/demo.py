@@ -1,0 +1,130 @@
+"""The demonstration: the node in its own process, asked from this one."""
+
+import os
+import sys
+
+import rclpy
+from geometry_msgs.msg import PoseStamped
+from kinopt_msgs.srv import SolveIK
+from rich.console import Console
+from rich.table import Table
+
+from kinopt_ros.robot.sources import bundled_text
+from kinopt_ros.ros.client import Client, NodeTimeoutError
+from kinopt_ros.ros.conversions import seconds
+from kinopt_ros.ros.process import NodeProcess, private_environment
+from kinopt_ros.ros.rotations import quaternion_from_rpy
+
+_READY = (0.0, -0.785398163397448, 0.0, -2.356194490192345, 0.0, 1.570796326794897, 0.785398163397448)
+_POSE = (0.45, 0.2, 0.45, 3.141592653589793, 0.0, 0.4)
+_SHOWN = 4
+"""Points shown from either end of the trajectory."""
+
+
+def run(once: bool) -> int:
+    """Show one motion and, on a terminal unless ``once``, ask for more poses. Exit status 0 if all went well."""
+    environment = private_environment()
+    os.environ.update(environment)  # rclpy.init reads it: this process must not see other nodes either
+    console = Console()
+    console.print(
+        f"Starting the node for the bundled Panda in its own process, on this machine only "
+        f"(ROS_DOMAIN_ID={environment['ROS_DOMAIN_ID']}); it cannot reach a robot.",
+        highlight=False,
+    )
+    parameters = {
+        "robot_description": bundled_text("panda", "urdf"),
+        "robot_description_semantic": bundled_text("panda", "srdf"),
+        "default_group": "panda_arm",
+    }
+    with NodeProcess(parameters, environment) as process:
+        rclpy.init(args=[])
+        client = Client()
+        try:
+            console.print(f"Node ready: {client.wait_until_ready(alive=lambda: process.running)}.", highlight=False)
+            joints = [f"panda_joint{i + 1}" for i in range(7)]
+            client.pretend_robot(dict(zip(joints, _READY, strict=True)))
+            client.spin(0.3)
+            good = _show_motion(console, client, _POSE)
+            if good and not once and sys.stdin.isatty():
+                _ask(console, client)
+            return 0 if good else 1
+        except NodeTimeoutError as error:
+            console.print(f"[red]{error}[/]\n{process.log_text()}", highlight=False)
+            return 1
+        except (KeyboardInterrupt, EOFError):
+            return 0
+        finally:
+            client.close()
+            rclpy.try_shutdown()
+
+
+def _ask(console: Console, client: Client) -> None:
+    while True:
+        line = console.input("\nAnother pose: x y z [roll pitch yaw], or Enter to end: ")
+        if not line.strip():
+            return
+        try:
+            numbers = [float(word) for word in line.replace(",", " ").split()]
+        except ValueError as error:
+            console.print(f"[red]{error}[/]", highlight=False)
+            continue
+        if len(numbers) not in (3, 6):
+            console.print(f"[red]{len(numbers)} numbers were given; allowed are 3 or 6[/]", highlight=False)
+            continue
+        _show_motion(console, client, (*numbers, *_POSE[len(numbers) :]))
+
+
+def _show_motion(console: Console, client: Client, numbers: tuple[float, ...]) -> bool:
+    target = PoseStamped()
+    target.header.frame_id = "panda_link0"
+    position, orientation = target.pose.position, target.pose.orientation
+    position.x, position.y, position.z = numbers[:3]
+    orientation.x, orientation.y, orientation.z, orientation.w = (float(c) for c in quaternion_from_rpy(*numbers[3:]))
+
+    console.rule("request")
+    shown = "{header: {frame_id: panda_link0}, poses: [{position: {x: %g, y: %g, z: %g}, " % numbers[:3]
+    shown += "orientation: {x: %.4f, y: %.4f, z: %.4f, w: %.4f}}]}" % (
+        orientation.x,
+        orientation.y,
+        orientation.z,
+        orientation.w,
+    )
+    console.print(f'ros2 service call /kinopt/solve_ik kinopt_msgs/srv/SolveIK "{shown}"', highlight=False)
+    answer = client.call("solve_ik", SolveIK.Request(header=target.header, poses=[target.pose]))
+
+    console.rule("answer")
+    if not answer.status.code == answer.status.SUCCESS:
+        console.print(f"[red]{answer.status.code}[/]: {answer.status.message}", highlight=False)
+        return False
+    console.print(
+        f"[green]SUCCESS[/] by {answer.solver_used}: position error {answer.position_errors[0]:.1e} m, "
+        f"orientation error {answer.orientation_errors[0]:.1e} rad, {answer.wall_time * 1e6:.0f} µs in the node",
+        highlight=False,
+    )
+    console.print(
+        f"verified in float64: {', '.join(answer.checks)}; not checked: {', '.join(answer.not_checked)}",
+        highlight=False,
+    )
+
+    report, trajectory = client.move_to(target)
+    console.rule("motion published on /kinopt/joint_trajectory for the same pose on /kinopt/target_pose")
+    if report.status.code != report.status.SUCCESS or trajectory is None:
+        console.print(f"[red]{report.status.code}[/]: {report.status.message}", highlight=False)
+        return False
+    table = Table("time s", *(name.removeprefix("panda_") for name in trajectory.joint_names))
+    points = trajectory.points
+    for index, point in enumerate(points):
+        if _SHOWN <= index < len(points) - _SHOWN:
+            if index == _SHOWN:
+                table.add_row("...", *("" for _ in trajectory.joint_names))
+            continue
+        table.add_row(f"{seconds(point.time_from_start):.3f}", *(f"{value:.4f}" for value in point.positions))
+    console.print(table)
+    console.print(
+        f"{len(points)} points in {report.duration:.2f} s; verified: {', '.join(report.checks)}; "
+        f"not checked: {', '.join(report.not_checked)}",
+        highlight=False,
+    )
+    client.pretend_robot(dict(zip(trajectory.joint_names, points[-1].positions, strict=True)))
+    client.spin(0.2)
+    return True

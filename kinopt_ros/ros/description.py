@@ -1,0 +1,76 @@
+"""Where the robot's description comes from, parameter or topic, and when it must be read again."""
+
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.ros import parameters
+from kinopt_ros.ros.joint_limits import with_joint_limits
+from kinopt_ros.ros.robot_loader import RobotLoader
+
+_URDF, _SRDF = "robot_description", "robot_description_semantic"
+
+
+class Description:
+    """URDF and SRDF text, each from its parameter or, while that is empty, from its topic."""
+
+    def __init__(self, node: Node, loader: RobotLoader) -> None:
+        self._node = node
+        self._loader = loader
+        self._from_topic = {_URDF: "", _SRDF: ""}
+
+    def take_urdf(self, text: str) -> None:
+        """A robot_description arrived by topic."""
+        self._take(_URDF, text)
+
+    def take_srdf(self, text: str) -> None:
+        """A robot_description_semantic arrived by topic."""
+        self._take(_SRDF, text)
+
+    def load(self) -> None:
+        """Build the robot anew in the background, if there is a URDF at all."""
+        urdf, srdf = self._text(_URDF), self._text(_SRDF)
+        if not urdf:
+            return
+        self._loader.load(
+            lambda: self._build(urdf, srdf),
+            parameters.solver_options(self._node),
+            parameters.ik_solver(self._node),
+        )
+
+    def check(self, given: list[Parameter]) -> SetParametersResult:
+        """Refuse a description that cannot be used, before it replaces one that can."""
+        texts = {parameter.name: parameter.value for parameter in given if parameter.name in (_URDF, _SRDF)}
+        urdf = texts.get(_URDF, self._text(_URDF))
+        if texts and urdf:
+            try:
+                robot_from_urdf(urdf, texts.get(_SRDF, self._text(_SRDF)) or None)
+            except KinoptError as error:
+                return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def concerned_by(self, given: list[Parameter]) -> bool:
+        """Whether a change of these parameters changes the robot or its solvers."""
+        names = {parameter.name for parameter in given}
+        return bool(names & ({_URDF, _SRDF} | parameters.solver_parameter_names()))
+
+    def _take(self, name: str, text: str) -> None:
+        if parameters.value(self._node, name):
+            self._node.get_logger().info(f"topic {name} is not used: the parameter of that name is set")
+        elif not text:
+            self._node.get_logger().warning(f"topic {name}: an empty text was dropped")
+        elif text != self._from_topic[name]:
+            self._from_topic[name] = text
+            self.load()
+
+    def _text(self, name: str) -> str:
+        return str(parameters.value(self._node, name) or self._from_topic[name])
+
+    def _build(self, urdf: str, srdf: str) -> RobotModel:
+        return with_joint_limits(self._node, robot_from_urdf(urdf, srdf or None))
+
+

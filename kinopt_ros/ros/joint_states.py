@@ -1,0 +1,93 @@
+"""The newest value of every joint that anybody publishes."""
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64
+from kinopt_ros.errors import InvalidStateError, StaleStateError
+from kinopt_ros.robot.model import RobotModel
+
+
+@dataclass(frozen=True)
+class _Reading:
+    position: float
+    velocity: float
+    received: float
+
+
+@dataclass(frozen=True, eq=False)
+class RobotState:
+    """The state of one robot."""
+
+    q: Annotated[Float64, "nq"]
+    """Positions; the robot's default where nobody published one."""
+    velocity: Annotated[Float64, "nq"]
+    """Velocities; 0 where nobody published one."""
+    known: Annotated[Bool, "nq"]
+    """Which variables somebody published."""
+    age: Annotated[Float64, "nq"]
+    """Seconds since each was received; 0 where nothing was."""
+
+    def require_fresh(self, variables: Annotated[np.ndarray, "n"], robot: RobotModel, timeout: float) -> None:
+        """Raise StaleStateError if one of the variables was published, but longer ago than timeout (s)."""
+        old = [int(i) for i in variables if self.known[i] and self.age[i] > timeout]
+        if old:
+            raise StaleStateError(
+                f"the joint state of {robot.variable_names[old[0]]!r} is {self.age[old[0]]:.2f} s old; "
+                f"allowed is {timeout:g} s (parameter state_timeout)"
+            )
+
+    def require_known(self, variables: Annotated[np.ndarray, "n"], robot: RobotModel) -> None:
+        """Raise InvalidStateError if nobody has published one of the variables."""
+        missing = [robot.variable_names[i] for i in variables if not self.known[i]]
+        if missing:
+            raise InvalidStateError(f"joint_states has no value for {', '.join(missing)}")
+
+
+class JointStates:
+    """Collects sensor_msgs/JointState messages, of one publisher or of several. Thread-safe.
+
+    Age is counted on the steady clock from the arrival, since simulated time can stand still.
+    """
+
+    def __init__(self) -> None:
+        self._readings: dict[str, _Reading] = {}
+        self._lock = threading.Lock()
+
+    def update(self, message: Any) -> None:
+        """Take a message.
+
+        Raises:
+            InvalidStateError: lengths differ or a value is not finite; nothing is taken then.
+        """
+        names, positions, velocities = message.name, message.position, message.velocity
+        if len(positions) != len(names) or (velocities and len(velocities) != len(names)):
+            raise InvalidStateError(
+                f"joint state has {len(names)} names, {len(positions)} positions, {len(velocities)} velocities"
+            )
+        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
+            raise InvalidStateError("joint state has a value that is not finite")
+        now = time.monotonic()
+        velocities = velocities or [0.0] * len(names)
+        readings = {
+            name: _Reading(position, velocity, now)
+            for name, position, velocity in zip(names, positions, velocities, strict=True)
+        }
+        with self._lock:
+            self._readings.update(readings)
+
+    def of(self, robot: RobotModel) -> RobotState:
+        """The state of a robot, from what was received so far."""
+        with self._lock:
+            readings = [self._readings.get(name) for name in robot.variable_names]
+        now = time.monotonic()
+        return RobotState(
+            q=np.array([d if r is None else r.position for r, d in zip(readings, robot.default_q, strict=True)]),
+            velocity=np.array([0.0 if r is None else r.velocity for r in readings]),
+            known=np.array([r is not None for r in readings], dtype=bool),
+            age=np.array([0.0 if r is None else now - r.received for r in readings]),
+        )

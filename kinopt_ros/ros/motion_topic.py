@@ -1,0 +1,112 @@
+"""~/target_pose: a pose in, one verified motion out on ~/joint_trajectory, and a report of what became of it."""
+
+import time
+import traceback
+from typing import Any
+
+import numpy as np
+from kinopt_msgs.msg import MotionReport
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.motion import Motion, plan_joint_motion
+from kinopt_ros.planning.solver_pool import PooledResult
+from kinopt_ros.problems.builder import ik_problem, resolve_chain
+from kinopt_ros.robot.chain import build_chain
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros import parameters
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.conversions import error_message, matrices_from_poses, status_message, trajectory_message
+from kinopt_ros.status import Status
+
+
+class TargetPoseTopic:
+    """Handler of geometry_msgs/PoseStamped on ~/target_pose. Publishes a trajectory only if it was verified."""
+
+    def __init__(self, context: Context, trajectories: Any, reports: Any) -> None:
+        self._context = context
+        self._trajectories = trajectories
+        self._reports = reports
+
+    def handle(self, target: Any) -> None:
+        """Move there once. Never raises: what went wrong is reported on ~/report."""
+        start = time.monotonic()
+        report = MotionReport(header=target.header)
+        try:
+            self._move(target, report, start)
+        except KinoptError as error:
+            report.status = error_message(error)
+        except Exception as error:  # a defect: say so, keep serving
+            self._context.node.get_logger().error(f"internal error on ~/target_pose:\n{traceback.format_exc()}")
+            report.status = status_message(Status.FAILURE, f"internal error, {type(error).__name__}: {error}")
+        report.wall_time = time.monotonic() - start
+        if report.status.code != Status.SUCCESS:
+            self._context.node.get_logger().warning(f"~/target_pose: {report.status.message}")
+        self._reports.publish(report)
+
+    def _move(self, target: Any, report: MotionReport, start: float) -> None:
+        context = self._context
+        loaded = context.loaded
+        robot = loaded.model
+        report.group = context.group_name(robot)
+        base, tip, group_joints = resolve_chain(robot, report.group, None, None)
+        joints = tuple(context.parameter("controller_joints") or group_joints)
+
+        # A motion starts from what was measured, never from a guess.
+        state = context.joint_states.of(robot)
+        needed = np.union1d(
+            build_chain(robot, base, tip).variables, [i for name in joints for i in robot.variables_of(name)]
+        ).astype(np.int64)
+        state.require_known(needed, robot)
+        state.require_fresh(needed, robot, context.parameter("state_timeout"))
+
+        T_base_frame = context.frames.T_link_frame(robot, base, target.header.frame_id, state.q)
+        problem = ik_problem(
+            robot,
+            T_base_frame @ matrices_from_poses([target.pose], "pose"),
+            group=report.group,
+            state=state.q,
+            position_tolerance=context.parameter("ik.position_tolerance"),
+            orientation_tolerance=context.parameter("ik.orientation_tolerance"),
+            deadline=start + context.parameter("ik.timeout"),
+        )
+        pooled = loaded.pool.solve_ik(
+            problem, parameters.ik_solver(context.node), context.parameter("allow_fallback")
+        )
+        if not _note_answer(pooled, report):
+            return
+        goal = state.q.copy()
+        goal[problem.variables] = pooled.result.q[0, 0]
+        motion = plan_joint_motion(
+            robot,
+            joints,
+            state.q,
+            state.velocity,
+            goal,
+            context.parameter("velocity_scaling"),
+            context.parameter("acceleration_scaling"),
+        )
+        self._publish(robot, motion, report)
+
+    def _publish(self, robot: RobotModel, motion: Motion, report: MotionReport) -> None:
+        report.checks += motion.report.checks
+        if not motion.report.ok:
+            report.status = status_message(Status.VERIFICATION_FAILED, "; ".join(motion.report.violations))
+            return
+        self._trajectories.publish(trajectory_message(motion.trajectory, robot.root_link))
+        report.duration = motion.trajectory.duration
+        report.status = status_message(Status.SUCCESS)
+
+
+def _note_answer(pooled: PooledResult, report: MotionReport) -> bool:
+    """Put the solver's answer into the report; whether there is a solution."""
+    result = pooled.result
+    report.solver_used = result.solver
+    report.checks, report.not_checked = list(result.checks), list(result.not_checked)
+    solved = bool(result.success[0])
+    report.position_error = float(result.position_error[0, 0] if solved else result.attempt_position_error[0])
+    report.orientation_error = float(
+        result.orientation_error[0, 0] if solved else result.attempt_orientation_error[0]
+    )
+    if not solved:
+        report.status = status_message(Status(int(result.status[0])), result.messages[0])
+    return solved

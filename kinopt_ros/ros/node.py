@@ -1,0 +1,143 @@
+"""The node: wires parameters, topics and services to the parts that do the work."""
+
+import threading
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped
+from kinopt_msgs.msg import MotionReport
+from kinopt_msgs.srv import ComputeFK, ListSolvers, SolveIK
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from kinopt_ros.errors import InvalidStateError, KinoptError
+from kinopt_ros.ros import parameters
+from kinopt_ros.ros.answers import answering
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.conversions import error_message
+from kinopt_ros.ros.description import Description
+from kinopt_ros.ros.fk_service import FkService
+from kinopt_ros.ros.frames import Frames
+from kinopt_ros.ros.ik_service import IkService
+from kinopt_ros.ros.joint_states import JointStates
+from kinopt_ros.ros.motion_topic import TargetPoseTopic
+from kinopt_ros.ros.robot_loader import RobotLoader
+from kinopt_ros.ros.solvers_service import SolversService
+
+_LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE)
+_NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+
+
+class KinoptNode(Node):
+    """Turns poses into verified joint motion for the robot of robot_description."""
+
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__("kinopt", **node_options)
+        parameters.declare(self)
+        self._reports = self.create_publisher(MotionReport, "~/report", 10)
+        self._loader = RobotLoader(self._report_loading)
+        self._context = Context(self, self._loader, JointStates(), Frames(self))
+        self._description = Description(self, self._loader)
+        self._create_topics()
+        self._create_services()
+        self.add_on_set_parameters_callback(self._check_parameters)
+        self.add_post_set_parameters_callback(self._parameters_changed)
+        self._description.load()
+
+    def close(self) -> None:
+        """Stop background work. The node cannot be used afterwards."""
+        self._loader.close()
+
+    def _create_topics(self) -> None:
+        descriptions = MutuallyExclusiveCallbackGroup()
+        for name, take in (
+            ("robot_description", self._description.take_urdf),
+            ("robot_description_semantic", self._description.take_srdf),
+        ):
+            self.create_subscription(
+                String, name, lambda message, take=take: take(message.data), _LATCHED, callback_group=descriptions
+            )
+        self.create_subscription(
+            JointState,
+            "joint_states",
+            self._take_joint_state,
+            qos_profile_sensor_data,
+            callback_group=MutuallyExclusiveCallbackGroup(),
+        )
+        trajectories = self.create_publisher(JointTrajectory, "~/joint_trajectory", _NEWEST)
+        self.create_subscription(
+            PoseStamped,
+            "~/target_pose",
+            TargetPoseTopic(self._context, trajectories, self._reports).handle,
+            _NEWEST,
+            callback_group=MutuallyExclusiveCallbackGroup(),
+        )
+
+    def _create_services(self) -> None:
+        # Solvers are thread-safe and release the GIL: requests run beside each other.
+        group = ReentrantCallbackGroup()
+        for service_type, name, handler in (
+            (SolveIK, "~/solve_ik", IkService(self._context).handle),
+            (ComputeFK, "~/compute_fk", FkService(self._context).handle),
+            (ListSolvers, "~/list_solvers", SolversService(self._context).handle),
+        ):
+            self.create_service(service_type, name, answering(self, handler), callback_group=group)
+        self.create_service(Trigger, "~/ready", self._answer_ready, callback_group=group)
+
+    def _answer_ready(self, request: Any, response: Any) -> Any:
+        """Whether a robot is in service; if not, why."""
+        del request  # empty
+        try:
+            response.message = f"robot {self._loader.loaded.model.name!r}"
+            response.success = True
+        except KinoptError as error:
+            response.message = str(error)
+        return response
+
+    def _take_joint_state(self, message: Any) -> None:
+        try:
+            self._context.joint_states.update(message)
+        except InvalidStateError as error:
+            self.get_logger().warning(f"joint_states dropped: {error}", throttle_duration_sec=5.0)
+
+    def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
+        result = parameters.check(given)
+        return self._description.check(given) if result.successful else result
+
+    def _parameters_changed(self, given: list[Parameter]) -> None:
+        if self._description.concerned_by(given):
+            self._description.load()
+
+    def _report_loading(self, sentence: str, error: KinoptError | None) -> None:
+        if error is None:
+            self.get_logger().info(sentence)
+            return
+        self.get_logger().error(sentence)
+        self._reports.publish(MotionReport(status=error_message(error)))
+
+
+def spin(arguments: list[str] | None = None) -> None:
+    """Run the node until it is interrupted or ROS shuts down."""
+    import rclpy
+    from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+
+    rclpy.init(args=arguments)
+    node = KinoptNode()
+    executor = MultiThreadedExecutor(num_threads=parameters.value(node, "threads"))
+    executor.add_node(node)
+    try:
+        executor.spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        executor.shutdown()
+        node.close()
+        node.destroy_node()
+        if threading.current_thread() is threading.main_thread():
+            rclpy.try_shutdown()

@@ -1,0 +1,119 @@
+"""Parameters of the node: one table, declared with descriptions and ranges, validated before they apply."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import ParameterUninitializedException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
+from kinopt_ros.solvers.base import Option
+from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class
+
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One parameter."""
+
+    name: str
+    default: Any
+    description: str
+    minimum: float | None = None
+    maximum: float | None = None
+    read_only: bool = False
+
+    def descriptor(self) -> ParameterDescriptor:
+        """What `ros2 param describe` shows."""
+        descriptor = ParameterDescriptor(name=self.name, description=self.description, read_only=self.read_only)
+        if self.minimum is not None and self.maximum is not None:
+            if isinstance(self.default, float):
+                descriptor.floating_point_range = [FloatingPointRange(from_value=self.minimum, to_value=self.maximum)]
+            else:
+                descriptor.integer_range = [IntegerRange(from_value=int(self.minimum), to_value=int(self.maximum))]
+        return descriptor
+
+
+SPECS = (
+    Spec("robot_description", "", "URDF text. Empty: taken from the latched topic robot_description."),
+    Spec("robot_description_semantic", "", "SRDF text. Empty: taken from the topic robot_description_semantic."),
+    Spec("solver", AUTO, "Solver plugin for everything; 'auto' picks."),
+    Spec("ik.solver", "", "Solver plugin for inverse kinematics; empty: as 'solver'."),
+    Spec("allow_fallback", True, "Hand a request that the solver cannot honour to one that can."),
+    Spec("default_group", "", "Joint group of requests that name none; empty: the first one with a tip."),
+    Spec("ik.timeout", 1.0, "Time for an IK request that gives none (s).", 1e-3, 60.0),
+    Spec("ik.position_tolerance", POSITION_TOLERANCE, "For requests that give none (m).", _TINY, 1.0),
+    Spec("ik.orientation_tolerance", ORIENTATION_TOLERANCE, "For requests that give none (rad).", _TINY, math.pi),
+    Spec("max_batch", 10_000, "Most targets or states in one request.", 1, 1_000_000),
+    Spec("state_timeout", 1.0, "Joint states older than this are stale (s).", 1e-3, 3600.0),
+    Spec("velocity_scaling", 0.1, "Share of the joint velocity limits that motions use.", 1e-3, 1.0),
+    Spec("acceleration_scaling", 0.1, "Share of the joint acceleration limits that motions use.", 1e-3, 1.0),
+    Spec(
+        "controller_joints",
+        Parameter.Type.STRING_ARRAY,
+        "Joints of published trajectories: exactly those of the controller. Unset: the group's active joints.",
+    ),
+    Spec("threads", 4, "Threads that serve requests.", 2, 64, read_only=True),
+)
+
+
+def declare(node: Node) -> None:
+    """Declare every parameter, and ``<solver>.<option>`` of every installed solver."""
+    for spec in (*SPECS, *_solver_specs()):
+        node.declare_parameter(spec.name, spec.default, spec.descriptor())
+
+
+def value(node: Node, name: str) -> Any:
+    """Present value of a declared parameter; None if it is unset."""
+    try:
+        return node.get_parameter(name).value
+    except ParameterUninitializedException:
+        return None
+
+
+def solver_options(node: Node) -> dict[str, dict[str, Any]]:
+    """Options of every installed solver, as the parameters have them."""
+    options: dict[str, dict[str, Any]] = {}
+    for info in list_solvers():
+        options[info.name] = {option.name: value(node, f"{info.name}.{option.name}") for option in info.options}
+    return options
+
+
+def solver_parameter_names() -> frozenset[str]:
+    """Names of the parameters that belong to solvers."""
+    return frozenset(spec.name for spec in _solver_specs())
+
+
+def ik_solver(node: Node) -> str:
+    """The solver for inverse kinematics."""
+    return str(value(node, "ik.solver") or value(node, "solver"))
+
+
+def check(parameters: list[Parameter]) -> SetParametersResult:
+    """Refuse what ranges cannot say: names of solvers and values that are not finite."""
+    for parameter in parameters:
+        if isinstance(parameter.value, float) and not math.isfinite(parameter.value):
+            return _refusal(f"{parameter.name} is {parameter.value}; it must be finite")
+        if parameter.name in ("solver", "ik.solver") and parameter.value:
+            try:
+                solver_class(parameter.value)
+            except KinoptError as error:
+                return _refusal(str(error))
+    return SetParametersResult(successful=True)
+
+
+def _refusal(reason: str) -> SetParametersResult:
+    return SetParametersResult(successful=False, reason=reason)
+
+
+def _solver_specs() -> tuple[Spec, ...]:
+    return tuple(_from_option(info.name, option) for info in list_solvers() for option in info.options)
+
+
+def _from_option(solver: str, option: Option) -> Spec:
+    return Spec(f"{solver}.{option.name}", option.default, option.description, option.minimum, option.maximum)

@@ -1,0 +1,99 @@
+"""Builds the robot and its solvers outside the serving path, whenever a description or a setting changes."""
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinopt_ros.errors import InvalidRequestError, KinoptError, NotReadyError
+from kinopt_ros.planning.solver_pool import SolverPool
+from kinopt_ros.problems.builder import default_group, ik_problem
+from kinopt_ros.robot.model import RobotModel
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedRobot:
+    """A robot and the solvers that are configured for it. Replaced as a whole, never changed."""
+
+    model: RobotModel
+    pool: SolverPool
+
+
+class RobotLoader:
+    """Keeps the newest usable robot. Thread-safe.
+
+    A description that cannot be used is reported and leaves the previous robot in service.
+    """
+
+    def __init__(self, report: Callable[[str, KinoptError | None], None]) -> None:
+        """``report(sentence, error)`` is called after every attempt; error is None if it succeeded."""
+        self._report = report
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="robot_loader")
+        self._lock = threading.Lock()
+        self._loaded: LoadedRobot | None = None
+        self._refusal: KinoptError = NotReadyError(
+            "no robot yet: set the parameter robot_description or publish the topic robot_description"
+        )
+
+    @property
+    def loaded(self) -> LoadedRobot:
+        """The robot in service.
+
+        Raises:
+            KinoptError: there is none; the message says why.
+        """
+        with self._lock:
+            if self._loaded is None:
+                raise self._refusal
+            return self._loaded
+
+    def load(
+        self, build: Callable[[], RobotModel], options: Mapping[str, Mapping[str, Any]], solver: str
+    ) -> None:
+        """Build a robot in the background, warm up its solver, put it into service."""
+        with self._lock:
+            if self._loaded is None:
+                self._refusal = NotReadyError("the robot is being loaded and its solver compiled; try again soon")
+        self._worker.submit(self._load, build, options, solver)
+
+    def close(self) -> None:
+        """Stop loading and close the solvers."""
+        self._worker.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            if self._loaded is not None:
+                self._loaded.pool.close()
+            self._loaded = None
+            self._refusal = NotReadyError("the node is shutting down")
+
+    def _load(
+        self, build: Callable[[], RobotModel], options: Mapping[str, Mapping[str, Any]], solver: str
+    ) -> None:
+        try:
+            model = build()
+            pool = SolverPool(model, options)
+            _warm_up(pool, solver)
+        except Exception as error:  # nothing may end the worker: the node must keep serving
+            refusal = error if isinstance(error, KinoptError) else KinoptError(f"{type(error).__name__}: {error}")
+            with self._lock:
+                self._refusal = refusal
+            self._report(f"robot not loaded: {refusal}", refusal)
+            return
+        with self._lock:
+            # The previous pool is left to its running requests; it goes when the last of them does.
+            self._loaded = LoadedRobot(model, pool)
+        self._report(f"ready: robot {model.name!r}, {model.nq} variables, groups {', '.join(model.groups)}", None)
+
+
+def _warm_up(pool: SolverPool, solver: str) -> None:
+    """Solve one reachable target, so that no request waits for a compiler."""
+    robot = pool.robot
+    try:
+        group = default_group(robot)
+    except InvalidRequestError:
+        return  # nothing to move without naming links: such requests bring their own chain
+    pool.solve_ik(ik_problem(robot, np.eye(4), group=group.name), solver)
+
+

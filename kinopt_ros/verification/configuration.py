@@ -1,0 +1,95 @@
+"""The float64 check of configurations: the only way to a success.
+
+Independent of every solver: it sees nothing but the robot, the targets and the numbers that will be sent.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64
+from kinopt_ros.kinematics.forward import chain_pose
+from kinopt_ros.kinematics.se3 import pose_error
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.robot.chain import KinematicChain
+from kinopt_ros.robot.model import RobotModel
+
+CHECKS = ("finite numbers", "joint limits", "mimic joint limits", "target pose")
+NOT_CHECKED = ("self collision", "world collision")
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigurationReport:
+    """Outcome of the check of N configurations, each against its own targets."""
+
+    ok: Annotated[Bool, "N"]
+    """Whether every check passed."""
+    finite: Annotated[Bool, "N"]
+    limit_violation: Annotated[Float64, "N"]
+    """How far the worst joint is outside its limits (rad or m); 0 inside."""
+    position_error: Annotated[Float64, "N"]
+    """Distance of the worst target, m."""
+    orientation_error: Annotated[Float64, "N"]
+    """Geodesic angle of the worst target, rad."""
+    T_base_tip: Annotated[Float64, "N 4 4"]
+    """Pose that the first target's link really has."""
+
+
+def verify_configurations(
+    robot: RobotModel,
+    problem: IkProblem,
+    chains: tuple[KinematicChain, ...],
+    q: Annotated[Float64, "N n"],
+    request: Annotated[np.ndarray, "N"],
+) -> ConfigurationReport:
+    """Check configurations of the solved joints.
+
+    Args:
+        robot: the robot.
+        problem: what was asked.
+        chains: from the problem's base link to each target's link, nothing held.
+        q: one row per configuration, in the order of problem.variables (rad or m).
+        request: for every row, which of the B requests it answers.
+    """
+    full = np.repeat(problem.state[None], len(q), axis=0)
+    full[:, problem.variables] = q
+    finite = np.isfinite(q).all(axis=1)
+    if not finite.all():  # keep NaN out of the kinematics; such rows fail anyway
+        full[~finite] = problem.state
+    violation = limit_violation(robot, full, problem.variables)
+    ok = finite & (violation <= 0.0)
+    position = np.zeros(len(q))
+    orientation = np.zeros(len(q))
+    first = np.empty((0, 4, 4))
+    for number, (target, chain) in enumerate(zip(problem.targets, chains, strict=True)):
+        T_base_tip = chain_pose(chain, full[:, chain.variables])
+        distance, angle = pose_error(target.T_base_target[request], T_base_tip)
+        ok &= (distance <= target.position_tolerance) & (angle <= target.orientation_tolerance)
+        position = np.maximum(position, distance)
+        orientation = np.maximum(orientation, angle)
+        if number == 0:
+            first = T_base_tip
+    return ConfigurationReport(ok, finite, violation, position, orientation, first)
+
+
+def limit_violation(
+    robot: RobotModel, q: Annotated[Float64, "N nq"], variables: Annotated[np.ndarray, "n"]
+) -> Annotated[Float64, "N"]:
+    """How far the worst of some variables, or of the mimic joints that they drive, is outside its limits.
+
+    Mimic joints are judged by their own limits, not by the narrowed ones of their driver, so that the check
+    does not rest on the arithmetic that it is there to check. That arithmetic rounds: a mimic joint may
+    overshoot by a few units in the last place.
+    """
+    lower, upper = robot.limits.lower[variables], robot.limits.upper[variables]
+    values = q[:, variables]
+    worst = np.maximum(lower - values, values - upper).max(axis=1, initial=0.0)
+    driven = set(variables.tolist())
+    for joint in robot.mimic_joints:
+        if joint.first_variable in driven:
+            value = joint.multiplier * q[:, joint.first_variable] + joint.offset
+            rounding = 4.0 * np.finfo(np.float64).eps * (1.0 + np.abs(value))
+            over = np.maximum(joint.lower - value, value - joint.upper) - rounding
+            worst = np.maximum(worst, over)
+    return np.asarray(worst)

@@ -1,0 +1,152 @@
+"""No claim of a plugin becomes a success without the float64 check."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kinopt_ros.array import Float64
+from kinopt_ros.conformance.ik import reachable_problem
+from kinopt_ros.conformance.robots import seven_revolute
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.solvers.base import Capabilities, Feature, Solver
+from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.solvers.verified import PluginError
+from kinopt_ros.status import Status
+
+ROBOT = seven_revolute()
+Q = random_configurations(ROBOT, 3, 0)
+T = forward_kinematics(ROBOT, Q, links=("l7",))[:, 0]
+PROBLEM = ik_problem(ROBOT, T, tip_link="l7")
+
+
+class Claiming(Solver):
+    """Returns whatever it is told to."""
+
+    name = "claiming"
+    version = "0"
+    capabilities = Capabilities(frozenset({JointType.REVOLUTE}), frozenset({Feature.SEVERAL_SOLUTIONS}))
+    answer: Callable[[IkProblem], IkCandidates]
+
+    def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
+        pass
+
+    def _solve_ik(self, problem: IkProblem) -> IkCandidates:
+        return self.answer(problem)
+
+
+def claim(q: Float64, **changes: Any) -> Claiming:
+    candidates = IkCandidates(q, Q.copy(), np.ones(3, dtype=np.int64), np.zeros(3, dtype=bool))
+    solver = Claiming()
+    solver.configure(ROBOT)
+    solver.answer = lambda _: replace(candidates, **changes)
+    return solver
+
+
+def test_true_claims_pass() -> None:
+    result = claim(Q[:, None]).solve_ik(PROBLEM)
+    assert result.success.all()
+    np.testing.assert_array_equal(result.q[:, 0], Q)
+    assert (result.position_error < 1e-12).all()
+    assert np.isnan(result.attempt).all()
+
+
+@pytest.mark.parametrize("offset", [2e-3, 1.0])
+def test_a_claim_beyond_the_tolerance_is_rejected(offset: float) -> None:
+    q = Q[:, None].copy()
+    q[1, 0, 2] += offset
+    result = claim(q).solve_ik(PROBLEM)
+    assert result.status.tolist() == [Status.SUCCESS, Status.VERIFICATION_FAILED, Status.SUCCESS]
+    assert np.isnan(result.q[1]).all()
+    assert "float64" in result.messages[1]
+
+
+def test_a_claim_outside_the_limits_is_rejected_however_little() -> None:
+    upper = ROBOT.limits.upper
+    q = Q.copy()
+    q[0, 0] = np.nextafter(upper[0], np.inf)
+    T_outside = forward_kinematics(ROBOT, q, links=("l7",))[:, 0]
+    result = claim(q[:, None]).solve_ik(ik_problem(ROBOT, T_outside, tip_link="l7"))
+    assert result.status[0] == Status.VERIFICATION_FAILED
+    q[0, 0] = upper[0]
+    T_inside = forward_kinematics(ROBOT, q, links=("l7",))[:, 0]
+    assert claim(q[:, None]).solve_ik(ik_problem(ROBOT, T_inside, tip_link="l7")).success.all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_claim_with_a_number_that_is_not_finite_is_rejected(value: float) -> None:
+    q = Q[:, None].copy()
+    q[2, 0, 3] = value
+    result = claim(q).solve_ik(PROBLEM)
+    assert result.status.tolist() == [Status.SUCCESS, Status.SUCCESS, Status.VERIFICATION_FAILED]
+
+
+def test_a_bad_claim_among_several_gives_way_to_a_good_one() -> None:
+    q = np.stack([Q + 0.3, Q], axis=1)
+    result = claim(q).solve_ik(replace(PROBLEM, num_solutions=2))
+    assert result.success.all()
+    np.testing.assert_array_equal(result.q[:, 0], Q)
+    assert np.isnan(result.q[:, 1]).all()
+
+
+def test_no_claim_is_no_solution_with_the_attempt_and_its_errors() -> None:
+    attempt = Q + 0.01
+    result = claim(np.full((3, 1, 7), np.nan), attempt=attempt).solve_ik(PROBLEM)
+    assert set(result.status.tolist()) == {Status.NO_IK_SOLUTION}
+    np.testing.assert_array_equal(result.attempt, attempt)
+    assert (result.attempt_position_error > 1e-4).all()
+
+
+def test_an_attempt_outside_the_limits_is_not_passed_on() -> None:
+    result = claim(np.full((3, 1, 7), np.nan), attempt=Q + 100.0).solve_ik(PROBLEM)
+    assert np.isnan(result.attempt).all()
+    assert np.isnan(result.attempt_position_error).all()
+
+
+def test_a_deadline_is_told_from_a_failure() -> None:
+    solver = claim(np.full((3, 1, 7), np.nan), timed_out=np.array([True, False, True]))
+    result = solver.solve_ik(PROBLEM)
+    assert result.status.tolist() == [Status.TIMED_OUT, Status.NO_IK_SOLUTION, Status.TIMED_OUT]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"q": np.zeros((3, 7))},
+        {"q": np.zeros((2, 1, 7))},
+        {"q": np.zeros((3, 0, 7))},
+        {"attempt": np.zeros((3, 6))},
+        {"iterations": np.zeros(2, dtype=np.int64)},
+        {"timed_out": np.zeros(0, dtype=bool)},
+    ],
+)
+def test_a_plugin_that_breaks_the_form_is_named(changes: dict[str, Any]) -> None:
+    with pytest.raises(PluginError, match="claiming"):
+        claim(Q[:, None], **changes).solve_ik(PROBLEM)
+
+
+def test_a_plugin_cannot_replace_the_check() -> None:
+    with pytest.raises(TypeError, match="solve_ik"):
+        type("Cheat", (Claiming,), {"solve_ik": lambda self, problem: None})
+
+
+def test_the_check_does_not_take_the_solvers_word_for_mimic_limits() -> None:
+    from kinopt_ros.conformance.robots import with_mimic
+
+    robot = with_mimic()
+    problem = reachable_problem(robot, 1)
+    assert robot.limits.upper[2] < 2.5  # narrowed by the mimic joint: 0.2 - 0.5 q <= 1 and >= -1
+    q = problem.state[problem.variables].copy()
+    q[2] = 2.45
+    T_wrong = forward_kinematics(robot, q, links=("l7",))[0]
+    candidates = IkCandidates(q[None, None], q[None], np.ones(1, dtype=np.int64), np.zeros(1, dtype=bool))
+    solver = Claiming()
+    solver.configure(robot)
+    solver.answer = lambda _: candidates
+    assert not solver.solve_ik(ik_problem(robot, T_wrong, tip_link="l7")).success[0]

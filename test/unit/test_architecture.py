@@ -1,0 +1,97 @@
+"""Imports go downwards only, and heavy packages stay where they belong (ARCHITECTURE.md)."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kinopt_ros
+
+PACKAGE = Path(kinopt_ros.__file__).parent
+
+LAYERS = [
+    {"errors", "status", "array"},
+    {"robot"},
+    {"kinematics"},
+    {"collision", "scene"},
+    {"costs", "problems"},
+    {"trajectory"},
+    {"verification"},
+    {"solvers"},
+    {"planning", "conformance"},
+    {"ros", "viewer", "bench", "commands", "cli"},
+]
+"""From the bottom up; a module may import its own layer and those below."""
+
+ONLY_IN = {
+    "rclpy": ("ros",),
+    "geometry_msgs": ("ros",),
+    "sensor_msgs": ("ros",),
+    "trajectory_msgs": ("ros",),
+    "kinopt_msgs": ("ros",),
+    "numba": ("solvers/cpu",),
+    "jax": ("solvers/jax_lm",),
+    "warp": ("solvers/hjcd",),
+    "viser": ("viewer",),
+    "urdf_parser_py": ("robot",),
+    "pytest": ("conformance",),
+}
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names.add(node.module or "")
+    return names
+
+
+def layer_of(part: str) -> int:
+    for number, names in enumerate(LAYERS):
+        if part in names:
+            return number
+    raise AssertionError(f"{part} is in no layer: add it to LAYERS and to ARCHITECTURE.md")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_downwards(path: Path) -> None:
+    own = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    for name in imported(path):
+        parts = name.split(".")
+        if parts[0] == "kinopt_ros" and len(parts) > 1:
+            assert layer_of(parts[1]) <= layer_of(own), f"{own} imports {name}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_heavy_packages_stay_in_their_place(path: Path) -> None:
+    inside = path.relative_to(PACKAGE).as_posix()
+    for name in imported(path):
+        allowed = ONLY_IN.get(name.split(".")[0])
+        assert allowed is None or inside.startswith(tuple(f"{place}/" for place in allowed)), f"{inside}: {name}"
+
+
+def test_plugins_do_not_import_one_another() -> None:
+    for path in (PACKAGE / "solvers").rglob("*/*.py"):
+        own = path.parent.name
+        for name in imported(path):
+            parts = name.split(".")
+            if parts[:2] == ["kinopt_ros", "solvers"] and len(parts) > 3:
+                assert parts[2] == own, f"{path} imports {name}"
+
+
+def test_the_library_imports_nothing_heavy() -> None:
+    program = (
+        "import sys, kinopt_ros, kinopt_ros.solvers.registry as r; r.list_solvers();"
+        "print([m for m in ('numba', 'jax', 'warp', 'rclpy', 'ruckig', 'matplotlib', 'scipy') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
