@@ -11,7 +11,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.kinematics.motions import Motions, as_states
-from kinopt_ros.robot.chain import KinematicChain, joint_motions
+from kinopt_ros.robot.chain import JointMotion, KinematicChain, joint_motions
 from kinopt_ros.robot.model import RobotModel
 
 
@@ -28,14 +28,16 @@ def chain_pose(chain: KinematicChain, q: Annotated[Float64, "... n"]) -> Annotat
     states, leading = as_states(q, len(chain.variables), f"the chain {chain.base_link} -> {chain.tip_link}")
     tail = chain.T_fixed[-1]
     if len(chain.motion) == 0:
-        return np.broadcast_to(tail, (*leading, 4, 4)).copy()
+        constant: Float64 = np.tile(tail, (*leading, 1, 1))
+        return constant
     T = chain_motions(chain).transforms(states)
     if len(states) == 1:  # plain 4x4 products cost half of stacked ones
         T = T[:, 0]
     T_base_tip = T[0]
     for T_step in T[1:]:
         T_base_tip = T_base_tip @ T_step
-    return (T_base_tip @ tail).reshape(*leading, 4, 4)
+    poses: Float64 = (T_base_tip.reshape(-1, 4) @ tail).reshape(*leading, 4, 4)
+    return poses
 
 
 def forward_kinematics(
@@ -76,7 +78,8 @@ class _Tree:
         self.parent = [-1]
         self.steps: list[range] = [range(0)]
         self.fixed: list[Float64 | None] = [None]
-        T_fixed, steps = [], []
+        T_fixed: list[Float64] = []
+        steps: list[JointMotion] = []
         for joint in robot.joints:
             own = joint_motions(joint)
             self.parent.append(robot.link_index[joint.parent_link])
@@ -100,7 +103,8 @@ class _Tree:
             T_root_link = known[self.parent[link]]
             fixed = self.fixed[link]
             if fixed is not None:
-                T_root_link = T_root_link @ fixed
+                # One product of a tall matrix instead of a stack of small ones.
+                T_root_link = (T_root_link.reshape(-1, 4) @ fixed).reshape(-1, 4, 4)
             for step in self.steps[link]:
                 T_root_link = T_root_link @ T[step]
             known[link] = T_root_link

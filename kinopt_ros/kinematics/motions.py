@@ -79,7 +79,9 @@ class Motions:
         return T
 
 
-def as_states(q: Float64 | Sequence[float], n: int, what: str) -> tuple[Annotated[Float64, "B n"], tuple[int, ...]]:
+def as_states(
+    q: Float64 | Sequence[float], n: int, what: str
+) -> tuple[Annotated[Float64, "B n"], tuple[int, ...]]:
     """Joint values as float64 of shape (B, n), and the leading dimensions they had.
 
     Raises:
@@ -88,7 +90,9 @@ def as_states(q: Float64 | Sequence[float], n: int, what: str) -> tuple[Annotate
     try:
         array = np.asarray(q, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidStateError(f"joint values of {what} must be an array of numbers of shape (..., {n})") from None
+        raise InvalidStateError(
+            f"joint values of {what} must be an array of numbers of shape (..., {n})"
+        ) from None
     if array.ndim == 0 or array.shape[-1] != n:
         raise InvalidStateError(f"joint values of {what} must have shape (..., {n}), not {array.shape}")
     leading = array.shape[:-1]

@@ -84,7 +84,9 @@ def _uniform_quaternions(unit: Annotated[Float64, "count 3"]) -> Annotated[Float
     """K. Shoemake, "Uniform random rotations" (1992)."""
     radius, angle_a, angle_b = unit[:, 0], 2.0 * np.pi * unit[:, 1], 2.0 * np.pi * unit[:, 2]
     a, b = np.sqrt(1.0 - radius), np.sqrt(radius)
-    return np.stack([b * np.cos(angle_b), a * np.sin(angle_a), a * np.cos(angle_a), b * np.sin(angle_b)], axis=1)
+    return np.stack(
+        [b * np.cos(angle_b), a * np.sin(angle_a), a * np.cos(angle_a), b * np.sin(angle_b)], axis=1
+    )
 
 
 def _primes(count: int) -> list[int]:

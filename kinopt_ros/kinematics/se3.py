@@ -27,9 +27,21 @@ def quaternion_to_matrix(quaternion: Annotated[Float64, "... 4"]) -> Annotated[F
     """Rotation matrices of quaternions wxyz of any length but 0 (NaN for those)."""
     w, x, y, z = np.moveaxis(normalized(quaternion), -1, 0)
     R = np.empty((*w.shape, 3, 3))
-    R[..., 0, 0], R[..., 0, 1], R[..., 0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)
-    R[..., 1, 0], R[..., 1, 1], R[..., 1, 2] = 2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)
-    R[..., 2, 0], R[..., 2, 1], R[..., 2, 2] = 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)
+    R[..., 0, 0], R[..., 0, 1], R[..., 0, 2] = (
+        1 - 2 * (y * y + z * z),
+        2 * (x * y - w * z),
+        2 * (x * z + w * y),
+    )
+    R[..., 1, 0], R[..., 1, 1], R[..., 1, 2] = (
+        2 * (x * y + w * z),
+        1 - 2 * (x * x + z * z),
+        2 * (y * z - w * x),
+    )
+    R[..., 2, 0], R[..., 2, 1], R[..., 2, 2] = (
+        2 * (x * z - w * y),
+        2 * (y * z + w * x),
+        1 - 2 * (x * x + y * y),
+    )
     return R
 
 
@@ -145,7 +157,9 @@ def se3_log(T: Annotated[Float64, "... 4 4"]) -> Annotated[Float64, "... 6"]:
     safe = np.where(small, 1.0, angle)
     half = 0.5 * safe
     # (1 - (angle / 2) cot(angle / 2)) / angle^2, finite at pi.
-    d = np.where(small, 1.0 / 12.0 + angle * angle / 720.0, (1.0 - half * np.cos(half) / np.sin(half)) / safe**2)
+    d = np.where(
+        small, 1.0 / 12.0 + angle * angle / 720.0, (1.0 - half * np.cos(half) / np.sin(half)) / safe**2
+    )
     K = skew(w)
     V_inverse = np.eye(3) - 0.5 * K + d[..., None, None] * (K @ K)
     v = (V_inverse @ T[..., :3, 3, None])[..., 0]
@@ -180,7 +194,7 @@ def rotation_angle(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "..."
 def pose_error(
     T_base_a: Annotated[Float64, "... 4 4"], T_base_b: Annotated[Float64, "... 4 4"]
 ) -> tuple[Annotated[Float64, "..."], Annotated[Float64, "..."]]:
-    """Distance (m) of the origins and geodesic angle (rad, in [0, pi]) between the orientations of two poses."""
+    """Distance (m) and geodesic angle (rad, in [0, pi]) between two poses."""
     T_base_a, T_base_b = np.asarray(T_base_a, dtype=np.float64), np.asarray(T_base_b, dtype=np.float64)
     distance = np.linalg.norm(T_base_b[..., :3, 3] - T_base_a[..., :3, 3], axis=-1)
     R_a_b = np.swapaxes(T_base_a[..., :3, :3], -1, -2) @ T_base_b[..., :3, :3]
@@ -188,9 +202,9 @@ def pose_error(
 
 
 def is_pose(T: Annotated[Float64, "... 4 4"], tolerance: float = 1e-6) -> Annotated[Bool, "..."]:
-    """Which matrices are finite rigid motions: R R^T = I, det R = +1, last row 0 0 0 1, each to the tolerance."""
+    """Which matrices are finite, with R R^T = I, det R = +1, last row 0 0 0 1, each to the tolerance."""
     T = np.asarray(T, dtype=np.float64)
-    finite = np.isfinite(T).all(axis=(-2, -1))
+    finite = np.asarray(np.isfinite(T).all(axis=(-2, -1)))
     T = np.where(finite[..., None, None], T, np.eye(4))
     R = T[..., :3, :3]
     with np.errstate(over="ignore", invalid="ignore"):

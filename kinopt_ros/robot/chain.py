@@ -67,9 +67,9 @@ class JointMotion:
 def joint_motions(joint: Joint) -> tuple[JointMotion, ...]:
     """What a joint does after its ``T_parent_joint``, as elementary motions in order; none if fixed.
 
-    A planar joint moves along the two in-plane axes and then turns about its normal. The in-plane axes are x and
-    y turned by the smallest rotation that takes z to the normal, so that a joint with normal z is MoveIt's. A
-    floating joint moves along x, y, z of its frame and then turns by its quaternion.
+    A planar joint moves along the two in-plane axes and then turns about its normal. The in-plane axes are x
+    and y turned by the smallest rotation that takes z to the normal, so that a joint with normal z is
+    MoveIt's. A floating joint moves along x, y, z of its frame and then turns by its quaternion.
     """
     i = joint.first_variable
     if joint.type is JointType.FIXED:
@@ -91,7 +91,7 @@ def joint_motions(joint: Joint) -> tuple[JointMotion, ...]:
 
 
 def in_plane_axes(normal: Float64) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """Directions of x and y of a planar joint in the joint frame; ``normal`` is a unit vector of shape (3,)."""
+    """Directions of x and y of a planar joint in the joint frame; ``normal`` has length 1, shape (3,)."""
     a, b, c = (float(value) for value in normal)
     if c < -1.0 + 1e-12:
         return (1.0, 0.0, 0.0), (0.0, -1.0, 0.0)
@@ -108,8 +108,8 @@ def build_chain(
         robot: the robot.
         base_link: where the path starts.
         tip_link: where it ends.
-        held: values (rad, m) of variables that do not move, by index in the robot's q; what they drive is folded
-            into the fixed transforms. Of a floating joint's quaternion hold all four numbers or none.
+        held: values (rad, m) of variables that do not move, by index in the robot's q; what they drive is
+            folded into the fixed transforms. Of a floating joint's quaternion hold all four numbers or none.
 
     Returns:
         The chain; without any motion (m = 0) if nothing on the path moves.
@@ -121,7 +121,7 @@ def build_chain(
     """
     held = {} if held is None else dict(held)
     _check_held(robot, held)
-    up, down = _path(robot, base_link, tip_link)
+    up, down = joints_between(robot, base_link, tip_link)
     steps: list[JointMotion | Float64] = []
     for joint in up:
         for step in reversed(joint_motions(joint)):
@@ -133,8 +133,12 @@ def build_chain(
     return _assemble(base_link, tip_link, steps, held)
 
 
-def _path(robot: RobotModel, base_link: str, tip_link: str) -> tuple[list[Joint], list[Joint]]:
-    """Joints passed upwards from the base, and downwards to the tip, each in the order of passing."""
+def joints_between(robot: RobotModel, base_link: str, tip_link: str) -> tuple[list[Joint], list[Joint]]:
+    """Joints passed upwards from the base, and then downwards to the tip, each in the order of passing.
+
+    Raises:
+        UnknownLinkError: a link that the robot does not have.
+    """
     robot.link(base_link)
     robot.link(tip_link)
     above_base = _ancestors(robot, base_link)
@@ -195,7 +199,9 @@ def _inverse_motion(step: JointMotion) -> JointMotion:
 def _check_held(robot: RobotModel, held: Mapping[int, float]) -> None:
     for index, value in held.items():
         if not 0 <= index < robot.nq:
-            raise InvalidRequestError(f"held variable {index} does not exist: the robot has {robot.nq} variables")
+            raise InvalidRequestError(
+                f"held variable {index} does not exist: the robot has {robot.nq} variables"
+            )
         if not np.isfinite(value):
             raise InvalidStateError(f"held value {value} of {robot.variable_names[index]!r} is not finite")
     for joint in robot.joints:
@@ -203,7 +209,9 @@ def _check_held(robot: RobotModel, held: Mapping[int, float]) -> None:
             continue
         four = [i for i in range(joint.first_variable + 3, joint.first_variable + 7) if i in held]
         if 0 < len(four) < 4:
-            raise InvalidRequestError(f"of the quaternion of joint {joint.name!r} all four numbers are held, or none")
+            raise InvalidRequestError(
+                f"of the quaternion of joint {joint.name!r} all four numbers are held, or none"
+            )
         if four and not any(held[i] for i in four):
             raise InvalidStateError(f"the held quaternion of joint {joint.name!r} is zero")
 

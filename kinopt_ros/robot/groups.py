@@ -17,14 +17,14 @@ def leaf_groups(root_link: str, joints: Sequence[Joint]) -> dict[str, JointGroup
     parents = {joint.parent_link for joint in joints}
     groups: dict[str, JointGroup] = {}
     for leaf in (joint.child_link for joint in joints if joint.child_link not in parents):
-        links, drivers, link = [leaf], set[str](), leaf
+        links, drivers, link = list[str](), set[str](), leaf
         while link in above:
             joint = above[link]
             driver = by_name[joint.mimics] if joint.mimics else joint
             if driver.is_active:
                 drivers.add(driver.name)
-            link = joint.parent_link
             links.append(link)
+            link = joint.parent_link
         if drivers:
             groups[leaf] = JointGroup(
                 name=leaf,

@@ -23,11 +23,13 @@ class Drive:
 def resolve_mimics(elements: Mapping[str, JointElement], warnings: list[str]) -> dict[str, Drive]:
     """The drive of every mimic joint, by name of the mimic joint.
 
-    Robots assembled from prefixed parts sometimes forget the prefix of the driver: where ``left_finger_2`` mimics
-    ``finger_1``, which does not exist, and ``left_finger_1`` does, that one is taken and a warning added.
+    Robots assembled from prefixed parts sometimes forget the prefix of the driver: where ``left_finger_2``
+    mimics ``finger_1``, which does not exist, and ``left_finger_1`` does, that one is taken and a warning
+    added.
 
     Raises:
-        RobotDescriptionError: mimic of an unknown, fixed, planar or floating joint, of itself, or in a circle.
+        RobotDescriptionError: mimic of an unknown, fixed, planar or floating joint, of itself, or in a
+            circle.
     """
     drives: dict[str, Drive] = {}
     joints = {name: _with_prefix(joint, elements, warnings) for name, joint in elements.items()}
@@ -69,7 +71,8 @@ def _with_prefix(
     if len(found) != 1 or found[0] == joint.name:
         return joint
     warnings.append(
-        f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which does not exist; {found[0]!r} is taken to be meant"
+        f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which does not exist; "
+        f"{found[0]!r} is taken instead"
     )
     return replace(joint, mimic=replace(joint.mimic, joint=found[0]))
 
@@ -77,7 +80,9 @@ def _with_prefix(
 def _check_mimic(joint: JointElement, joints: Mapping[str, JointElement]) -> None:
     driven_by = joint.mimic.joint if joint.mimic else ""
     if joint.type not in _ONE_VARIABLE:
-        raise RobotDescriptionError(f"joint {joint.name!r} is {joint.type.value} and cannot mimic another joint")
+        raise RobotDescriptionError(
+            f"joint {joint.name!r} is {joint.type.value} and cannot mimic another joint"
+        )
     if driven_by not in joints:
         raise RobotDescriptionError(f"joint {joint.name!r} mimics {driven_by!r}, which does not exist")
     driver = joints[driven_by]

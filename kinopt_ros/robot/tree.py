@@ -17,7 +17,9 @@ def order_tree(
     parent_joint = _parent_joints(set(links), joints)
     roots = [link for link in links if link not in parent_joint]
     if not roots:
-        raise RobotDescriptionError(f"there is no root link: the joints form a cycle ({_cycle(links, parent_joint)})")
+        raise RobotDescriptionError(
+            f"there is no root link: the joints form a cycle ({_cycle(links, parent_joint)})"
+        )
     if len(roots) > 1:
         named = ", ".join(repr(root) for root in roots[:10])
         more = f" and {len(roots) - 10} more" if len(roots) > 10 else ""
@@ -36,7 +38,7 @@ def order_tree(
         reached = set(ordered_links)
         lost = [link for link in links if link not in reached]
         raise RobotDescriptionError(
-            f"the joints form a cycle that the root {roots[0]!r} does not reach ({_cycle(lost, parent_joint)})"
+            f"the joints form a cycle not reached from the root {roots[0]!r} ({_cycle(lost, parent_joint)})"
         )
     return tuple(ordered_links), tuple(ordered_joints)
 
@@ -46,7 +48,9 @@ def _parent_joints(links: set[str], joints: Sequence[JointElement]) -> dict[str,
     for joint in joints:
         for role, link in (("parent", joint.parent_link), ("child", joint.child_link)):
             if link not in links:
-                raise RobotDescriptionError(f"joint {joint.name!r} has the {role} link {link!r}, which does not exist")
+                raise RobotDescriptionError(
+                    f"joint {joint.name!r} has the {role} link {link!r}, which does not exist"
+                )
         if joint.parent_link == joint.child_link:
             raise RobotDescriptionError(f"joint {joint.name!r} joins link {joint.child_link!r} to itself")
         if joint.child_link in parent_joint:

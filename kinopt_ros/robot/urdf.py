@@ -8,23 +8,26 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import RobotDescriptionError
 from kinopt_ros.robot.groups import leaf_groups
+from kinopt_ros.robot.limits import DEFAULT_VELOCITY, variable_limits
 from kinopt_ros.robot.mimic import Drive, resolve_mimics
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
+from kinopt_ros.robot.srdf import apply_srdf
+from kinopt_ros.robot.states import with_default_state
 from kinopt_ros.robot.tree import order_tree
 from kinopt_ros.robot.urdf_elements import JointElement, read_urdf
-from kinopt_ros.robot.variables import (
-    DEFAULT_VELOCITY,
-    default_configuration,
-    variable_limits,
-    variable_names_of,
-)
+from kinopt_ros.robot.variables import default_configuration, variable_names_of
 
 
-def robot_from_urdf(urdf_text: str) -> RobotModel:
+def robot_from_urdf(
+    urdf_text: str, srdf_text: str | None = None, default_state: str | None = None
+) -> RobotModel:
     """The robot that a URDF, and optionally an SRDF, describes.
 
     Args:
         urdf_text: URDF, after xacro.
+        srdf_text: SRDF; without it (None) there is one group per leaf of the tree, named after the leaf link.
+        default_state: name of an SRDF group_state, or ``group/state``, that becomes the default
+            configuration.
 
     Returns:
         The model; ``warnings`` holds what was accepted but should be known.
@@ -37,7 +40,7 @@ def robot_from_urdf(urdf_text: str) -> RobotModel:
     link_names, ordered = order_tree(elements.links, elements.joints)
     joints, variable_names = _joints(ordered, warnings)
     limits = variable_limits(joints, len(variable_names))
-    return RobotModel(
+    robot = RobotModel(
         name=elements.name,
         link_names=link_names,
         joints=joints,
@@ -47,9 +50,14 @@ def robot_from_urdf(urdf_text: str) -> RobotModel:
         groups=leaf_groups(link_names[0], joints),
         warnings=tuple(warnings),
     )
+    if srdf_text is not None:
+        robot = apply_srdf(robot, srdf_text)
+    return robot if default_state is None else with_default_state(robot, default_state)
 
 
-def _joints(ordered: Sequence[JointElement], warnings: list[str]) -> tuple[tuple[Joint, ...], tuple[str, ...]]:
+def _joints(
+    ordered: Sequence[JointElement], warnings: list[str]
+) -> tuple[tuple[Joint, ...], tuple[str, ...]]:
     drives = resolve_mimics({element.name: element for element in ordered}, warnings)
     names: list[str] = []
     first_variable: dict[str, int] = {}
@@ -91,13 +99,17 @@ def _position_range(element: JointElement, drive: Drive | None, warnings: list[s
         if drive is None:
             raise RobotDescriptionError(
                 f"joint {element.name!r} is {element.type.value} but has no <limit>, which URDF requires"
-                + ("; a joint that turns without end is of type continuous" if element.type.value == "revolute" else "")
+                + (
+                    "; a joint that turns without end is of type continuous"
+                    if element.type.value == "revolute"
+                    else ""
+                )
             )
         warnings.append(f"mimic joint {element.name!r} has no <limit>; only those of {drive.driver!r} count")
         return -np.inf, np.inf
     if limit.lower > limit.upper:
         raise RobotDescriptionError(
-            f"joint {element.name!r} has its lower limit {limit.lower:g} above its upper limit {limit.upper:g}"
+            f"joint {element.name!r} has its lower limit {limit.lower:g} above the upper, {limit.upper:g}"
         )
     if limit.lower == limit.upper and drive is None:
         warnings.append(f"joint {element.name!r} cannot move: both its limits are {limit.lower:g}")

@@ -1,7 +1,7 @@
 """URDF text to checked, plain records: names, numbers and types, not yet a tree.
 
-Only what kinematics needs is read and handed to urdf_parser_py: transmissions, materials, visuals, collisions,
-sensors, simulator extensions and unknown elements never refuse a robot.
+Only what kinematics needs is read and handed to urdf_parser_py: transmissions, materials, visuals,
+collisions, sensors, simulator extensions and unknown elements never refuse a robot.
 """
 
 import math
@@ -80,7 +80,11 @@ def read_urdf(text: str) -> UrdfElements:
         if count > MAX_LINKS:
             raise RobotDescriptionError(f"the URDF has {count} {what}; at most {MAX_LINKS} are read")
     if not links:
-        hint = "; it looks like a xacro file whose content is missing: run xacro first" if "xacro" in text else ""
+        hint = (
+            "; it looks like a xacro file whose content is missing: run xacro first"
+            if "xacro" in text
+            else ""
+        )
         raise RobotDescriptionError(f"the URDF has no <link>{hint}")
     warnings: list[str] = []
     _check_names(links, "link")
@@ -187,7 +191,9 @@ def _joint_element(parsed: urdf_parser.Joint) -> JointElement:
         xyz=_triple(origin.xyz if origin else None, (0.0, 0.0, 0.0)),
         rpy=_triple(origin.rpy if origin else None, (0.0, 0.0, 0.0)),
         axis=_triple(parsed.axis, (1.0, 0.0, 0.0)),
-        limit=None if limit is None else Limit(limit.lower or 0.0, limit.upper or 0.0, limit.velocity or None),
+        limit=None
+        if limit is None
+        else Limit(limit.lower or 0.0, limit.upper or 0.0, limit.velocity or None),
         mimic=None
         if mimic is None
         else Mimic(

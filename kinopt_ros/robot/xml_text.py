@@ -37,7 +37,9 @@ def parse_xml(text: str, what: str) -> ElementTree.Element:
     if not text.strip():
         raise RobotDescriptionError(f"the {what} is empty")
     if len(text) > MAX_TEXT_LENGTH:
-        raise RobotDescriptionError(f"the {what} has {len(text)} characters; at most {MAX_TEXT_LENGTH} are read")
+        raise RobotDescriptionError(
+            f"the {what} has {len(text)} characters; at most {MAX_TEXT_LENGTH} are read"
+        )
     parser = ElementTree.XMLParser(target=_PlainTreeBuilder())
     try:
         parser.feed(text.lstrip("\ufeff \t\r\n"))

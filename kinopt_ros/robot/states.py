@@ -1,0 +1,65 @@
+"""Named configurations."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import quaternion_starts
+
+_LIMIT_TOLERANCE = 1e-6
+
+
+def named_configuration(robot: RobotModel, state: str) -> Float64:
+    """The default configuration with the values of a named state.
+
+    Args:
+        robot: a robot with SRDF.
+        state: name of a group_state, taken from every group that has one of that name, or ``group/state``.
+
+    Returns:
+        Configuration of shape (nq,), rad or m, quaternions of length 1.
+
+    Raises:
+        RobotDescriptionError: there is no such state, or a value is more than 1e-6 outside the limits.
+    """
+    group, _, name = state.rpartition("/")
+    found = [
+        values
+        for known in robot.groups.values()
+        for key, values in known.states.items()
+        if key == state or (key == name and known.name == group)
+    ]
+    if not found:
+        known_states = sorted(
+            f"{known.name}/{key}" for known in robot.groups.values() for key in known.states
+        )
+        raise RobotDescriptionError(f"unknown state {state!r}; known: {', '.join(known_states) or 'none'}")
+    q = robot.default_q.copy()
+    for values in found:
+        _set(robot, q, state, values)
+    for start in quaternion_starts(robot.joints):
+        length = np.linalg.norm(q[start : start + 4])
+        if length == 0.0:
+            raise RobotDescriptionError(f"state {state!r} has a zero quaternion")
+        q[start : start + 4] /= length
+    return q
+
+
+def with_default_state(robot: RobotModel, state: str) -> RobotModel:
+    """A new robot whose default configuration is a named state; errors as ``named_configuration``."""
+    return replace(robot, default_q=named_configuration(robot, state))
+
+
+def _set(robot: RobotModel, q: Float64, state: str, values: Mapping[str, float]) -> None:
+    for name, value in values.items():
+        i = robot.variable_index[name]
+        lower, upper = robot.limits.lower[i], robot.limits.upper[i]
+        if not lower - _LIMIT_TOLERANCE <= value <= upper + _LIMIT_TOLERANCE:
+            raise RobotDescriptionError(
+                f"state {state!r} puts {name!r} at {value:g}, outside its limits [{lower:g}, {upper:g}]"
+            )
+        q[i] = min(max(value, lower), upper)
