@@ -5,6 +5,7 @@ Real files carry leftovers of other variants of a robot. Whatever names somethin
 which would then move less than its name says) is left out with a warning. What contradicts itself is refused.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -204,7 +205,7 @@ def _state_values(
                 f"which needs {joint.type.num_variables}"
             )
         if joint.type is JointType.FLOATING:  # the file's quaternion is x, y, z, w
-            numbers = (*numbers[:3], numbers[6], *numbers[3:6])
+            numbers = (*numbers[:3], *_unit_quaternion(numbers[3:], state.name, name))
         for i, value in zip(robot.variables_of(name), numbers, strict=True):
             if not robot.limits.lower[i] - 1e-6 <= value <= robot.limits.upper[i] + 1e-6:
                 warnings.append(
@@ -212,6 +213,14 @@ def _state_values(
                 )
             values[robot.variable_names[i]] = value
     return values
+
+
+def _unit_quaternion(xyzw: tuple[float, ...], state: str, joint: str) -> tuple[float, ...]:
+    """w, x, y, z of length 1."""
+    length = math.hypot(*xyzw)
+    if length == 0.0:
+        raise RobotDescriptionError(f"group_state {state!r} has a zero quaternion for joint {joint!r}")
+    return tuple(value / length for value in (xyzw[3], *xyzw[:3]))
 
 
 def _passive(robot: RobotModel, names: Iterable[str], warnings: list[str]) -> frozenset[str]:

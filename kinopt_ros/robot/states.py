@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import RobotDescriptionError
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.variables import quaternion_starts
 
 _LIMIT_TOLERANCE = 1e-6
 
@@ -21,7 +18,7 @@ def named_configuration(robot: RobotModel, state: str) -> Float64:
         state: name of a group_state, taken from every group that has one of that name, or ``group/state``.
 
     Returns:
-        Configuration of shape (nq,), rad or m, quaternions of length 1.
+        Configuration of shape (nq,), rad or m.
 
     Raises:
         RobotDescriptionError: there is no such state, or a value is more than 1e-6 outside the limits.
@@ -41,11 +38,6 @@ def named_configuration(robot: RobotModel, state: str) -> Float64:
     q = robot.default_q.copy()
     for values in found:
         _set(robot, q, state, values)
-    for start in quaternion_starts(robot.joints):
-        length = np.linalg.norm(q[start : start + 4])
-        if length == 0.0:
-            raise RobotDescriptionError(f"state {state!r} has a zero quaternion")
-        q[start : start + 4] /= length
     return q
 
 

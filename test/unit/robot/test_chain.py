@@ -1,0 +1,107 @@
+"""Chains: structure, held variables, bounds."""
+
+import numpy as np
+import pytest
+
+from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnknownLinkError
+from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
+from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.robot.chain import Motion, build_chain, reach_bound
+from kinopt_ros.robot.urdf import robot_from_urdf
+
+ORIGIN = '<origin xyz="0 0 0.5" rpy="0.4 -0.5 0.6"/>'
+
+
+@pytest.fixture
+def robot(urdf):
+    """A mobile base, an arm with fixed parts between, and a mimic joint."""
+    return robot_from_urdf(
+        urdf(
+            f"nav floating world base {ORIGIN}",
+            f"f0 fixed base mount {ORIGIN}",
+            f"a revolute mount l1 {ORIGIN}",
+            f"f1 fixed l1 l2 {ORIGIN}",
+            f"p prismatic l2 l3 {ORIGIN}",
+            f'm revolute l3 l4 {ORIGIN}<mimic joint="a" multiplier="0.5"/>',
+            f"f2 fixed l4 tip {ORIGIN}",
+            f'slide planar world cart {ORIGIN}<axis xyz="0 0 1"/>',
+        )
+    )
+
+
+def test_fixed_joints_disappear_and_mimics_share_a_column(robot):
+    chain = build_chain(robot, "base", "tip")
+    assert chain.T_fixed.shape == (4, 4, 4)
+    assert chain.motion.tolist() == [Motion.ROTATION, Motion.TRANSLATION, Motion.ROTATION]
+    assert chain.column.tolist() == [0, 1, 0]
+    assert chain.multiplier.tolist() == [1, 1, 0.5]
+    assert [robot.variable_names[i] for i in chain.variables] == ["a", "p"]
+
+
+def test_upwards_axes_turn_round(robot):
+    down, up = build_chain(robot, "base", "tip"), build_chain(robot, "tip", "base")
+    np.testing.assert_array_equal(up.axis, -down.axis[::-1])
+    np.testing.assert_array_equal(up.multiplier, down.multiplier[::-1])
+    assert build_chain(robot, "base", "world").multiplier[0] == -1
+
+
+def test_no_motion(robot):
+    for base, tip in (("tip", "tip"), ("mount", "base"), ("l4", "tip")):
+        chain = build_chain(robot, base, tip)
+        assert len(chain.motion) == len(chain.variables) == 0
+        assert chain.T_fixed.shape == (1, 4, 4)
+
+
+@pytest.mark.parametrize(("base", "tip"), [("world", "tip"), ("tip", "cart"), ("cart", "l3")])
+@pytest.mark.parametrize("names", [["a"], ["p"], ["a", "p"], "nav", "slide", ["slide/x", "slide/theta"]])
+def test_held_variables_are_folded(robot, base, tip, names):
+    for q in random_configurations(robot, 3, 0):
+        indices = (
+            robot.variables_of(names) if isinstance(names, str) else [robot.variable_index[n] for n in names]
+        )
+        chain = build_chain(robot, base, tip, {i: 1.5 * q[i] for i in indices})
+        state = q.copy()
+        state[list(indices)] *= 1.5
+        T_base, T_tip = forward_kinematics(robot, state, [base, tip])
+        assert not set(chain.variables) & set(indices)
+        np.testing.assert_allclose(
+            chain_pose(chain, q[chain.variables]), np.linalg.inv(T_base) @ T_tip, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize(
+    ("held", "error", "sentence"),
+    [
+        ({99: 0.0}, InvalidRequestError, "held variable 99"),
+        ({-1: 0.0}, InvalidRequestError, "held variable -1"),
+        ({7: float("nan")}, InvalidStateError, "'a' is not finite"),
+        ({3: 1.0}, InvalidRequestError, "quaternion of joint 'nav'"),
+        (dict.fromkeys(range(3, 7), 0.0), InvalidStateError, "quaternion of joint 'nav' is zero"),
+    ],
+)
+def test_illegal_held_values(robot, held, error, sentence):
+    with pytest.raises(error, match=sentence):
+        build_chain(robot, "world", "tip", held)
+
+
+def test_unknown_links(robot):
+    with pytest.raises(UnknownLinkError, match="unknown link 'top'; did you mean 'tip'"):
+        build_chain(robot, "base", "top")
+    with pytest.raises(UnknownLinkError):
+        build_chain(robot, "", "tip")
+
+
+def test_reach_bound(robot):
+    assert reach_bound(robot, build_chain(robot, "base", "tip")) > 2
+    assert reach_bound(robot, build_chain(robot, "world", "tip")) == np.inf
+    chain = build_chain(robot, "mount", "tip")
+    q = random_configurations(robot, 500, 0)[:, chain.variables]
+    distances = np.linalg.norm(chain_pose(chain, q)[:, :3, 3], axis=1)
+    assert distances.max() <= reach_bound(robot, chain) <= 2.5 + 1.0
+
+
+def test_long_chain(urdf):
+    robot = robot_from_urdf(urdf(*(f"j{i} continuous l{i} l{i + 1} {ORIGIN}" for i in range(2000))))
+    chain = build_chain(robot, "l2000", "l0")
+    assert len(chain.motion) == 2000
+    assert chain_pose(chain, np.zeros(2000)).shape == (4, 4)
