@@ -31,31 +31,48 @@ def geometric_jacobian(
     m = len(chain.motion)
     if m == 0:
         return J.reshape(*leading, 6, k)
-    frames = chain_motions(chain).transforms(states)  # turned into the frames behind each motion, in place
-    before = np.empty((m, len(states), 3, 3))
-    R = np.broadcast_to(np.eye(3), (len(states), 3, 3))
-    for i in range(m):
-        before[i] = R @ chain.T_fixed[i, :3, :3]
-        if i:
-            frames[i] = frames[i - 1] @ frames[i]
-        R = frames[i, :, :3, :3]
-    origin = frames[..., :3, 3]
+    frames = chain_motions(chain).transforms(
+        states
+    )  # in place: each motion's frame becomes the one behind it
+    for i in range(1, m):
+        np.matmul(frames[i - 1], frames[i], out=frames[i])
     p_tip = (frames[-1] @ chain.T_fixed[-1])[:, :3, 3]
-    for i in range(m):
-        column, multiplier = first_column[i], chain.multiplier[i]
-        if chain.motion[i] == Motion.QUATERNION:
-            # Inverted (multiplier -1), the child's frame is the one before the motion; it turns back.
-            axes = np.swapaxes(frames[i, :, :3, :3] if multiplier > 0.0 else -before[i], -1, -2)
+    lever = p_tip - frames[..., :3, 3]
+    # A motion does not turn its own axis, so the frame behind it serves as well as the one before.
+    axes = (frames[..., :3, :3] @ (chain.multiplier[:, None] * chain.axis)[:, None, :, None])[..., 0]
+    linear = _cross(axes, lever)
+    for i, kind in enumerate(chain.motion):
+        column = first_column[i]
+        if kind == Motion.TRANSLATION:
+            J[:, :3, column] += axes[i]
+        elif kind == Motion.ROTATION:
+            J[:, :3, column] += linear[i]
+            J[:, 3:, column] += axes[i]
         else:
-            axes = (before[i] @ (multiplier * chain.axis[i]))[:, None]
-        for step in range(axes.shape[1]):
-            axis = axes[:, step]
-            if chain.motion[i] == Motion.TRANSLATION:
-                J[:, :3, column] += axis
-            else:
-                J[:, :3, column + step] += np.cross(axis, p_tip - origin[i])
-                J[:, 3:, column + step] += axis
+            child_axes = _child_axes(chain, i, frames)
+            J[:, :3, column : column + 3] = _cross(child_axes, lever[i][:, None]).swapaxes(-1, -2)
+            J[:, 3:, column : column + 3] = child_axes.swapaxes(-1, -2)
     return J.reshape(*leading, 6, k)
+
+
+def _child_axes(
+    chain: KinematicChain, i: int, frames: Annotated[Float64, "m B 4 4"]
+) -> Annotated[Float64, "B 3 3"]:
+    """Rows: axes in the base frame that angular velocities of a floating joint's child refer to."""
+    if chain.multiplier[i] > 0.0:
+        return np.swapaxes(frames[i, :, :3, :3], -1, -2)
+    # Passed upwards, the child's frame is the one before the motion, and what follows turns back.
+    before = frames[i - 1, :, :3, :3] if i else np.broadcast_to(np.eye(3), (frames.shape[1], 3, 3))
+    return -np.swapaxes(before @ chain.T_fixed[i, :3, :3], -1, -2)
+
+
+def _cross(a: Annotated[Float64, "... 3"], b: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3"]:
+    """Cross products; numpy's own costs several times as much on small arrays."""
+    product = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    product[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    product[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
+    product[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    return product
 
 
 def tangent_columns(chain: KinematicChain) -> tuple[Annotated[Int64, "m"], int]:

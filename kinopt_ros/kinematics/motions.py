@@ -5,6 +5,7 @@ F rot(v) = F (I + K^2) + F K sin v - F K^2 cos v, and F trans(v) = F + F [axis] 
 states cost one matrix product.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -96,4 +97,4 @@ def as_states(
     if array.ndim == 0 or array.shape[-1] != n:
         raise InvalidStateError(f"joint values of {what} must have shape (..., {n}), not {array.shape}")
     leading = array.shape[:-1]
-    return array.reshape(int(np.prod(leading)), n) if len(leading) != 1 else array, leading
+    return array.reshape(math.prod(leading), n) if len(leading) != 1 else array, leading
