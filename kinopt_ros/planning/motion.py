@@ -13,6 +13,9 @@ from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import nearest_equivalent, point_to_point, scaled_limits
 from kinopt_ros.verification.trajectory import TrajectoryReport, verify_trajectory
 
+_AT_REST = 0.01
+"""Share of the (scaled) velocity limits up to which a measured velocity counts as none: sensors never read 0."""
+
 
 @dataclass(frozen=True, eq=False)
 class Motion:
@@ -62,13 +65,13 @@ def plan_joint_motion(
             f"joint {joints[i]!r} is at {q[i]:.9g}, outside its limits {lower[i]:.9g} to {upper[i]:.9g}"
         )
     continuous = np.array([robot.joint(name).type is JointType.CONTINUOUS for name in joints])
-    velocity, acceleration, jerk = scaled_limits(
-        limits.velocity[variables],
-        limits.acceleration[variables],
-        limits.jerk[variables],
-        velocity_scaling,
-        acceleration_scaling,
+    velocity, acceleration = scaled_limits(
+        limits.velocity[variables], limits.acceleration[variables], velocity_scaling, acceleration_scaling
     )
+    jerk = limits.jerk[variables]
+    velocity_now = start_velocity[variables]
+    if (np.abs(velocity_now) <= _AT_REST * velocity).all():
+        velocity_now = np.zeros(len(joints))
     trajectory = point_to_point(
         tuple(joints),
         q,
@@ -76,9 +79,11 @@ def plan_joint_motion(
         velocity,
         acceleration,
         jerk,
-        start_velocity=start_velocity[variables],
+        start_velocity=velocity_now,
     )
-    report = verify_trajectory(trajectory, lower, upper, velocity, acceleration, jerk, start=q)
+    report = verify_trajectory(
+        trajectory, lower, upper, velocity, acceleration, jerk, start=q, start_velocity=velocity_now
+    )
     return Motion(trajectory, report)
 
 

@@ -73,8 +73,7 @@ class Client:
 
     def pretend_robot(self, positions: Mapping[str, float], rate: float = 50.0) -> None:
         """Publish joint states from now on, as a robot standing there would; call again to move it."""
-        if self._timer is not None:
-            self.node.destroy_timer(self._timer)
+        self.stop_robot()
         message = JointState(name=list(positions), position=list(positions.values()))
         message.velocity = [0.0] * len(positions)
 
@@ -84,6 +83,12 @@ class Client:
 
         publish()
         self._timer = self.node.create_timer(1.0 / rate, publish)
+
+    def stop_robot(self) -> None:
+        """Publish no more joint states."""
+        if self._timer is not None:
+            self.node.destroy_timer(self._timer)
+            self._timer = None
 
     def publish_joint_state(self, message: JointState) -> None:
         """Publish one joint state as it is."""

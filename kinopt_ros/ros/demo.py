@@ -9,7 +9,7 @@ from kinopt_msgs.srv import SolveIK
 from rich.console import Console
 from rich.table import Table
 
-from kinopt_ros.robot.sources import bundled_text
+from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.ros.client import Client, NodeTimeoutError
 from kinopt_ros.ros.conversions import seconds
 from kinopt_ros.ros.process import NodeProcess, private_environment
@@ -31,9 +31,10 @@ def run(once: bool) -> int:
         f"(ROS_DOMAIN_ID={environment['ROS_DOMAIN_ID']}); it cannot reach a robot.",
         highlight=False,
     )
+    urdf, srdf = find_robot("panda")
     parameters = {
-        "robot_description": bundled_text("panda", "urdf"),
-        "robot_description_semantic": bundled_text("panda", "srdf"),
+        "robot_description": urdf.read_text(),
+        "robot_description_semantic": srdf.read_text() if srdf else "",
         "default_group": "panda_arm",
     }
     with NodeProcess(parameters, environment) as process:

@@ -9,7 +9,7 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros import parameters
-from kinopt_ros.ros.joint_limits import with_joint_limits
+from kinopt_ros.ros.joint_limits import PREFIX, with_joint_limits
 from kinopt_ros.ros.robot_loader import RobotLoader
 
 _URDF, _SRDF = "robot_description", "robot_description_semantic"
@@ -56,7 +56,10 @@ class Description:
     def concerned_by(self, given: list[Parameter]) -> bool:
         """Whether a change of these parameters changes the robot or its solvers."""
         names = {parameter.name for parameter in given}
-        return bool(names & ({_URDF, _SRDF} | parameters.solver_parameter_names()))
+        return any(
+            name in (_URDF, _SRDF) or name.startswith(PREFIX) or name in parameters.solver_parameter_names()
+            for name in names
+        )
 
     def _take(self, name: str, text: str) -> None:
         if parameters.value(self._node, name):

@@ -89,8 +89,9 @@ class TargetPoseTopic:
 
     def _publish(self, robot: RobotModel, motion: Motion, report: MotionReport) -> None:
         report.checks += motion.report.checks
+        report.not_checked += motion.report.not_checked
         if not motion.report.ok:
-            report.status = status_message(Status.VERIFICATION_FAILED, "; ".join(motion.report.violations))
+            report.status = status_message(Status.VERIFICATION_FAILED, "; ".join(violation.message for violation in motion.report.violations))
             return
         self._trajectories.publish(trajectory_message(motion.trajectory, robot.root_link))
         report.duration = motion.trajectory.duration

@@ -68,6 +68,11 @@ def declare(node: Node) -> None:
         node.declare_parameter(spec.name, spec.default, spec.descriptor())
 
 
+def described(name: str, description: str) -> ParameterDescriptor:
+    """Descriptor of a parameter that is no Spec."""
+    return ParameterDescriptor(name=name, description=description)
+
+
 def value(node: Node, name: str) -> Any:
     """Present value of a declared parameter; None if it is unset."""
     try:

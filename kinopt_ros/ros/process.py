@@ -24,8 +24,15 @@ def private_environment() -> dict[str, str]:
 class NodeProcess:
     """Runs `kinopt_node` with parameters while the context lasts; its log goes to ``log``."""
 
-    def __init__(self, parameters: Mapping[str, Any], environment: Mapping[str, str], log: Path | None = None) -> None:
+    def __init__(
+        self,
+        parameters: Mapping[str, Any],
+        environment: Mapping[str, str],
+        log: Path | None = None,
+        name: str = "kinopt",
+    ) -> None:
         self._parameters = parameters
+        self._name = name
         self._environment = {**os.environ, **environment}
         self._log = log
         self._directory = tempfile.TemporaryDirectory(prefix="kinopt_")
@@ -48,8 +55,9 @@ class NodeProcess:
         parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(self._parameters)}}))
         log = self._log or Path(self._directory.name, "node.log")
         with log.open("wb") as output:
+            arguments = ["--ros-args", "-r", f"__node:={self._name}", "--params-file", str(parameters)]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "kinopt_ros.ros.main", "--ros-args", "--params-file", str(parameters)],
+                [sys.executable, "-m", "kinopt_ros.ros.main", *arguments],
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

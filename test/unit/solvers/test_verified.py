@@ -41,8 +41,8 @@ class Claiming(Solver):
         return self.answer(problem)
 
 
-def claim(q: Float64, **changes: Any) -> Claiming:
-    candidates = IkCandidates(q, Q.copy(), np.ones(3, dtype=np.int64), np.zeros(3, dtype=bool))
+def claim(claimed: Float64, **changes: Any) -> Claiming:
+    candidates = IkCandidates(claimed, Q.copy(), np.ones(3, dtype=np.int64), np.zeros(3, dtype=bool))
     solver = Claiming()
     solver.configure(ROBOT)
     solver.answer = lambda _: replace(candidates, **changes)

@@ -1,0 +1,41 @@
+"""The node beside a robot that is already running.
+
+    ros2 launch kinopt_ros kinopt.launch.py
+    ros2 launch kinopt_ros kinopt.launch.py trajectory_topic:=/arm_controller/joint_trajectory default_group:=arm
+
+robot_description and joint_states come from the topics of robot_state_publisher and the controllers.
+"""
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.substitutions import FindPackageShare
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Arguments and the node."""
+    config = PathJoinSubstitution([FindPackageShare("kinopt_ros"), "config", "kinopt.yaml"])
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument("namespace", default_value="", description="Namespace of the node."),
+            DeclareLaunchArgument("config", default_value=config, description="YAML file with parameters."),
+            DeclareLaunchArgument("default_group", default_value="", description="Joint group of requests that name none."),
+            DeclareLaunchArgument(
+                "trajectory_topic",
+                default_value="~/joint_trajectory",
+                description="Where motions are published. A controller's topic makes the robot move.",
+            ),
+            DeclareLaunchArgument("log_level", default_value="info", description="Log level of the node."),
+            Node(
+                package="kinopt_ros",
+                executable="kinopt_node",
+                name="kinopt",
+                namespace=LaunchConfiguration("namespace"),
+                output="screen",
+                parameters=[LaunchConfiguration("config"), {"default_group": LaunchConfiguration("default_group")}],
+                remappings=[("~/joint_trajectory", LaunchConfiguration("trajectory_topic"))],
+                arguments=["--ros-args", "--log-level", LaunchConfiguration("log_level")],
+            ),
+        ]
+    )

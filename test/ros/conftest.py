@@ -1,0 +1,87 @@
+"""Real nodes in separate processes, on this machine only and in a domain of this run's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kinopt_ros.robot.sources import find_robot
+from kinopt_ros.ros.main import missing
+
+_MISSING = missing()
+if _MISSING is not None:
+    collect_ignore_glob = ["test_*.py"]
+else:
+    import rclpy
+    from kinopt_ros.ros.client import Client
+    from kinopt_ros.ros.process import NodeProcess, private_environment
+    from support.ros_requests import READY
+
+
+def pytest_report_header() -> str | None:
+    """Why the tests of the node are skipped, if they are."""
+    return None if _MISSING is None else f"tests of the node are skipped: {_MISSING}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(item.fspath).parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.ros)
+
+
+@pytest.fixture(scope="session")
+def environment() -> dict[str, str]:
+    """Environment of this run's nodes; this process takes it too."""
+    variables = private_environment()
+    os.environ.update(variables)
+    return variables
+
+
+@pytest.fixture(scope="session")
+def ros(environment: dict[str, str]) -> Iterator[None]:
+    """An initialised rclpy."""
+    rclpy.init(args=[])
+    yield
+    rclpy.try_shutdown()
+
+
+@pytest.fixture(scope="session")
+def panda_texts() -> tuple[str, str]:
+    """URDF and SRDF of the bundled Panda."""
+    urdf, srdf = find_robot("panda")
+    assert srdf is not None
+    return urdf.read_text(), srdf.read_text()
+
+
+@pytest.fixture(scope="session")
+def panda_parameters(panda_texts: tuple[str, str]) -> dict[str, object]:
+    """Parameters of a node for the Panda."""
+    urdf, srdf = panda_texts
+    return {"robot_description": urdf, "robot_description_semantic": srdf, "default_group": "panda_arm"}
+
+
+@pytest.fixture(scope="module")
+def process(
+    environment: dict[str, str], panda_parameters: dict[str, object], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[NodeProcess]:
+    """A node for the Panda, alive until the end of the module."""
+    log = tmp_path_factory.mktemp("node") / "node.log"
+    with NodeProcess(panda_parameters, environment, log) as running:
+        yield running
+        assert running.running, f"the node died:\n{running.log_text()}"
+        assert "internal error" not in running.log_text(), running.log_text()
+        assert running.stop() == 0, running.log_text()
+
+
+@pytest.fixture(scope="module")
+def client(ros: None, process: NodeProcess) -> Iterator[Client]:
+    """A client of that node, which is ready and sees a robot standing at READY."""
+    connected = Client()
+    connected.wait_until_ready(120.0, lambda: process.running)
+    connected.pretend_robot(READY)
+    connected.spin(0.3)
+    yield connected
+    connected.close()

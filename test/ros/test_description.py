@@ -1,0 +1,155 @@
+"""Where the robot comes from, and what happens when its description is bad or changes."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from kinopt_msgs.srv import ListSolvers
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.status import Status
+from support.ros_requests import ik, pose, target
+
+ENTITY_BOMB = (
+    '<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a "aaaaaaaaaa">'
+    + "".join(f'<!ENTITY {chr(98 + i)} "{f"&{chr(97 + i)};" * 10}">' for i in range(9))
+    + ']><robot name="bomb"><link name="&j;"/></robot>'
+)
+ONE_JOINT = (
+    '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><axis xyz="0 0 1"/>'
+    '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint>'
+)
+LINKS = '<link name="a"/><link name="b"/>'
+BROKEN = {
+    "not XML": "robot",
+    "unclosed": "<robot name='x'><link name='a'>",
+    "not a robot": "<html/>",
+    "no link": "<robot name='x'/>",
+    "cyclic": f"<robot name='x'>{LINKS}{ONE_JOINT.format('j1', 'a', 'b')}{ONE_JOINT.format('j2', 'b', 'a')}</robot>",
+    "two roots": f"<robot name='x'>{LINKS}</robot>",
+    "missing parent": f"<robot name='x'>{LINKS}{ONE_JOINT.format('j1', 'nobody', 'b')}</robot>",
+    "two links of one name": f"<robot name='x'>{LINKS}{LINKS}{ONE_JOINT.format('j1', 'a', 'b')}</robot>",
+    "entity bomb": ENTITY_BOMB,
+    "enormous": "<robot name='x'>" + "<link name='a'/>" * 2_000_000 + "</robot>",
+    "NaN origin": f"<robot name='x'>{LINKS}{ONE_JOINT.format('j1', 'a', 'b')}</robot>".replace("0 0 1", "nan 0 1"),
+}
+
+
+@pytest.fixture(scope="module")
+def bare(
+    ros: None, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Client]:
+    """A node without a robot."""
+    with NodeProcess({}, environment, tmp_path_factory.mktemp("bare") / "log", name="kinopt_bare") as process:
+        client = Client("bare_client", "kinopt_bare")
+        client.call("ready", Trigger.Request(), 60.0)
+        yield client
+        client.close()
+        assert process.running, process.log_text()
+        assert "internal error" not in process.log_text(), process.log_text()
+        assert process.stop() == 0, process.log_text()
+
+
+def publish_description(client: Client, text: str, topic: str = "robot_description") -> None:
+    qos = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    publisher = client.node.create_publisher(String, topic, qos)
+    client.spin_until(lambda: publisher.get_subscription_count() > 0, 5.0)
+    publisher.publish(String(data=text))
+    client.spin(0.2)
+    client.node.destroy_publisher(publisher)
+
+
+def set_parameter(client: Client, name: str, value: object, node: str = "kinopt_bare") -> SetParameters.Response:
+    service = client.node.create_client(SetParameters, f"{node}/set_parameters")
+    assert service.wait_for_service(5.0)
+    future = service.call_async(SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()]))
+    client.spin_until(future.done, 30.0)
+    client.node.destroy_client(service)
+    return future.result().results[0]
+
+
+def test_without_a_robot_every_answer_says_so(bare: Client) -> None:
+    answer = bare.call("solve_ik", ik(pose()))
+    assert answer.status.code == Status.NOT_READY
+    assert "robot_description" in answer.status.message
+    solvers = bare.call("list_solvers", ListSolvers.Request())
+    assert solvers.status.code == Status.NOT_READY
+    assert solvers.solvers
+    report, trajectory = bare.move_to(target(pose()))
+    assert report.status.code == Status.NOT_READY
+    assert trajectory is None
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_description_by_topic_is_reported(bare: Client, kind: str) -> None:
+    reports = len(bare.reports)
+    publish_description(bare, BROKEN[kind])
+    assert bare.spin_until(lambda: len(bare.reports) > reports, 20.0)
+    report = bare.reports[-1]
+    assert report.status.code == Status.INVALID_ROBOT_DESCRIPTION, report.status.message
+    assert len(report.status.message) > 10
+    answer = bare.call("solve_ik", ik(pose()))
+    assert answer.status.code == Status.INVALID_ROBOT_DESCRIPTION
+    assert not bare.trajectories
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BROKEN if kind != "enormous"])
+def test_a_broken_description_by_parameter_is_refused(client: Client, kind: str) -> None:
+    result = set_parameter(client, "robot_description", BROKEN[kind], "kinopt")
+    assert not result.successful
+    assert len(result.reason) > 10
+    assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS
+
+
+def test_the_robot_is_rebuilt_when_its_description_changes(bare: Client, panda_texts: tuple[str, str]) -> None:
+    urdf, srdf = panda_texts
+    publish_description(bare, urdf)
+    bare.wait_until_ready(60.0)
+    answer = bare.call("list_solvers", ListSolvers.Request())
+    assert answer.robot == "panda"
+    assert "panda_arm" not in answer.groups  # no SRDF yet: one group per leaf
+    publish_description(bare, srdf, "robot_description_semantic")
+    assert wait_for(bare, lambda: "panda_arm" in bare.call("list_solvers", ListSolvers.Request()).groups)
+    solved = bare.call("solve_ik", ik(pose(), group="panda_arm"))
+    assert solved.status.code == Status.SUCCESS
+    publish_description(bare, urdf.replace('name="panda"', 'name="renamed"', 1))
+    assert wait_for(bare, lambda: bare.call("list_solvers", ListSolvers.Request()).robot == "renamed")
+
+
+def test_a_broken_description_leaves_the_robot_in_service(bare: Client) -> None:
+    reports = len(bare.reports)
+    publish_description(bare, BROKEN["cyclic"])
+    assert bare.spin_until(lambda: len(bare.reports) > reports, 10.0)
+    assert bare.call("solve_ik", ik(pose(), group="panda_arm")).status.code == Status.SUCCESS
+
+
+def test_parameters_are_validated_before_they_apply(client: Client) -> None:
+    for name, value, words in (
+        ("velocity_scaling", 0.0, "range"),
+        ("velocity_scaling", 1.5, "range"),
+        ("velocity_scaling", float("nan"), "finite"),
+        ("ik.timeout", -1.0, "range"),
+        ("max_batch", 0, "range"),
+        ("solver", "ikfast", "cpu"),
+        ("threads", 8, "read"),
+        ("velocity_scaling", "fast", "type"),
+    ):
+        result = set_parameter(client, name, value, "kinopt")
+        assert not result.successful, name
+        assert words in result.reason.lower(), result.reason
+    assert set_parameter(client, "ik.timeout", 0.5, "kinopt").successful
+
+
+def wait_for(client: Client, condition: Callable[[], bool], timeout: float = 20.0) -> bool:
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        if condition():
+            return True
+        client.spin(0.1)
+    return False

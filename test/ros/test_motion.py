@@ -1,0 +1,166 @@
+"""~/target_pose to ~/joint_trajectory: what a joint_trajectory_controller takes as it is."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.conversions import matrices_from_poses, seconds
+from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.status import Status
+from support.ros_requests import READY, pose, target
+
+PANDA = load_robot("panda")
+ARM = [f"panda_joint{i + 1}" for i in range(7)]
+
+
+def controller_accepts(message: Any, joints: list[str]) -> None:
+    """The checks of ros2_controllers' joint_trajectory_controller with its default parameters."""
+    assert sorted(message.joint_names) == sorted(joints)
+    assert message.points
+    previous = -1.0
+    for point in message.points:
+        time = point.time_from_start.sec * 10**9 + point.time_from_start.nanosec
+        assert time > previous
+        previous = time
+        assert len(point.positions) == len(point.velocities) == len(point.accelerations) == len(joints)
+        assert len(point.effort) == 0
+        assert np.isfinite([*point.positions, *point.velocities, *point.accelerations]).all()
+    assert np.abs(message.points[-1].velocities).max() <= 1e-7
+    assert message.header.stamp.sec == message.header.stamp.nanosec == 0
+
+
+def test_a_motion_ends_at_the_target_and_keeps_the_limits(client: Client) -> None:
+    goal = pose(0.45, -0.2, 0.4)
+    report, trajectory = client.move_to(target(goal))
+    assert report.status.code == Status.SUCCESS, report.status.message
+    assert trajectory is not None
+    controller_accepts(trajectory, ARM)
+    assert trajectory.header.frame_id == "panda_link0"
+    np.testing.assert_array_equal(trajectory.points[0].positions, list(READY.values()))
+    q = PANDA.default_q.copy()
+    q[:7] = trajectory.points[-1].positions
+    reached = forward_kinematics(PANDA, q, links=("panda_link8",))[0]
+    np.testing.assert_allclose(reached, matrices_from_poses([goal])[0], atol=2e-4)
+    velocities = np.array([point.velocities for point in trajectory.points])
+    limits = 0.1 * PANDA.limits.velocity[:7]
+    assert (np.abs(velocities) <= limits * (1 + 1e-6)).all()
+    assert np.abs(velocities / limits).max() > 0.5  # and they are used
+    assert report.duration == pytest.approx(seconds(trajectory.points[-1].time_from_start))
+    assert {"velocity limits", "target pose"} <= set(report.checks)
+    assert "world collision" in report.not_checked
+
+
+def test_an_unreachable_target_publishes_nothing(client: Client) -> None:
+    report, trajectory = client.move_to(target(pose(5.0, 0.0, 0.0)))
+    assert report.status.code == Status.NO_IK_SOLUTION
+    assert trajectory is None
+    assert report.duration == 0.0
+
+
+@pytest.mark.parametrize(
+    ("bad", "frame", "code"),
+    [
+        (pose(float("nan")), "", Status.INVALID_GOAL_CONSTRAINTS),
+        (pose(q=(0.0, 0.0, 0.0, 0.0)), "", Status.INVALID_GOAL_CONSTRAINTS),
+        (pose(q=(1.0, 1.0, 0.0, 0.0)), "", Status.INVALID_GOAL_CONSTRAINTS),
+        (pose(), "nowhere", Status.FRAME_TRANSFORM_FAILURE),
+    ],
+)
+def test_a_bad_target_publishes_nothing(client: Client, bad: Any, frame: str, code: Status) -> None:
+    report, trajectory = client.move_to(target(bad, frame))
+    assert report.status.code == code
+    assert report.status.message
+    assert trajectory is None
+
+
+def test_a_stale_state_is_no_start(client: Client) -> None:
+    client.stop_robot()
+    client.spin(1.2)
+    report, trajectory = client.move_to(target(pose()))
+    client.pretend_robot(READY)
+    client.spin(0.2)
+    assert report.status.code == Status.ROBOT_STATE_STALE
+    assert "panda_joint1" in report.status.message
+    assert trajectory is None
+
+
+def test_a_start_outside_the_limits_is_refused(client: Client) -> None:
+    client.pretend_robot({**READY, "panda_joint4": 0.1})
+    client.spin(0.2)
+    report, trajectory = client.move_to(target(pose()))
+    client.pretend_robot(READY)
+    client.spin(0.2)
+    assert report.status.code == Status.START_STATE_INVALID
+    assert "panda_joint4" in report.status.message
+    assert trajectory is None
+
+
+def test_bad_joint_states_are_dropped_and_the_node_goes_on(client: Client) -> None:
+    for broken in (
+        JointState(name=["panda_joint1"], position=[float("nan")]),
+        JointState(name=["panda_joint1", "panda_joint2"], position=[0.0]),
+        JointState(name=["panda_joint1"], position=[0.0], velocity=[0.0, 0.0]),
+        JointState(name=["somebody_elses_joint"], position=[0.0]),
+    ):
+        client.publish_joint_state(broken)
+    client.spin(0.2)
+    report, trajectory = client.move_to(target(pose()))
+    assert report.status.code == Status.SUCCESS, report.status.message
+    assert trajectory is not None
+
+
+@pytest.fixture
+def configured(
+    ros: None, environment: dict[str, str], panda_parameters: dict[str, object], client: Client
+) -> Any:
+    """Starts further nodes of their own name; gives their clients."""
+    started: list[tuple[NodeProcess, Client]] = []
+
+    def start(name: str, **parameters: object) -> Client:
+        process = NodeProcess({**panda_parameters, **parameters}, environment, name=name).__enter__()
+        other = Client(f"{name}_client", name)
+        started.append((process, other))
+        other.wait_until_ready(60.0, lambda: process.running)
+        other.pretend_robot(READY)
+        other.spin(0.3)
+        return other
+
+    yield start
+    for process, other in started:
+        other.close()
+        assert process.stop() == 0, process.log_text()
+        process.__exit__(None, None, None)
+
+
+def test_exactly_the_controllers_joints_in_its_order(configured: Any) -> None:
+    order = ["panda_joint7", *ARM[:6]]
+    client = configured("kinopt_order", controller_joints=order)
+    report, trajectory = client.move_to(target(pose()))
+    assert report.status.code == Status.SUCCESS, report.status.message
+    assert list(trajectory.joint_names) == order
+    controller_accepts(trajectory, order)
+
+
+def test_a_controller_that_lacks_a_moving_joint_gets_nothing(configured: Any) -> None:
+    client = configured("kinopt_few", controller_joints=ARM[:6])
+    report, trajectory = client.move_to(target(pose()))
+    assert report.status.code == Status.INVALID_REQUEST
+    assert "panda_joint7" in report.status.message
+    assert trajectory is None
+
+
+def test_moveits_joint_limits_parameters_count(configured: Any) -> None:
+    prefix = "robot_description_planning.joint_limits.panda_joint1."
+    client = configured(
+        "kinopt_limits",
+        **{f"{prefix}has_velocity_limits": True, f"{prefix}max_velocity": 0.2, "velocity_scaling": 1.0},
+    )
+    report, trajectory = client.move_to(target(pose(0.0, 0.5, 0.5)))
+    assert report.status.code == Status.SUCCESS, report.status.message
+    fastest = max(abs(point.velocities[0]) for point in trajectory.points)
+    assert fastest <= 0.2 * (1 + 1e-6)

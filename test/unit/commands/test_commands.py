@@ -1,0 +1,109 @@
+"""The command line, without ROS."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kinopt_ros.cli import COMMANDS, main
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.robot.sources import load_robot
+
+POSE = ["--xyz", "0.4", "0.1", "0.5", "--rpy", "3.14159265", "0", "0"]
+
+
+def test_ik_prints_json_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ik", "--robot", "panda", *POSE, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    robot = load_robot("panda")
+    q = robot.default_q.copy()
+    q[:7] = answer["positions"]
+    T = forward_kinematics(robot, q, links=(answer["tip"],))[0]
+    np.testing.assert_allclose(T[:3, 3], [0.4, 0.1, 0.5], atol=1e-4)
+    assert answer["status"] == "SUCCESS"
+    assert "target pose" in answer["checks"]
+
+
+def test_ik_shows_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ik", *POSE]) == 0
+    out = capsys.readouterr().out
+    assert "panda_joint7" in out
+    assert "not checked" in out
+
+
+def test_ik_out_of_reach(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ik", "--xyz", "5", "0", "0", "--json"]) == 2
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["status"] == "NO_IK_SOLUTION"
+    assert answer["positions"] == []
+    assert len(answer["attempt"]) == 7
+
+
+def test_fk_agrees_with_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fk", "--joints", "panda_joint1=0.5", "--links", "panda_link8", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    robot = load_robot("panda")
+    q = robot.default_q.copy()
+    q[0] = 0.5
+    T = forward_kinematics(robot, q, links=("panda_link8",))[0]
+    np.testing.assert_allclose(answer["links"]["panda_link8"]["position"], T[:3, 3], atol=1e-12)
+
+
+def test_doctor_finds_a_working_installation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    findings = {finding["what"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
+    assert findings["solver cpu"]["ok"]
+    assert findings["robot panda"]["ok"]
+
+
+def test_doctor_names_what_is_wrong_with_a_robot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "broken.urdf"
+    broken.write_text("<robot name='x'><link name='a'/><link name='b'/></robot>")
+    assert main(["doctor", "--robot", str(broken)]) == 1
+    assert "root" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ik", "--robot", "no_such_robot", *POSE], "panda"),
+        (["ik", "--robot", "missing.urdf", *POSE], "missing.urdf"),
+        (["ik", "--srdf", "missing.srdf", *POSE], "missing.srdf"),
+        (["ik", "--group", "arm", *POSE], "panda_arm"),
+        (["ik", "--tip", "flange", *POSE], "flange"),
+        (["ik", "--xyz", "nan", "0", "0"], "finite"),
+        (["ik", "--xyz", "0.4", "0", "0.4", "--quaternion", "1", "1", "0", "0"], "length"),
+        (["ik", *POSE, "--timeout", "0"], "timeout"),
+        (["ik", *POSE, "--position-tolerance", "-1"], "position_tolerance"),
+        (["ik", *POSE, "--solver", "ikfast"], "cpu"),
+        (["ik", *POSE, "--seed-state", "yoga"], "ready"),
+        (["fk", "--joints", "elbow=1"], "elbow"),
+        (["fk", "--joints", "panda_joint1"], "NAME=VALUE"),
+        (["fk", "--joints", "panda_joint1=fast"], "fast"),
+        (["fk", "--links", "panda_link99"], "panda_link99"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_help_lists_every_command() -> None:
+    result = subprocess.run([sys.executable, "-m", "kinopt_ros.cli", "--help"], capture_output=True, text=True, check=True)
+    assert all(name in result.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "kinopt_ros.cli", command, "--help"], capture_output=True, text=True, check=True
+    )
+    assert "usage" in result.stdout

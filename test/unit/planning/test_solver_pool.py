@@ -1,0 +1,93 @@
+"""Who takes over when a solver cannot honour a problem, and that the answer says so."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kinopt_ros.conformance.ik import reachable_problem
+from kinopt_ros.conformance.robots import seven_revolute
+from kinopt_ros.errors import SolverUnavailableError, UnknownSolverError, UnsupportedFeatureError
+from kinopt_ros.planning import solver_pool
+from kinopt_ros.planning.solver_pool import SolverPool
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.solvers.base import Capabilities, Option, Solver
+from kinopt_ros.solvers.result import IkCandidates
+
+ROBOT = seven_revolute()
+PROBLEM = reachable_problem(ROBOT, 2)
+
+
+class Able(Solver):
+    """Finds nothing, honestly."""
+
+    name = "able"
+    version = "0"
+    capabilities = Capabilities(frozenset(JointType))
+    options = (Option("effort", 1, "How hard it tries.", 0, 9),)
+
+    def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
+        self.effort = options["effort"]
+
+    def _solve_ik(self, problem: IkProblem) -> IkCandidates:
+        B, n = problem.batch_size, len(problem.variables)
+        attempt = np.repeat(problem.state[None, problem.variables], B, axis=0)
+        return IkCandidates(np.full((B, 1, n), np.nan), attempt, np.zeros(B, np.int64), np.zeros(B, bool))
+
+
+class Unable(Able):
+    """Moves nothing."""
+
+    name = "unable"
+    capabilities = Capabilities(frozenset())
+
+
+@pytest.fixture(autouse=True)
+def two_solvers(monkeypatch: pytest.MonkeyPatch) -> None:
+    solvers = {"able": Able, "unable": Unable}
+
+    def solver_class(name: str) -> type[Solver]:
+        if name == "absent":
+            raise SolverUnavailableError("solver 'absent' is not available: no such device")
+        if name not in solvers:
+            raise UnknownSolverError(name, solvers)
+        return solvers[name]
+
+    monkeypatch.setattr(solver_pool, "solver_class", solver_class)
+    monkeypatch.setattr(solver_pool, "solver_names", lambda: ("able", "absent", "unable"))
+
+
+def test_the_solver_asked_for_answers() -> None:
+    pooled = SolverPool(ROBOT).solve_ik(PROBLEM, "able")
+    assert pooled.result.solver == "able"
+    assert pooled.fallback_reason == ""
+
+
+@pytest.mark.parametrize(("asked", "reason"), [("unable", "revolute"), ("absent", "no such device")])
+def test_another_one_takes_over_and_the_answer_says_why(asked: str, reason: str) -> None:
+    pooled = SolverPool(ROBOT).solve_ik(PROBLEM, asked)
+    assert pooled.result.solver == "able"
+    assert reason in pooled.fallback_reason
+
+
+@pytest.mark.parametrize(("asked", "error"), [("unable", UnsupportedFeatureError), ("absent", SolverUnavailableError)])
+def test_nobody_takes_over_uninvited(asked: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        SolverPool(ROBOT).solve_ik(PROBLEM, asked, allow_fallback=False)
+
+
+def test_an_unknown_name_is_an_error_whatever_is_allowed() -> None:
+    with pytest.raises(UnknownSolverError):
+        SolverPool(ROBOT).solve_ik(PROBLEM, "ikfast")
+
+
+def test_a_solver_is_made_once_and_with_its_options() -> None:
+    pool = SolverPool(ROBOT, {"able": {"effort": 7}})
+    solver = pool.get("able")
+    assert isinstance(solver, Able)
+    assert solver.effort == 7
+    assert pool.get("able") is solver
+    pool.close()
+    assert pool.get("able") is not solver

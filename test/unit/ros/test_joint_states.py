@@ -1,0 +1,63 @@
+"""The newest value of every joint, of one publisher or several."""
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sensor_msgs", reason="ROS messages are not installed")
+
+from sensor_msgs.msg import JointState
+
+from kinopt_ros.conformance.robots import six_revolute
+from kinopt_ros.errors import InvalidStateError, StaleStateError
+from kinopt_ros.ros.joint_states import JointStates
+
+ROBOT = six_revolute()
+ALL = np.arange(6)
+
+
+def test_parts_of_several_publishers_are_put_together() -> None:
+    states = JointStates()
+    states.update(JointState(name=["j6", "j1", "j2"], position=[0.6, 0.1, 0.2], velocity=[6.0, 1.0, 2.0]))
+    states.update(JointState(name=["j3", "j4", "gripper"], position=[0.3, 0.4, 7.0]))
+    state = states.of(ROBOT)
+    np.testing.assert_array_equal(state.q, [0.1, 0.2, 0.3, 0.4, ROBOT.default_q[4], 0.6])
+    np.testing.assert_array_equal(state.velocity, [1.0, 2.0, 0.0, 0.0, 0.0, 6.0])
+    assert state.known.tolist() == [True, True, True, True, False, True]
+
+
+def test_unknown_joints_are_named() -> None:
+    states = JointStates()
+    states.update(JointState(name=["j1"], position=[0.0]))
+    with pytest.raises(InvalidStateError, match="j2, j3, j4, j5, j6"):
+        states.of(ROBOT).require_known(ALL, ROBOT)
+    states.of(ROBOT).require_known(np.array([0]), ROBOT)
+
+
+def test_old_values_are_stale_and_never_received_ones_are_not() -> None:
+    states = JointStates()
+    states.of(ROBOT).require_fresh(ALL, ROBOT, 0.01)
+    states.update(JointState(name=["j1"], position=[0.0]))
+    time.sleep(0.05)
+    with pytest.raises(StaleStateError, match="j1"):
+        states.of(ROBOT).require_fresh(ALL, ROBOT, 0.01)
+    states.of(ROBOT).require_fresh(ALL, ROBOT, 10.0)
+    states.of(ROBOT).require_fresh(ALL[1:], ROBOT, 0.01)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        JointState(name=["j1", "j2"], position=[0.0]),
+        JointState(name=["j1"], position=[0.0], velocity=[0.0, 0.0]),
+        JointState(name=["j1"], position=[float("nan")]),
+        JointState(name=["j1"], position=[0.0], velocity=[float("inf")]),
+    ],
+)
+def test_a_broken_message_changes_nothing(broken: JointState) -> None:
+    states = JointStates()
+    states.update(JointState(name=["j1"], position=[0.5]))
+    with pytest.raises(InvalidStateError):
+        states.update(broken)
+    assert states.of(ROBOT).q[0] == 0.5
