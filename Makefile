@@ -18,9 +18,11 @@ interfaces := $(wildcard kinopt_msgs/msg kinopt_msgs/srv kinopt_msgs/action \
 msgs_build := kinopt_msgs/CMakeLists.txt kinopt_msgs/package.xml kinopt_msgs/pyproject.toml \
               kinopt_msgs/cmake/pip_build.cmake
 
-# $(call pip,environment) - installs pinned versions only, in isolated builds too
-pip = $(1)/bin/python -m pip --disable-pip-version-check install --quiet \
-      --constraint constraints.txt --build-constraint constraints.txt
+# $(call pip,environment) - installs the versions of constraints.txt and no others
+pip = PYTHONWARNINGS="ignore:Editable installation" \
+      $(1)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+# The environment that pip makes to build a package in is held to them, too.
+pinned_build := --build-constraint constraints.txt
 
 .PHONY: help demo test unit bench lint colcon env clean
 .DELETE_ON_ERROR:
@@ -69,30 +71,33 @@ $(VENV)/.base $(COLCON)/.base:
 	  $(@D)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt pip
 	@touch $@
 
-$(VENV)/.python: $(VENV)/.base constraints.txt setup.py pyproject.toml
+# With what kinopt_msgs needs for its build, so that a changed .msg or .srv costs the compilation alone.
+$(VENV)/.python: $(VENV)/.base Makefile constraints.txt setup.py pyproject.toml kinopt_msgs/pyproject.toml
 	@echo "Installing kinopt_ros (editable), ROS 2 wheels and libraries"
-	@$(call pip,$(VENV)) --editable '.[ros]'
+	@$(VENV)/bin/python tools/build_requires.py kinopt_msgs/pyproject.toml > $(VENV)/requirements.txt
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[ros]' --requirement $(VENV)/requirements.txt
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.python $(interfaces) $(msgs_build)
 	@echo "Building kinopt_msgs"
-	@$(call pip,$(VENV)) --no-deps --force-reinstall ./kinopt_msgs
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" && export PATH && \
+	  $(call pip,$(VENV)) --no-build-isolation --no-deps --force-reinstall ./kinopt_msgs
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.python
 	@echo "Installing what the tests need"
-	@$(call pip,$(VENV)) --editable '.[ros,test,lint]'
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[ros,test,lint]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.python
 	@echo "Installing the solvers to compare with"
-	@$(call pip,$(VENV)) --editable '.[ros,bench]'
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[ros,bench]'
 	@touch $@
 
 # colcon builds both packages itself: nothing of ours is installed in its environment.
-$(COLCON)/.tools: $(COLCON)/.base constraints.txt setup.py kinopt_msgs/pyproject.toml
+$(COLCON)/.tools: $(COLCON)/.base Makefile constraints.txt setup.py kinopt_msgs/pyproject.toml
 	@echo "Installing colcon, ROS 2 wheels and libraries"
-	@$(call pip,$(COLCON)) --editable '.[ros,test]'
+	@$(call pip,$(COLCON)) $(pinned_build) --editable '.[ros,test]'
 	@$(COLCON)/bin/python -m pip uninstall --quiet --yes kinopt_ros
 	@$(COLCON)/bin/python tools/build_requires.py kinopt_msgs/pyproject.toml > $(COLCON)/requirements.txt
 	@$(call pip,$(COLCON)) --requirement $(COLCON)/requirements.txt colcon-common-extensions setuptools
