@@ -35,10 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser(only: str | None) -> argparse.ArgumentParser:
     """The parser; with ``only``, just that command is imported, so that each starts quickly."""
-    parser = argparse.ArgumentParser(prog="kinopt", description="Verified inverse kinematics and joint motion.")
+    parser = argparse.ArgumentParser(
+        prog="kinopt", description="Verified inverse kinematics and joint motion."
+    )
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        subparser = subparsers.add_parser(
+            name, help=summary, description=summary[0].upper() + summary[1:] + "."
+        )
         if only in (None, name):
             command = importlib.import_module(f"kinopt_ros.commands.{name}")
             command.add_arguments(subparser)

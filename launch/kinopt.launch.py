@@ -6,11 +6,12 @@
 robot_description and joint_states come from the topics of robot_state_publisher and the controllers.
 """
 
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
+
+from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -20,7 +21,9 @@ def generate_launch_description() -> LaunchDescription:
         [
             DeclareLaunchArgument("namespace", default_value="", description="Namespace of the node."),
             DeclareLaunchArgument("config", default_value=config, description="YAML file with parameters."),
-            DeclareLaunchArgument("default_group", default_value="", description="Joint group of requests that name none."),
+            DeclareLaunchArgument(
+                "default_group", default_value="", description="Joint group of requests that name none."
+            ),
             DeclareLaunchArgument(
                 "trajectory_topic",
                 default_value="~/joint_trajectory",
@@ -33,7 +36,10 @@ def generate_launch_description() -> LaunchDescription:
                 name="kinopt",
                 namespace=LaunchConfiguration("namespace"),
                 output="screen",
-                parameters=[LaunchConfiguration("config"), {"default_group": LaunchConfiguration("default_group")}],
+                parameters=[
+                    LaunchConfiguration("config"),
+                    {"default_group": LaunchConfiguration("default_group")},
+                ],
                 remappings=[("~/joint_trajectory", LaunchConfiguration("trajectory_topic"))],
                 arguments=["--ros-args", "--log-level", LaunchConfiguration("log_level")],
             ),

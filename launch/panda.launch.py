@@ -5,11 +5,11 @@
         "{poses: [{position: {x: 0.4, z: 0.5}, orientation: {x: 1.0, w: 0.0}}]}"
 """
 
-from launch import LaunchDescription
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from kinopt_ros.robot.sources import find_robot
+from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -25,7 +25,9 @@ def generate_launch_description() -> LaunchDescription:
                 parameters=[
                     {
                         "robot_description": ParameterValue(urdf.read_text(), value_type=str),
-                        "robot_description_semantic": ParameterValue(srdf.read_text() if srdf else "", value_type=str),
+                        "robot_description_semantic": ParameterValue(
+                            srdf.read_text() if srdf else "", value_type=str
+                        ),
                         "default_group": "panda_arm",
                     }
                 ],

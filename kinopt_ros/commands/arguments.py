@@ -14,7 +14,9 @@ from kinopt_ros.robot.sources import load_robot
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
     """--robot and --srdf."""
-    parser.add_argument("--robot", default="panda", metavar="NAME|FILE", help="URDF file or known name (default panda)")
+    parser.add_argument(
+        "--robot", default="panda", metavar="NAME|FILE", help="URDF file or known name (default panda)"
+    )
     parser.add_argument("--srdf", metavar="FILE", help="SRDF file with groups and named states")
 
 

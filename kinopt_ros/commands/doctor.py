@@ -51,7 +51,9 @@ def run(args: argparse.Namespace) -> int:
     remedy = missing()
     findings.append(Finding("node", remedy is None, remedy or "can be started"))
     solvers = [
-        Finding(f"solver {info.name}", info.unavailable_reason is None, info.unavailable_reason or info.version)
+        Finding(
+            f"solver {info.name}", info.unavailable_reason is None, info.unavailable_reason or info.version
+        )
         for info in list_solvers()
     ]
     robot = _robot(args)
@@ -61,7 +63,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         table = Table("", "what", "detail")
         for finding in findings:
-            table.add_row("[green]ok[/]" if finding.ok else "[yellow]--[/]", finding.what, escape(finding.detail))
+            table.add_row(
+                "[green]ok[/]" if finding.ok else "[yellow]--[/]", finding.what, escape(finding.detail)
+            )
         Console().print(table)
     return 0 if any(finding.ok for finding in solvers) and robot[0].ok else 1
 

@@ -18,7 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     add_robot(parser)
     parser.add_argument(
-        "--joints", nargs="+", default=[], metavar="NAME=VALUE", help="rad or m; joints not named keep their default"
+        "--joints",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="rad or m; joints not named keep their default",
     )
     parser.add_argument("--links", nargs="+", metavar="LINK", help="(default: all)")
     parser.add_argument("--frame", metavar="LINK", help="frame of the poses (default: the root link)")
@@ -47,7 +51,16 @@ def run(args: argparse.Namespace) -> int:
             }
         )
         return 0
-    table = Table("link", "x", "y", "z", "roll", "pitch", "yaw", title=f"{robot.name} in {args.frame or robot.root_link}")
+    table = Table(
+        "link",
+        "x",
+        "y",
+        "z",
+        "roll",
+        "pitch",
+        "yaw",
+        title=f"{robot.name} in {args.frame or robot.root_link}",
+    )
     for link, pose in zip(links, T, strict=True):
         numbers = [*pose[:3, 3], *matrix_to_rpy(pose[:3, :3])]
         table.add_row(link, *(f"{number + 0.0:.6f}" for number in numbers))

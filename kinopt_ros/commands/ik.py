@@ -21,10 +21,14 @@ from kinopt_ros.status import Status
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     add_robot(parser)
-    parser.add_argument("--group", help="joint group (default: the first with a tip, or the chain base to tip)")
+    parser.add_argument(
+        "--group", help="joint group (default: the first with a tip, or the chain base to tip)"
+    )
     parser.add_argument("--base", metavar="LINK", help="frame of the pose (default: the group's base)")
     parser.add_argument("--tip", metavar="LINK", help="link to place (default: the group's tip)")
-    parser.add_argument("--xyz", nargs=3, type=float, required=True, metavar=("X", "Y", "Z"), help="position, m")
+    parser.add_argument(
+        "--xyz", nargs=3, type=float, required=True, metavar=("X", "Y", "Z"), help="position, m"
+    )
     rotation = parser.add_mutually_exclusive_group()
     rotation.add_argument("--rpy", nargs=3, type=float, metavar=("R", "P", "Y"), help="roll pitch yaw, rad")
     rotation.add_argument(
@@ -81,9 +85,16 @@ def _rotation(args: argparse.Namespace) -> np.ndarray:
 def _state(robot: RobotModel, group: str | None, name: str | None) -> np.ndarray:
     q = robot.default_q.copy()
     if name is not None:
-        states = {state: values for g in robot.groups.values() if group in (None, g.name) for state, values in g.states.items()}
+        states = {
+            state: values
+            for g in robot.groups.values()
+            if group in (None, g.name)
+            for state, values in g.states.items()
+        }
         if name not in states:
-            raise InvalidRequestError(f"--seed-state {name!r} is not known; known: {', '.join(sorted(states)) or 'none'}")
+            raise InvalidRequestError(
+                f"--seed-state {name!r} is not known; known: {', '.join(sorted(states)) or 'none'}"
+            )
         for joint, value in states[name].items():
             q[list(robot.variables_of(joint))] = value
     return q
@@ -100,7 +111,9 @@ def _record(robot: RobotModel, problem: IkProblem, result: IkResult) -> dict[str
         "joint_names": list(result.joint_names),
         "positions": result.q[0, 0].tolist() if solved else [],
         "attempt": [] if solved else result.attempt[0].tolist(),
-        "position_error_m": float(result.position_error[0, 0] if solved else result.attempt_position_error[0]),
+        "position_error_m": float(
+            result.position_error[0, 0] if solved else result.attempt_position_error[0]
+        ),
         "orientation_error_rad": float(
             result.orientation_error[0, 0] if solved else result.attempt_orientation_error[0]
         ),
@@ -116,7 +129,9 @@ def _show(console: Console, robot: RobotModel, problem: IkProblem, result: IkRes
     values = result.q[0, 0] if solved else result.attempt[0]
     title = f"{robot.name}: {problem.targets[0].link} in {problem.base_link}"
     if solved:
-        console.print(f"[green]solved[/] by {result.solver} in {result.solve_time * 1e3:.2f} ms, verification included")
+        console.print(
+            f"[green]solved[/] by {result.solver} in {result.solve_time * 1e3:.2f} ms, verification included"
+        )
         position, orientation = result.position_error[0, 0], result.orientation_error[0, 0]
     else:
         console.print(f"[red]{Status(int(result.status[0])).name}[/]: {result.messages[0]}", highlight=False)

@@ -100,7 +100,9 @@ class IkConformance:
         assert result.checks and result.not_checked
         assert result.solve_time > 0.0
 
-    def test_unreachable_targets_fail_with_a_reason_and_an_attempt(self, robot: RobotModel, plugin: Solver) -> None:
+    def test_unreachable_targets_fail_with_a_reason_and_an_attempt(
+        self, robot: RobotModel, plugin: Solver
+    ) -> None:
         T = np.eye(4)
         T[:3, 3] = 10.0, 10.0, 10.0
         problem = ik_problem(robot, T, tip_link=robot.link_names[-1])
@@ -113,7 +115,9 @@ class IkConformance:
         assert (attempt >= robot.limits.lower[problem.variables]).all()
         assert (attempt <= robot.limits.upper[problem.variables]).all()
         tip = problem.targets[0].link
-        distance, _ = pose_error(T, forward_kinematics(robot, full_configurations(problem, attempt[None]), (tip,))[0, 0])
+        distance, _ = pose_error(
+            T, forward_kinematics(robot, full_configurations(problem, attempt[None]), (tip,))[0, 0]
+        )
         assert result.attempt_position_error[0] == pytest.approx(float(distance), abs=1e-9)
 
     def test_one_failure_does_not_touch_its_neighbours(self, robot: RobotModel, plugin: Solver) -> None:
@@ -198,7 +202,9 @@ class IkConformance:
     def test_a_past_deadline_ends_soon(self, robot: RobotModel, plugin: Solver) -> None:
         problem = replace(reachable_problem(robot, 200), deadline=time.monotonic() - 1.0)
         T = problem.targets[0].T_base_target.copy()
-        T[:, :3, 3] *= 0.9 / np.linalg.norm(T[:, :3, 3], axis=1, keepdims=True) + 1.0  # reachable or not: hard
+        T[:, :3, 3] *= (
+            0.9 / np.linalg.norm(T[:, :3, 3], axis=1, keepdims=True) + 1.0
+        )  # reachable or not: hard
         plugin.solve_ik(reachable_problem(robot, 1))
         start = time.monotonic()
         result = plugin.solve_ik(replace(problem, targets=(replace(problem.targets[0], T_base_target=T),)))
@@ -253,7 +259,11 @@ class IkConformance:
         for option in solver_class(self.solver).options:
             if option.maximum is not None:
                 with pytest.raises(KinoptError, match=option.name):
-                    create_solver(self.solver, seven_revolute(), {option.name: type(option.default)(option.maximum * 2 + 1)})
+                    create_solver(
+                        self.solver,
+                        seven_revolute(),
+                        {option.name: type(option.default)(option.maximum * 2 + 1)},
+                    )
 
     def test_not_configured_or_closed_says_so(self) -> None:
         problem = reachable_problem(seven_revolute(), 1)

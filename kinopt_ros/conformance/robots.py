@@ -6,7 +6,9 @@ from kinopt_ros.robot.urdf import robot_from_urdf
 _LIMIT = '<limit lower="{lower}" upper="{upper}" velocity="2" effort="10"/>'
 
 
-def _joint(name: str, kind: str, parent: str, child: str, xyz: str, rpy: str, axis: str, extra: str = "") -> str:
+def _joint(
+    name: str, kind: str, parent: str, child: str, xyz: str, rpy: str, axis: str, extra: str = ""
+) -> str:
     return (
         f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
         f'<origin xyz="{xyz}" rpy="{rpy}"/><axis xyz="{axis}"/>{extra}</joint>'
@@ -70,13 +72,40 @@ def continuous_and_prismatic() -> RobotModel:
         "continuous_and_prismatic",
         8,
         [
-            _joint("lift", "prismatic", "l0", "l1", "0 0 0.4", "0 0 0", "0 0 1", _LIMIT.format(lower=0, upper=0.4)),
-            _joint("shoulder", "continuous", "l1", "l2", "0.1 0 0", "0 0 0", "0 0 1", '<limit velocity="2" effort="9"/>'),
+            _joint(
+                "lift",
+                "prismatic",
+                "l0",
+                "l1",
+                "0 0 0.4",
+                "0 0 0",
+                "0 0 1",
+                _LIMIT.format(lower=0, upper=0.4),
+            ),
+            _joint(
+                "shoulder",
+                "continuous",
+                "l1",
+                "l2",
+                "0.1 0 0",
+                "0 0 0",
+                "0 0 1",
+                '<limit velocity="2" effort="9"/>',
+            ),
             _joint("j3", "revolute", "l2", "l3", "0.1 0 0", "0 0 0", "0 1 0", limit),
             _joint("j4", "revolute", "l3", "l4", "0.3 0 0", "0 0 0", "1 0 0", limit),
             _joint("j5", "revolute", "l4", "l5", "0.25 0 0", "0 0 0", "0 1 0", limit),
             _joint("j6", "revolute", "l5", "l6", "0.1 0 0", "0 0 0", "0 0 1", limit),
-            _joint("roll", "continuous", "l6", "l7", "0.1 0 0", "0 0 0", "1 0 0", '<limit velocity="2" effort="9"/>'),
+            _joint(
+                "roll",
+                "continuous",
+                "l6",
+                "l7",
+                "0.1 0 0",
+                "0 0 0",
+                "1 0 0",
+                '<limit velocity="2" effort="9"/>',
+            ),
         ],
     )
 
@@ -92,7 +121,16 @@ def with_mimic() -> RobotModel:
             _joint("j1", "revolute", "l0", "l1", "0 0 0.3", "0 0 0", "0 0 1", limit),
             _joint("j2", "revolute", "l1", "l2", "0 0.1 0", "0 0 0", "0 1 0", limit),
             _joint("j3", "revolute", "l2", "l3", "0 0 0.4", "0 0 0", "0 1 0", limit),
-            _joint("j3b", "revolute", "l3", "l4", "0 0 0.1", "0 0 0", "0 1 0", _LIMIT.format(lower=-1, upper=1) + mimic),
+            _joint(
+                "j3b",
+                "revolute",
+                "l3",
+                "l4",
+                "0 0 0.1",
+                "0 0 0",
+                "0 1 0",
+                _LIMIT.format(lower=-1, upper=1) + mimic,
+            ),
             _joint("j4", "revolute", "l4", "l5", "0 0 0.3", "0 0 0", "0 0 1", limit),
             _joint("j5", "revolute", "l5", "l6", "0 0 0.05", "0 0 0", "0 1 0", limit),
             _joint("j6", "revolute", "l6", "l7", "0 0.02 0.08", "0 0 0", "0 0 1", limit),

@@ -50,11 +50,15 @@ def plan_joint_motion(
     """
     variables = np.array([_variable(robot, name) for name in joints], dtype=np.int64)
     if len(set(joints)) != len(joints) or not len(joints):
-        raise InvalidRequestError(f"joints of a trajectory must be given once each, at least one, not {list(joints)}")
+        raise InvalidRequestError(
+            f"joints of a trajectory must be given once each, at least one, not {list(joints)}"
+        )
     left_out = np.setdiff1d(np.flatnonzero(start != goal), variables)
     if left_out.size:
         names = ", ".join(robot.variable_names[i] for i in left_out)
-        raise InvalidRequestError(f"the goal moves {names}, which the controller's joints leave out: {', '.join(joints)}")
+        raise InvalidRequestError(
+            f"the goal moves {names}, which the controller's joints leave out: {', '.join(joints)}"
+        )
     limits = robot.limits
     lower, upper = limits.lower[variables], limits.upper[variables]
     q = start[variables]

@@ -51,7 +51,9 @@ def ik_problem(
     if T.ndim == 2:
         T = T[None]
     if T.ndim != 3 or T.shape[1:] != (4, 4):
-        raise InvalidGoalError(f"T_base_target has shape {np.shape(T_base_target)}; allowed is (4, 4) or (B, 4, 4)")
+        raise InvalidGoalError(
+            f"T_base_target has shape {np.shape(T_base_target)}; allowed is (4, 4) or (B, 4, 4)"
+        )
     base, tip, joints = resolve_chain(robot, group, base_link, tip_link)
     variables = np.array([i for name in joints for i in robot.variables_of(name)], dtype=np.int64)
     return IkProblem(
@@ -85,7 +87,9 @@ def resolve_chain(
     moving = _chain_joints(robot, base, tip)
     joints = moving if chosen is None else chosen.joints
     if not set(joints) & set(moving):
-        raise InvalidRequestError(f"no joint of {'the chain' if chosen is None else f'group {group!r}'} moves {tip!r} against {base!r}")
+        raise InvalidRequestError(
+            f"no joint of {'the chain' if chosen is None else f'group {group!r}'} moves {tip!r} against {base!r}"
+        )
     return base, tip, joints
 
 
@@ -94,14 +98,18 @@ def default_group(robot: RobotModel) -> JointGroup:
     for group in robot.groups.values():
         if group.tip_link is not None:
             return group
-    raise InvalidRequestError(f"robot {robot.name!r} has no joint group with a tip; name base_link and tip_link")
+    raise InvalidRequestError(
+        f"robot {robot.name!r} has no joint group with a tip; name base_link and tip_link"
+    )
 
 
 def _chain_joints(robot: RobotModel, base: str, tip: str) -> tuple[str, ...]:
     """Active joints whose variables move tip against base."""
     moved = set(build_chain(robot, base, tip).variables.tolist())
     return tuple(
-        name for name in robot.active_joints if moved & set(robot.variables_of(name)) and name not in robot.passive_joints
+        name
+        for name in robot.active_joints
+        if moved & set(robot.variables_of(name)) and name not in robot.passive_joints
     )
 
 
@@ -114,4 +122,6 @@ def _expand_seeds(seeds: ArrayLike | None, batch: int, n: int) -> Float64:
         return np.broadcast_to(given.reshape(1, -1, n), (batch, given.size // n if n else 0, n)).copy()
     if given.ndim == 3 and shape[0] == batch and shape[2] == n:
         return given
-    raise InvalidStateError(f"seeds has shape {tuple(shape)}; allowed is ({n},), (S, {n}) or ({batch}, S, {n})")
+    raise InvalidStateError(
+        f"seeds has shape {tuple(shape)}; allowed is ({n},), (S, {n}) or ({batch}, S, {n})"
+    )

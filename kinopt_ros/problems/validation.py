@@ -91,7 +91,9 @@ def _check_joints(problem: IkProblem, robot: RobotModel) -> None:
         raise InvalidRequestError("joints names a joint twice")
     for name in problem.joints:
         if not robot.joint(name).is_active:
-            raise InvalidRequestError(f"joint {name!r} is fixed or a mimic joint; only active joints can be solved for")
+            raise InvalidRequestError(
+                f"joint {name!r} is fixed or a mimic joint; only active joints can be solved for"
+            )
     expected = [i for name in problem.joints for i in robot.variables_of(name)]
     if list(problem.variables) != expected:
         raise InvalidRequestError("variables do not belong to joints; build problems with ik_problem()")

@@ -28,7 +28,9 @@ def answering(node: Node, handle: Handler) -> Callable[[Any, Any], Any]:
         except Exception as error:  # a defect: say so, keep serving
             node.get_logger().error(f"internal error in {type(request).__name__}:\n{traceback.format_exc()}")
             response = type(response)()
-            response.status = status_message(Status.FAILURE, f"internal error, {type(error).__name__}: {error}")
+            response.status = status_message(
+                Status.FAILURE, f"internal error, {type(error).__name__}: {error}"
+            )
         return response
 
     return callback

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import rclpy
-from kinopt_msgs.srv import SolveIK
 from rich.console import Console
 from rich.table import Table
 from std_srvs.srv import Trigger
 
+from kinopt_msgs.srv import SolveIK
 from kinopt_ros.array import Float64
 from kinopt_ros.commands.arguments import print_json
 from kinopt_ros.errors import InvalidRequestError
@@ -30,12 +30,16 @@ _REPEATS = 20
 def run(calls: int, batch: int, as_json: bool) -> int:
     """Measure and print. Exit status 0 if every request was solved."""
     if calls < 10 or not 1 <= batch <= 10_000:
-        raise InvalidRequestError(f"--calls is {calls} and --batch {batch}; allowed are 10 or more, and 1 to 10000")
+        raise InvalidRequestError(
+            f"--calls is {calls} and --batch {batch}; allowed are 10 or more, and 1 to 10000"
+        )
     environment = private_environment()
     os.environ.update(environment)
     urdf, _ = find_robot("panda")
     robot = load_robot("panda")
-    T = forward_kinematics(robot, random_configurations(robot, max(calls, batch), 0), links=("panda_link8",))[:, 0]
+    T = forward_kinematics(robot, random_configurations(robot, max(calls, batch), 0), links=("panda_link8",))[
+        :, 0
+    ]
     poses = poses_from_matrices(T)
     parameters = {"robot_description": urdf.read_text(), "default_group": "panda_hand_tcp"}
     with NodeProcess(parameters, environment) as process:
@@ -96,7 +100,9 @@ def _print(rows: list[tuple[str, Float64]], requests: int, solved: int, as_json:
     if as_json:
         print_json({"requests": requests, "solved": solved, "rows": records})
         return
-    table = Table("call", "calls", "p50 ms", "p99 ms", "max ms", "p50 / Trigger", title="one client, another process")
+    table = Table(
+        "call", "calls", "p50 ms", "p99 ms", "max ms", "p50 / Trigger", title="one client, another process"
+    )
     for record in records:
         table.add_row(
             str(record["call"]),

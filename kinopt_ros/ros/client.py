@@ -6,13 +6,14 @@ from typing import Any
 
 import rclpy
 from geometry_msgs.msg import PoseStamped
-from kinopt_msgs.msg import MotionReport
-from kinopt_msgs.srv import ComputeFK, ListSolvers, SolveIK
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
+
+from kinopt_msgs.msg import MotionReport
+from kinopt_msgs.srv import ComputeFK, ListSolvers, SolveIK
 
 _SERVICES = {"solve_ik": SolveIK, "compute_fk": ComputeFK, "list_solvers": ListSolvers, "ready": Trigger}
 
@@ -29,13 +30,17 @@ class Client:
         self._target_node = node
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
-        self._clients = {name: self.node.create_client(kind, f"{node}/{name}") for name, kind in _SERVICES.items()}
+        self._clients: dict[str, Any] = {
+            name: self.node.create_client(kind, f"{node}/{name}") for name, kind in _SERVICES.items()
+        }
         self._targets = self.node.create_publisher(PoseStamped, f"{node}/target_pose", 1)
         self._joint_states = self.node.create_publisher(JointState, "joint_states", 10)
         self._timer: Any = None
         self.trajectories: list[JointTrajectory] = []
         self.reports: list[MotionReport] = []
-        self.node.create_subscription(JointTrajectory, f"{node}/joint_trajectory", self.trajectories.append, 10)
+        self.node.create_subscription(
+            JointTrajectory, f"{node}/joint_trajectory", self.trajectories.append, 10
+        )
         self.node.create_subscription(MotionReport, f"{node}/report", self.reports.append, 10)
 
     def call(self, service: str, request: Any, timeout: float = 10.0) -> Any:
@@ -51,7 +56,9 @@ class Client:
         self._executor.spin_until_future_complete(future, timeout)
         if not future.done():
             client.remove_pending_request(future)
-            raise NodeTimeoutError(f"service {self._target_node}/{service} did not answer within {timeout:g} s")
+            raise NodeTimeoutError(
+                f"service {self._target_node}/{service} did not answer within {timeout:g} s"
+            )
         return future.result()
 
     def wait_until_ready(self, timeout: float = 180.0, alive: Callable[[], bool] = lambda: True) -> str:
@@ -99,7 +106,9 @@ class Client:
         self.spin_until(lambda: self._targets.get_subscription_count() > 0, 5.0)
         self._targets.publish(target)
 
-    def move_to(self, target: PoseStamped, timeout: float = 10.0) -> tuple[MotionReport, JointTrajectory | None]:
+    def move_to(
+        self, target: PoseStamped, timeout: float = 10.0
+    ) -> tuple[MotionReport, JointTrajectory | None]:
         """Ask for a motion; the report, and the trajectory if one was published."""
         reports, trajectories = len(self.reports), len(self.trajectories)
         self.publish_target(target)

@@ -43,7 +43,9 @@ class Context:
         """
         state = self.joint_states.of(robot)
         named: set[str] = set() if given is None else set(given.name)
-        needed = np.array([i for i, name in enumerate(robot.variable_names) if name not in named], dtype=np.int64)
+        needed = np.array(
+            [i for i, name in enumerate(robot.variable_names) if name not in named], dtype=np.int64
+        )
         state.require_fresh(needed, robot, self.parameter("state_timeout"))
         if given is None:
             return state.q
@@ -58,4 +60,6 @@ class Context:
         """Raise InvalidRequestError unless 1 <= size <= max_batch."""
         most = self.parameter("max_batch")
         if not 1 <= size <= most:
-            raise InvalidRequestError(f"{size} {what} were given; allowed are 1 to {most} (parameter max_batch)")
+            raise InvalidRequestError(
+                f"{size} {what} were given; allowed are 1 to {most} (parameter max_batch)"
+            )

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import numpy as np
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Pose, Quaternion
-from kinopt_msgs.msg import Status as StatusMsg
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 from trajectory_msgs.msg import JointTrajectoryPoint
 
+from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, InvalidStateError, KinoptError, UnknownJointError
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion, quaternion_to_matrix
@@ -122,7 +122,11 @@ def trajectory_message(trajectory: JointTrajectory, frame_id: str) -> JointTraje
     message = JointTrajectoryMsg(joint_names=list(trajectory.joint_names))
     message.header.frame_id = frame_id
     for t, q, v, a in zip(
-        trajectory.time.tolist(), trajectory.position, trajectory.velocity, trajectory.acceleration, strict=True
+        trajectory.time.tolist(),
+        trajectory.position,
+        trajectory.velocity,
+        trajectory.acceleration,
+        strict=True,
     ):
         message.points.append(
             JointTrajectoryPoint(
@@ -153,7 +157,9 @@ def nonnegative(value: float, what: str, error: Callable[[str], KinoptError], de
         KinoptError: of the type given, if it is negative or not finite.
     """
     if not (math.isfinite(value) and value >= 0.0):
-        raise error(f"{what} is {value}; allowed is a finite number above 0, or 0 for the default {default:g}")
+        raise error(
+            f"{what} is {value}; allowed is a finite number above 0, or 0 for the default {default:g}"
+        )
     return value if value > 0.0 else default
 
 

@@ -5,10 +5,10 @@ import sys
 
 import rclpy
 from geometry_msgs.msg import PoseStamped
-from kinopt_msgs.srv import SolveIK
 from rich.console import Console
 from rich.table import Table
 
+from kinopt_msgs.srv import SolveIK
 from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.ros.client import Client, NodeTimeoutError
 from kinopt_ros.ros.conversions import seconds
@@ -41,7 +41,9 @@ def run(once: bool) -> int:
         rclpy.init(args=[])
         client = Client()
         try:
-            console.print(f"Node ready: {client.wait_until_ready(alive=lambda: process.running)}.", highlight=False)
+            console.print(
+                f"Node ready: {client.wait_until_ready(alive=lambda: process.running)}.", highlight=False
+            )
             joints = [f"panda_joint{i + 1}" for i in range(7)]
             client.pretend_robot(dict(zip(joints, _READY, strict=True)))
             client.spin(0.3)
@@ -80,21 +82,22 @@ def _show_motion(console: Console, client: Client, numbers: tuple[float, ...]) -
     target.header.frame_id = "panda_link0"
     position, orientation = target.pose.position, target.pose.orientation
     position.x, position.y, position.z = numbers[:3]
-    orientation.x, orientation.y, orientation.z, orientation.w = (float(c) for c in quaternion_from_rpy(*numbers[3:]))
+    orientation.x, orientation.y, orientation.z, orientation.w = (
+        float(c) for c in quaternion_from_rpy(*numbers[3:])
+    )
 
     console.rule("request")
-    shown = "{header: {frame_id: panda_link0}, poses: [{position: {x: %g, y: %g, z: %g}, " % numbers[:3]
-    shown += "orientation: {x: %.4f, y: %.4f, z: %.4f, w: %.4f}}]}" % (
-        orientation.x,
-        orientation.y,
-        orientation.z,
-        orientation.w,
+    x, y, z = numbers[:3]
+    quaternion = ", ".join(f"{name}: {getattr(orientation, name):.4f}" for name in "xyzw")
+    shown = (
+        "{header: {frame_id: panda_link0}, "
+        f"poses: [{{position: {{x: {x:g}, y: {y:g}, z: {z:g}}}, orientation: {{{quaternion}}}}}]}}"
     )
     console.print(f'ros2 service call /kinopt/solve_ik kinopt_msgs/srv/SolveIK "{shown}"', highlight=False)
     answer = client.call("solve_ik", SolveIK.Request(header=target.header, poses=[target.pose]))
 
     console.rule("answer")
-    if not answer.status.code == answer.status.SUCCESS:
+    if answer.status.code != answer.status.SUCCESS:
         console.print(f"[red]{answer.status.code}[/]: {answer.status.message}", highlight=False)
         return False
     console.print(

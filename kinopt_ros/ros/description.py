@@ -1,5 +1,6 @@
 """Where the robot's description comes from, parameter or topic, and when it must be read again."""
 
+from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
@@ -42,7 +43,7 @@ class Description:
             parameters.ik_solver(self._node),
         )
 
-    def check(self, given: list[Parameter]) -> SetParametersResult:
+    def check(self, given: list[Parameter[Any]]) -> SetParametersResult:
         """Refuse a description that cannot be used, before it replaces one that can."""
         texts = {parameter.name: parameter.value for parameter in given if parameter.name in (_URDF, _SRDF)}
         urdf = texts.get(_URDF, self._text(_URDF))
@@ -53,7 +54,7 @@ class Description:
                 return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
-    def concerned_by(self, given: list[Parameter]) -> bool:
+    def concerned_by(self, given: list[Parameter[Any]]) -> bool:
         """Whether a change of these parameters changes the robot or its solvers."""
         names = {parameter.name for parameter in given}
         return any(
@@ -75,5 +76,3 @@ class Description:
 
     def _build(self, urdf: str, srdf: str) -> RobotModel:
         return with_joint_limits(self._node, robot_from_urdf(urdf, srdf or None))
-
-

@@ -41,7 +41,9 @@ class FkService:
         names = list(request.joint_names)
         if not names:
             if request.positions:
-                raise InvalidRequestError(f"{len(request.positions)} positions were given, but no joint_names")
+                raise InvalidRequestError(
+                    f"{len(request.positions)} positions were given, but no joint_names"
+                )
             return base[None]
         if len(set(names)) != len(names):
             raise InvalidRequestError("joint_names has a name twice")
@@ -51,7 +53,7 @@ class FkService:
         positions = np.array(request.positions)
         if positions.size == 0 or positions.size % len(names):
             raise InvalidStateError(
-                f"{positions.size} positions were given for {len(names)} joint_names; allowed is a multiple, at least one"
+                f"{positions.size} positions were given for {len(names)} joint_names; allowed is a multiple of those"
             )
         rows = positions.reshape(-1, len(names))
         self._context.check_batch(len(rows), "states")

@@ -22,7 +22,9 @@ class Frames:
         try:
             import tf2_ros
         except ImportError:
-            node.get_logger().info("tf2_ros is not installed: poses can be given in the robot's own frames only")
+            node.get_logger().info(
+                "tf2_ros is not installed: poses can be given in the robot's own frames only"
+            )
             return
         self._buffer = tf2_ros.Buffer()
         self._listener = tf2_ros.TransformListener(self._buffer, node)
@@ -65,7 +67,9 @@ class Frames:
         try:
             stamped = self._buffer.lookup_transform(robot.root_link, frame, Time())
         except tf2_ros.TransformException as error:
-            raise FrameError(f"frame {frame!r} is no link of robot {robot.name!r}, and tf says: {error}") from error
+            raise FrameError(
+                f"frame {frame!r} is no link of robot {robot.name!r}, and tf says: {error}"
+            ) from error
         t, r = stamped.transform.translation, stamped.transform.rotation
         T = np.eye(4)
         T[:3, :3] = matrix_from_quaternion(np.array([r.x, r.y, r.z, r.w]))

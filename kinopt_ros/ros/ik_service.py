@@ -56,7 +56,9 @@ class IkService:
             group = context.group_name(robot)
         base, tip, joints = resolve_chain(robot, group, request.base_link or None, request.tip_link or None)
         T_base_frame = context.frames.T_link_frame(robot, base, request.header.frame_id, q)
-        timeout = nonnegative(request.timeout, "timeout", InvalidRequestError, context.parameter("ik.timeout"))
+        timeout = nonnegative(
+            request.timeout, "timeout", InvalidRequestError, context.parameter("ik.timeout")
+        )
         problem = ik_problem(
             robot,
             T_base_frame @ matrices_from_poses(request.poses),
@@ -110,7 +112,9 @@ def _fill(
     if success.any():
         response.positions = flat_array(result.q[:, 0])
     response.codes = result.status.tolist()
-    response.position_errors = flat_array(np.where(success, result.position_error[:, 0], result.attempt_position_error))
+    response.position_errors = flat_array(
+        np.where(success, result.position_error[:, 0], result.attempt_position_error)
+    )
     response.orientation_errors = flat_array(
         np.where(success, result.orientation_error[:, 0], result.attempt_orientation_error)
     )
@@ -121,11 +125,15 @@ def _fill(
         first = int(failed[0])
         sentence = result.messages[first]
         if problem.batch_size > 1:
-            sentence = f"{len(failed)} of {problem.batch_size} targets failed; the first, poses[{first}]: {sentence}"
+            sentence = (
+                f"{len(failed)} of {problem.batch_size} targets failed; the first, poses[{first}]: {sentence}"
+            )
         response.status = status_message(Status(int(result.status[first])), sentence)
         response.messages = list(result.messages)
         response.attempts = flat_array(result.attempt)
-        response.attempt_poses = poses_from_matrices(_attempt_poses(robot, problem, result.attempt, T_base_frame))
+        response.attempt_poses = poses_from_matrices(
+            _attempt_poses(robot, problem, result.attempt, T_base_frame)
+        )
     response.solver_used = result.solver
     response.fallback_reason = pooled.fallback_reason
     response.checks = list(result.checks)

@@ -86,7 +86,9 @@ class JointStates:
             readings = [self._readings.get(name) for name in robot.variable_names]
         now = time.monotonic()
         return RobotState(
-            q=np.array([d if r is None else r.position for r, d in zip(readings, robot.default_q, strict=True)]),
+            q=np.array(
+                [d if r is None else r.position for r, d in zip(readings, robot.default_q, strict=True)]
+            ),
             velocity=np.array([0.0 if r is None else r.velocity for r in readings]),
             known=np.array([r is not None for r in readings], dtype=bool),
             age=np.array([0.0 if r is None else now - r.received for r in readings]),

@@ -5,8 +5,8 @@ import traceback
 from typing import Any
 
 import numpy as np
-from kinopt_msgs.msg import MotionReport
 
+from kinopt_msgs.msg import MotionReport
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.motion import Motion, plan_joint_motion
 from kinopt_ros.planning.solver_pool import PooledResult
@@ -36,7 +36,9 @@ class TargetPoseTopic:
         except KinoptError as error:
             report.status = error_message(error)
         except Exception as error:  # a defect: say so, keep serving
-            self._context.node.get_logger().error(f"internal error on ~/target_pose:\n{traceback.format_exc()}")
+            self._context.node.get_logger().error(
+                f"internal error on ~/target_pose:\n{traceback.format_exc()}"
+            )
             report.status = status_message(Status.FAILURE, f"internal error, {type(error).__name__}: {error}")
         report.wall_time = time.monotonic() - start
         if report.status.code != Status.SUCCESS:
@@ -91,7 +93,10 @@ class TargetPoseTopic:
         report.checks += motion.report.checks
         report.not_checked += motion.report.not_checked
         if not motion.report.ok:
-            report.status = status_message(Status.VERIFICATION_FAILED, "; ".join(violation.message for violation in motion.report.violations))
+            report.status = status_message(
+                Status.VERIFICATION_FAILED,
+                "; ".join(violation.message for violation in motion.report.violations),
+            )
             return
         self._trajectories.publish(trajectory_message(motion.trajectory, robot.root_link))
         report.duration = motion.trajectory.duration

@@ -4,8 +4,6 @@ import threading
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
-from kinopt_msgs.msg import MotionReport
-from kinopt_msgs.srv import ComputeFK, ListSolvers, SolveIK
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.node import Node
@@ -16,6 +14,8 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from kinopt_msgs.msg import MotionReport
+from kinopt_msgs.srv import ComputeFK, ListSolvers, SolveIK
 from kinopt_ros.errors import InvalidStateError, KinoptError
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.answers import answering
@@ -30,7 +30,9 @@ from kinopt_ros.ros.motion_topic import TargetPoseTopic
 from kinopt_ros.ros.robot_loader import RobotLoader
 from kinopt_ros.ros.solvers_service import SolversService
 
-_LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE)
+_LATCHED = QoSProfile(
+    depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
+)
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 
 
@@ -42,7 +44,7 @@ class KinoptNode(Node):
         parameters.declare(self)
         self._reports = self.create_publisher(MotionReport, "~/report", 10)
         self._loader = RobotLoader(self._report_loading)
-        self._context = Context(self, self._loader, JointStates(), Frames(self))
+        self._shared = Context(self, self._loader, JointStates(), Frames(self))
         self._description = Description(self, self._loader)
         self._create_topics()
         self._create_services()
@@ -61,7 +63,11 @@ class KinoptNode(Node):
             ("robot_description_semantic", self._description.take_srdf),
         ):
             self.create_subscription(
-                String, name, lambda message, take=take: take(message.data), _LATCHED, callback_group=descriptions
+                String,
+                name,
+                lambda message, take=take: take(message.data),
+                _LATCHED,
+                callback_group=descriptions,
             )
         self.create_subscription(
             JointState,
@@ -74,7 +80,7 @@ class KinoptNode(Node):
         self.create_subscription(
             PoseStamped,
             "~/target_pose",
-            TargetPoseTopic(self._context, trajectories, self._reports).handle,
+            TargetPoseTopic(self._shared, trajectories, self._reports).handle,
             _NEWEST,
             callback_group=MutuallyExclusiveCallbackGroup(),
         )
@@ -83,9 +89,9 @@ class KinoptNode(Node):
         # Solvers are thread-safe and release the GIL: requests run beside each other.
         group = ReentrantCallbackGroup()
         for service_type, name, handler in (
-            (SolveIK, "~/solve_ik", IkService(self._context).handle),
-            (ComputeFK, "~/compute_fk", FkService(self._context).handle),
-            (ListSolvers, "~/list_solvers", SolversService(self._context).handle),
+            (SolveIK, "~/solve_ik", IkService(self._shared).handle),
+            (ComputeFK, "~/compute_fk", FkService(self._shared).handle),
+            (ListSolvers, "~/list_solvers", SolversService(self._shared).handle),
         ):
             self.create_service(service_type, name, answering(self, handler), callback_group=group)
         self.create_service(Trigger, "~/ready", self._answer_ready, callback_group=group)
@@ -102,15 +108,15 @@ class KinoptNode(Node):
 
     def _take_joint_state(self, message: Any) -> None:
         try:
-            self._context.joint_states.update(message)
+            self._shared.joint_states.update(message)
         except InvalidStateError as error:
             self.get_logger().warning(f"joint_states dropped: {error}", throttle_duration_sec=5.0)
 
-    def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
+    def _check_parameters(self, given: list[Parameter[Any]]) -> SetParametersResult:
         result = parameters.check(given)
         return self._description.check(given) if result.successful else result
 
-    def _parameters_changed(self, given: list[Parameter]) -> None:
+    def _parameters_changed(self, given: list[Parameter[Any]]) -> None:
         if self._description.concerned_by(given):
             self._description.load()
 

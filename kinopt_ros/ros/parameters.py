@@ -30,25 +30,39 @@ class Spec:
 
     def descriptor(self) -> ParameterDescriptor:
         """What `ros2 param describe` shows."""
-        descriptor = ParameterDescriptor(name=self.name, description=self.description, read_only=self.read_only)
+        descriptor = ParameterDescriptor(
+            name=self.name, description=self.description, read_only=self.read_only
+        )
         if self.minimum is not None and self.maximum is not None:
             if isinstance(self.default, float):
-                descriptor.floating_point_range = [FloatingPointRange(from_value=self.minimum, to_value=self.maximum)]
+                descriptor.floating_point_range = [
+                    FloatingPointRange(from_value=self.minimum, to_value=self.maximum)
+                ]
             else:
-                descriptor.integer_range = [IntegerRange(from_value=int(self.minimum), to_value=int(self.maximum))]
+                descriptor.integer_range = [
+                    IntegerRange(from_value=int(self.minimum), to_value=int(self.maximum))
+                ]
         return descriptor
 
 
 SPECS = (
     Spec("robot_description", "", "URDF text. Empty: taken from the latched topic robot_description."),
-    Spec("robot_description_semantic", "", "SRDF text. Empty: taken from the topic robot_description_semantic."),
+    Spec(
+        "robot_description_semantic", "", "SRDF text. Empty: taken from the topic robot_description_semantic."
+    ),
     Spec("solver", AUTO, "Solver plugin for everything; 'auto' picks."),
     Spec("ik.solver", "", "Solver plugin for inverse kinematics; empty: as 'solver'."),
     Spec("allow_fallback", True, "Hand a request that the solver cannot honour to one that can."),
     Spec("default_group", "", "Joint group of requests that name none; empty: the first one with a tip."),
     Spec("ik.timeout", 1.0, "Time for an IK request that gives none (s).", 1e-3, 60.0),
     Spec("ik.position_tolerance", POSITION_TOLERANCE, "For requests that give none (m).", _TINY, 1.0),
-    Spec("ik.orientation_tolerance", ORIENTATION_TOLERANCE, "For requests that give none (rad).", _TINY, math.pi),
+    Spec(
+        "ik.orientation_tolerance",
+        ORIENTATION_TOLERANCE,
+        "For requests that give none (rad).",
+        _TINY,
+        math.pi,
+    ),
     Spec("max_batch", 10_000, "Most targets or states in one request.", 1, 1_000_000),
     Spec("state_timeout", 1.0, "Joint states older than this are stale (s).", 1e-3, 3600.0),
     Spec("velocity_scaling", 0.1, "Share of the joint velocity limits that motions use.", 1e-3, 1.0),
@@ -85,7 +99,9 @@ def solver_options(node: Node) -> dict[str, dict[str, Any]]:
     """Options of every installed solver, as the parameters have them."""
     options: dict[str, dict[str, Any]] = {}
     for info in list_solvers():
-        options[info.name] = {option.name: value(node, f"{info.name}.{option.name}") for option in info.options}
+        options[info.name] = {
+            option.name: value(node, f"{info.name}.{option.name}") for option in info.options
+        }
     return options
 
 
@@ -99,7 +115,7 @@ def ik_solver(node: Node) -> str:
     return str(value(node, "ik.solver") or value(node, "solver"))
 
 
-def check(parameters: list[Parameter]) -> SetParametersResult:
+def check(parameters: list[Parameter[Any]]) -> SetParametersResult:
     """Refuse what ranges cannot say: names of solvers and values that are not finite."""
     for parameter in parameters:
         if isinstance(parameter.value, float) and not math.isfinite(parameter.value):

@@ -56,7 +56,9 @@ class RobotLoader:
         """Build a robot in the background, warm up its solver, put it into service."""
         with self._lock:
             if self._loaded is None:
-                self._refusal = NotReadyError("the robot is being loaded and its solver compiled; try again soon")
+                self._refusal = NotReadyError(
+                    "the robot is being loaded and its solver compiled; try again soon"
+                )
         self._worker.submit(self._load, build, options, solver)
 
     def close(self) -> None:
@@ -76,7 +78,9 @@ class RobotLoader:
             pool = SolverPool(model, options)
             _warm_up(pool, solver)
         except Exception as error:  # nothing may end the worker: the node must keep serving
-            refusal = error if isinstance(error, KinoptError) else KinoptError(f"{type(error).__name__}: {error}")
+            refusal = (
+                error if isinstance(error, KinoptError) else KinoptError(f"{type(error).__name__}: {error}")
+            )
             with self._lock:
                 self._refusal = refusal
             self._report(f"robot not loaded: {refusal}", refusal)
@@ -84,7 +88,9 @@ class RobotLoader:
         with self._lock:
             # The previous pool is left to its running requests; it goes when the last of them does.
             self._loaded = LoadedRobot(model, pool)
-        self._report(f"ready: robot {model.name!r}, {model.nq} variables, groups {', '.join(model.groups)}", None)
+        self._report(
+            f"ready: robot {model.name!r}, {model.nq} variables, groups {', '.join(model.groups)}", None
+        )
 
 
 def _warm_up(pool: SolverPool, solver: str) -> None:
@@ -95,5 +101,3 @@ def _warm_up(pool: SolverPool, solver: str) -> None:
     except InvalidRequestError:
         return  # nothing to move without naming links: such requests bring their own chain
     pool.solve_ik(ik_problem(robot, np.eye(4), group=group.name), solver)
-
-

@@ -3,7 +3,6 @@
 from typing import Any
 
 from kinopt_msgs.msg import SolverInfo
-
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context

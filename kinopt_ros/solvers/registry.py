@@ -85,7 +85,9 @@ def _load(entry_point: EntryPoint) -> type[Solver]:
             f"solver {entry_point.name!r} cannot be loaded from {entry_point.value}: {type(error).__name__}: {error}"
         ) from error
     if not (isinstance(loaded, type) and issubclass(loaded, Solver)):
-        raise SolverUnavailableError(f"{entry_point.value} is not a subclass of kinopt_ros.solvers.base.Solver")
+        raise SolverUnavailableError(
+            f"{entry_point.value} is not a subclass of kinopt_ros.solvers.base.Solver"
+        )
     return loaded
 
 

@@ -49,7 +49,8 @@ def verified_ik_result(
     claimed = ~np.isnan(claims).all(axis=1)
     request = np.repeat(np.arange(B), K)
     report = verify_configurations(robot, problem, chains, claims, request)
-    ok = report.ok & claimed
+    ok = report.ok.copy()
+    ok[~claimed] = False
     q = np.where(ok[:, None], claims, np.nan).reshape(B, K, n)
     position = np.where(ok, report.position_error, np.nan).reshape(B, K)
     orientation = np.where(ok, report.orientation_error, np.nan).reshape(B, K)
@@ -73,7 +74,15 @@ def verified_ik_result(
         rejected = (claimed & ~report.ok).reshape(B, K).any(axis=1)
         for row, b in enumerate(failed):
             status[b], messages[b] = _explain(
-                robot, problem, chains, int(b), tried, row, bool(usable[row]), bool(candidates.timed_out[b]), bool(rejected[b])
+                robot,
+                problem,
+                chains,
+                int(b),
+                tried,
+                row,
+                bool(usable[row]),
+                bool(candidates.timed_out[b]),
+                bool(rejected[b]),
             )
     return IkResult(
         joint_names=tuple(robot.variable_names[i] for i in problem.variables),
@@ -105,7 +114,9 @@ def _check_form(candidates: IkCandidates, B: int, n: int, solver: str) -> int:
     for name, shape in expected.items():
         given = np.shape(getattr(candidates, name))
         if given != shape or K == 0:
-            raise PluginError(f"solver {solver!r} returned {name} of shape {given}; agreed is {shape} with K >= 1")
+            raise PluginError(
+                f"solver {solver!r} returned {name} of shape {given}; agreed is {shape} with K >= 1"
+            )
     return K
 
 

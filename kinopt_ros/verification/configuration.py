@@ -58,14 +58,16 @@ def verify_configurations(
     if not finite.all():  # keep NaN out of the kinematics; such rows fail anyway
         full[~finite] = problem.state
     violation = limit_violation(robot, full, problem.variables)
-    ok = finite & (violation <= 0.0)
+    ok = finite.copy()
+    ok[~(violation <= 0.0)] = False
     position = np.zeros(len(q))
     orientation = np.zeros(len(q))
     first = np.empty((0, 4, 4))
     for number, (target, chain) in enumerate(zip(problem.targets, chains, strict=True)):
         T_base_tip = chain_pose(chain, full[:, chain.variables])
         distance, angle = pose_error(target.T_base_target[request], T_base_tip)
-        ok &= (distance <= target.position_tolerance) & (angle <= target.orientation_tolerance)
+        within = (distance <= target.position_tolerance) & (angle <= target.orientation_tolerance)
+        ok[~within] = False
         position = np.maximum(position, distance)
         orientation = np.maximum(orientation, angle)
         if number == 0:

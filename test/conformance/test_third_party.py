@@ -36,7 +36,17 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def test_it_is_found_and_solves(installed: dict[str, str]) -> None:
     pose = ["--xyz", "0.4", "0.1", "0.5", "--rpy", "3.14159", "0", "0"]
-    command = [sys.executable, "-m", "kinopt_ros.cli", "ik", "--robot", "panda", *pose, "--solver", "example_dls"]
+    command = [
+        sys.executable,
+        "-m",
+        "kinopt_ros.cli",
+        "ik",
+        "--robot",
+        "panda",
+        *pose,
+        "--solver",
+        "example_dls",
+    ]
     result = subprocess.run(command, env=installed, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert "example_dls" in result.stdout

@@ -16,9 +16,10 @@ if _MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
 else:
     import rclpy
+    from support.ros_requests import READY
+
     from kinopt_ros.ros.client import Client
     from kinopt_ros.ros.process import NodeProcess, private_environment
-    from support.ros_requests import READY
 
 
 def pytest_report_header() -> str | None:

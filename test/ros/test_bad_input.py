@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from geometry_msgs.msg import Pose
-from kinopt_msgs.srv import ComputeFK
 from sensor_msgs.msg import JointState
+from support.ros_requests import ik, pose
 
+from kinopt_msgs.srv import ComputeFK
 from kinopt_ros.ros.client import Client
 from kinopt_ros.status import Status
-from support.ros_requests import ik, pose
 
 NAN, INF = float("nan"), float("inf")
 GOAL, STATE = Status.INVALID_GOAL_CONSTRAINTS, Status.INVALID_ROBOT_STATE
@@ -37,14 +37,22 @@ IK = {
     "NaN orientation tolerance": (ik(pose(), orientation_tolerance=NAN), GOAL, "orientation_tolerance"),
     "negative timeout": (ik(pose(), timeout=-1.0), REQUEST, "timeout"),
     "infinite timeout": (ik(pose(), timeout=INF), REQUEST, "timeout"),
-    "unknown joint in the state": (ik(pose(), state=JointState(name=["elbow"], position=[0.0])), JOINT, "elbow"),
+    "unknown joint in the state": (
+        ik(pose(), state=JointState(name=["elbow"], position=[0.0])),
+        JOINT,
+        "elbow",
+    ),
     "state of unequal lengths": (ik(pose(), state=JointState(name=["panda_joint1"])), STATE, "1 names"),
     "joint twice in the state": (
         ik(pose(), state=JointState(name=["panda_joint1"] * 2, position=[0.0, 0.0])),
         STATE,
         "twice",
     ),
-    "NaN in the state": (ik(pose(), state=JointState(name=["panda_joint1"], position=[NAN])), STATE, "panda_joint1"),
+    "NaN in the state": (
+        ik(pose(), state=JointState(name=["panda_joint1"], position=[NAN])),
+        STATE,
+        "panda_joint1",
+    ),
     "seeds of another length": (ik(pose(), seeds=[0.0] * 6), STATE, "seeds has 6"),
     "seeds that do not fit num_seeds": (ik(pose(), seeds=[0.0] * 14, num_seeds=3), STATE, "14"),
     "num_seeds without seeds": (ik(pose(), num_seeds=2), STATE, "num_seeds"),
@@ -55,9 +63,17 @@ ARM = [f"panda_joint{i + 1}" for i in range(7)]
 FK = {
     "unknown link": (ComputeFK.Request(links=["panda_link99"]), LINK, "panda_link99"),
     "unknown joint": (ComputeFK.Request(joint_names=["elbow"], positions=[0.0]), JOINT, "elbow"),
-    "joint twice": (ComputeFK.Request(joint_names=["panda_joint1"] * 2, positions=[0.0, 0.0]), REQUEST, "twice"),
+    "joint twice": (
+        ComputeFK.Request(joint_names=["panda_joint1"] * 2, positions=[0.0, 0.0]),
+        REQUEST,
+        "twice",
+    ),
     "positions without names": (ComputeFK.Request(positions=[0.0]), REQUEST, "joint_names"),
-    "wrong number of positions": (ComputeFK.Request(joint_names=ARM, positions=[0.0] * 8), STATE, "8 positions"),
+    "wrong number of positions": (
+        ComputeFK.Request(joint_names=ARM, positions=[0.0] * 8),
+        STATE,
+        "8 positions",
+    ),
     "no positions": (ComputeFK.Request(joint_names=ARM), STATE, "0 positions"),
     "NaN position": (ComputeFK.Request(joint_names=ARM, positions=[0.0] * 6 + [NAN]), STATE, "panda_joint7"),
     "huge batch": (ComputeFK.Request(joint_names=ARM, positions=[0.0] * 7 * 10_001), REQUEST, "allowed"),

@@ -4,17 +4,17 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from kinopt_msgs.srv import ListSolvers
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
+from support.ros_requests import ik, pose, target
 
+from kinopt_msgs.srv import ListSolvers
 from kinopt_ros.ros.client import Client
 from kinopt_ros.ros.process import NodeProcess
 from kinopt_ros.status import Status
-from support.ros_requests import ik, pose, target
 
 ENTITY_BOMB = (
     '<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a "aaaaaaaaaa">'
@@ -37,7 +37,9 @@ BROKEN = {
     "two links of one name": f"<robot name='x'>{LINKS}{LINKS}{ONE_JOINT.format('j1', 'a', 'b')}</robot>",
     "entity bomb": ENTITY_BOMB,
     "enormous": "<robot name='x'>" + "<link name='a'/>" * 2_000_000 + "</robot>",
-    "NaN origin": f"<robot name='x'>{LINKS}{ONE_JOINT.format('j1', 'a', 'b')}</robot>".replace("0 0 1", "nan 0 1"),
+    "NaN origin": f"<robot name='x'>{LINKS}{ONE_JOINT.format('j1', 'a', 'b')}</robot>".replace(
+        "0 0 1", "nan 0 1"
+    ),
 }
 
 
@@ -65,10 +67,14 @@ def publish_description(client: Client, text: str, topic: str = "robot_descripti
     client.node.destroy_publisher(publisher)
 
 
-def set_parameter(client: Client, name: str, value: object, node: str = "kinopt_bare") -> SetParameters.Response:
+def set_parameter(
+    client: Client, name: str, value: object, node: str = "kinopt_bare"
+) -> SetParameters.Response:
     service = client.node.create_client(SetParameters, f"{node}/set_parameters")
     assert service.wait_for_service(5.0)
-    future = service.call_async(SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()]))
+    future = service.call_async(
+        SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
+    )
     client.spin_until(future.done, 30.0)
     client.node.destroy_client(service)
     return future.result().results[0]
@@ -107,7 +113,9 @@ def test_a_broken_description_by_parameter_is_refused(client: Client, kind: str)
     assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS
 
 
-def test_the_robot_is_rebuilt_when_its_description_changes(bare: Client, panda_texts: tuple[str, str]) -> None:
+def test_the_robot_is_rebuilt_when_its_description_changes(
+    bare: Client, panda_texts: tuple[str, str]
+) -> None:
     urdf, srdf = panda_texts
     publish_description(bare, urdf)
     bare.wait_until_ready(60.0)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
+from support.ros_requests import READY, pose, target
 
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
@@ -12,7 +13,6 @@ from kinopt_ros.ros.client import Client
 from kinopt_ros.ros.conversions import matrices_from_poses, seconds
 from kinopt_ros.ros.process import NodeProcess
 from kinopt_ros.status import Status
-from support.ros_requests import READY, pose, target
 
 PANDA = load_robot("panda")
 ARM = [f"panda_joint{i + 1}" for i in range(7)]

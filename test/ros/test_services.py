@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from kinopt_msgs.srv import ComputeFK, ListSolvers
 from sensor_msgs.msg import JointState
+from support.ros_requests import ik, pose
 
+from kinopt_msgs.srv import ComputeFK, ListSolvers
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.robot.sources import find_robot, load_robot
 from kinopt_ros.ros.client import Client
 from kinopt_ros.ros.conversions import matrices_from_poses, poses_from_matrices
 from kinopt_ros.status import Status
-from support.ros_requests import ik, pose
 
 pin = pytest.importorskip("pinocchio")
 
@@ -59,7 +59,9 @@ def test_many_poses_keep_their_order_and_one_failure_stays_alone(client: Client)
     assert np.isnan(np.delete(attempts, 20, 0)).all()
     assert answer.position_errors[20] > 1.0
     near = answer.attempt_poses[20].position
-    assert np.linalg.norm([near.x - 3.0, near.y, near.z]) == pytest.approx(answer.position_errors[20], abs=1e-9)
+    assert np.linalg.norm([near.x - 3.0, near.y, near.z]) == pytest.approx(
+        answer.position_errors[20], abs=1e-9
+    )
 
 
 def test_out_of_reach_says_so_quickly_and_gives_no_positions(client: Client) -> None:
@@ -80,7 +82,9 @@ def test_targets_can_be_given_in_any_link(client: Client) -> None:
     )
     after = client.call("compute_fk", request).poses[0]
     T = matrices_from_poses([before, after])
-    np.testing.assert_allclose(np.linalg.inv(T[0]) @ T[1], matrices_from_poses([pose(0, 0, 0.05, (0, 0, 0, 1.0))])[0], atol=2e-4)
+    np.testing.assert_allclose(
+        np.linalg.inv(T[0]) @ T[1], matrices_from_poses([pose(0, 0, 0.05, (0, 0, 0, 1.0))])[0], atol=2e-4
+    )
 
 
 def test_the_virtual_joints_frame_is_the_world(client: Client) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
+
 from kinopt_msgs.srv import SolveIK
 
 
@@ -23,6 +24,7 @@ def target(at: Pose, frame: str = "") -> PoseStamped:
     message = PoseStamped(pose=at)
     message.header.frame_id = frame
     return message
+
 
 READY = {
     "panda_joint1": 0.0,

@@ -62,7 +62,9 @@ class ExampleDls(Solver):
         yield from problem.seeds[b]
         # The same starts for every target: its answer depends on nothing but itself.
         seed = problem.random_seed
-        yield from random_configurations(self.robot, self._options["max_restarts"], seed)[:, problem.variables]
+        yield from random_configurations(self.robot, self._options["max_restarts"], seed)[
+            :, problem.variables
+        ]
 
     def _descend(
         self, problem: IkProblem, chain: KinematicChain, b: int, start: Any
@@ -75,12 +77,15 @@ class ExampleDls(Solver):
         moving = [i for i, column in enumerate(columns) if column >= 0]
         full = problem.state.copy()
         full[variables] = np.clip(start, lower, upper)
-        error = np.inf
-        for step in range(self._options["max_iterations"]):
+        error, steps = np.inf, 0
+        while steps < self._options["max_iterations"]:
+            steps += 1
             T = chain_pose(chain, full[chain.variables])
             T_target = target.T_base_target[b]
             distance, angle = pose_error(T_target, T)
-            error = max(float(distance) / target.position_tolerance, float(angle) / target.orientation_tolerance)
+            error = max(
+                float(distance) / target.position_tolerance, float(angle) / target.orientation_tolerance
+            )
             if error <= 1.0:
                 break
             e = np.concatenate([T_target[:3, 3] - T[:3, 3], so3_log(T_target[:3, :3] @ T[:3, :3].T)])
@@ -89,4 +94,4 @@ class ExampleDls(Solver):
             solved = full[variables]
             solved[moving] += np.clip(dq, -1.0, 1.0)
             full[variables] = np.clip(solved, lower, upper)
-        return full[variables], error, step + 1
+        return full[variables], error, steps

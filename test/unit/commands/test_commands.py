@@ -97,13 +97,18 @@ def test_bad_arguments_get_one_sentence(
 
 
 def test_help_lists_every_command() -> None:
-    result = subprocess.run([sys.executable, "-m", "kinopt_ros.cli", "--help"], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-m", "kinopt_ros.cli", "--help"], capture_output=True, text=True, check=True
+    )
     assert all(name in result.stdout for name in COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command: str) -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "kinopt_ros.cli", command, "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "kinopt_ros.cli", command, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "usage" in result.stdout

@@ -72,7 +72,9 @@ def test_another_one_takes_over_and_the_answer_says_why(asked: str, reason: str)
     assert reason in pooled.fallback_reason
 
 
-@pytest.mark.parametrize(("asked", "error"), [("unable", UnsupportedFeatureError), ("absent", SolverUnavailableError)])
+@pytest.mark.parametrize(
+    ("asked", "error"), [("unable", UnsupportedFeatureError), ("absent", SolverUnavailableError)]
+)
 def test_nobody_takes_over_uninvited(asked: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         SolverPool(ROBOT).solve_ik(PROBLEM, asked, allow_fallback=False)

@@ -8,6 +8,7 @@ pytest.importorskip("kinopt_msgs", reason="kinopt_msgs is not built")
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Pose
 from sensor_msgs.msg import JointState
+from support.ros_requests import pose
 
 from kinopt_ros.conformance.robots import with_mimic
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, UnknownJointError
@@ -25,7 +26,6 @@ from kinopt_ros.ros.conversions import (
     velocities_from_joint_state,
 )
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
-from support.ros_requests import pose
 
 
 def random_transforms(count: int) -> np.ndarray:
@@ -109,7 +109,9 @@ def test_a_joint_state_of_another_robot() -> None:
     state = JointState(name=["elbow"], position=[1.0])
     with pytest.raises(UnknownJointError, match="elbow"):
         configuration_from_joint_state(state, robot, base)
-    np.testing.assert_array_equal(configuration_from_joint_state(state, robot, base, ignore_unknown=True), base)
+    np.testing.assert_array_equal(
+        configuration_from_joint_state(state, robot, base, ignore_unknown=True), base
+    )
 
 
 def test_velocities_are_optional_but_checked() -> None:

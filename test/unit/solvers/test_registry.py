@@ -38,7 +38,9 @@ def test_unknown_solver_comes_with_the_known_ones() -> None:
         ("kinopt_ros.solvers.base:Option", "not a subclass"),
     ],
 )
-def test_a_broken_plugin_is_listed_with_its_reason(monkeypatch: pytest.MonkeyPatch, value: str, reason: str) -> None:
+def test_a_broken_plugin_is_listed_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch, value: str, reason: str
+) -> None:
     fake_entry_points(monkeypatch, broken=value)
     (info,) = registry.list_solvers()
     assert info.name == "broken"
