@@ -13,6 +13,7 @@ from kinopt_ros.kinematics.se3 import pose, quaternion_to_matrix, rpy_to_matrix
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.solvers.registry import AUTO, create_solver
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.status import Status
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         "group": args.group,
         "base_link": args.base,
         "tip_link": args.tip,
-        "state": _state(robot, args.group, args.seed_state),
+        "state": None if args.seed_state is None else named_configuration(robot, args.seed_state),
         "position_tolerance": args.position_tolerance,
         "orientation_tolerance": args.orientation_tolerance,
         "random_seed": args.random_seed,
@@ -80,24 +81,6 @@ def _rotation(args: argparse.Namespace) -> np.ndarray:
             raise InvalidGoalError(f"--quaternion has length {length:.6g}; allowed is 1 within 0.01")
         return quaternion_to_matrix(np.array([w, x, y, z]) / length)
     return np.eye(3)
-
-
-def _state(robot: RobotModel, group: str | None, name: str | None) -> np.ndarray:
-    q = robot.default_q.copy()
-    if name is not None:
-        states = {
-            state: values
-            for g in robot.groups.values()
-            if group in (None, g.name)
-            for state, values in g.states.items()
-        }
-        if name not in states:
-            raise InvalidRequestError(
-                f"--seed-state {name!r} is not known; known: {', '.join(sorted(states)) or 'none'}"
-            )
-        for joint, value in states[name].items():
-            q[list(robot.variables_of(joint))] = value
-    return q
 
 
 def _record(robot: RobotModel, problem: IkProblem, result: IkResult) -> dict[str, object]:

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 
+from kinopt_ros.array import Bool
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.chain import KinematicChain, reach_bound
@@ -46,7 +47,7 @@ def verified_ik_result(
     B, n = problem.batch_size, len(problem.variables)
     K = _check_form(candidates, B, n, solver)
     claims = candidates.q.reshape(B * K, n)
-    claimed = ~np.isnan(claims).all(axis=1)
+    claimed: Bool = np.asarray(~np.isnan(claims).all(axis=1))
     request = np.repeat(np.arange(B), K)
     report = verify_configurations(robot, problem, chains, claims, request)
     ok = report.ok.copy()
@@ -59,7 +60,7 @@ def verified_ik_result(
         q = np.take_along_axis(q, order[..., None], axis=1)
         position, orientation = (np.take_along_axis(a, order, axis=1) for a in (position, orientation))
 
-    solved = ok.reshape(B, K).any(axis=1)
+    solved: Bool = np.asarray(ok.reshape(B, K).any(axis=1))
     attempt = np.full((B, n), np.nan)
     attempt_errors = np.full((2, B), np.nan)
     status = np.full(B, int(Status.SUCCESS), dtype=np.int64)
@@ -71,7 +72,7 @@ def verified_ik_result(
         attempt[failed[usable]] = candidates.attempt[failed[usable]]
         attempt_errors[0, failed[usable]] = tried.position_error[usable]
         attempt_errors[1, failed[usable]] = tried.orientation_error[usable]
-        rejected = (claimed & ~report.ok).reshape(B, K).any(axis=1)
+        rejected: Bool = np.asarray((claimed & ~report.ok).reshape(B, K).any(axis=1))
         for row, b in enumerate(failed):
             status[b], messages[b] = _explain(
                 robot,

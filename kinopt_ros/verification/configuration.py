@@ -54,7 +54,7 @@ def verify_configurations(
     """
     full = np.repeat(problem.state[None], len(q), axis=0)
     full[:, problem.variables] = q
-    finite = np.isfinite(q).all(axis=1)
+    finite: Bool = np.asarray(np.isfinite(q).all(axis=1))
     if not finite.all():  # keep NaN out of the kinematics; such rows fail anyway
         full[~finite] = problem.state
     violation = limit_violation(robot, full, problem.variables)
