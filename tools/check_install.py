@@ -16,9 +16,9 @@ NODE_TIMEOUT_S = 60.0
 
 def check_files(install: Path) -> None:
     """Everything `ros2 run`, `ros2 launch` and `import` need lies below the install folder."""
-    import kinopt_msgs.srv
     from ament_index_python.packages import get_package_share_directory
 
+    import kinopt_msgs.srv
     import kinopt_ros
 
     for module in (kinopt_ros, kinopt_msgs.srv):
@@ -37,6 +37,7 @@ def check_files(install: Path) -> None:
 def check_node(install: Path) -> None:
     """The installed node starts and answers a request with the message package built beside it."""
     import rclpy
+
     from kinopt_msgs.srv import ListSolvers
 
     node = subprocess.Popen([install / "kinopt_ros" / "lib" / "kinopt_ros" / "kinopt_node"])
