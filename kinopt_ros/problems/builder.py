@@ -8,7 +8,9 @@ from numpy.typing import ArrayLike
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem, PoseTarget
-from kinopt_ros.robot.chain import build_chain
+from kinopt_ros.problems.validation import variables_of_joints
+from kinopt_ros.robot.chain import chain_between
+from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointGroup, RobotModel
 
 
@@ -55,7 +57,7 @@ def ik_problem(
             f"T_base_target has shape {np.shape(T_base_target)}; allowed is (4, 4) or (B, 4, 4)"
         )
     base, tip, joints = resolve_chain(robot, group, base_link, tip_link)
-    variables = np.array([i for name in joints for i in robot.variables_of(name)], dtype=np.int64)
+    variables = variables_of_joints(robot, joints)
     return IkProblem(
         targets=(PoseTarget(tip, T, position_tolerance, orientation_tolerance),),
         base_link=base,
@@ -69,6 +71,7 @@ def ik_problem(
     )
 
 
+@remembered
 def resolve_chain(
     robot: RobotModel, group: str | None, base_link: str | None, tip_link: str | None
 ) -> tuple[str, str, tuple[str, ...]]:
@@ -105,7 +108,7 @@ def default_group(robot: RobotModel) -> JointGroup:
 
 def _chain_joints(robot: RobotModel, base: str, tip: str) -> tuple[str, ...]:
     """Active joints whose variables move tip against base."""
-    moved = set(build_chain(robot, base, tip).variables.tolist())
+    moved = set(chain_between(robot, base, tip).variables.tolist())
     return tuple(
         name
         for name in robot.active_joints

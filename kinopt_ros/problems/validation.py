@@ -1,14 +1,16 @@
 """Checks of a problem against a robot. Everything is refused by a sentence that names what was given."""
 
 import math
+from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, Int64, frozen
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
 from kinopt_ros.kinematics.se3 import is_pose
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
-from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.memo import remembered
+from kinopt_ros.robot.model import RobotModel
 
 _ROTATION_ERROR = 1e-6
 """Largest accepted deviation of R Rᵀ from the identity, and of det R from 1."""
@@ -26,7 +28,8 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         raise InvalidRequestError(f"every PoseTarget needs the same number of poses, not {sizes}")
     for target in problem.targets:
         _check_target(target, robot)
-    _check_joints(problem, robot)
+    if not np.array_equal(problem.variables, variables_of_joints(robot, problem.joints)):
+        raise InvalidRequestError("variables do not belong to joints; build problems with ik_problem()")
     check_state(problem.state, robot, "state")
     n = len(problem.variables)
     if problem.seeds.ndim != 3 or problem.seeds.shape[::2] != (sizes[0], n):
@@ -41,6 +44,27 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         raise InvalidRequestError(f"random_seed is {problem.random_seed}; allowed is 0 to 2**64 - 1")
 
 
+@remembered
+def variables_of_joints(robot: RobotModel, joints: tuple[str, ...]) -> Annotated[Int64, "n"]:
+    """Indices in q of the variables of some active joints, in their order.
+
+    Raises:
+        KinoptError: none, one twice, an unknown one, or one that is fixed or follows another.
+    """
+    if not joints:
+        raise InvalidRequestError("joints is empty; name at least one joint to solve for")
+    if len(set(joints)) != len(joints):
+        raise InvalidRequestError("joints names a joint twice")
+    for name in joints:
+        if not robot.joint(name).is_active:
+            raise InvalidRequestError(
+                f"joint {name!r} is fixed or a mimic joint; only active joints can be solved for"
+            )
+    variables = np.array([i for name in joints for i in robot.variables_of(name)], dtype=np.int64)
+    frozen(variables)
+    return variables
+
+
 def check_state(q: Float64, robot: RobotModel, what: str) -> None:
     """Raise unless q is one finite configuration of the whole robot."""
     if q.shape != (robot.nq,):
@@ -48,14 +72,13 @@ def check_state(q: Float64, robot: RobotModel, what: str) -> None:
     if not np.isfinite(q).all():
         bad = [robot.variable_names[i] for i in np.flatnonzero(~np.isfinite(q))]
         raise InvalidStateError(f"{what} is not finite at {', '.join(bad)}")
-    for joint in robot.joints:
-        if joint.type is JointType.FLOATING:
-            first = joint.first_variable
-            norm = float(np.linalg.norm(q[first + 3 : first + 7]))
-            if abs(norm - 1.0) > _QUATERNION_ERROR:
-                raise InvalidStateError(
-                    f"{what}: the quaternion of floating joint {joint.name!r} has length {norm:.6g}, not 1"
-                )
+    for joint in robot.floating_joints:
+        first = joint.first_variable
+        norm = float(np.linalg.norm(q[first + 3 : first + 7]))
+        if abs(norm - 1.0) > _QUATERNION_ERROR:
+            raise InvalidStateError(
+                f"{what}: the quaternion of floating joint {joint.name!r} has length {norm:.6g}, not 1"
+            )
 
 
 def check_transforms(T: Float64, what: str) -> None:
@@ -82,18 +105,3 @@ def _check_target(target: PoseTarget, robot: RobotModel) -> None:
     ):
         if not (math.isfinite(tolerance) and tolerance > 0.0):
             raise InvalidGoalError(f"{what} is {tolerance}; allowed is a finite number above 0")
-
-
-def _check_joints(problem: IkProblem, robot: RobotModel) -> None:
-    if not problem.joints:
-        raise InvalidRequestError("joints is empty; name at least one joint to solve for")
-    if len(set(problem.joints)) != len(problem.joints):
-        raise InvalidRequestError("joints names a joint twice")
-    for name in problem.joints:
-        if not robot.joint(name).is_active:
-            raise InvalidRequestError(
-                f"joint {name!r} is fixed or a mimic joint; only active joints can be solved for"
-            )
-    expected = [i for name in problem.joints for i in robot.variables_of(name)]
-    if list(problem.variables) != expected:
-        raise InvalidRequestError("variables do not belong to joints; build problems with ik_problem()")

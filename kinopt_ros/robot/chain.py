@@ -16,6 +16,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64, frozen
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError
+from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
 
 
@@ -131,6 +132,12 @@ def build_chain(
         steps.append(joint.T_parent_joint)
         steps.extend(joint_motions(joint))
     return _assemble(base_link, tip_link, steps, held)
+
+
+@remembered
+def chain_between(robot: RobotModel, base_link: str, tip_link: str) -> KinematicChain:
+    """``build_chain`` with nothing held, built once per robot and pair of links."""
+    return build_chain(robot, base_link, tip_link)
 
 
 def joints_between(robot: RobotModel, base_link: str, tip_link: str) -> tuple[list[Joint], list[Joint]]:

@@ -178,6 +178,11 @@ class RobotModel:
         return tuple(joint for joint in self.joints if joint.mimics is not None)
 
     @cached_property
+    def floating_joints(self) -> tuple[Joint, ...]:
+        """The joints with a quaternion among their variables."""
+        return tuple(joint for joint in self.joints if joint.type is JointType.FLOATING)
+
+    @cached_property
     def variable_index(self) -> Mapping[str, int]:
         """Index in q of every variable."""
         return {name: i for i, name in enumerate(self.variable_names)}

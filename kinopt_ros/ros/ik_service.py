@@ -12,7 +12,7 @@ from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
 from kinopt_ros.problems.ik import IkProblem
-from kinopt_ros.robot.chain import build_chain
+from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context
@@ -145,7 +145,7 @@ def _attempt_poses(
     robot: RobotModel, problem: IkProblem, attempt: Annotated[Float64, "B n"], T_base_frame: Float64
 ) -> Annotated[Float64, "B 4 4"]:
     """Where the attempts bring the tip, in the frame of the request; NaN where there is no attempt."""
-    chain = build_chain(robot, problem.base_link, problem.targets[0].link)
+    chain = chain_between(robot, problem.base_link, problem.targets[0].link)
     tried = np.isfinite(attempt).all(axis=1)
     q = np.repeat(problem.state[None], int(tried.sum()), axis=0)
     q[:, problem.variables] = attempt[tried]

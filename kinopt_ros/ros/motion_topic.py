@@ -11,7 +11,7 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.motion import Motion, plan_joint_motion
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
-from kinopt_ros.robot.chain import build_chain
+from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context
@@ -56,7 +56,8 @@ class TargetPoseTopic:
         # A motion starts from what was measured, never from a guess.
         state = context.joint_states.of(robot)
         needed = np.union1d(
-            build_chain(robot, base, tip).variables, [i for name in joints for i in robot.variables_of(name)]
+            chain_between(robot, base, tip).variables,
+            [i for name in joints for i in robot.variables_of(name)],
         ).astype(np.int64)
         state.require_known(needed, robot)
         state.require_fresh(needed, robot, context.parameter("state_timeout"))

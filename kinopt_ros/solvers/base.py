@@ -3,16 +3,15 @@ problem before and every claimed solution after, and which a plugin cannot repla
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache, partial
 from typing import Any, ClassVar, final
 
 from kinopt_ros.errors import InvalidRequestError, NotReadyError, UnknownNameError, UnsupportedFeatureError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.validation import check_ik_problem
-from kinopt_ros.robot.chain import KinematicChain, build_chain
+from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.solvers.verified import verified_ik_result
@@ -84,7 +83,6 @@ class Solver(ABC):
 
     def __init__(self) -> None:
         self._robot: RobotModel | None = None
-        self._chain: Callable[[str, str], KinematicChain]
 
     @classmethod
     def unavailable_reason(cls) -> str | None:
@@ -109,7 +107,6 @@ class Solver(ABC):
         values = {name: option.default for name, option in known.items()}
         values |= {name: known[name].check(value) for name, value in (options or {}).items()}
         self._configure(robot, values)
-        self._chain = lru_cache(maxsize=256)(partial(build_chain, robot))
         self._robot = robot
 
     @final
@@ -120,7 +117,7 @@ class Solver(ABC):
         check_ik_problem(problem, robot)
         self.check_supported(problem)
         candidates = self._solve_ik(problem)
-        chains = tuple(self._chain(problem.base_link, target.link) for target in problem.targets)
+        chains = tuple(chain_between(robot, problem.base_link, target.link) for target in problem.targets)
         return verified_ik_result(robot, problem, chains, candidates, self.name, start)
 
     def check_supported(self, problem: IkProblem) -> None:

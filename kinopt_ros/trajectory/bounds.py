@@ -14,7 +14,7 @@ def upper_bounds(
     floor: Annotated[Float64, "K n"],
     relative_gap: float = 1e-10,
 ) -> tuple[Annotated[Float64, "K n"], Annotated[Float64, "K n"]]:
-    """Upper bound of each polynomial on its segment, and where in the segment (0-1) it is nearly reached.
+    """Upper bound of each polynomial on its segment, and where in it (0-1) the largest known value is.
 
     The bound is never below the true maximum. Below ``floor`` it may be loose (the largest control point);
     above, it is at most ``relative_gap`` times the polynomial's magnitude too high: such polynomials are
@@ -22,8 +22,9 @@ def upper_bounds(
     The minimum is ``-upper_bounds(-control, -floor)``.
     """
     hull = control.max(axis=-1)
-    where = control.argmax(axis=-1) / max(control.shape[-1] - 1, 1)
-    ends = np.maximum(control[..., 0], control[..., -1])
+    first, last = control[..., 0], control[..., -1]
+    ends = np.maximum(first, last)
+    where = np.where(first >= last, 0.0, 1.0)
     unsure = (hull > floor) & (hull > ends)
     if not unsure.any():
         return hull, where

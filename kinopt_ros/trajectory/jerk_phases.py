@@ -46,8 +46,12 @@ def plan_phases(
     start_velocity: Annotated[Float64, "m"],
     limits: MotionLimits,
     minimum_duration: float,
+    natural_units: bool = True,
 ) -> JerkPhases | None:
     """Time-optimal motion by ``move`` to rest, all coordinates ending together; None if ruckig finds none.
+
+    ruckig compares with absolute thresholds. Given rad and s it fails at some moves of 1e-8 rad; given units in
+    which move and duration are about 1 (``natural_units``), at some that bring very different joints together.
 
     Raises SolverUnavailableError if ruckig is not installed.
     """
@@ -57,7 +61,7 @@ def plan_phases(
         raise SolverUnavailableError(
             f"timing a motion needs the Python package 'ruckig' (pip install ruckig): {error}"
         ) from error
-    length, second = _units(move, start_velocity, limits)
+    length, second = _natural_units(move, start_velocity, limits) if natural_units else (1.0, 1.0)
     m = len(move)
     request = ruckig.InputParameter(m)
     request.current_position = [0.0] * m
@@ -81,13 +85,8 @@ def plan_phases(
     return JerkPhases(planned.duration * second, ends * second, acceleration * (length / second**2))
 
 
-def _units(move: Float64, start_velocity: Float64, limits: MotionLimits) -> tuple[float, float]:
-    """Units of length and time in which a move from rest has size and duration near 1.
-
-    ruckig compares with absolute thresholds and finds no solution for moves of some 1e-8 rad in radians.
-    """
-    if start_velocity.any():
-        return 1.0, 1.0
-    way = np.abs(move)
+def _natural_units(move: Float64, start_velocity: Float64, limits: MotionLimits) -> tuple[float, float]:
+    """Units of length and time in which size and duration of the motion are about 1."""
+    way = np.maximum(np.abs(move), start_velocity**2 / limits.acceleration)
     slowest = (way / limits.velocity, np.sqrt(way / limits.acceleration), np.cbrt(way / limits.jerk))
     return float(way.max()), float(np.max(slowest))

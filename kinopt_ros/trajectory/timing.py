@@ -5,6 +5,7 @@ the quintic a controller interpolates between two waypoints is ruckig's cubic it
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,13 +20,21 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, Joint
 MINIMUM_DURATION = 0.01
 """Shortest move (s), also of one that goes nowhere: a controller needs two different times."""
 
+SHORTEST_RAMP = 1e-3
+"""Least time (s) in which acceleration may reach its limit. Higher jerk gains nothing at the rate of a
+controller, and would put waypoints microseconds apart."""
+
 _LIMIT_TOLERANCE = 2e-7
 """Relative excess accepted from rounding; below the 1e-6 of verification.trajectory."""
 
-_ATTEMPTS = ((1.0 - 1e-5, 1e-4), (1.0 - 1e-5, 1e-5), (1.0 - 1e-4, 1e-5), (0.99, 1e-5), (0.9, 1e-5))
-"""Factor on the limits, and the gap (s) below which two waypoints become one. Rounding a switch to whole
-nanoseconds costs up to 1e-5 of the limits, dropping one costs more: first with few waypoints, then with more,
-then slower."""
+_ATTEMPTS = tuple(
+    (factor, merge, natural_units)
+    for factor, merge in ((1 - 1e-5, 1e-4), (1 - 1e-5, 1e-5), (1 - 1e-4, 1e-5), (0.99, 1e-5), (0.9, 1e-5))
+    for natural_units in (True, False)
+)
+"""Factor on the limits, the gap (s) below which two waypoints become one, units for ruckig. Rounding a switch to
+whole nanoseconds costs up to 1e-5 of the limits, dropping one costs more: first with few waypoints, then with
+more, then slower."""
 
 
 class TimingError(KinoptError):
@@ -62,7 +71,8 @@ def point_to_point(
     infinity: only where jerk switches; None: 0.1 s, or a hundredth of a move of more than 10 s).
 
     Times are whole nanoseconds, the first and the last position are the given numbers, final velocity and
-    acceleration are exactly zero. To make up for the rounding of times, limits are kept by a margin of 1e-5,
+    acceleration are exactly zero. Jerk stays so low that acceleration takes at least ``SHORTEST_RAMP`` (1 ms)
+    to reach its limit. To make up for the rounding of times, limits are kept by a margin of 1e-5,
     more only where waypoints fall very close together.
 
     Raises InvalidRequestError, InvalidStateError (start), InvalidGoalError, StartStateError (start faster
@@ -76,6 +86,7 @@ def point_to_point(
         limit_vector(names, acceleration_limit, "acceleration"),
         limit_vector(names, jerk_limit, "jerk"),
     )
+    limits = replace(limits, jerk=np.minimum(limits.jerk, limits.acceleration / SHORTEST_RAMP))
     velocity = start_velocity_vector(names, start_velocity, limits.velocity)
     if not (np.isfinite(minimum_duration) and minimum_duration >= 1e-3):
         raise InvalidRequestError(f"minimum_duration is {minimum_duration} s; it must be at least 0.001 s")
@@ -159,11 +170,8 @@ def _solve(
     largest_gap: float | None,
 ) -> tuple[Annotated[Int64, "T"], _Motion]:
     """Waypoint times (ns) with displacement, velocity and acceleration of m coordinates."""
-    planned, factor = None, 0.0
-    for next_factor, merge in _ATTEMPTS:
-        if next_factor != factor:
-            factor = next_factor
-            planned = plan_phases(move, start_velocity, limits.times(factor), minimum_duration)
+    for factor, merge, natural_units in _ATTEMPTS:
+        planned = plan_phases(move, start_velocity, limits.times(factor), minimum_duration, natural_units)
         if planned is None:
             continue
         gap = max(0.1, planned.duration / 100.0) if largest_gap is None else largest_gap

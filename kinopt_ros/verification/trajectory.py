@@ -245,7 +245,9 @@ def _rounding(trajectory: JointTrajectory, control: ControlPoints) -> tuple[Anno
     h = control.duration[:, None]
     position, velocity = (np.abs(array).max(axis=0) for array in (trajectory.position, trajectory.velocity))
     unit = _EPSILON * (position / h + velocity)
-    return 4.0 * unit * h, 10.0 * unit, 40.0 * unit / h, 240.0 * unit / (h * h)
+    rounding = 4.0 * unit * h, 10.0 * unit, 40.0 * unit / h, 240.0 * unit / (h * h)
+    # What overflows is granted nothing.
+    return tuple(np.where(np.isfinite(part), part, 0.0) for part in rounding)
 
 
 def _outside(

@@ -1,0 +1,46 @@
+"""Remembers what follows from a robot for as long as the robot lives."""
+
+import functools
+import threading
+from collections.abc import Callable, Hashable
+from typing import Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary, ref
+
+from kinopt_ros.robot.model import RobotModel
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_MOST = 256
+"""Results kept per function and robot: names come from requests, and nobody may fill the memory with them."""
+
+
+def remembered(
+    function: Callable[Concatenate[RobotModel, P], T],
+) -> Callable[Concatenate[RobotModel, P], T]:
+    """A function of a robot and hashable arguments that computes each result once. Errors are not remembered.
+
+    Results are shared: they must be immutable. Thread-safe.
+    """
+    caches: WeakKeyDictionary[RobotModel, Callable[..., T]] = WeakKeyDictionary()
+    lock = threading.Lock()
+
+    def wrapper(robot: RobotModel, *args: P.args, **kwargs: P.kwargs) -> T:
+        with lock:
+            cached = caches.get(robot)
+            if cached is None:
+                cached = caches[robot] = _cached_for(robot, function)
+        return cached(*args, **kwargs)
+
+    functools.update_wrapper(wrapper, function)
+    return wrapper
+
+
+def _cached_for(robot: RobotModel, function: Callable[..., T]) -> Callable[..., T]:
+    weak = ref(robot)  # a strong one would keep the robot, and with it this cache, for ever
+
+    @functools.lru_cache(maxsize=_MOST)
+    def compute(*args: Hashable, **kwargs: Hashable) -> T:
+        return function(weak(), *args, **kwargs)
+
+    return compute
