@@ -1,5 +1,6 @@
 """Where the robot's description comes from, parameter or topic, and when it must be read again."""
 
+import threading
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -23,6 +24,8 @@ class Description:
         self._node = node
         self._loader = loader
         self._from_topic = {_URDF: "", _SRDF: ""}
+        self._building: int | None = None
+        """Thread that builds a robot. It declares parameters, which calls back as if somebody had set them."""
 
     def take_urdf(self, text: str) -> None:
         """A robot_description arrived by topic."""
@@ -56,6 +59,8 @@ class Description:
 
     def concerned_by(self, given: list[Parameter[Any]]) -> bool:
         """Whether a change of these parameters changes the robot or its solvers."""
+        if threading.get_ident() == self._building:
+            return False
         names = {parameter.name for parameter in given}
         return any(
             name in (_URDF, _SRDF) or name.startswith(PREFIX) or name in parameters.solver_parameter_names()
@@ -75,4 +80,8 @@ class Description:
         return str(parameters.value(self._node, name) or self._from_topic[name])
 
     def _build(self, urdf: str, srdf: str) -> RobotModel:
-        return with_joint_limits(self._node, robot_from_urdf(urdf, srdf or None))
+        self._building = threading.get_ident()
+        try:
+            return with_joint_limits(self._node, robot_from_urdf(urdf, srdf or None))
+        finally:
+            self._building = None

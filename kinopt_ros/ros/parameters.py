@@ -116,15 +116,16 @@ def ik_solver(node: Node) -> str:
 
 
 def check(parameters: list[Parameter[Any]]) -> SetParametersResult:
-    """Refuse what ranges cannot say: names of solvers and values that are not finite."""
+    """Refuse what ranges cannot say: names of solvers, and options that a solver does not take."""
+    options = {f"{info.name}.{option.name}": option for info in list_solvers() for option in info.options}
     for parameter in parameters:
-        if isinstance(parameter.value, float) and not math.isfinite(parameter.value):
-            return _refusal(f"{parameter.name} is {parameter.value}; it must be finite")
-        if parameter.name in ("solver", "ik.solver") and parameter.value:
-            try:
+        try:
+            if parameter.name in ("solver", "ik.solver") and parameter.value:
                 solver_class(parameter.value)
-            except KinoptError as error:
-                return _refusal(str(error))
+            if parameter.name in options:
+                options[parameter.name].check(parameter.value)
+        except KinoptError as error:
+            return _refusal(str(error))
     return SetParametersResult(successful=True)
 
 

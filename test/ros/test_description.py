@@ -9,7 +9,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
-from support.ros_requests import ik, pose, target
+from support.ros_requests import READY, ik, pose, target
 
 from kinopt_msgs.srv import ListSolvers
 from kinopt_ros.ros.client import Client
@@ -51,6 +51,7 @@ def bare(
     with NodeProcess({}, environment, tmp_path_factory.mktemp("bare") / "log", name="kinopt_bare") as process:
         client = Client("bare_client", "kinopt_bare")
         client.call("ready", Trigger.Request(), 60.0)
+        client.pretend_robot(READY)
         yield client
         client.close()
         assert process.running, process.log_text()
@@ -141,7 +142,8 @@ def test_parameters_are_validated_before_they_apply(client: Client) -> None:
     for name, value, words in (
         ("velocity_scaling", 0.0, "range"),
         ("velocity_scaling", 1.5, "range"),
-        ("velocity_scaling", float("nan"), "finite"),
+        ("velocity_scaling", float("nan"), "range"),
+        ("cpu.max_restarts", -1, "range"),
         ("ik.timeout", -1.0, "range"),
         ("max_batch", 0, "range"),
         ("solver", "ikfast", "cpu"),

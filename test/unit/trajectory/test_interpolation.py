@@ -55,7 +55,7 @@ def test_evaluation_and_control_points_agree_with_the_solved_quintic(seed: int) 
                 )
             sets = (control.position, control.velocity, control.acceleration, control.jerk)
             for points, derivative in zip(sets, wanted, strict=True):
-                values = bernstein(points[segment, joint], local / h)
+                values = bernstein(points[:, segment, joint], local / h)
                 scale = np.abs(derivative(local)).max()
                 np.testing.assert_allclose(values, derivative(local), rtol=0, atol=1e-9 * scale + 1e-12)
 
@@ -94,10 +94,10 @@ def test_a_cubic_is_reproduced_exactly_and_has_constant_jerk() -> None:
 
 
 def test_halves_are_the_same_curve() -> None:
-    points = np.random.default_rng(0).normal(size=(4, 6))
+    points = np.random.default_rng(0).normal(size=(6, 4))
     left, right = halve(points)
     tau = np.linspace(0.0, 1.0, 11)
-    for whole, first, second in zip(points, left, right, strict=True):
+    for whole, first, second in zip(points.T, left.T, right.T, strict=True):
         np.testing.assert_allclose(bernstein(first, tau), bernstein(whole, tau / 2.0), atol=1e-14)
         np.testing.assert_allclose(bernstein(second, tau), bernstein(whole, 0.5 + tau / 2.0), atol=1e-14)
 
@@ -105,21 +105,21 @@ def test_halves_are_the_same_curve() -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
 def test_bounds_are_rigorous_and_tight(seed: int, degree: int) -> None:
-    control = np.random.default_rng(seed).normal(size=(3, 2, degree + 1))
+    control = np.random.default_rng(seed).normal(size=(degree + 1, 3, 2))
     bound, where = upper_bounds(control, np.full((3, 2), -np.inf))
     tau = np.linspace(0.0, 1.0, 401)
     for k in range(3):
         for j in range(2):
-            reached = bernstein(control[k, j], tau).max()
+            reached = bernstein(control[:, k, j], tau).max()
             assert bound[k, j] >= reached - 1e-12
             # 401 samples miss a peak by at most the curvature, here below 100, times (1/800)^2 / 2.
             assert bound[k, j] <= reached + 2e-4
-            at = bernstein(control[k, j], np.array([where[k, j]]))[0]
+            at = bernstein(control[:, k, j], np.array([where[k, j]]))[0]
             assert at == pytest.approx(bound[k, j], abs=1e-8)
 
 
 def test_bounds_below_the_floor_stay_rigorous() -> None:
-    control = np.random.default_rng(3).normal(size=(50, 4, 6))
+    control = np.random.default_rng(3).normal(size=(6, 50, 4))
     floor = np.full((50, 4), 0.7)
     bound, _ = upper_bounds(control, floor)
     exact, _ = upper_bounds(control, np.full((50, 4), -np.inf))
@@ -128,7 +128,7 @@ def test_bounds_below_the_floor_stay_rigorous() -> None:
 
 
 def test_overflow_is_never_within_bounds() -> None:
-    control = np.array([[[0.0, np.inf, 0.0]], [[0.0, np.nan, 0.0]]])
+    control = np.array([[0.0, 0.0], [np.inf, np.nan], [0.0, 0.0]])[..., None]
     with np.errstate(invalid="ignore"):
         bound, _ = upper_bounds(control, np.full((2, 1), 1.0))
     assert not (bound <= 1.0).any()
