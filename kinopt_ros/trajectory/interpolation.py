@@ -17,14 +17,17 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, Joint
 
 @dataclass(frozen=True, eq=False)
 class ControlPoints:
-    """Bernstein control points of all segments (K = T - 1) and joints, over each segment's own duration."""
+    """Bernstein control points of all segments (K = T - 1) and joints, over each segment's own duration.
+
+    The control points come first: numpy takes the largest along the first of the axes fastest.
+    """
 
     duration: Annotated[Float64, "K"]
     """Length of each segment (s), from times rounded to nanoseconds."""
-    position: Annotated[Float64, "K n 6"]
-    velocity: Annotated[Float64, "K n 5"]
-    acceleration: Annotated[Float64, "K n 4"]
-    jerk: Annotated[Float64, "K n 3"]
+    position: Annotated[Float64, "6 K n"]
+    velocity: Annotated[Float64, "5 K n"]
+    acceleration: Annotated[Float64, "4 K n"]
+    jerk: Annotated[Float64, "3 K n"]
 
 
 def control_points(trajectory: JointTrajectory) -> ControlPoints:
@@ -41,7 +44,7 @@ def control_points(trajectory: JointTrajectory) -> ControlPoints:
     a0, a1 = trajectory.acceleration[:-1], trajectory.acceleration[1:]
 
     middle = 5.0 * (p1 - p0) / width - 2.0 * (v0 + v1) + width * (a1 - a0) / 4.0
-    velocity = np.stack([v0, v0 + width * a0 / 4.0, middle, v1 - width * a1 / 4.0, v1], axis=-1)
+    velocity = np.stack([v0, v0 + width * a0 / 4.0, middle, v1 - width * a1 / 4.0, v1])
     position = np.stack(
         [
             p0,
@@ -50,12 +53,12 @@ def control_points(trajectory: JointTrajectory) -> ControlPoints:
             p1 - width * (2.0 * v1 / 5.0 - width * a1 / 20.0),
             p1 - width * v1 / 5.0,
             p1,
-        ],
-        axis=-1,
+        ]
     )
-    inner = 4.0 * np.diff(velocity[..., 1:4], axis=-1) / width[..., None]
-    acceleration = np.concatenate([a0[..., None], inner, a1[..., None]], axis=-1)
-    jerk = 3.0 * np.diff(acceleration, axis=-1) / width[..., None]
+    acceleration = np.stack(
+        [a0, 4.0 * (velocity[2] - velocity[1]) / width, 4.0 * (velocity[3] - velocity[2]) / width, a1]
+    )
+    jerk = 3.0 * (acceleration[1:] - acceleration[:-1]) / width
     return ControlPoints(h, position, velocity, acceleration, jerk)
 
 

@@ -253,16 +253,16 @@ def _rounding(trajectory: JointTrajectory, control: ControlPoints) -> tuple[Anno
 def _outside(
     trajectory: JointTrajectory,
     check: str,
-    curve: Annotated[Float64, "K n d+1"],
+    curve: Annotated[Float64, "d+1 K n"],
     lower: Annotated[Float64, "n"],
     upper: Annotated[Float64, "n"],
     granted: Annotated[Float64, "K n"],
 ) -> Iterator[Violation]:
     """The worst passing of the limits by each joint that passes them anywhere."""
-    count = len(curve)
+    count = len(granted)
     # The lower limit is the upper limit of the mirrored curve.
-    both = np.concatenate([curve, -curve])
-    limit = np.concatenate([np.broadcast_to(upper, granted.shape), np.broadcast_to(-lower, granted.shape)])
+    both = np.concatenate([curve, -curve], axis=1)
+    limit = np.repeat([upper, -lower], count, axis=0)
     floor = limit + np.concatenate([granted, granted])
     highest, where = upper_bounds(both, floor)
     outside = ~(highest <= floor)
