@@ -73,16 +73,17 @@ class CpuSolver(Solver):
         return None
 
     def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
+        from kinopt_ros.solvers.cpu import kernel  # noqa: F401  (compiles, or loads what was compiled before)
         from kinopt_ros.solvers.cpu.prepared import PreparedChains
 
         self._max_restarts: int = options["max_restarts"]
         self._chains: PreparedChains = PreparedChains(robot, self._max_restarts)
 
-    def chain_ik(self, base_link: str, tip_link: str) -> "ChainIk":
-        """The quick path to one unverified answer per call; every joint between the two links moves."""
+    def chain_ik(self, base_link: str, tip_link: str, held: Mapping[int, float] | None = None) -> "ChainIk":
+        """The quick path to one unverified answer per call; ``held`` as in ``build_chain``."""
         from kinopt_ros.solvers.cpu.quick import ChainIk
 
-        return ChainIk(self._chains.whole(self.robot, base_link, tip_link))
+        return ChainIk(self._chains.whole(base_link, tip_link, held))
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
         prepared = self._chains.get(problem)

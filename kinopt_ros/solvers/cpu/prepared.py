@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
@@ -60,14 +61,15 @@ class PreparedChains:
             _remember(self._chains, key, prepared)
         return prepared
 
-    def whole(self, robot: RobotModel, base_link: str, tip_link: str) -> PackedChain:
-        """A chain of which every joint moves."""
-        chain = build_chain(robot, base_link, tip_link)
+    def whole(self, base_link: str, tip_link: str, held: Mapping[int, float] | None) -> PackedChain:
+        """A chain of which every joint moves but the held ones; not kept."""
+        chain = build_chain(self._robot, base_link, tip_link, held)
         if (chain.motion == Motion.QUATERNION).any():
             raise UnsupportedFeatureError(
                 f"solver cpu does not move floating joints; there is one between {base_link!r} and {tip_link!r}"
             )
-        lower, upper = robot.limits.lower[chain.variables], robot.limits.upper[chain.variables]
+        limits = self._robot.limits
+        lower, upper = limits.lower[chain.variables], limits.upper[chain.variables]
         return pack_chain(chain, lower, upper, self._quick_restarts)
 
     def _prepare(self, problem: IkProblem, held: Int64) -> PreparedChain:

@@ -1,0 +1,166 @@
+"""``kinopt bench ik``: inverse kinematics, one target per call, every solver at the same boundary.
+
+A call takes a 4x4 float64 pose and returns joint values, Python call included. ``mean_us`` is the process's CPU time
+over a loop of nothing but calls (time.process_time, so that helper threads count), per call. ``median_us``,
+``p99_us`` and ``max_us`` are single calls by time.perf_counter_ns: CPU clocks are too coarse for microseconds, so
+these contain whatever else the machine did. The first calls warm up and do not count. Success: Pinocchio finds the
+answer within 1e-6 m and 1e-6 rad of the target, and inside the limits. Error maxima are over the successes.
+"""
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.bench.judge import Judge
+from kinopt_ros.bench.peers import PEERS, Peer, build_peer
+from kinopt_ros.bench.table import print_table, progress
+from kinopt_ros.bench.targets import SAMPLINGS, IkTask, ik_task
+from kinopt_ros.errors import SolverUnavailableError, UnknownSolverError, UnsupportedFeatureError
+
+POSITION_TOLERANCE = 1e-6
+"""m"""
+ORIENTATION_TOLERANCE = 1e-6
+"""rad"""
+WARM_UP = 20
+"""Calls before the clock starts."""
+DEFAULT_SOLVERS = "cpu,rtb_ik_lm,trac_ik,pinocchio_lm"
+KEYS = (
+    "robot", "solver", "version", "targets", "seeds", "success", "mean_us", "median_us", "p99_us", "max_us",
+    "position_error_max_m", "orientation_error_max_rad", "limit_violation_max",
+)  # fmt: skip
+"""Keys of a row. A solver that could not run has null figures and, as one more key, a ``note`` that says why."""
+
+Row = dict[str, Any]
+
+
+def run_ik_bench(
+    robot: str | Path,
+    base: str | None = None,
+    tip: str | None = None,
+    solvers: Sequence[str] = tuple(DEFAULT_SOLVERS.split(",")),
+    targets: int = 1000,
+    sampling: str = "random",
+    seed: int = 0,
+    report: Callable[[str], object] = lambda solver: None,
+) -> list[Row]:
+    """One row per solver; ``cpu`` brings a second one, ``cpu:solve_ik``, for the public interface.
+
+    Args:
+        robot: URDF file or known name.
+        base: link in which targets are given; default: that of the robot's first group.
+        tip: link to place; likewise.
+        solvers: names of peers.
+        targets: number of targets.
+        sampling: ``random`` or ``halton``.
+        seed: of the targets.
+        report: called with a solver's name before it is measured.
+    """
+    names = _with_public_rows(solvers)
+    for name in names:
+        if name not in PEERS:
+            raise UnknownSolverError(name, PEERS)
+    task = ik_task(robot, base, tip, targets, sampling, seed)
+    judge = Judge(task)
+    rows = []
+    for name in names:
+        report(name)
+        row: Row = dict.fromkeys(KEYS) | {"robot": task.robot.name, "solver": name, "targets": targets}
+        try:
+            peer = build_peer(name, task)
+        except (SolverUnavailableError, UnsupportedFeatureError) as error:
+            rows.append(row | {"note": str(error)})
+            continue
+        rows.append(row | _measure(peer, task, judge))
+    return rows
+
+
+def _with_public_rows(solvers: Sequence[str]) -> list[str]:
+    names = []
+    for name in solvers:
+        names.append(name)
+        if name == "cpu" and "cpu:solve_ik" not in solvers:
+            names.append("cpu:solve_ik")
+    return names
+
+
+def _measure(peer: Peer, task: IkTask, judge: Judge) -> Row:
+    poses = list(task.T_base_target)
+    solve = peer.solve
+    for T in poses[:WARM_UP]:
+        solve(T)
+    start = time.process_time()
+    answers = [solve(T) for T in poses]
+    mean = (time.process_time() - start) / len(poses)
+    calls = _single_calls(solve, poses)
+    q = np.array(answers, dtype=np.float64).reshape(len(poses), len(task.variables))
+    verdict = judge(q)
+    solved = (
+        (verdict.position_error <= POSITION_TOLERANCE)
+        & (verdict.orientation_error <= ORIENTATION_TOLERANCE)
+        & (verdict.limit_violation <= 0.0)
+    )
+    return {
+        "version": peer.version,
+        "seeds": peer.seeds,
+        "success": float(solved.mean()),
+        "mean_us": 1e6 * mean,
+        "median_us": 1e-3 * float(np.median(calls)),
+        "p99_us": 1e-3 * float(np.percentile(calls, 99)),
+        "max_us": 1e-3 * float(calls.max()),
+        "position_error_max_m": _largest(verdict.position_error[solved]),
+        "orientation_error_max_rad": _largest(verdict.orientation_error[solved]),
+        "limit_violation_max": _largest(verdict.limit_violation),
+    }
+
+
+def _single_calls(solve: Callable[[Float64], Float64], poses: list[Float64]) -> Float64:
+    """Nanoseconds of every call. A second pass, so that reading the clock does not burden the mean."""
+    clock = time.perf_counter_ns
+    spent = np.empty(len(poses))
+    for i, T in enumerate(poses):
+        before = clock()
+        solve(T)
+        spent[i] = clock() - before
+    return spent
+
+
+def _largest(values: Float64) -> float | None:
+    return float(values.max()) if values.size and math.isfinite(values.max()) else None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``kinopt bench ik``."""
+    parser.add_argument(
+        "--robot", default="panda", metavar="NAME|FILE", help="URDF file or known name (panda)"
+    )
+    parser.add_argument("--base", metavar="LINK", help="link in which targets are given (of the first group)")
+    parser.add_argument("--tip", metavar="LINK", help="link to place (of the first group)")
+    parser.add_argument(
+        "--solver", default=DEFAULT_SOLVERS, metavar="A,B", help=f"of {', '.join(PEERS)} ({DEFAULT_SOLVERS})"
+    )
+    parser.add_argument("--targets", type=int, default=1000, metavar="N", help="number of targets (1000)")
+    parser.add_argument("--sampling", choices=SAMPLINGS, default="random", help="of the targets (random)")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the sampling (0)")
+    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Measure and print; 0 if every solver asked for could run."""
+    solvers = [name.strip() for name in args.solver.split(",") if name.strip()]
+    with progress("measuring", enabled=not args.json and sys.stderr.isatty()) as report:
+        rows = run_ik_bench(
+            args.robot, args.base, args.tip, solvers, args.targets, args.sampling, args.seed, report
+        )
+    if args.json:
+        print(json.dumps(rows, indent=2, allow_nan=False))
+    else:
+        print_table(rows)
+    return 1 if any("note" in row for row in rows) else 0

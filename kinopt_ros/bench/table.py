@@ -1,0 +1,59 @@
+"""Benchmark rows for the eye."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def progress(title: str, enabled: bool) -> Iterator[Callable[[str], object]]:
+    """A spinner on a terminal that names what is under way; nothing elsewhere."""
+    if not enabled:
+        yield lambda what: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(title) as status:
+        yield lambda what: status.update(f"{title} {what}")
+
+
+def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Figures of every solver; one that could not run is there with its reason."""
+    from rich.console import Console
+    from rich.table import Table
+
+    first = rows[0]
+    console = Console()
+    table = Table(
+        title=f"{first['robot']}: {first['targets']} targets, one per call, CPU time of this machine"
+    )
+    table.add_column("solver")
+    for heading in (
+        "version",
+        "success",
+        "mean µs",
+        "median",
+        "p99",
+        "max",
+        "error m",
+        "error rad",
+        "beyond limits",
+    ):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        if "note" in row:
+            table.add_row(str(row["solver"]), str(row["note"]))
+            continue
+        table.add_row(
+            str(row["solver"]),
+            str(row["version"]),
+            f"{100 * row['success']:.2f} %",
+            *(f"{row[key]:.1f}" for key in ("mean_us", "median_us", "p99_us", "max_us")),
+            *(_error(row[key]) for key in ("position_error_max_m", "orientation_error_max_rad")),
+            _error(row["limit_violation_max"]),
+        )
+    console.print(table)
+
+
+def _error(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1e}"
