@@ -1,0 +1,110 @@
+"""kinopt bench ik: rows, keys, judge, peers that are missing or cannot take a robot."""
+
+import argparse
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+pytest.importorskip("pinocchio")
+from kinopt_ros.bench import ik, peers
+from kinopt_ros.bench.judge import Judge
+from kinopt_ros.bench.targets import ik_task
+from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError, UnknownSolverError
+from kinopt_ros.kinematics.sampling import random_configurations
+
+BASE, TIP = "panda_link0", "panda_link8"
+
+
+def test_rows_have_exactly_the_agreed_keys() -> None:
+    rows = ik.run_ik_bench("panda", BASE, TIP, ["cpu"], targets=200)
+    assert [row["solver"] for row in rows] == ["cpu", "cpu:solve_ik"]
+    for row in rows:
+        assert tuple(row) == ik.KEYS
+        assert row["success"] == 1.0
+        assert row["targets"] == 200
+        assert row["limit_violation_max"] == 0.0
+        assert row["position_error_max_m"] <= 1e-6
+        assert 0.0 < row["median_us"] <= row["p99_us"] <= row["max_us"]
+
+
+def test_command_prints_json_only(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    ik.add_arguments(parser)
+    arguments = [
+        "--base",
+        BASE,
+        "--tip",
+        TIP,
+        "--solver",
+        "cpu",
+        "--targets",
+        "20",
+        "--sampling",
+        "halton",
+        "--json",
+    ]
+    assert ik.main(parser.parse_args(arguments)) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2
+
+
+def test_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    ik.add_arguments(parser)
+    assert ik.main(parser.parse_args(["--solver", "cpu", "--targets", "20"])) == 0
+    assert "cpu:solve_ik" in capsys.readouterr().out
+
+
+def test_a_missing_peer_keeps_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str, task: object) -> None:
+        raise SolverUnavailableError("not installed (pip install x)")
+
+    monkeypatch.setattr(ik, "build_peer", missing)
+    (row,) = ik.run_ik_bench("panda", BASE, TIP, ["rtb_ik_lm"], targets=5)
+    assert row["note"] == "not installed (pip install x)"
+    assert row["mean_us"] is None
+    assert json.dumps(row)
+
+
+def test_peers_that_are_not_installed_say_so() -> None:
+    with pytest.raises(SolverUnavailableError, match="pip install nothing-of-the-kind"):
+        peers.require("nothing_of_the_kind", "nothing-of-the-kind")
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(UnknownSolverError):
+        ik.run_ik_bench("panda", BASE, TIP, ["cpuu"], targets=5)
+    with pytest.raises(InvalidRequestError, match="targets"):
+        ik.run_ik_bench("panda", BASE, TIP, ["cpu"], targets=0)
+    with pytest.raises(InvalidRequestError, match="sampling"):
+        ik.run_ik_bench("panda", BASE, TIP, ["cpu"], targets=5, sampling="sobol")
+
+
+def test_judge_measures_what_is_wrong() -> None:
+    task = ik_task("panda", BASE, TIP, 50, "random", 3)
+    q = random_configurations(task.robot, 50, 3)[:, task.variables]
+    judge = Judge(task)
+    right = judge(q)
+    assert right.position_error.max() < 1e-12
+    assert right.orientation_error.max() < 1e-7
+    assert right.limit_violation.max() == 0.0
+    wrong = q.copy()
+    wrong[0, 0] += 1e-3
+    wrong[1, 0] = task.upper[0] + 0.25
+    wrong[2] = np.nan
+    verdict = judge(wrong)
+    assert verdict.orientation_error[0] == pytest.approx(1e-3, abs=1e-9)
+    assert verdict.limit_violation[1] == pytest.approx(0.25)
+    assert np.isinf(verdict.position_error[2])
+
+
+@pytest.mark.parametrize("name", ["rtb_ik_lm", "trac_ik", "pinocchio_lm"])
+def test_peers_solve_the_same_targets(name: str) -> None:
+    task = ik_task("panda", BASE, TIP, 20, "random", 0)
+    try:
+        peer = peers.build_peer(name, task)
+    except SolverUnavailableError as error:
+        pytest.skip(str(error))
+    verdict = Judge(task)(np.array([peer.solve(T) for T in task.T_base_target]))
+    assert (verdict.position_error < 1e-5).mean() >= 0.7
