@@ -126,4 +126,6 @@ def _show(console: Console, robot: RobotModel, problem: IkProblem, result: IkRes
         table.add_row(name, f"{value:.6f}", f"{lower:.4f}", f"{upper:.4f}")
     console.print(table)
     console.print(f"position error {position:.2e} m, orientation error {orientation:.2e} rad")
-    console.print(f"verified: {', '.join(result.checks)}; not checked: {', '.join(result.not_checked)}")
+    console.print(
+        f"verified: {', '.join(result.checks)}; not checked: {', '.join(result.not_checked)}", soft_wrap=True
+    )

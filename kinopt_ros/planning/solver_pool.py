@@ -28,17 +28,23 @@ class SolverPool:
         self.robot = robot
         self._options = dict(options or {})
         self._solvers: dict[str, Solver] = {}
+        """By name, and by whatever else they were asked for as: looking plugins up takes 20 ms."""
         self._lock = threading.Lock()
 
     def get(self, name: str) -> Solver:
         """The configured solver of that name (``auto`` picks). Raises as ``create_solver`` does."""
-        chosen = solver_class(name)
+        ready = self._solvers.get(name)  # without the lock: nobody waits for a solver that another one prepares
+        if ready is not None:
+            return ready
         with self._lock:
-            if chosen.name not in self._solvers:
-                solver = chosen()
-                solver.configure(self.robot, self._options.get(chosen.name))
-                self._solvers[chosen.name] = solver
-            return self._solvers[chosen.name]
+            if name not in self._solvers:
+                chosen = solver_class(name)
+                if chosen.name not in self._solvers:
+                    solver = chosen()
+                    solver.configure(self.robot, self._options.get(chosen.name))
+                    self._solvers[chosen.name] = solver
+                self._solvers[name] = self._solvers[chosen.name]
+            return self._solvers[name]
 
     def solve_ik(self, problem: IkProblem, solver: str = AUTO, allow_fallback: bool = True) -> PooledResult:
         """Solve with one solver; if it is unavailable or cannot honour the problem, with one that can.
@@ -62,6 +68,6 @@ class SolverPool:
     def close(self) -> None:
         """Close every solver that was created."""
         with self._lock:
-            for solver in self._solvers.values():
+            for solver in set(self._solvers.values()):
                 solver.close()
             self._solvers.clear()

@@ -25,7 +25,7 @@ def remembered(
     caches: WeakKeyDictionary[RobotModel, Callable[..., T]] = WeakKeyDictionary()
     lock = threading.Lock()
 
-    def wrapper(robot: RobotModel, *args: P.args, **kwargs: P.kwargs) -> T:
+    def wrapper(robot: RobotModel, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with lock:
             cached = caches.get(robot)
             if cached is None:

@@ -30,6 +30,7 @@ def run(once: bool) -> int:
         f"Starting the node for the bundled Panda in its own process, on this machine only "
         f"(ROS_DOMAIN_ID={environment['ROS_DOMAIN_ID']}); it cannot reach a robot.",
         highlight=False,
+        soft_wrap=True,
     )
     urdf, srdf = find_robot("panda")
     parameters = {
@@ -52,7 +53,7 @@ def run(once: bool) -> int:
                 _ask(console, client)
             return 0 if good else 1
         except NodeTimeoutError as error:
-            console.print(f"[red]{error}[/]\n{process.log_text()}", highlight=False)
+            console.print(f"[red]{error}[/]\n{process.log_text()}", highlight=False, soft_wrap=True)
             return 1
         except (KeyboardInterrupt, EOFError):
             return 0
@@ -69,10 +70,14 @@ def _ask(console: Console, client: Client) -> None:
         try:
             numbers = [float(word) for word in line.replace(",", " ").split()]
         except ValueError as error:
-            console.print(f"[red]{error}[/]", highlight=False)
+            console.print(f"[red]{error}[/]", highlight=False, soft_wrap=True)
             continue
         if len(numbers) not in (3, 6):
-            console.print(f"[red]{len(numbers)} numbers were given; allowed are 3 or 6[/]", highlight=False)
+            console.print(
+                f"[red]{len(numbers)} numbers were given; allowed are 3 or 6[/]",
+                highlight=False,
+                soft_wrap=True,
+            )
             continue
         _show_motion(console, client, (*numbers, *_POSE[len(numbers) :]))
 
@@ -93,27 +98,37 @@ def _show_motion(console: Console, client: Client, numbers: tuple[float, ...]) -
         "{header: {frame_id: panda_link0}, "
         f"poses: [{{position: {{x: {x:g}, y: {y:g}, z: {z:g}}}, orientation: {{{quaternion}}}}}]}}"
     )
-    console.print(f'ros2 service call /kinopt/solve_ik kinopt_msgs/srv/SolveIK "{shown}"', highlight=False)
+    console.print(
+        f'ros2 service call /kinopt/solve_ik kinopt_msgs/srv/SolveIK "{shown}"',
+        highlight=False,
+        soft_wrap=True,
+    )
     answer = client.call("solve_ik", SolveIK.Request(header=target.header, poses=[target.pose]))
 
     console.rule("answer")
     if answer.status.code != answer.status.SUCCESS:
-        console.print(f"[red]{answer.status.code}[/]: {answer.status.message}", highlight=False)
+        console.print(
+            f"[red]{answer.status.code}[/]: {answer.status.message}", highlight=False, soft_wrap=True
+        )
         return False
     console.print(
         f"[green]SUCCESS[/] by {answer.solver_used}: position error {answer.position_errors[0]:.1e} m, "
         f"orientation error {answer.orientation_errors[0]:.1e} rad, {answer.wall_time * 1e6:.0f} µs in the node",
         highlight=False,
+        soft_wrap=True,
     )
     console.print(
         f"verified in float64: {', '.join(answer.checks)}; not checked: {', '.join(answer.not_checked)}",
         highlight=False,
+        soft_wrap=True,
     )
 
     report, trajectory = client.move_to(target)
-    console.rule("motion published on /kinopt/joint_trajectory for the same pose on /kinopt/target_pose")
+    console.rule("same pose on /kinopt/target_pose: motion on /kinopt/joint_trajectory")
     if report.status.code != report.status.SUCCESS or trajectory is None:
-        console.print(f"[red]{report.status.code}[/]: {report.status.message}", highlight=False)
+        console.print(
+            f"[red]{report.status.code}[/]: {report.status.message}", highlight=False, soft_wrap=True
+        )
         return False
     table = Table("time s", *(name.removeprefix("panda_") for name in trajectory.joint_names))
     points = trajectory.points
@@ -128,6 +143,7 @@ def _show_motion(console: Console, client: Client, numbers: tuple[float, ...]) -
         f"{len(points)} points in {report.duration:.2f} s; verified: {', '.join(report.checks)}; "
         f"not checked: {', '.join(report.not_checked)}",
         highlight=False,
+        soft_wrap=True,
     )
     client.pretend_robot(dict(zip(trajectory.joint_names, points[-1].positions, strict=True)))
     client.spin(0.2)

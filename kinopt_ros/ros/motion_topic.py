@@ -91,8 +91,8 @@ class TargetPoseTopic:
         self._publish(robot, motion, report)
 
     def _publish(self, robot: RobotModel, motion: Motion, report: MotionReport) -> None:
-        report.checks += motion.report.checks
-        report.not_checked += motion.report.not_checked
+        report.checks = list(dict.fromkeys([*report.checks, *motion.report.checks]))
+        report.not_checked = list(dict.fromkeys([*report.not_checked, *motion.report.not_checked]))
         if not motion.report.ok:
             report.status = status_message(
                 Status.VERIFICATION_FAILED,

@@ -1,6 +1,7 @@
 """Builds the robot and its solvers outside the serving path, whenever a description or a setting changes."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -9,9 +10,14 @@ from typing import Any
 import numpy as np
 
 from kinopt_ros.errors import InvalidRequestError, KinoptError, NotReadyError
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.problems.builder import default_group, ik_problem
 from kinopt_ros.robot.model import RobotModel
+
+
+_WARM_UP_SECONDS = 60.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +100,16 @@ class RobotLoader:
 
 
 def _warm_up(pool: SolverPool, solver: str) -> None:
-    """Solve one reachable target, so that no request waits for a compiler."""
+    """Solve what requests ask for, so that none of them waits for a compiler."""
     robot = pool.robot
     try:
         group = default_group(robot)
     except InvalidRequestError:
         return  # nothing to move without naming links: such requests bring their own chain
-    pool.solve_ik(ik_problem(robot, np.eye(4), group=group.name), solver)
+    # As requests do it: with a deadline, reachable and not.
+    T = forward_kinematics(
+        robot, robot.default_q, links=(group.base_link or robot.root_link, group.tip_link or "")
+    )
+    for T_base_target in (inverse(T[0]) @ T[1], np.eye(4)):
+        deadline = time.monotonic() + _WARM_UP_SECONDS
+        pool.solve_ik(ik_problem(robot, T_base_target, group=group.name, deadline=deadline), solver)
