@@ -6,6 +6,7 @@ the quintic a controller interpolates between two waypoints is ruckig's cubic it
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,14 +28,18 @@ controller, and would put waypoints microseconds apart."""
 _LIMIT_TOLERANCE = 2e-7
 """Relative excess accepted from rounding; below the 1e-6 of verification.trajectory."""
 
-_ATTEMPTS = tuple(
-    (factor, merge, natural_units)
-    for factor, merge in ((1 - 1e-5, 1e-4), (1 - 1e-5, 1e-5), (1 - 1e-4, 1e-5), (0.99, 1e-5), (0.9, 1e-5))
-    for natural_units in (True, False)
+_ATTEMPTS = (
+    (1.0 - 1e-5, 1e-4, 1.0),
+    (1.0 - 1e-5, 1e-5, 1.0),
+    (1.0 - 1e-4, 1e-5, 1.0),
+    (1.0 - 1e-4, 1e-5, 1.01),
+    (1.0 - 1e-4, 1e-5, 1.1),
+    (0.99, 1e-5, 1.0),
+    (0.9, 1e-5, 1.0),
 )
-"""Factor on the limits, the gap (s) below which two waypoints become one, units for ruckig. Rounding a switch to
-whole nanoseconds costs up to 1e-5 of the limits, dropping one costs more: first with few waypoints, then with
-more, then slower."""
+"""Factor on the limits, gap (s) below which two waypoints become one, factor on the duration. Rounding a switch
+to whole nanoseconds costs up to 1e-5 of the limits, dropping one costs more: first with few waypoints, then with
+more, then slower. The last four serve rare many-joint moves that start fast, where ruckig needs help."""
 
 
 class TimingError(KinoptError):
@@ -170,10 +175,13 @@ def _solve(
     largest_gap: float | None,
 ) -> tuple[Annotated[Int64, "T"], _Motion]:
     """Waypoint times (ns) with displacement, velocity and acceleration of m coordinates."""
-    for factor, merge, natural_units in _ATTEMPTS:
-        planned = plan_phases(move, start_velocity, limits.times(factor), minimum_duration, natural_units)
+    fastest = 0.0
+    for (factor, merge, stretch), natural_units in product(_ATTEMPTS, (True, False)):
+        least = max(minimum_duration, fastest * stretch if stretch > 1.0 else 0.0)
+        planned = plan_phases(move, start_velocity, limits.times(factor), least, natural_units)
         if planned is None:
             continue
+        fastest = fastest or planned.duration
         gap = max(0.1, planned.duration / 100.0) if largest_gap is None else largest_gap
         nanoseconds = _waypoint_times(planned, gap, min(merge, 1e-3 * planned.duration))
         motion, excess = _sample(planned, nanoseconds, move, start_velocity, limits)

@@ -188,6 +188,95 @@ def test_minimum_duration_is_kept() -> None:
     assert_sound(trajectory, START, GOAL, (VELOCITY, ACCELERATION, JERK))
 
 
+def test_a_little_more_time_helps_where_ruckig_leaves_the_limits() -> None:
+    # Found by random search: ruckig's own solution exceeds a limit by 3e-4, at lower limits by far more.
+    move = np.array(
+        [
+            -3.9180012703271068,
+            -2.0657942000776646,
+            -1.4496446206250546,
+            -4.762004969643021,
+            -2.863060763401089,
+            0.0,
+            -2.390508071197908,
+            2.299055212875418,
+            -1.608764001754098,
+            3.3747418932374615,
+            3.5042031799522984,
+            1.5430435160957034,
+        ]
+    )
+    start_velocity = np.array(
+        [
+            -0.0,
+            -0.0,
+            0.0,
+            0.5650477506605563,
+            -1.3251057795627836,
+            0.016124890464159693,
+            0.02590910588797003,
+            0.0,
+            0.00901986509315118,
+            0.29108038752675497,
+            1.3480153554189809,
+            -1.1703128170731645,
+        ]
+    )
+    velocity = np.array(
+        [
+            3.1595047352178653,
+            0.018251623237559196,
+            0.021715631638245643,
+            0.62585928597694,
+            4.299436226065941,
+            0.018023742969518287,
+            0.08646748127507692,
+            0.49573638978519924,
+            0.04380151299157898,
+            0.871787238129311,
+            1.3527977815034748,
+            2.7419390996731474,
+        ]
+    )
+    acceleration = np.array(
+        [
+            144.6166453043203,
+            1.0130012631657368,
+            0.005829003016435676,
+            0.8525081646441637,
+            10.593679454250482,
+            0.3063918728513942,
+            0.015342730546826801,
+            0.4169449418612583,
+            0.20647317404983342,
+            0.12198746226044192,
+            109.58105803013879,
+            5.996474230374009,
+        ]
+    )
+    jerk = np.array(
+        [
+            14660.495835059251,
+            657.8761598019152,
+            1.9028948709778954,
+            231.50512545197867,
+            164.67443339939203,
+            1.4939131173220495,
+            13.006305016209193,
+            0.9214774104335797,
+            0.08291936981752497,
+            4.908236579965191,
+            5254.96742789812,
+            2.4403863013942884,
+        ]
+    )
+    start, limits = np.zeros(12), (velocity, acceleration, jerk)
+    names = tuple(f"joint{i}" for i in range(12))
+    trajectory = point_to_point(names, start, move, *limits, start_velocity)
+    assert_sound(trajectory, start, move, limits, start_velocity)
+    assert trajectory.duration < 1.02 * 113.3
+
+
 def test_velocity_may_be_unlimited() -> None:
     free = np.full(7, np.inf)
     trajectory = point_to_point(NAMES, START, GOAL, free, ACCELERATION, JERK)
