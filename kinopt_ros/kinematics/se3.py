@@ -14,6 +14,9 @@ from kinopt_ros.array import Bool, Float64
 _SMALL_ANGLE = 1e-4
 """Below it the quotients of sine and cosine are series; the first left-out term is below 1e-17 there."""
 
+_IDENTITY_3 = np.eye(3)
+_LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
+
 
 def normalized(quaternion: Annotated[Float64, "... 4"]) -> Annotated[Float64, "... 4"]:
     """Quaternions of length 1; NaN where the length is 0."""
@@ -204,12 +207,11 @@ def pose_error(
 def is_pose(T: Annotated[Float64, "... 4 4"], tolerance: float = 1e-6) -> Annotated[Bool, "..."]:
     """Which matrices are finite, with R R^T = I, det R = +1, last row 0 0 0 1, each to the tolerance."""
     T = np.asarray(T, dtype=np.float64)
-    finite = np.asarray(np.isfinite(T).all(axis=(-2, -1)))
-    T = np.where(finite[..., None, None], T, np.eye(4))
     R = T[..., :3, :3]
+    # Comparisons with NaN are false, so that what is not finite in R or in the last row fails them.
     with np.errstate(over="ignore", invalid="ignore"):
-        unit = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(axis=(-2, -1)) <= tolerance
+        unit = np.abs(R @ np.swapaxes(R, -1, -2) - _IDENTITY_3).max(axis=(-2, -1)) <= tolerance
         right_handed = np.linalg.det(R) > 0.0
-    last_row = np.abs(T[..., 3, :] - np.array([0.0, 0.0, 0.0, 1.0])).max(axis=-1) <= tolerance
-    valid: Bool = finite & unit & right_handed & last_row
+        last_row = np.abs(T[..., 3, :] - _LAST_ROW).max(axis=-1) <= tolerance
+    valid: Bool = unit & right_handed & last_row & np.isfinite(T[..., :3, 3]).all(axis=-1)
     return valid

@@ -25,7 +25,8 @@ from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
 _QUATERNION_TOLERANCE = 0.01
 """Accepted deviation of a quaternion's length from 1: typed by hand to three digits, say. It is normalised."""
-_WXYZ = [3, 0, 1, 2]
+_WXYZ = [6, 3, 4, 5]
+"""Columns of a pose's seven numbers, position first."""
 _XYZW = [1, 2, 3, 0]
 
 
@@ -51,7 +52,7 @@ def matrices_from_poses(poses: Sequence[Pose], what: str = "poses") -> Annotated
     bad = np.flatnonzero(~np.isfinite(flat).all(axis=1))
     if bad.size:
         raise InvalidGoalError(f"{what}[{bad[0]}] has a number that is not finite: {_show(flat[bad[0]])}")
-    quaternion = flat[:, 3:]
+    quaternion = flat[:, _WXYZ]
     length = np.sqrt(np.einsum("ij,ij->i", quaternion, quaternion))
     bad = np.flatnonzero(~(np.abs(length - 1.0) <= _QUATERNION_TOLERANCE))
     if bad.size:
@@ -59,7 +60,7 @@ def matrices_from_poses(poses: Sequence[Pose], what: str = "poses") -> Annotated
             f"{what}[{bad[0]}].orientation has length {length[bad[0]]:.6g}; allowed is 1 within {_QUATERNION_TOLERANCE}"
         )
     T = np.zeros((len(flat), 4, 4))
-    T[:, :3, :3] = quaternion_to_matrix((quaternion / length[:, None])[:, _WXYZ])
+    T[:, :3, :3] = quaternion_to_matrix(quaternion)  # which normalises
     T[:, :3, 3] = flat[:, :3]
     T[:, 3, 3] = 1.0
     return T

@@ -16,7 +16,6 @@ from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.problems.builder import default_group, ik_problem
 from kinopt_ros.robot.model import RobotModel
 
-
 _WARM_UP_SECONDS = 60.0
 
 
