@@ -6,7 +6,7 @@ ROS writes quaternions xyzw; everything inside is wxyz or a matrix.
 import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from builtin_interfaces.msg import Duration
@@ -85,7 +85,7 @@ def flat_array(values: Float64) -> "array[float]":
 
 
 def configuration_from_joint_state(
-    message: JointState, robot: RobotModel, base: Annotated[Float64, "nq"], ignore_unknown: bool = False
+    message: JointState, robot: RobotModel, base: Annotated[Float64, "nq"]
 ) -> Annotated[Float64, "nq"]:
     """``base`` with the positions that a joint state names.
 
@@ -94,28 +94,13 @@ def configuration_from_joint_state(
 
     Raises:
         InvalidStateError: lengths differ, a value is not finite, a name is given twice.
-        UnknownJointError: a name that the robot does not have (unless ignored: a topic may carry two robots).
+        UnknownJointError: a name that the robot does not have.
     """
     if len(message.name) != len(message.position):
         raise InvalidStateError(
             f"joint state has {len(message.name)} names and {len(message.position)} positions; they must be equal"
         )
-    return _placed(message.name, message.position, robot, base, "position", ignore_unknown)
-
-
-def velocities_from_joint_state(message: JointState, robot: RobotModel) -> Annotated[Float64, "nq"]:
-    """Velocities that a joint state names; 0 where it does not, or where it has none at all.
-
-    Raises:
-        InvalidStateError: lengths differ or a value is not finite.
-    """
-    if not message.velocity:
-        return np.zeros(robot.nq)
-    if len(message.velocity) != len(message.name):
-        raise InvalidStateError(
-            f"joint state has {len(message.name)} names and {len(message.velocity)} velocities; they must be equal"
-        )
-    return _placed(message.name, message.velocity, robot, np.zeros(robot.nq), "velocity", ignore_unknown=True)
+    return _placed(message.name, message.position, robot, base)
 
 
 def trajectory_message(trajectory: JointTrajectory, frame_id: str) -> JointTrajectoryMsg:
@@ -174,14 +159,7 @@ def _show(numbers: Float64) -> str:
     return f"position ({x:g}, {y:g}, {z:g}), orientation ({', '.join(f'{c:g}' for c in q)})"
 
 
-def _placed(
-    names: Sequence[str],
-    values: Sequence[float],
-    robot: RobotModel,
-    base: Float64,
-    what: str,
-    ignore_unknown: bool,
-) -> Float64:
+def _placed(names: Sequence[str], values: Sequence[float], robot: RobotModel, base: Float64) -> Float64:
     if len(set(names)) != len(names):
         twice = sorted({name for name in names if list(names).count(name) > 1})
         raise InvalidStateError(f"joint state names {', '.join(twice)} twice")
@@ -190,12 +168,8 @@ def _placed(
     for name, value in zip(names, values, strict=True):
         if name in index:
             if not math.isfinite(value):
-                raise InvalidStateError(f"{what} of joint {name!r} is {value}; it must be finite")
+                raise InvalidStateError(f"position of joint {name!r} is {value}; it must be finite")
             q[index[name]] = value
-        elif name not in robot.joint_by_name and not ignore_unknown:
+        elif name not in robot.joint_by_name:
             raise UnknownJointError(name, robot.variable_names)
     return q
-
-
-Message = Any
-"""A ROS message or request; rclpy's generated classes carry no types."""

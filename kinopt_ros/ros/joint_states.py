@@ -1,5 +1,6 @@
 """The newest value of every joint that anybody publishes."""
 
+import math
 import threading
 import time
 from dataclasses import dataclass
@@ -59,26 +60,30 @@ class JointStates:
         self._lock = threading.Lock()
 
     def update(self, message: Any) -> None:
-        """Take a message.
+        """Take a message. A velocity that is not finite counts as not measured: ros2_control publishes NaN for
+        interfaces that a joint does not have.
 
         Raises:
-            InvalidStateError: lengths differ or a value is not finite; nothing is taken then.
+            InvalidStateError: lengths differ, and nothing was taken; or positions are not finite, and all others
+                were taken.
         """
         names, positions, velocities = message.name, message.position, message.velocity
         if len(positions) != len(names) or (velocities and len(velocities) != len(names)):
             raise InvalidStateError(
                 f"joint state has {len(names)} names, {len(positions)} positions, {len(velocities)} velocities"
             )
-        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
-            raise InvalidStateError("joint state has a value that is not finite")
         now = time.monotonic()
         velocities = velocities or [0.0] * len(names)
         readings = {
-            name: _Reading(position, velocity, now)
+            name: _Reading(position, velocity if math.isfinite(velocity) else 0.0, now)
             for name, position, velocity in zip(names, positions, velocities, strict=True)
+            if math.isfinite(position)
         }
         with self._lock:
             self._readings.update(readings)
+        lost = [name for name in names if name not in readings]
+        if lost:
+            raise InvalidStateError(f"the position of {', '.join(lost)} is not finite")
 
     def of(self, robot: RobotModel) -> RobotState:
         """The state of a robot, from what was received so far."""

@@ -110,7 +110,7 @@ class KinoptNode(Node):
         try:
             self._shared.joint_states.update(message)
         except InvalidStateError as error:
-            self.get_logger().warning(f"joint_states dropped: {error}", throttle_duration_sec=5.0)
+            self.get_logger().warning(f"joint_states: {error}", throttle_duration_sec=5.0)
 
     def _check_parameters(self, given: list[Parameter[Any]]) -> SetParametersResult:
         result = parameters.check(given)

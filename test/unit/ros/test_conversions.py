@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from support.ros_requests import pose
 
 from kinopt_ros.conformance.robots import with_mimic
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, UnknownJointError
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, UnknownJointError
 from kinopt_ros.kinematics.se3 import quaternion_to_matrix, rpy_to_matrix
 from kinopt_ros.ros import rotations
 from kinopt_ros.ros.conversions import (
@@ -23,7 +23,6 @@ from kinopt_ros.ros.conversions import (
     poses_from_matrices,
     seconds,
     trajectory_message,
-    velocities_from_joint_state,
 )
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
@@ -109,18 +108,6 @@ def test_a_joint_state_of_another_robot() -> None:
     state = JointState(name=["elbow"], position=[1.0])
     with pytest.raises(UnknownJointError, match="elbow"):
         configuration_from_joint_state(state, robot, base)
-    np.testing.assert_array_equal(
-        configuration_from_joint_state(state, robot, base, ignore_unknown=True), base
-    )
-
-
-def test_velocities_are_optional_but_checked() -> None:
-    robot = with_mimic()
-    assert not velocities_from_joint_state(JointState(name=["j1"], position=[0.0]), robot).any()
-    moving = JointState(name=["j2"], position=[0.0], velocity=[0.5])
-    np.testing.assert_array_equal(velocities_from_joint_state(moving, robot), [0, 0.5, 0, 0, 0, 0])
-    with pytest.raises(InvalidStateError, match="velocities"):
-        velocities_from_joint_state(JointState(name=["j1"], velocity=[0.0, 1.0]), robot)
 
 
 def test_durations_are_whole_nanoseconds() -> None:

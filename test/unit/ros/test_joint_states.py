@@ -52,7 +52,6 @@ def test_old_values_are_stale_and_never_received_ones_are_not() -> None:
         JointState(name=["j1", "j2"], position=[0.0]),
         JointState(name=["j1"], position=[0.0], velocity=[0.0, 0.0]),
         JointState(name=["j1"], position=[float("nan")]),
-        JointState(name=["j1"], position=[0.0], velocity=[float("inf")]),
     ],
 )
 def test_a_broken_message_changes_nothing(broken: JointState) -> None:
@@ -61,3 +60,16 @@ def test_a_broken_message_changes_nothing(broken: JointState) -> None:
     with pytest.raises(InvalidStateError):
         states.update(broken)
     assert states.of(ROBOT).q[0] == 0.5
+
+
+def test_a_joint_without_a_position_does_not_take_the_others_along() -> None:
+    states = JointStates()
+    with pytest.raises(InvalidStateError, match="j2"):
+        states.update(JointState(name=["j1", "j2"], position=[0.5, float("nan")]))
+    assert states.of(ROBOT).known.tolist() == [True, False, False, False, False, False]
+
+
+def test_velocities_that_nobody_measures_are_none() -> None:
+    states = JointStates()
+    states.update(JointState(name=["j1", "j2"], position=[0.1, 0.2], velocity=[float("nan"), 0.3]))
+    np.testing.assert_array_equal(states.of(ROBOT).velocity[:2], [0.0, 0.3])
