@@ -64,7 +64,7 @@ setup(
     extras_require={
         "ros": ros_wheels,
         "plot": ["matplotlib"],
-        "test": ["hypothesis", "pytest", "pytest-timeout", *judges],
+        "test": ["hypothesis", "pytest", "pytest-timeout", "setuptools", *judges],
         "lint": ["mypy", "ruff", "types-PyYAML", "types-defusedxml"],
         "bench": [
             "eaik",
