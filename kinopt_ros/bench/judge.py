@@ -30,7 +30,8 @@ class Judge:
 
         self._pin: Any = pinocchio
         self._task = task
-        self.model: Any = pinocchio.buildModelFromXML(task.urdf_text, mimic=True)
+        # Pinocchio refuses some mimic joints that precede their leader; none on the chain, none needed.
+        self.model: Any = pinocchio.buildModelFromXML(task.urdf_text, mimic=task.has_mimic_joints)
         self.data: Any = self.model.createData()
         self.base, self.tip = (
             self.model.getFrameId(link, pinocchio.FrameType.BODY) for link in (task.base_link, task.tip_link)

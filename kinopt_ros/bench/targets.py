@@ -42,6 +42,13 @@ class IkTask:
         """Names of the variables."""
         return tuple(self.robot.variable_names[i] for i in self.variables)
 
+    @property
+    def has_mimic_joints(self) -> bool:
+        """Whether a mimic joint is on the chain."""
+        chain = self.chain
+        shared = len(set(chain.column.tolist())) < len(chain.column)
+        return shared or bool((abs(chain.multiplier) != 1.0).any() or chain.offset.any())
+
 
 def ik_task(
     robot: str | Path, base: str | None, tip: str | None, count: int, sampling: str, seed: int

@@ -62,9 +62,7 @@ def require(module: str, distribution: str) -> str:
 
 def require_plain_chain(task: IkTask) -> None:
     """Refuse robots that libraries without mimic joints and moving bases cannot take."""
-    chain = task.chain
-    shared = len(set(chain.column.tolist())) < len(chain.column)
-    if shared or (abs(chain.multiplier) != 1.0).any() or chain.offset.any():
+    if task.has_mimic_joints:
         raise UnsupportedFeatureError("cannot take a chain with mimic joints")
     # Planar and floating joints have variables that are not named like a joint.
     if not set(task.names) <= set(task.robot.joint_by_name):

@@ -7,9 +7,8 @@ A robot comes as two packed arrays, ``numbers`` and ``shape`` (written by ``chai
 argument would add some 0.1 us to each call. All poses are relative to the frame before the first motion, and
 every motion is about or along its local z axis.
 
-Sources: damped least squares with the error-dependent damping of T. Sugihara, "Solvability-unconcerned inverse
-kinematics by the Levenberg-Marquardt method" (2011); low-discrepancy seeds and joint-limit handling as in
-design notes of this project (shared facts, 3).
+Source of the damping, proportional to the squared error: T. Sugihara, "Solvability-unconcerned inverse kinematics
+by the Levenberg-Marquardt method", IEEE Transactions on Robotics 27 (2011).
 """
 
 import numpy as np

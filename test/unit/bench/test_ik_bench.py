@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,6 +98,21 @@ def test_judge_measures_what_is_wrong() -> None:
     assert verdict.orientation_error[0] == pytest.approx(1e-3, abs=1e-9)
     assert verdict.limit_violation[1] == pytest.approx(0.25)
     assert np.isinf(verdict.position_error[2])
+
+
+def test_peers_refuse_mimic_joints_in_a_sentence(tmp_path: Path) -> None:
+    joint = '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><axis xyz="{3}"/>{4}'
+    end = '<origin xyz="0.2 0 0.1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+    joints = [
+        ("a", "l0", "l1", "0 0 1", ""),
+        ("b", "l1", "l2", "0 1 0", '<mimic joint="a" multiplier="0.5"/>'),
+    ]
+    links = "".join(f'<link name="l{i}"/>' for i in range(3))
+    path = tmp_path / "mimic.urdf"
+    path.write_text(f'<robot name="m">{links}{"".join(joint.format(*j) + end for j in joints)}</robot>')
+    own, public, other = ik.run_ik_bench(path, "l0", "l2", ["cpu", "pinocchio_lm"], targets=50)
+    assert own["success"] == public["success"] == 1.0
+    assert "mimic" in other["note"]
 
 
 @pytest.mark.parametrize("name", ["rtb_ik_lm", "trac_ik", "pinocchio_lm"])
