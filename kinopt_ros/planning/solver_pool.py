@@ -33,7 +33,9 @@ class SolverPool:
 
     def get(self, name: str) -> Solver:
         """The configured solver of that name (``auto`` picks). Raises as ``create_solver`` does."""
-        ready = self._solvers.get(name)  # without the lock: nobody waits for a solver that another one prepares
+        ready = self._solvers.get(
+            name
+        )  # without the lock: nobody waits for a solver that another one prepares
         if ready is not None:
             return ready
         with self._lock:

@@ -18,7 +18,13 @@ _REMEDIES = {
 
 def missing() -> str | None:
     """What has to be installed or built before the node can run, and how; None if nothing is missing."""
-    return next((remedy for module, remedy in _REMEDIES.items() if find_spec(module) is None), None)
+    return next((remedy for module, remedy in _REMEDIES.items() if not _importable(module)), None)
+
+
+def _importable(module: str) -> bool:
+    """Whether there is such a module. The source folder kinopt_msgs/, seen from the repository root, is none."""
+    spec = find_spec(module)
+    return spec is not None and spec.origin is not None
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -76,7 +76,9 @@ def test_heavy_packages_stay_in_their_place(path: Path) -> None:
     inside = path.relative_to(PACKAGE).as_posix()
     for name in imported(path):
         allowed = ONLY_IN.get(name.split(".")[0])
-        assert allowed is None or inside.startswith(tuple(f"{place}/" for place in allowed)), f"{inside}: {name}"
+        assert allowed is None or inside.startswith(tuple(f"{place}/" for place in allowed)), (
+            f"{inside}: {name}"
+        )
 
 
 def test_plugins_do_not_import_one_another() -> None:

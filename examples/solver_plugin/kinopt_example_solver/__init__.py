@@ -27,8 +27,8 @@ class ExampleDls(Solver):
     version = "0.1.0"
     capabilities = Capabilities(frozenset({JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC}))
     options = (
-        Option("max_restarts", 30, "Random start configurations per target.", 1, 1000),
-        Option("max_iterations", 60, "Steps per start configuration.", 1, 1000),
+        Option("max_restarts", 10, "Random start configurations per target.", 1, 1000),
+        Option("max_iterations", 40, "Steps per start configuration.", 1, 1000),
         Option("damping", 1e-4, "λ of the damped step.", 0.0, 1.0),
     )
 
@@ -44,16 +44,17 @@ class ExampleDls(Solver):
         timed_out = np.zeros(B, dtype=bool)
         for b in range(B):
             best = np.inf
+            attempt[b] = self._clipped(problem, problem.state[problem.variables])
             for start in self._starts(problem, b):
+                if problem.deadline is not None and time.monotonic() > problem.deadline:
+                    timed_out[b] = True
+                    break
                 candidate, error, steps = self._descend(problem, chain, b, start)
                 iterations[b] += steps
                 if error < best:
                     best, attempt[b] = error, candidate
                 if best <= 1.0:
                     q[b, 0] = attempt[b]
-                    break
-                if problem.deadline is not None and time.monotonic() > problem.deadline:
-                    timed_out[b] = True
                     break
         return IkCandidates(q, attempt, iterations, timed_out)
 
@@ -71,12 +72,11 @@ class ExampleDls(Solver):
     ) -> tuple[Any, float, int]:
         """Configuration reached, its error in units of the tolerances, steps."""
         target, variables = problem.targets[0], problem.variables
-        lower, upper = self.robot.limits.lower[variables], self.robot.limits.upper[variables]
         # Columns of the Jacobian that belong to solved variables; the others are held.
         columns = [list(chain.variables).index(v) if v in chain.variables else -1 for v in variables]
         moving = [i for i, column in enumerate(columns) if column >= 0]
         full = problem.state.copy()
-        full[variables] = np.clip(start, lower, upper)
+        full[variables] = self._clipped(problem, start)
         error, steps = np.inf, 0
         while steps < self._options["max_iterations"]:
             steps += 1
@@ -93,5 +93,9 @@ class ExampleDls(Solver):
             dq = J.T @ np.linalg.solve(J @ J.T + self._options["damping"] * np.eye(6), e)
             solved = full[variables]
             solved[moving] += np.clip(dq, -1.0, 1.0)
-            full[variables] = np.clip(solved, lower, upper)
+            full[variables] = self._clipped(problem, solved)
         return full[variables], error, steps
+
+    def _clipped(self, problem: IkProblem, q: Any) -> Any:
+        limits = self.robot.limits
+        return np.clip(q, limits.lower[problem.variables], limits.upper[problem.variables])
