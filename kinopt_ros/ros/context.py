@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import numpy as np
 from rclpy.node import Node
 
 from kinopt_ros.array import Float64
@@ -42,14 +41,10 @@ class Context:
             KinoptError: a value that is needed is stale, or the one given does not fit.
         """
         state = self.joint_states.of(robot)
-        named: set[str] = set() if given is None else set(given.name)
-        needed = np.array(
-            [i for i, name in enumerate(robot.variable_names) if name not in named], dtype=np.int64
-        )
+        named = frozenset(given.name) if given is not None else frozenset()
+        needed = [i for i, name in enumerate(robot.variable_names) if name not in named]
         state.require_fresh(needed, robot, self.parameter("state_timeout"))
-        if given is None:
-            return state.q
-        return configuration_from_joint_state(given, robot, state.q)
+        return state.q if given is None else configuration_from_joint_state(given, robot, state.q)
 
     def group_name(self, robot: RobotModel, given: str = "") -> str:
         """The group of a request: the one given, else parameter default_group, else the robot's first."""

@@ -18,15 +18,13 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, InvalidStateError, KinoptError, UnknownJointError
-from kinopt_ros.kinematics.se3 import matrix_to_quaternion, quaternion_to_matrix
+from kinopt_ros.kinematics.se3 import matrix_to_quaternion
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
 _QUATERNION_TOLERANCE = 0.01
 """Accepted deviation of a quaternion's length from 1: typed by hand to three digits, say. It is normalised."""
-_WXYZ = [6, 3, 4, 5]
-"""Columns of a pose's seven numbers, position first."""
 _XYZW = [1, 2, 3, 0]
 
 
@@ -46,24 +44,9 @@ def matrices_from_poses(poses: Sequence[Pose], what: str = "poses") -> Annotated
     Raises:
         InvalidGoalError: a number is not finite or a quaternion is not of unit length.
     """
-    if not poses:
-        return np.empty((0, 4, 4))
-    flat = np.array([_numbers(pose) for pose in poses])
-    bad = np.flatnonzero(~np.isfinite(flat).all(axis=1))
-    if bad.size:
-        raise InvalidGoalError(f"{what}[{bad[0]}] has a number that is not finite: {_show(flat[bad[0]])}")
-    quaternion = flat[:, _WXYZ]
-    length = np.sqrt(np.einsum("ij,ij->i", quaternion, quaternion))
-    bad = np.flatnonzero(~(np.abs(length - 1.0) <= _QUATERNION_TOLERANCE))
-    if bad.size:
-        raise InvalidGoalError(
-            f"{what}[{bad[0]}].orientation has length {length[bad[0]]:.6g}; allowed is 1 within {_QUATERNION_TOLERANCE}"
-        )
-    T = np.zeros((len(flat), 4, 4))
-    T[:, :3, :3] = quaternion_to_matrix(quaternion)  # which normalises
-    T[:, :3, 3] = flat[:, :3]
-    T[:, 3, 3] = 1.0
-    return T
+    # Plain floats: for one pose ten times as quick as arrays, for a thousand as quick.
+    rows = [_matrix(pose, what, index) for index, pose in enumerate(poses)]
+    return np.array(rows, dtype=np.float64).reshape(-1, 4, 4)
 
 
 def poses_from_matrices(T: Annotated[Float64, "B 4 4"]) -> list[Pose]:
@@ -149,14 +132,32 @@ def nonnegative(value: float, what: str, error: Callable[[str], KinoptError], de
     return value if value > 0.0 else default
 
 
-def _numbers(pose: Pose) -> tuple[float, ...]:
+def _matrix(pose: Pose, what: str, index: int) -> tuple[float, ...]:
+    """The sixteen numbers of a pose's transform."""
     p, q = pose.position, pose.orientation
-    return p.x, p.y, p.z, q.x, q.y, q.z, q.w
-
-
-def _show(numbers: Float64) -> str:
-    x, y, z, *q = numbers.tolist()
-    return f"position ({x:g}, {y:g}, {z:g}), orientation ({', '.join(f'{c:g}' for c in q)})"
+    px, py, pz = p.x, p.y, p.z
+    x, y, z, w = q.x, q.y, q.z, q.w
+    square = x * x + y * y + z * z + w * w
+    if not (math.isfinite(px) and math.isfinite(py) and math.isfinite(pz) and math.isfinite(square)):
+        raise InvalidGoalError(
+            f"{what}[{index}] has a number that is not finite: position ({px:g}, {py:g}, {pz:g}), "
+            f"orientation ({x:g}, {y:g}, {z:g}, {w:g})"
+        )
+    length = math.sqrt(square)
+    if abs(length - 1.0) > _QUATERNION_TOLERANCE:
+        raise InvalidGoalError(
+            f"{what}[{index}].orientation has length {length:.6g}; allowed is 1 within {_QUATERNION_TOLERANCE}"
+        )
+    f = 2.0 / square  # twice the inverse of the square: normalises
+    xx, yy, zz = f * x * x, f * y * y, f * z * z
+    xy, xz, yz = f * x * y, f * x * z, f * y * z
+    wx, wy, wz = f * w * x, f * w * y, f * w * z
+    return (
+        *(1.0 - yy - zz, xy - wz, xz + wy, px),
+        *(xy + wz, 1.0 - xx - zz, yz - wx, py),
+        *(xz - wy, yz + wx, 1.0 - xx - yy, pz),
+        *(0.0, 0.0, 0.0, 1.0),
+    )
 
 
 def _placed(names: Sequence[str], values: Sequence[float], robot: RobotModel, base: Float64) -> Float64:

@@ -12,6 +12,7 @@ from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
@@ -66,7 +67,7 @@ class IkService:
             base_link=base,
             tip_link=tip,
             state=q,
-            seeds=_seeds(request, sum(len(robot.variables_of(name)) for name in joints)),
+            seeds=_seeds(request, len(variables_of_joints(robot, joints))),
             position_tolerance=nonnegative(
                 request.position_tolerance,
                 "position_tolerance",

@@ -3,6 +3,7 @@
 import math
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -33,8 +34,10 @@ class RobotState:
     age: Annotated[Float64, "nq"]
     """Seconds since each was received; 0 where nothing was."""
 
-    def require_fresh(self, variables: Annotated[np.ndarray, "n"], robot: RobotModel, timeout: float) -> None:
+    def require_fresh(self, variables: Iterable[int], robot: RobotModel, timeout: float) -> None:
         """Raise StaleStateError if one of the variables was published, but longer ago than timeout (s)."""
+        if self.age.max(initial=0.0) <= timeout:
+            return
         old = [int(i) for i in variables if self.known[i] and self.age[i] > timeout]
         if old:
             raise StaleStateError(
@@ -42,7 +45,7 @@ class RobotState:
                 f"allowed is {timeout:g} s (parameter state_timeout)"
             )
 
-    def require_known(self, variables: Annotated[np.ndarray, "n"], robot: RobotModel) -> None:
+    def require_known(self, variables: Iterable[int], robot: RobotModel) -> None:
         """Raise InvalidStateError if nobody has published one of the variables."""
         missing = [robot.variable_names[i] for i in variables if not self.known[i]]
         if missing:

@@ -4,8 +4,6 @@ import time
 import traceback
 from typing import Any
 
-import numpy as np
-
 from kinopt_msgs.msg import MotionReport
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.motion import Motion, plan_joint_motion
@@ -55,10 +53,11 @@ class TargetPoseTopic:
 
         # A motion starts from what was measured, never from a guess.
         state = context.joint_states.of(robot)
-        needed = np.union1d(
-            chain_between(robot, base, tip).variables,
-            [i for name in joints for i in robot.variables_of(name)],
-        ).astype(np.int64)
+        needed = sorted(
+            {int(i) for i in chain_between(robot, base, tip).variables}.union(
+                *(robot.variables_of(name) for name in joints)
+            )
+        )
         state.require_known(needed, robot)
         state.require_fresh(needed, robot, context.parameter("state_timeout"))
 
