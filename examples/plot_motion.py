@@ -56,10 +56,11 @@ def draw(robot: ko.RobotModel, start: np.ndarray, trajectory, T_base_target: np.
     arm.plot(*origins[:, -1].T, color="tab:red", linewidth=1.2, label="way of the flange")
     for axis, colour in zip(T_base_target[:3, :3].T, ("r", "g", "b"), strict=True):
         arm.quiver(*T_base_target[:3, 3], *(0.12 * axis), color=colour)
-    arm.set(xlabel="x m", ylabel="y m", zlabel="z m", title="Panda: a pose in, verified motion out")
-    arm.set_box_aspect((1, 1, 1))
-    arm.axis("equal")
-    arm.view_init(24, -50)
+    arm.set(xlabel="x m", ylabel="y m", zlabel="z m")
+    arm.set(xlim=(-0.2, 0.6), ylim=(-0.5, 0.3), zlim=(0.0, 0.8))
+    arm.set_box_aspect((1, 1, 1), zoom=1.12)
+    arm.locator_params(nbins=4)
+    arm.view_init(20, -58)
     arm.legend(loc="upper left")
     for row, (values, label) in enumerate(((position, "position rad"), (velocity, "velocity rad/s"))):
         plot = figure.add_subplot(grid[row, 1])
@@ -71,7 +72,7 @@ def draw(robot: ko.RobotModel, start: np.ndarray, trajectory, T_base_target: np.
         )
         plot.set(ylabel=label, xlabel="time s" if row else "")
         plot.grid(alpha=0.3)
-    plot.legend(ncols=4, fontsize=7)
+    figure.legend(*plot.get_legend_handles_labels(), loc="outside lower right", ncols=7, fontsize=7)
     figure.savefig(file, dpi=110)
 
 
