@@ -1,9 +1,13 @@
 """`kinopt bench`: measurements, side by side with other solvers and with plain ROS."""
 
 import argparse
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
 
 from kinopt_ros.bench import ik
-from kinopt_ros.commands.arguments import add_json
+from kinopt_ros.commands.arguments import add_json, print_json
 from kinopt_ros.errors import SolverUnavailableError
 
 
@@ -31,6 +35,23 @@ def _ros(args: argparse.Namespace) -> int:
     remedy = missing()
     if remedy is not None:
         raise SolverUnavailableError(remedy)
-    from kinopt_ros.ros.bench import run as run_bench
+    from kinopt_ros.ros.bench import measure
 
-    return run_bench(args.calls, args.batch, args.json)
+    result = measure(args.calls, args.batch)
+    if args.json:
+        print_json(result)
+    else:
+        _show(result)
+    return 0 if result["solved"] == result["requests"] else 2
+
+
+def _show(result: dict[str, Any]) -> None:
+    table = Table(
+        "call", "calls", "p50 ms", "p99 ms", "max ms", "p50 / Trigger", title="one client, another process"
+    )
+    for row in result["rows"]:
+        figures = (f"{row[key]:.2f}" for key in ("p50_ms", "p99_ms", "max_ms", "p50_over_trigger"))
+        table.add_row(row["call"], str(row["calls"]), *figures)
+    console = Console()
+    console.print(table)
+    console.print(f"{result['solved']} of {result['requests']} requests solved")

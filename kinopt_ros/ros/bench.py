@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 import rclpy
-from rich.console import Console
-from rich.table import Table
 from std_srvs.srv import Trigger
 
 from kinopt_msgs.srv import SolveIK
 from kinopt_ros.array import Float64
-from kinopt_ros.commands.arguments import print_json
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
@@ -27,8 +24,12 @@ _REPEATS = 20
 """Calls with a whole batch."""
 
 
-def run(calls: int, batch: int, as_json: bool) -> int:
-    """Measure and print. Exit status 0 if every request was solved."""
+def measure(calls: int, batch: int) -> dict[str, Any]:
+    """``requests``, how many of them were ``solved``, and ``rows`` with one record per kind of call (ms).
+
+    Raises:
+        InvalidRequestError: too few calls, or a batch that the node does not take.
+    """
     if calls < 10 or not 1 <= batch <= 10_000:
         raise InvalidRequestError(
             f"--calls is {calls} and --batch {batch}; allowed are 10 or more, and 1 to 10000"
@@ -68,8 +69,7 @@ def run(calls: int, batch: int, as_json: bool) -> int:
         finally:
             client.close()
             rclpy.try_shutdown()
-    _print(rows, len(solved), sum(solved), as_json)
-    return 0 if all(solved) else 2
+    return {"requests": len(solved), "solved": sum(solved), "rows": _records(rows)}
 
 
 def _times_in_turn(actions: dict[str, Callable[[int], Any]], count: int) -> list[tuple[str, Float64]]:
@@ -84,9 +84,9 @@ def _times_in_turn(actions: dict[str, Callable[[int], Any]], count: int) -> list
     return list(times.items())
 
 
-def _print(rows: list[tuple[str, Float64]], requests: int, solved: int, as_json: bool) -> None:
+def _records(rows: list[tuple[str, Float64]]) -> list[dict[str, Any]]:
     reference = float(np.median(rows[0][1]))
-    records = [
+    return [
         {
             "call": name,
             "calls": len(times),
@@ -97,18 +97,3 @@ def _print(rows: list[tuple[str, Float64]], requests: int, solved: int, as_json:
         }
         for name, times in rows
     ]
-    if as_json:
-        print_json({"requests": requests, "solved": solved, "rows": records})
-        return
-    table = Table(
-        "call", "calls", "p50 ms", "p99 ms", "max ms", "p50 / Trigger", title="one client, another process"
-    )
-    for record in records:
-        table.add_row(
-            str(record["call"]),
-            str(record["calls"]),
-            *(f"{record[key]:.2f}" for key in ("p50_ms", "p99_ms", "max_ms", "p50_over_trigger")),
-        )
-    console = Console()
-    console.print(table)
-    console.print(f"{solved} of {requests} requests solved")

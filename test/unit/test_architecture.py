@@ -21,7 +21,8 @@ LAYERS = [
     {"verification"},
     {"solvers"},
     {"planning", "conformance"},
-    {"ros", "viewer", "bench", "commands", "cli"},
+    {"ros", "viewer", "bench"},
+    {"commands", "cli"},
 ]
 """From the bottom up; a module may import its own layer and those below."""
 
