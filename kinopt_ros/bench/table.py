@@ -15,7 +15,7 @@ HEADINGS = (
     "error rad",
     "beyond limits",
 )
-NEEDED_WIDTH = 120
+NEEDED_WIDTH = 130
 
 
 @contextmanager
@@ -39,8 +39,9 @@ def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
     first = rows[0]
     console = Console()
     console.width = max(console.width, NEEDED_WIDTH)  # rather broken lines than figures cut off
-    table = Table(title=f"{first['robot']}: {first['targets']} targets, one per call", box=SIMPLE)
-    table.add_column("solver")
+    table = Table(title=f"{first['robot']}, one target per call", box=SIMPLE)
+    table.add_column("solver", no_wrap=True)
+    table.add_column("targets", justify="right")
     for heading in HEADINGS:
         table.add_column(heading, justify="right")
     for row in rows:
@@ -55,6 +56,7 @@ def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
 def _cells(row: Mapping[str, Any]) -> list[str]:
     return [
         str(row["solver"]),
+        str(row["targets"]),
         str(row["version"]),
         f"{100 * row['success']:.2f} %",
         *(f"{row[key]:.1f}" for key in ("mean_us", "median_us", "p99_us", "max_us")),

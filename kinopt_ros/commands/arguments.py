@@ -34,14 +34,15 @@ def robot_of(args: argparse.Namespace) -> RobotModel:
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print JSON; numbers that JSON cannot say (NaN, infinity) become null."""
-    print(json.dumps(_plain(value), indent=2, allow_nan=False))
+    print(json.dumps(plain(value), indent=2, allow_nan=False))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """The same with null for every number that JSON cannot say."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

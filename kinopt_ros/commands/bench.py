@@ -1,19 +1,32 @@
 """`kinopt bench`: measurements, side by side with other solvers and with plain ROS."""
 
 import argparse
+import json
+import sys
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from kinopt_ros.bench import ik
-from kinopt_ros.commands.arguments import add_json, print_json
+from kinopt_ros.bench.machine import machine
+from kinopt_ros.bench.table import print_table, progress
+from kinopt_ros.commands.arguments import add_json, plain, print_json
 from kinopt_ros.errors import SolverUnavailableError
+from kinopt_ros.robot.sources import robot_names
+
+ARMS = {
+    "panda": ("panda_link0", "panda_link8"),
+    "ur5": ("base_link", "tool0"),
+    "ur10": ("base_link", "tool0"),
+}
+"""Robots of `kinopt bench all`; those that are not installed are named and left out."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One subcommand per measurement."""
-    benches = parser.add_subparsers(dest="bench", required=True, metavar="BENCH")
+    """One subcommand per measurement; without one, all of them."""
+    benches = parser.add_subparsers(dest="bench", metavar="BENCH")
     ik_parser = benches.add_parser("ik", help="inverse kinematics, one target per call, every solver alike")
     ik.add_arguments(ik_parser)
     ik_parser.set_defaults(measure=ik.main)
@@ -22,6 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ros.add_argument("--batch", type=int, default=1000, help="targets in one call (default 1000)")
     add_json(ros)
     ros.set_defaults(measure=_ros)
+    every = benches.add_parser("all", help="both, on several robots; what `kinopt bench` alone does")
+    for all_parser in (parser, every):
+        all_parser.add_argument("--output", metavar="FILE", help="write the figures and the machine as JSON")
+        all_parser.set_defaults(measure=_all)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,6 +47,35 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _ros(args: argparse.Namespace) -> int:
+    result = _measure_ros(args.calls, args.batch)
+    if args.json:
+        print_json(result)
+    else:
+        _show(result)
+    return 0 if result["solved"] == result["requests"] else 2
+
+
+def _all(args: argparse.Namespace) -> int:
+    known = robot_names()
+    arms = {robot: links for robot, links in ARMS.items() if robot in known}
+    record: dict[str, Any] = {"machine": machine(), "ik": []}
+    for robot, (base, tip) in arms.items():
+        with progress(f"measuring {robot},", enabled=sys.stderr.isatty()) as report:
+            # Pinocchio's loop in Python is slow: fewer targets say as much about it.
+            rows = ik.run_ik_bench(robot, base, tip, ("cpu", "rtb_ik_lm", "trac_ik"), 10_000, report=report)
+            rows += ik.run_ik_bench(robot, base, tip, ("pinocchio_lm",), 500, report=report)
+        print_table(rows)
+        record["ik"] += rows
+    for robot in set(ARMS) - set(arms):
+        print(f"{robot}: not installed (pip install example-robot-data)")
+    record["ros"] = _measure_ros(1000, 1000)
+    _show(record["ros"])
+    if args.output:
+        Path(args.output).write_text(json.dumps(plain(record), indent=1) + "\n")
+    return 0 if record["ros"]["solved"] == record["ros"]["requests"] else 2
+
+
+def _measure_ros(calls: int, batch: int) -> dict[str, Any]:
     from kinopt_ros.ros.main import missing
 
     remedy = missing()
@@ -37,12 +83,7 @@ def _ros(args: argparse.Namespace) -> int:
         raise SolverUnavailableError(remedy)
     from kinopt_ros.ros.bench import measure
 
-    result = measure(args.calls, args.batch)
-    if args.json:
-        print_json(result)
-    else:
-        _show(result)
-    return 0 if result["solved"] == result["requests"] else 2
+    return measure(calls, batch)
 
 
 def _show(result: dict[str, Any]) -> None:

@@ -82,16 +82,13 @@ def _launched(
     try:
         yield process
         assert process.poll() is None, f"launch ended by itself:\n{log.read_text()}"
-        process.send_signal(signal.SIGINT)
-        process.wait(_STOP_SECONDS)
     finally:
-        if process.poll() is None:
-            process.terminate()  # launch ends its nodes; killed, it would leave them behind
-            try:
-                process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        process.send_signal(signal.SIGINT)  # launch stops its node; after SIGTERM it would leave it behind
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
     text = log.read_text()
     assert "process has finished cleanly" in text, text
     assert "Traceback" not in text, text
