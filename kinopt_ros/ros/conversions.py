@@ -146,7 +146,8 @@ def _matrix(pose: Pose, what: str, index: int) -> tuple[float, ...]:
     length = math.sqrt(square)
     if abs(length - 1.0) > _QUATERNION_TOLERANCE:
         raise InvalidGoalError(
-            f"{what}[{index}].orientation has length {length:.6g}; allowed is 1 within {_QUATERNION_TOLERANCE}"
+            f"{what}[{index}].orientation has length {length:.6g}; allowed is 1 within {_QUATERNION_TOLERANCE} "
+            "(w is 1 where a message does not give it)"
         )
     f = 2.0 / square  # twice the inverse of the square: normalises
     xx, yy, zz = f * x * x, f * y * y, f * z * z

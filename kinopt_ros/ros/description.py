@@ -11,7 +11,7 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros import parameters
-from kinopt_ros.ros.joint_limits import PREFIX, with_joint_limits
+from kinopt_ros.ros.joint_limits import PREFIX, declare_joint_limits, with_joint_limits
 from kinopt_ros.ros.robot_loader import RobotLoader
 
 _URDF, _SRDF = "robot_description", "robot_description_semantic"
@@ -47,14 +47,17 @@ class Description:
         )
 
     def check(self, given: list[Parameter[Any]]) -> SetParametersResult:
-        """Refuse a description that cannot be used, before it replaces one that can."""
-        texts = {parameter.name: parameter.value for parameter in given if parameter.name in (_URDF, _SRDF)}
-        urdf = texts.get(_URDF, self._text(_URDF))
-        if texts and urdf:
-            try:
-                robot_from_urdf(urdf, texts.get(_SRDF, self._text(_SRDF)) or None)
-            except KinoptError as error:
-                return SetParametersResult(successful=False, reason=str(error))
+        """Refuse a description or limits that cannot be used, before they replace some that can."""
+        proposed = {parameter.name: parameter.value for parameter in given}
+        if not self.concerned_by(given):
+            return SetParametersResult(successful=True)
+        urdf = proposed.get(_URDF, self._text(_URDF)) or self._from_topic[_URDF]
+        srdf = proposed.get(_SRDF, self._text(_SRDF)) or self._from_topic[_SRDF]
+        try:
+            if urdf:
+                with_joint_limits(self._node, robot_from_urdf(urdf, srdf or None), proposed)
+        except KinoptError as error:
+            return parameters.refusal(str(error))
         return SetParametersResult(successful=True)
 
     def concerned_by(self, given: list[Parameter[Any]]) -> bool:
@@ -82,6 +85,8 @@ class Description:
     def _build(self, urdf: str, srdf: str) -> RobotModel:
         self._building = threading.get_ident()
         try:
-            return with_joint_limits(self._node, robot_from_urdf(urdf, srdf or None))
+            robot = robot_from_urdf(urdf, srdf or None)
+            declare_joint_limits(self._node, robot)
+            return with_joint_limits(self._node, robot)
         finally:
             self._building = None

@@ -4,8 +4,10 @@ They are declared when the robot is known, so that a joint_limits.yaml of a Move
 the node as it is.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 
 from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.model import RobotModel
@@ -14,36 +16,46 @@ from kinopt_ros.ros import parameters
 PREFIX = "robot_description_planning.joint_limits."
 
 _KEYS = {
-    "has_position_limits": (Parameter.Type.BOOL, "Whether min_position and max_position count."),
-    "min_position": (Parameter.Type.DOUBLE, "Lower position limit instead of the URDF's (rad or m)."),
-    "max_position": (Parameter.Type.DOUBLE, "Upper position limit instead of the URDF's (rad or m)."),
-    "has_velocity_limits": (Parameter.Type.BOOL, "Whether max_velocity counts."),
-    "max_velocity": (Parameter.Type.DOUBLE, "Velocity limit instead of the URDF's (rad/s or m/s)."),
-    "has_acceleration_limits": (Parameter.Type.BOOL, "Whether max_acceleration counts."),
-    "max_acceleration": (Parameter.Type.DOUBLE, "Acceleration limit (rad/s^2 or m/s^2)."),
-    "has_jerk_limits": (Parameter.Type.BOOL, "Whether max_jerk counts."),
-    "max_jerk": (Parameter.Type.DOUBLE, "Jerk limit (rad/s^3 or m/s^3)."),
+    "has_position_limits": "Whether min_position and max_position count.",
+    "min_position": "Lower position limit instead of the URDF's (rad or m).",
+    "max_position": "Upper position limit instead of the URDF's (rad or m).",
+    "has_velocity_limits": "Whether max_velocity counts.",
+    "max_velocity": "Velocity limit instead of the URDF's (rad/s or m/s).",
+    "has_acceleration_limits": "Whether max_acceleration counts.",
+    "max_acceleration": "Acceleration limit (rad/s^2 or m/s^2).",
+    "has_jerk_limits": "Whether max_jerk counts.",
+    "max_jerk": "Jerk limit (rad/s^3 or m/s^3).",
 }
 
 
-def with_joint_limits(node: Node, robot: RobotModel) -> RobotModel:
+def declare_joint_limits(node: Node, robot: RobotModel) -> None:
+    """Declare the parameters of every joint, unset unless the node was given them."""
+    for name in _limited_names(robot):
+        for key, description in _KEYS.items():
+            parameter = f"{PREFIX}{name}.{key}"
+            if not node.has_parameter(parameter):
+                node.declare_parameter(parameter, None, parameters.described(parameter, description))
+
+
+def with_joint_limits(node: Node, robot: RobotModel, proposed: Mapping[str, Any] | None = None) -> RobotModel:
     """The robot with the limits that the node's parameters give on top of its description.
+
+    Args:
+        node: the node.
+        robot: the robot as its description has it.
+        proposed: values by parameter name that count instead of the present ones.
 
     Raises:
         RobotDescriptionError: a value that cannot be a limit.
     """
     given: dict[str, dict[str, object]] = {}
     for name in _limited_names(robot):
-        entry = {}
-        for key, (kind, description) in _KEYS.items():
+        for key in _KEYS:
             parameter = f"{PREFIX}{name}.{key}"
-            if not node.has_parameter(parameter):
-                node.declare_parameter(parameter, kind, parameters.described(parameter, description))
-            value = parameters.value(node, parameter)
+            present = parameters.value(node, parameter) if node.has_parameter(parameter) else None
+            value = (proposed or {}).get(parameter, present)
             if value is not None:
-                entry[key] = value
-        if entry:
-            given[name] = entry
+                given.setdefault(name, {})[key] = value
     return apply_joint_limits(robot, given) if given else robot
 
 

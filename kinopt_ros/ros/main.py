@@ -3,6 +3,8 @@
 import sys
 from importlib.util import find_spec
 
+from kinopt_ros.errors import KinoptError
+
 _REMEDIES = {
     "rclpy": (
         "rclpy is not installed. In a ROS 2 installation: source its setup file. "
@@ -33,9 +35,15 @@ def main(arguments: list[str] | None = None) -> int:
     if remedy is not None:
         print(f"kinopt: {remedy}", file=sys.stderr)
         return 1
-    from kinopt_ros.ros.node import spin
+    try:
+        from kinopt_ros.ros.node import spin
 
-    spin(arguments)
+        spin(arguments)
+    except KinoptError as error:
+        print(f"kinopt: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:  # while starting
+        return 130
     return 0
 
 

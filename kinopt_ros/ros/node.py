@@ -1,11 +1,14 @@
 """The node: wires parameters, topics and services to the parts that do the work."""
 
+import signal
 import threading
 from typing import Any
 
+import rclpy
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
@@ -113,8 +116,21 @@ class KinoptNode(Node):
             self.get_logger().warning(f"joint_states: {error}", throttle_duration_sec=5.0)
 
     def _check_parameters(self, given: list[Parameter[Any]]) -> SetParametersResult:
-        result = parameters.check(given)
-        return self._description.check(given) if result.successful else result
+        for check in (parameters.check, self._description.check, self._check_group):
+            result = check(given)
+            if not result.successful:
+                return result
+        return SetParametersResult(successful=True)
+
+    def _check_group(self, given: list[Parameter[Any]]) -> SetParametersResult:
+        """Refuse a default group that the robot in service does not have."""
+        for parameter in given:
+            if parameter.name == "default_group" and parameter.value and self._loader.is_ready:
+                try:
+                    self._loader.loaded.model.group(parameter.value)
+                except KinoptError as error:
+                    return parameters.refusal(str(error))
+        return SetParametersResult(successful=True)
 
     def _parameters_changed(self, given: list[Parameter[Any]]) -> None:
         if self._description.concerned_by(given):
@@ -129,21 +145,27 @@ class KinoptNode(Node):
 
 
 def spin(arguments: list[str] | None = None) -> None:
-    """Run the node until it is interrupted or ROS shuts down."""
-    import rclpy
-    from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+    """Run the node until it is interrupted or ROS shuts down.
 
+    Raises:
+        KinoptError: a parameter given at the start is not allowed.
+    """
     rclpy.init(args=arguments)
-    node = KinoptNode()
-    executor = MultiThreadedExecutor(num_threads=parameters.value(node, "threads"))
-    executor.add_node(node)
+    node: KinoptNode | None = None
     try:
-        executor.spin()
+        node = KinoptNode()
+        executor = MultiThreadedExecutor(num_threads=parameters.value(node, "threads"))
+        executor.add_node(node)
+        while rclpy.ok():
+            # Not for ever: a signal that arrives between the check and the wait would go unnoticed.
+            executor.spin_once(timeout_sec=1.0)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     finally:
-        executor.shutdown()
-        node.close()
-        node.destroy_node()
         if threading.current_thread() is threading.main_thread():
-            rclpy.try_shutdown()
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not break off the clean-up
+        if node is not None:
+            node.close()
+            executor.shutdown()
+            node.destroy_node()
+        rclpy.try_shutdown()

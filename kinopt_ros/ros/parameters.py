@@ -1,15 +1,16 @@
 """Parameters of the node: one table, declared with descriptions and ranges, validated before they apply."""
 
 import math
+from array import array
 from dataclasses import dataclass
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
-from rclpy.exceptions import ParameterUninitializedException
+from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import InvalidRequestError, KinoptError
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class
@@ -19,29 +20,41 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class Spec:
-    """One parameter."""
+    """One parameter. Its type is that of the default; () stands for a list of names."""
 
     name: str
-    default: Any
+    default: bool | int | float | str | tuple[()]
     description: str
     minimum: float | None = None
     maximum: float | None = None
     read_only: bool = False
 
+    def check(self, given: Any) -> Any:
+        """The value given if it is allowed; whole numbers pass for floats, as people write them in YAML.
+
+        Raises:
+            InvalidRequestError: it is not.
+        """
+        if isinstance(self.default, tuple):
+            names = (
+                [] if given is None else list(given) if isinstance(given, list | tuple | array) else [given]
+            )
+            if not all(isinstance(name, str) and name for name in names):
+                raise InvalidRequestError(f"{self.name} takes a list of names, not {given!r}")
+            return names
+        return Option(self.name, self.default, self.description, self.minimum, self.maximum).check(given)
+
     def descriptor(self) -> ParameterDescriptor:
-        """What `ros2 param describe` shows."""
+        """What `ros2 param describe` shows. Types are checked by ``check``: ROS would refuse 1 for 1.0."""
         descriptor = ParameterDescriptor(
-            name=self.name, description=self.description, read_only=self.read_only
+            name=self.name, description=self.description, read_only=self.read_only, dynamic_typing=True
         )
         if self.minimum is not None and self.maximum is not None:
+            low, high = self.minimum, self.maximum
             if isinstance(self.default, float):
-                descriptor.floating_point_range = [
-                    FloatingPointRange(from_value=self.minimum, to_value=self.maximum)
-                ]
+                descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
             else:
-                descriptor.integer_range = [
-                    IntegerRange(from_value=int(self.minimum), to_value=int(self.maximum))
-                ]
+                descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
         return descriptor
 
 
@@ -69,30 +82,40 @@ SPECS = (
     Spec("acceleration_scaling", 0.1, "Share of the joint acceleration limits that motions use.", 1e-3, 1.0),
     Spec(
         "controller_joints",
-        Parameter.Type.STRING_ARRAY,
-        "Joints of published trajectories: exactly those of the controller. Unset: the group's active joints.",
+        (),
+        "Joints of published trajectories: exactly those of the controller. Empty: the group's active joints.",
     ),
     Spec("threads", 4, "Threads that serve requests.", 2, 64, read_only=True),
 )
 
 
+_BY_NAME = {spec.name: spec for spec in SPECS}
+
+
 def declare(node: Node) -> None:
-    """Declare every parameter, and ``<solver>.<option>`` of every installed solver."""
+    """Declare every parameter, and ``<solver>.<option>`` of every installed solver.
+
+    Raises:
+        InvalidRequestError: a value given at the start is not allowed.
+    """
     for spec in (*SPECS, *_solver_specs()):
-        node.declare_parameter(spec.name, spec.default, spec.descriptor())
+        try:
+            default = None if isinstance(spec.default, tuple) else spec.default
+            given: Parameter[Any] = node.declare_parameter(spec.name, default, spec.descriptor())
+        except InvalidParameterValueException as error:
+            raise InvalidRequestError(f"parameter {spec.name}: {error}") from error
+        spec.check(given.value)
 
 
 def described(name: str, description: str) -> ParameterDescriptor:
-    """Descriptor of a parameter that is no Spec."""
-    return ParameterDescriptor(name=name, description=description)
+    """Descriptor of a parameter that is no Spec, of any type."""
+    return ParameterDescriptor(name=name, description=description, dynamic_typing=True)
 
 
 def value(node: Node, name: str) -> Any:
-    """Present value of a declared parameter; None if it is unset."""
-    try:
-        return node.get_parameter(name).value
-    except ParameterUninitializedException:
-        return None
+    """Present value of a declared parameter; None, or an empty list of names, if it is unset."""
+    present = node.get_parameter(name).value
+    return _BY_NAME[name].check(present) if name in _BY_NAME else present
 
 
 def solver_options(node: Node) -> dict[str, dict[str, Any]]:
@@ -116,20 +139,21 @@ def ik_solver(node: Node) -> str:
 
 
 def check(parameters: list[Parameter[Any]]) -> SetParametersResult:
-    """Refuse what ranges cannot say: names of solvers, and options that a solver does not take."""
-    options = {f"{info.name}.{option.name}": option for info in list_solvers() for option in info.options}
+    """Refuse values of the wrong type or out of range, and solvers that are not there."""
+    specs = _BY_NAME | {spec.name: spec for spec in _solver_specs()}
     for parameter in parameters:
         try:
+            if parameter.name in specs:
+                specs[parameter.name].check(parameter.value)
             if parameter.name in ("solver", "ik.solver") and parameter.value:
                 solver_class(parameter.value)
-            if parameter.name in options:
-                options[parameter.name].check(parameter.value)
         except KinoptError as error:
-            return _refusal(str(error))
+            return refusal(str(error))
     return SetParametersResult(successful=True)
 
 
-def _refusal(reason: str) -> SetParametersResult:
+def refusal(reason: str) -> SetParametersResult:
+    """The answer to parameters that cannot be set."""
     return SetParametersResult(successful=False, reason=reason)
 
 

@@ -76,15 +76,23 @@ class NodeProcess:
         """What the node has printed so far."""
         return self._log.read_text(errors="replace") if self._log is not None and self._log.exists() else ""
 
-    def stop(self) -> int | None:
-        """End the process, politely first; returns its exit status."""
+    def interrupt(self) -> None:
+        """Send what Ctrl-C sends."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+
+    def wait(self, timeout: float) -> int | None:
+        """Exit status, or None if it has not ended within the timeout (s)."""
         if self._process is None:
             return None
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
-            try:
-                self._process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-        return self._process.returncode
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stop(self) -> int | None:
+        """End the process, politely first; returns its exit status."""
+        self.interrupt()
+        if self._process is not None and self.wait(_STOP_SECONDS) is None:
+            self._process.kill()
+        return self.wait(_STOP_SECONDS)

@@ -38,6 +38,7 @@ class RobotLoader:
         self._report = report
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="robot_loader")
         self._lock = threading.Lock()
+        self._closed = False
         self._loaded: LoadedRobot | None = None
         self._refusal: KinoptError = NotReadyError(
             "no robot yet: set the parameter robot_description or publish the topic robot_description"
@@ -55,19 +56,29 @@ class RobotLoader:
                 raise self._refusal
             return self._loaded
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether a robot is in service."""
+        with self._lock:
+            return self._loaded is not None
+
     def load(
         self, build: Callable[[], RobotModel], options: Mapping[str, Mapping[str, Any]], solver: str
     ) -> None:
         """Build a robot in the background, warm up its solver, put it into service."""
         with self._lock:
+            if self._closed:
+                return
             if self._loaded is None:
                 self._refusal = NotReadyError(
                     "the robot is being loaded and its solver compiled; try again soon"
                 )
-        self._worker.submit(self._load, build, options, solver)
+            self._worker.submit(self._load, build, options, solver)
 
     def close(self) -> None:
-        """Stop loading and close the solvers."""
+        """Stop loading and close the solvers. Nothing is reported any more."""
+        with self._lock:
+            self._closed = True
         self._worker.shutdown(wait=True, cancel_futures=True)
         with self._lock:
             if self._loaded is not None:
@@ -87,10 +98,15 @@ class RobotLoader:
                 error if isinstance(error, KinoptError) else KinoptError(f"{type(error).__name__}: {error}")
             )
             with self._lock:
+                if self._closed:
+                    return
                 self._refusal = refusal
             self._report(f"robot not loaded: {refusal}", refusal)
             return
         with self._lock:
+            if self._closed:
+                pool.close()
+                return
             # The previous pool is left to its running requests; it goes when the last of them does.
             self._loaded = LoadedRobot(model, pool)
         self._report(

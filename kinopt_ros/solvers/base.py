@@ -51,12 +51,12 @@ class Option:
         if wanted is float and isinstance(given, int) and not isinstance(given, bool):
             given = float(given)
         if type(given) is not wanted:
-            raise InvalidRequestError(f"option {self.name} takes a {wanted.__name__}, not {given!r}")
+            raise InvalidRequestError(f"{self.name} takes a {wanted.__name__}, not {given!r}")
         if isinstance(given, int | float) and not isinstance(given, bool):
             low = -float("inf") if self.minimum is None else self.minimum
             high = float("inf") if self.maximum is None else self.maximum
             if not low <= given <= high:
-                raise InvalidRequestError(f"option {self.name} is {given!r}; allowed is {low} to {high}")
+                raise InvalidRequestError(f"{self.name} is {given!r}; allowed is {low} to {high}")
         return given
 
 
