@@ -78,7 +78,7 @@ class Solver(ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for verified in ("solve_ik", "configure"):
-            if verified in cls.__dict__:
+            if getattr(cls, verified) is not getattr(Solver, verified):
                 raise TypeError(f"{cls.__name__} must implement _{verified}, not replace {verified}")
 
     def __init__(self) -> None:

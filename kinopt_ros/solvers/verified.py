@@ -1,10 +1,11 @@
 """From claims to an answer: the gate that every candidate of every plugin passes."""
 
 import time
+from typing import Annotated, Any
 
 import numpy as np
 
-from kinopt_ros.array import Bool
+from kinopt_ros.array import Bool, Int64
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.chain import KinematicChain, reach_bound
@@ -42,10 +43,11 @@ def verified_ik_result(
         start: value of time.perf_counter() when the solver was called.
 
     Raises:
-        PluginError: the candidates' arrays do not have the shapes of the problem.
+        PluginError: the candidates are not arrays of real numbers in the shapes of the problem.
     """
     B, n = problem.batch_size, len(problem.variables)
-    K = _check_form(candidates, B, n, solver)
+    candidates = _own_copy(candidates, B, n, solver)
+    K = candidates.q.shape[1]
     claims = candidates.q.reshape(B * K, n)
     claimed: Bool = np.asarray(~np.isnan(claims).all(axis=1))
     request = np.repeat(np.arange(B), K)
@@ -73,18 +75,21 @@ def verified_ik_result(
         attempt_errors[0, failed[usable]] = tried.position_error[usable]
         attempt_errors[1, failed[usable]] = tried.orientation_error[usable]
         rejected: Bool = np.asarray((claimed & ~report.ok).reshape(B, K).any(axis=1))
-        for row, b in enumerate(failed):
-            status[b], messages[b] = _explain(
-                robot,
-                problem,
-                chains,
-                int(b),
-                tried,
-                row,
-                bool(usable[row]),
-                bool(candidates.timed_out[b]),
-                bool(rejected[b]),
-            )
+        distance = _beyond_reach(robot, problem, chains, failed)
+        for row, b in enumerate(failed.tolist()):
+            best = _attempt_sentence(tried, row) if usable[row] else "no attempt inside the limits was made"
+            if distance[row]:
+                status[b], messages[b] = Status.NO_IK_SOLUTION, distance[row]
+            elif rejected[b]:
+                status[b] = Status.VERIFICATION_FAILED
+                messages[b] = f"the solver's answer failed the float64 check; {best}"
+            elif candidates.timed_out[b]:
+                status[b], messages[b] = Status.TIMED_OUT, f"the deadline came before a solution; {best}"
+            else:
+                status[b], messages[b] = (
+                    Status.NO_IK_SOLUTION,
+                    f"no solution within {_tolerances(problem)}; {best}",
+                )
     return IkResult(
         joint_names=tuple(robot.variable_names[i] for i in problem.variables),
         q=q,
@@ -103,55 +108,51 @@ def verified_ik_result(
     )
 
 
-def _check_form(candidates: IkCandidates, B: int, n: int, solver: str) -> int:
-    """K, if every array has the shape agreed in IkCandidates."""
-    K = candidates.q.shape[1] if candidates.q.ndim == 3 else 0
-    expected = {
-        "q": (B, K, n),
-        "attempt": (B, n),
-        "iterations": (B,),
-        "timed_out": (B,),
+def _own_copy(candidates: IkCandidates, B: int, n: int, solver: str) -> IkCandidates:
+    """The candidates as float64 arrays that nobody else can write to, if they are of the agreed form."""
+    shape = np.shape(candidates.q)
+    K = shape[1] if len(shape) == 3 and shape[1] > 0 else 1
+    agreed = {
+        "q": ("f", np.float64, (B, K, n)),
+        "attempt": ("f", np.float64, (B, n)),
+        "iterations": ("iu", np.int64, (B,)),
+        "timed_out": ("b", np.bool_, (B,)),
     }
-    for name, shape in expected.items():
-        given = np.shape(getattr(candidates, name))
-        if given != shape or K == 0:
+    copies: dict[str, Any] = {}
+    for name, (kinds, dtype, expected) in agreed.items():
+        given = getattr(candidates, name)
+        if not isinstance(given, np.ndarray) or given.dtype.kind not in kinds or given.shape != expected:
+            form = f"{given.dtype} {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
             raise PluginError(
-                f"solver {solver!r} returned {name} of shape {given}; agreed is {shape} with K >= 1"
+                f"solver {solver!r} returned {name} as {form}; agreed is an array of {np.dtype(dtype)} {expected}"
             )
-    return K
+        copies[name] = np.array(given, dtype=dtype)
+    return IkCandidates(**copies)
 
 
-def _explain(
-    robot: RobotModel,
-    problem: IkProblem,
-    chains: tuple[KinematicChain, ...],
-    b: int,
-    tried: ConfigurationReport,
-    row: int,
-    usable: bool,
-    timed_out: bool,
-    rejected: bool,
-) -> tuple[Status, str]:
-    """Status and sentence for a request without a verified solution."""
+def _beyond_reach(
+    robot: RobotModel, problem: IkProblem, chains: tuple[KinematicChain, ...], requests: Annotated[Int64, "F"]
+) -> list[str]:
+    """For every request a sentence if a target of it cannot be reached for its distance alone, else nothing."""
+    sentences = [""] * len(requests)
     for target, chain in zip(problem.targets, chains, strict=True):
-        distance = float(np.linalg.norm(target.T_base_target[b, :3, 3]))
         reach = reach_bound(robot, chain)
-        if distance > reach + target.position_tolerance:
-            return Status.NO_IK_SOLUTION, (
-                f"out of reach: the target of {target.link!r} is {distance:.3f} m from {problem.base_link!r}, "
+        distance = np.linalg.norm(target.T_base_target[requests, :3, 3], axis=1)
+        for row in np.flatnonzero(distance > reach + target.position_tolerance):
+            sentences[row] = (
+                f"out of reach: the target of {target.link!r} is {distance[row]:.3f} m from {problem.base_link!r}, "
                 f"which it cannot leave by more than {reach:.3f} m"
             )
-    best = "no attempt inside the limits was made"
-    if usable:
-        best = (
-            f"the best attempt is off by {tried.position_error[row]:.3g} m and "
-            f"{tried.orientation_error[row]:.3g} rad"
-        )
-    if rejected:
-        return Status.VERIFICATION_FAILED, f"the solver's answer failed the float64 check; {best}"
-    if timed_out:
-        return Status.TIMED_OUT, f"the deadline came before a solution; {best}"
-    target = problem.targets[0]
-    return Status.NO_IK_SOLUTION, (
-        f"no solution within {target.position_tolerance:.3g} m and {target.orientation_tolerance:.3g} rad; {best}"
+    return sentences
+
+
+def _attempt_sentence(tried: ConfigurationReport, row: int) -> str:
+    position, orientation = tried.position_error[row], tried.orientation_error[row]
+    return f"the best attempt is off by {position:.3g} m and {orientation:.3g} rad"
+
+
+def _tolerances(problem: IkProblem) -> str:
+    return " and ".join(
+        f"{target.position_tolerance:.3g} m, {target.orientation_tolerance:.3g} rad"
+        for target in problem.targets
     )

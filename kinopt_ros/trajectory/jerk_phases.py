@@ -74,7 +74,10 @@ def plan_phases(
     planned = ruckig.Trajectory(m)
     try:
         result = ruckig.Ruckig(m).calculate(request, planned)
-    except ruckig.RuckigError:
+    except (
+        ruckig.RuckigError,
+        ValueError,
+    ):  # its binding raises ValueError for results that it has no name for
         return None
     if result not in (ruckig.Result.Working, ruckig.Result.Finished) or not np.isfinite(planned.duration):
         return None

@@ -1,5 +1,6 @@
 """No claim of a plugin becomes a success without the float64 check."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -124,6 +125,12 @@ def test_a_deadline_is_told_from_a_failure() -> None:
         {"attempt": np.zeros((3, 6))},
         {"iterations": np.zeros(2, dtype=np.int64)},
         {"timed_out": np.zeros(0, dtype=bool)},
+        {"q": Q[:, None] + 1j},
+        {"q": Q[:, None].astype(object)},
+        {"q": Q[:, None].tolist()},
+        {"q": None},
+        {"attempt": Q.tolist()},
+        {"timed_out": np.zeros(3)},
     ],
 )
 def test_a_plugin_that_breaks_the_form_is_named(changes: dict[str, Any]) -> None:
@@ -132,8 +139,40 @@ def test_a_plugin_that_breaks_the_form_is_named(changes: dict[str, Any]) -> None
 
 
 def test_a_plugin_cannot_replace_the_check() -> None:
+    cheat = {"solve_ik": lambda self, problem: None}
     with pytest.raises(TypeError, match="solve_ik"):
-        type("Cheat", (Claiming,), {"solve_ik": lambda self, problem: None})
+        type("Cheat", (Claiming,), cheat)
+    with pytest.raises(TypeError, match="solve_ik"):
+        type("Cheat", (type("Mixin", (), cheat), Claiming), {})
+
+
+def test_what_was_verified_is_what_is_answered() -> None:
+    """Neither a plugin's precision nor its later writing reaches the answer."""
+    q = Q[:, None].astype(np.float32)
+    result = claim(q).solve_ik(PROBLEM)
+    assert result.q.dtype == np.float64
+    before = result.q.copy()
+    q[:] = 0.0
+    np.testing.assert_array_equal(result.q, before)
+
+
+def test_thousands_of_failures_are_explained_quickly() -> None:
+    count = 5000
+    T_far = np.repeat(T[:1], count, axis=0)
+    T_far[:, :3, 3] += 10.0
+    candidates = IkCandidates(
+        np.full((count, 1, 7), np.nan),
+        np.repeat(Q[:1], count, axis=0),
+        np.ones(count, dtype=np.int64),
+        np.zeros(count, dtype=bool),
+    )
+    solver = Claiming()
+    solver.configure(ROBOT)
+    solver.answer = lambda _: candidates
+    start = time.process_time()
+    result = solver.solve_ik(ik_problem(ROBOT, T_far, tip_link="l7"))
+    assert time.process_time() - start < 0.5
+    assert all("out of reach" in message for message in result.messages)
 
 
 def test_the_check_does_not_take_the_solvers_word_for_mimic_limits() -> None:
