@@ -11,7 +11,6 @@ package_name = "kinopt_ros"
 ros_wheels = [
     "ros-rclpy[fastrtps]==9.1.2",
     "ros-ament-index-python",
-    "ros-diagnostic-msgs==5.5.1",
     "ros-geometry-msgs==5.5.1",
     "ros-rcl-interfaces==2.3.0",
     "ros-rosidl-default-runtime==1.7.1",
@@ -19,7 +18,6 @@ ros_wheels = [
     "ros-std-msgs==5.5.1",
     "ros-std-srvs==5.5.1",
     "ros-trajectory-msgs==5.5.1",
-    "ros-visualization-msgs==5.5.1",
 ]
 
 # What the tests need beyond pytest itself.

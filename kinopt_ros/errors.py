@@ -5,10 +5,20 @@ Each exception carries the ``Status`` that a ROS answer reports for it.
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from kinopt_ros.status import Status
+
+
+def quoted(given: str, most: int = 100) -> str:
+    """A name as a message shows it: in quotes, and not without end."""
+    return repr(given) if len(given) <= most else f"{given[:most]!r}... ({len(given)} characters)"
+
+
+def shortened(names: Sequence[str], most: int = 8) -> str:
+    """A list of names as a message shows it."""
+    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
 class KinoptError(Exception):
@@ -85,7 +95,7 @@ class UnknownNameError(KinoptError):
     def __init__(self, given: str, known: Iterable[str]) -> None:
         self.given = given
         self.known = tuple(known)
-        super().__init__(f"unknown {self.kind} {given!r}{_suggestion(given, self.known)}")
+        super().__init__(f"unknown {self.kind} {quoted(given)}{_suggestion(given, self.known)}")
 
 
 class UnknownLinkError(UnknownNameError):
@@ -119,7 +129,7 @@ class UnknownSolverError(UnknownNameError):
 def _suggestion(given: str, known: tuple[str, ...], most: int = 20) -> str:
     if not known:
         return "; there are none"
-    close = difflib.get_close_matches(given, known, n=1)
+    close = difflib.get_close_matches(given, known, n=1) if len(given) <= 100 else []
     hint = f"; did you mean {close[0]!r}?" if close else ""
     shown = ", ".join(known[:most]) + (f", ... ({len(known)} in all)" if len(known) > most else "")
     return f"{hint} known: {shown}" if hint else f"; known: {shown}"

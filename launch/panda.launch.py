@@ -8,13 +8,17 @@
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from kinopt_ros.robot.sources import find_robot
+from kinopt_ros.ros.bundled import bundled_parameters
 from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
     """The node with the Panda's description as parameters."""
-    urdf, srdf = find_robot("panda")
+    # Texts must be marked as such, or launch takes them for YAML.
+    parameters = {
+        name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
+        for name, value in bundled_parameters("panda").items()
+    }
     return LaunchDescription(
         [
             Node(
@@ -22,15 +26,7 @@ def generate_launch_description() -> LaunchDescription:
                 executable="kinopt_node",
                 name="kinopt",
                 output="screen",
-                parameters=[
-                    {
-                        "robot_description": ParameterValue(urdf.read_text(), value_type=str),
-                        "robot_description_semantic": ParameterValue(
-                            srdf.read_text() if srdf else "", value_type=str
-                        ),
-                        "default_group": "panda_arm",
-                    }
-                ],
+                parameters=[{**parameters, "default_group": "panda_arm"}],
             )
         ]
     )

@@ -63,7 +63,7 @@ def check_node(install: Path) -> None:
 
 def main() -> None:
     """Run the checks."""
-    os.environ.setdefault("ROS_DOMAIN_ID", str(100 + os.getpid() % 100))
+    os.environ["ROS_DOMAIN_ID"] = str(os.getpid() % 101 + 1)  # not the caller's, where a robot may listen
     install = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as elsewhere:
         os.chdir(elsewhere)  # nothing is imported from the source folder

@@ -60,9 +60,9 @@ def run(args: argparse.Namespace) -> int:
         "random_seed": args.random_seed,
     }
     target = pose(_rotation(args), np.array(args.xyz))
-    solver.warm_up(ik_problem(robot, target, **arguments))  # so that the time shown is that of solving
-    problem = ik_problem(robot, target, deadline=time.monotonic() + args.timeout, **arguments)
-    result = solver.solve_ik(problem)
+    for _ in range(2):  # the first one warms up, so that the time shown is that of solving
+        problem = ik_problem(robot, target, deadline=time.monotonic() + args.timeout, **arguments)
+        result = solver.solve_ik(problem)
     solver.close()
     if args.json:
         print_json(_record(robot, problem, result))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, StartStateError
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -48,11 +48,7 @@ def plan_joint_motion(
     Raises:
         KinoptError: a joint that cannot be commanded, a moving joint left out, a start outside the limits.
     """
-    variables = np.array([_variable(robot, name) for name in joints], dtype=np.int64)
-    if len(set(joints)) != len(joints) or not len(joints):
-        raise InvalidRequestError(
-            f"joints of a trajectory must be given once each, at least one, not {list(joints)}"
-        )
+    variables = commanded_variables(robot, joints)
     left_out = np.setdiff1d(np.flatnonzero(start != goal), variables)
     if left_out.size:
         names = ", ".join(robot.variable_names[i] for i in left_out)
@@ -91,9 +87,23 @@ def plan_joint_motion(
     return Motion(trajectory, report)
 
 
-def _variable(robot: RobotModel, name: str) -> int:
-    joint = robot.joint(name)
-    if not joint.is_active or joint.type.num_variables != 1:
-        kind = f"follows {joint.mimics!r}" if joint.mimics else f"is {joint.type.value}"
-        raise InvalidStateError(f"joint {name!r} {kind}: it cannot be part of a trajectory")
-    return joint.first_variable
+def commanded_variables(robot: RobotModel, joints: Sequence[str]) -> Annotated[Int64, "n"]:
+    """Indices in q of the joints of a trajectory.
+
+    Raises:
+        InvalidRequestError: none is given, or one twice.
+        UnknownJointError: the robot does not have one of them.
+        InvalidStateError: one is fixed, follows another one, or has several variables.
+    """
+    if len(set(joints)) != len(joints) or not joints:
+        raise InvalidRequestError(
+            f"joints of a trajectory must be given once each, at least one, not {list(joints)}"
+        )
+    variables = []
+    for name in joints:
+        joint = robot.joint(name)
+        if not joint.is_active or joint.type.num_variables != 1:
+            kind = f"follows {joint.mimics!r}" if joint.mimics else f"is {joint.type.value}"
+            raise InvalidStateError(f"joint {name!r} {kind}: it cannot be part of a trajectory")
+        variables.append(joint.first_variable)
+    return np.array(variables, dtype=np.int64)

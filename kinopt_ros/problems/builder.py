@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, KinoptError
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem, PoseTarget
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.chain import chain_between
@@ -49,13 +49,11 @@ def ik_problem(
     Raises:
         KinoptError: an unknown name, or something that does not fit (see problems.validation).
     """
-    T = np.array(T_base_target, dtype=np.float64)
+    T = _numbers(T_base_target, "T_base_target", InvalidGoalError)
     if T.ndim == 2:
         T = T[None]
     if T.ndim != 3 or T.shape[1:] != (4, 4):
-        raise InvalidGoalError(
-            f"T_base_target has shape {np.shape(T_base_target)}; allowed is (4, 4) or (B, 4, 4)"
-        )
+        raise InvalidGoalError(f"T_base_target has shape {T.shape}; allowed is (4, 4) or (B, 4, 4)")
     base, tip, joints = resolve_chain(robot, group, base_link, tip_link)
     variables = variables_of_joints(robot, joints)
     return IkProblem(
@@ -63,7 +61,7 @@ def ik_problem(
         base_link=base,
         joints=joints,
         variables=variables,
-        state=robot.default_q if state is None else np.array(state, dtype=np.float64),
+        state=robot.default_q if state is None else _numbers(state, "state", InvalidStateError),
         seeds=_expand_seeds(seeds, len(T), len(variables)),
         num_solutions=num_solutions,
         deadline=deadline,
@@ -96,11 +94,14 @@ def resolve_chain(
     return base, tip, joints
 
 
+@remembered
 def default_group(robot: RobotModel) -> JointGroup:
-    """The group taken where a request names none: the first one that has a tip."""
+    """The group taken where a request names none: the first one with a tip that its joints move."""
     for group in robot.groups.values():
         if group.tip_link is not None:
-            return group
+            moving = _chain_joints(robot, group.base_link or robot.root_link, group.tip_link)
+            if set(group.joints) & set(moving):
+                return group
     raise InvalidRequestError(
         f"robot {robot.name!r} has no joint group with a tip; name base_link and tip_link"
     )
@@ -116,10 +117,22 @@ def _chain_joints(robot: RobotModel, base: str, tip: str) -> tuple[str, ...]:
     )
 
 
+def _numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64:
+    """A float64 copy; the error given if it is no array of real numbers."""
+    try:
+        array = np.array(given)
+        if array.dtype.kind in "fiu":
+            return array.astype(np.float64)
+        shown = f"an array of {array.dtype}"
+    except (TypeError, ValueError):  # ragged
+        shown = "no regular array"
+    raise error(f"{what} must be an array of real numbers; it is {shown}")
+
+
 def _expand_seeds(seeds: ArrayLike | None, batch: int, n: int) -> Float64:
     if seeds is None:
         return np.empty((batch, 0, n))
-    given: Float64 = np.array(seeds, dtype=np.float64)
+    given = _numbers(seeds, "seeds", InvalidStateError)
     shape: Sequence[int] = given.shape
     if given.ndim <= 2 and shape[-1:] == (n,):
         return np.broadcast_to(given.reshape(1, -1, n), (batch, given.size // n if n else 0, n)).copy()

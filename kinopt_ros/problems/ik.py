@@ -19,7 +19,7 @@ class PoseTarget:
 
     link: str
     T_base_target: Annotated[Float64, "B 4 4"]
-    """Target pose of the link in the problem's base link."""
+    """Target pose of the link in the problem's base link. The array is taken over: it becomes read-only."""
     position_tolerance: float = POSITION_TOLERANCE
     """Largest accepted distance, m."""
     orientation_tolerance: float = ORIENTATION_TOLERANCE

@@ -28,7 +28,7 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         raise InvalidRequestError(f"every PoseTarget needs the same number of poses, not {sizes}")
     for target in problem.targets:
         _check_target(target, robot)
-    if not np.array_equal(problem.variables, variables_of_joints(robot, problem.joints)):
+    if not np.array_equal(problem.variables, variables_of_joints(robot, tuple(problem.joints))):
         raise InvalidRequestError("variables do not belong to joints; build problems with ik_problem()")
     check_state(problem.state, robot, "state")
     n = len(problem.variables)
@@ -103,5 +103,5 @@ def _check_target(target: PoseTarget, robot: RobotModel) -> None:
         ("position_tolerance", target.position_tolerance),
         ("orientation_tolerance", target.orientation_tolerance),
     ):
-        if not (math.isfinite(tolerance) and tolerance > 0.0):
+        if not (isinstance(tolerance, float | int) and math.isfinite(tolerance) and tolerance > 0.0):
             raise InvalidGoalError(f"{what} is {tolerance}; allowed is a finite number above 0")

@@ -1,5 +1,6 @@
 """Mimic joints: every one resolved to the independent joint at the end of its chain."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -29,7 +30,7 @@ def resolve_mimics(elements: Mapping[str, JointElement], warnings: list[str]) ->
 
     Raises:
         RobotDescriptionError: mimic of an unknown, fixed, planar or floating joint, of itself, or in a
-            circle.
+            circle; or multipliers and offsets whose composition overflows.
     """
     drives: dict[str, Drive] = {}
     joints = {name: _with_prefix(joint, elements, warnings) for name, joint in elements.items()}
@@ -57,6 +58,11 @@ def resolve_mimics(elements: Mapping[str, JointElement], warnings: list[str]) ->
                     mimic.multiplier * drive.multiplier,
                     mimic.multiplier * drive.offset + mimic.offset,
                 )
+                if not (math.isfinite(drive.multiplier) and math.isfinite(drive.offset)):
+                    raise RobotDescriptionError(
+                        f"joint {mimicking!r} mimics {drive.driver!r} with multiplier {drive.multiplier:g} and "
+                        f"offset {drive.offset:g}, once the joints between are resolved; both must be finite"
+                    )
                 drives[mimicking] = drive
     return drives
 

@@ -4,8 +4,12 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.robot.xml_text import MAX_TEXT_LENGTH
@@ -36,7 +40,7 @@ def load_robot(
     """A robot from a URDF file, or by name.
 
     Args:
-        source: path of a URDF file; or the name of a bundled robot (which brings its SRDF), or of one in an
+        source: path of a URDF file; or the name of a bundled robot (which brings its SRDF and limits), or of one in an
             installed robot package (example-robot-data, rtb-data): the file's name without ``.urdf``, or an
             alias.
         srdf: path of an SRDF file. One that happens to lie beside the URDF is not picked up.
@@ -49,7 +53,18 @@ def load_robot(
     urdf_path, own_srdf = find_robot(source)
     srdf_path = own_srdf if srdf is None else Path(srdf)
     srdf_text = None if srdf_path is None else _read(srdf_path, "SRDF")
-    return robot_from_urdf(_read(urdf_path, "URDF"), srdf_text, default_state)
+    robot = robot_from_urdf(_read(urdf_path, "URDF"), srdf_text, default_state)
+    limits = bundled_joint_limits(str(source))
+    return apply_joint_limits(robot, limits) if limits else robot
+
+
+def bundled_joint_limits(name: str) -> dict[str, dict[str, Any]]:
+    """MoveIt's ``joint_limits`` of a bundled robot; empty for any other one."""
+    path = ASSETS / name / "joint_limits.yaml"
+    if name not in _bundled_names() or not path.is_file():
+        return {}
+    limits: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))["joint_limits"]
+    return limits
 
 
 def find_robot(source: str | Path) -> tuple[Path, Path | None]:

@@ -21,6 +21,9 @@ from kinopt_ros.robot.srdf_elements import (
     read_srdf,
 )
 
+MAX_DEFAULT_PAIRS = 200_000
+"""Most pairs of links that ``<disable_default_collisions>`` may stand for: all of a robot with 447 links, 100 MB."""
+
 _VIRTUAL_TYPES = {kind.value: kind for kind in (JointType.FIXED, JointType.PLANAR, JointType.FLOATING)}
 
 
@@ -181,12 +184,16 @@ def _add_states(
             continue
         if state.name in group.states:
             warnings.append(f"group_state {state.group}/{state.name} is defined twice; the last one counts")
-        values = _state_values(robot, state, virtual, warnings)
+        values = _state_values(robot, group, state, virtual, warnings)
         groups[state.group] = replace(group, states={**group.states, state.name: values})
 
 
 def _state_values(
-    robot: RobotModel, state: StateElement, virtual: VirtualJoint | None, warnings: list[str]
+    robot: RobotModel,
+    group: JointGroup,
+    state: StateElement,
+    virtual: VirtualJoint | None,
+    warnings: list[str],
 ) -> dict[str, float]:
     values: dict[str, float] = {}
     for name, numbers in state.values:
@@ -204,6 +211,12 @@ def _state_values(
                 f"group_state {state.name!r} has {len(numbers)} numbers for joint {name!r}, "
                 f"which needs {joint.type.num_variables}"
             )
+        if joint.child_link not in group.links:
+            warnings.append(
+                f"group_state {state.name!r} has the joint {name!r}, which is not in the group {group.name!r}; "
+                "left out, as MoveIt does"
+            )
+            continue
         if joint.type is JointType.FLOATING:  # the file's quaternion is x, y, z, w
             numbers = (*numbers[:3], *_unit_quaternion(numbers[3:], state.name, name))
         for i, value in zip(robot.variables_of(name), numbers, strict=True):
@@ -217,10 +230,12 @@ def _state_values(
 
 def _unit_quaternion(xyzw: tuple[float, ...], state: str, joint: str) -> tuple[float, ...]:
     """w, x, y, z of length 1."""
-    length = math.hypot(*xyzw)
-    if length == 0.0:
+    largest = max(abs(value) for value in xyzw)
+    if largest == 0.0:
         raise RobotDescriptionError(f"group_state {state!r} has a zero quaternion for joint {joint!r}")
-    return tuple(value / length for value in (xyzw[3], *xyzw[:3]))
+    x, y, z, w = (value / largest for value in xyzw)  # first, so that no length overflows
+    length = math.hypot(x, y, z, w)
+    return w / length, x / length, y / length, z / length
 
 
 def _passive(robot: RobotModel, names: Iterable[str], warnings: list[str]) -> frozenset[str]:
@@ -289,7 +304,13 @@ def _disabled_collisions(
     if unknown:
         shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
         warnings.append(f"collision pairs of {len(unknown)} links that do not exist are left out: {shown}")
-    pairs = {frozenset({link, other}) for link in elements.disabled_links if link in links for other in links}
+    by_default = links.intersection(elements.disabled_links)
+    if len(by_default) * len(links) > MAX_DEFAULT_PAIRS:
+        raise RobotDescriptionError(
+            f"the SRDF disables collisions by default for {len(by_default)} of {len(links)} links, which may be "
+            f"{len(by_default) * len(links)} pairs; at most {MAX_DEFAULT_PAIRS} are read"
+        )
+    pairs = {frozenset({link, other}) for link in by_default for other in links}
     pairs -= {frozenset(pair) for pair in elements.enabled_pairs}
     pairs |= {frozenset(pair) for pair in elements.disabled_pairs if links.issuperset(pair)}
     return frozenset(pair for pair in pairs if len(pair) == 2)

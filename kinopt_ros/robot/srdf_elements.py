@@ -1,11 +1,16 @@
 """SRDF text to plain records: names and numbers, not yet compared with the robot."""
 
-import math
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from kinopt_ros.errors import RobotDescriptionError
-from kinopt_ros.robot.xml_text import children, parse_xml, refuse_substitution, refuse_xacro
+from kinopt_ros.robot.xml_text import (
+    children,
+    finite_number,
+    parse_xml,
+    refuse_substitution,
+    refuse_xacro,
+)
 
 
 @dataclass(frozen=True)
@@ -144,11 +149,8 @@ def _need(element: ElementTree.Element, attribute: str) -> str:
 def _numbers(text: str, where: str) -> tuple[float, ...]:
     numbers = []
     for word in text.split():
-        try:
-            number = float(word)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
+        number = finite_number(word)
+        if number is None:
             raise RobotDescriptionError(f"the {where} is {text!r}, which is not finite numbers")
         numbers.append(number)
     return tuple(numbers)

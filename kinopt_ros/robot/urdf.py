@@ -61,10 +61,16 @@ def _joints(
     drives = resolve_mimics({element.name: element for element in ordered}, warnings)
     names: list[str] = []
     first_variable: dict[str, int] = {}
+    joint_names = {element.name for element in ordered}
     for element in ordered:
         if element.name not in drives and element.type is not JointType.FIXED:
             first_variable[element.name] = len(names)
-            names.extend(variable_names_of(element.name, element.type))
+            own = variable_names_of(element.name, element.type)
+            names.extend(own)
+            for name in joint_names.intersection(own) - {element.name}:
+                raise RobotDescriptionError(
+                    f"joint {name!r} is called like a variable of the {element.type.value} joint {element.name!r}"
+                )
     joints = tuple(_joint(element, drives.get(element.name), first_variable, warnings) for element in ordered)
     return joints, tuple(names)
 

@@ -4,8 +4,6 @@ Only what kinematics needs is read and handed to urdf_parser_py: transmissions, 
 collisions, sensors, simulator extensions and unknown elements never refuse a robot.
 """
 
-import math
-import re
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -13,12 +11,18 @@ from urdf_parser_py import urdf as urdf_parser  # type: ignore[import-untyped, u
 
 from kinopt_ros.errors import RobotDescriptionError
 from kinopt_ros.robot.model import JointType
-from kinopt_ros.robot.xml_text import children, parse_xml, refuse_substitution, refuse_xacro
+from kinopt_ros.robot.xml_text import (
+    children,
+    finite_number,
+    parse_xml,
+    refuse_substitution,
+    refuse_xacro,
+)
 
-MAX_LINKS = 10_000
-"""Most links, and most joints, that are read."""
+MAX_LINKS = 2_000
+"""Most links, and most joints, that are read. Real robots have a few hundred; this many take about a second in any
+shape, although a robot whose every link carries a leaf has groups of quadratic size."""
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _VECTORS = {"origin": ("xyz", "rpy"), "axis": ("xyz",)}
 _NUMBERS = {"limit": ("lower", "upper", "velocity"), "mimic": ("multiplier", "offset")}
 _NAMES = {"parent": ("link",), "child": ("link",), "mimic": ("joint",)}
@@ -113,6 +117,8 @@ def _check_names(elements: list[ElementTree.Element], tag: str) -> None:
         if not name.strip():
             raise RobotDescriptionError(f"a <{tag}> has no name")
         refuse_substitution(name, f"the name of a <{tag}>")
+        if name != name.strip():  # SRDF's names are trimmed, as MoveIt does, and would never match
+            raise RobotDescriptionError(f"the name {name!r} of a <{tag}> begins or ends with white space")
         if name in seen:
             raise RobotDescriptionError(f"two {tag}s are called {name!r}")
         seen.add(name)
@@ -176,7 +182,7 @@ def _copy_numbers(
     if len(words) != count:
         raise RobotDescriptionError(f"{attribute}={text!r} in {where} has {len(words)} numbers, not {count}")
     for word in words:
-        if not _NUMBER.match(word) or not math.isfinite(float(word)):
+        if finite_number(word) is None:
             raise RobotDescriptionError(f"{attribute}={text!r} in {where}: {word!r} is no finite number")
     target.set(attribute, " ".join(words))
 

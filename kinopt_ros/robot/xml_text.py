@@ -1,5 +1,7 @@
 """XML from strangers: parsed without DTDs or entities, refused with a sentence that says what to do."""
 
+import math
+import re
 from xml.etree import ElementTree
 
 from kinopt_ros.errors import RobotDescriptionError
@@ -7,6 +9,7 @@ from kinopt_ros.errors import RobotDescriptionError
 MAX_TEXT_LENGTH = 16 * 1024 * 1024
 """Longest description that is read, in characters."""
 
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 _XACRO_NAMESPACES = ("ros.org/wiki/xacro", "playerstage.sourceforge.net/gazebo/xmlschema/#xacro")
 _RUN_XACRO = "this is a xacro file, not URDF: run xacro first (`xacro robot.urdf.xacro > robot.urdf`)"
 
@@ -55,6 +58,13 @@ def parse_xml(text: str, what: str) -> ElementTree.Element:
     if local_name(root) != "robot":
         raise RobotDescriptionError(f"the {what}'s root element is <{local_name(root)}>, not <robot>")
     return root
+
+
+def finite_number(word: str) -> float | None:
+    """The number that a word is in C's notation; None for other notations that Python reads (1_0, other scripts'
+    digits), for words, and for what is not finite."""
+    number = float(word) if _NUMBER.match(word) else math.inf
+    return number if math.isfinite(number) else None
 
 
 def local_name(element: ElementTree.Element) -> str:

@@ -29,7 +29,7 @@ def answering(node: Node, handle: Handler) -> Callable[[Any, Any], Any]:
             node.get_logger().error(f"internal error in {type(request).__name__}:\n{traceback.format_exc()}")
             response = type(response)()
             response.status = status_message(
-                Status.FAILURE, f"internal error, {type(error).__name__}: {error}"
+                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
             )
         return response
 

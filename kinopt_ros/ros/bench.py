@@ -1,6 +1,5 @@
 """`kinopt bench ros`: what a request costs from another process, beside the cheapest service there is."""
 
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +13,11 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
-from kinopt_ros.robot.sources import find_robot, load_robot
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.bundled import bundled_parameters
 from kinopt_ros.ros.client import Client
 from kinopt_ros.ros.conversions import poses_from_matrices
-from kinopt_ros.ros.process import NodeProcess, private_environment
+from kinopt_ros.ros.process import NodeProcess, isolate
 from kinopt_ros.status import Status
 
 _REPEATS = 20
@@ -34,16 +34,13 @@ def measure(calls: int, batch: int) -> dict[str, Any]:
         raise InvalidRequestError(
             f"--calls is {calls} and --batch {batch}; allowed are 10 or more, and 1 to 10000"
         )
-    environment = private_environment()
-    os.environ.update(environment)
-    urdf, _ = find_robot("panda")
+    isolate()
     robot = load_robot("panda")
     T = forward_kinematics(robot, random_configurations(robot, max(calls, batch), 0), links=("panda_link8",))[
         :, 0
     ]
     poses = poses_from_matrices(T)
-    parameters = {"robot_description": urdf.read_text(), "default_group": "panda_hand_tcp"}
-    with NodeProcess(parameters, environment) as process:
+    with NodeProcess(bundled_parameters("panda")) as process:
         rclpy.init(args=[])
         client = Client()
         try:

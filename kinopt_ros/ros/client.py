@@ -49,17 +49,25 @@ class Client:
         Raises:
             NodeTimeoutError: none came within the timeout (s).
         """
-        client = self._clients[service]
-        if not client.wait_for_service(timeout):
-            raise NodeTimeoutError(f"service {self._target_node}/{service} is not there after {timeout:g} s")
-        future = client.call_async(request)
+        future = self.send(service, request, timeout)
         self._executor.spin_until_future_complete(future, timeout)
         if not future.done():
-            client.remove_pending_request(future)
+            self._clients[service].remove_pending_request(future)
             raise NodeTimeoutError(
                 f"service {self._target_node}/{service} did not answer within {timeout:g} s"
             )
         return future.result()
+
+    def send(self, service: str, request: Any, timeout: float = 10.0) -> Any:
+        """Send a request and return the future of its answer, which comes while this client spins.
+
+        Raises:
+            NodeTimeoutError: the service is not there within the timeout (s).
+        """
+        client = self._clients[service]
+        if not client.wait_for_service(timeout):
+            raise NodeTimeoutError(f"service {self._target_node}/{service} is not there after {timeout:g} s")
+        return client.call_async(request)
 
     def wait_until_ready(self, timeout: float = 180.0, alive: Callable[[], bool] = lambda: True) -> str:
         """Wait until a robot is in service; returns the node's sentence about it."""

@@ -1,16 +1,17 @@
 """What every service of the node needs: the robot in service, its state, frames and parameters."""
 
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from rclpy.node import Node
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.errors import InvalidRequestError, shortened
 from kinopt_ros.problems.builder import default_group
+from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
-from kinopt_ros.ros.conversions import configuration_from_joint_state
 from kinopt_ros.ros.frames import Frames
 from kinopt_ros.ros.joint_states import JointStates
 from kinopt_ros.ros.robot_loader import LoadedRobot, RobotLoader
@@ -34,17 +35,30 @@ class Context:
         """Present value of a parameter; None if it is unset."""
         return parameters.value(self.node, name)
 
-    def configuration(self, robot: RobotModel, given: Any | None = None) -> Annotated[Float64, "nq"]:
-        """The present configuration of the robot, overlaid with a sensor_msgs/JointState if one is given.
+    def configuration(
+        self, robot: RobotModel, links: Iterable[str], named: Container[str] = ()
+    ) -> Annotated[Float64, "nq"]:
+        """The present configuration, to be used for the poses of some links.
+
+        Args:
+            robot: the robot.
+            links: links whose poses matter; names of frames outside the robot may be among them.
+            named: variables that the request gives itself, so that nobody needs to have published them.
 
         Raises:
-            KinoptError: a value that is needed is stale, or the one given does not fit.
+            StaleStateError: a value that matters is too old.
         """
         state = self.joint_states.of(robot)
-        named = frozenset(given.name) if given is not None else frozenset()
-        needed = [i for i, name in enumerate(robot.variable_names) if name not in named]
+        needed = [i for i in moving(robot, links) if robot.variable_names[i] not in named]
         state.require_fresh(needed, robot, self.parameter("state_timeout"))
-        return state.q if given is None else configuration_from_joint_state(given, robot, state.q)
+        return state.q
+
+    def assumed(self, robot: RobotModel, links: Iterable[str], named: Container[str] = ()) -> str:
+        """A sentence about values that matter (see ``configuration``) and that nobody published; else nothing."""
+        known = self.joint_states.of(robot).known
+        names = [robot.variable_names[i] for i in moving(robot, links) if not known[i]]
+        names = [name for name in names if name not in named]
+        return f"joint_states has no value for {shortened(names)}: the default is assumed" if names else ""
 
     def group_name(self, robot: RobotModel, given: str = "") -> str:
         """The group of a request: the one given, else parameter default_group, else the robot's first."""
@@ -58,3 +72,12 @@ class Context:
             raise InvalidRequestError(
                 f"{size} {what} were given; allowed are 1 to {most} (parameter max_batch)"
             )
+
+
+def moving(robot: RobotModel, links: Iterable[str]) -> list[int]:
+    """Variables that move any of the links against the root, ascending; names that are no links are passed over."""
+    variables: set[int] = set()
+    for link in links:
+        if link in robot.link_index:
+            variables.update(chain_between(robot, robot.root_link, link).variables.tolist())
+    return sorted(variables)

@@ -5,6 +5,7 @@ ROS writes quaternions xyzw; everything inside is wxyz or a matrix.
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
@@ -17,7 +18,15 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidGoalError, InvalidStateError, KinoptError, UnknownJointError
+from kinopt_ros.errors import (
+    InvalidGoalError,
+    InvalidRequestError,
+    InvalidStateError,
+    KinoptError,
+    UnknownJointError,
+    quoted,
+    shortened,
+)
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.status import Status
@@ -109,8 +118,14 @@ def trajectory_message(trajectory: JointTrajectory, frame_id: str) -> JointTraje
 
 
 def duration_message(seconds: float) -> Duration:
-    """A ROS duration, rounded to whole nanoseconds."""
+    """A ROS duration, rounded to whole nanoseconds.
+
+    Raises:
+        InvalidRequestError: more than its 32 bits of seconds can say (68 years).
+    """
     nanoseconds = round(seconds * 1e9)
+    if nanoseconds >= 2**31 * 10**9:
+        raise InvalidRequestError(f"a motion of {seconds:.3g} s is longer than a message can say")
     return Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
 
 
@@ -163,8 +178,8 @@ def _matrix(pose: Pose, what: str, index: int) -> tuple[float, ...]:
 
 def _placed(names: Sequence[str], values: Sequence[float], robot: RobotModel, base: Float64) -> Float64:
     if len(set(names)) != len(names):
-        twice = sorted({name for name in names if list(names).count(name) > 1})
-        raise InvalidStateError(f"joint state names {', '.join(twice)} twice")
+        twice = [quoted(name) for name, count in Counter(names).items() if count > 1]
+        raise InvalidStateError(f"joint state names {shortened(twice)} twice")
     q = base.copy()
     index: Mapping[str, int] = robot.variable_index
     for name, value in zip(names, values, strict=True):

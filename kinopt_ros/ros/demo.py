@@ -1,6 +1,5 @@
 """The demonstration: the node in its own process, asked from this one."""
 
-import os
 import sys
 
 import rclpy
@@ -9,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 
 from kinopt_msgs.srv import SolveIK
-from kinopt_ros.robot.sources import find_robot
+from kinopt_ros.ros.bundled import bundled_parameters
 from kinopt_ros.ros.client import Client, NodeTimeoutError
 from kinopt_ros.ros.conversions import seconds
-from kinopt_ros.ros.process import NodeProcess, private_environment
+from kinopt_ros.ros.process import NodeProcess, isolate
 from kinopt_ros.ros.rotations import quaternion_from_rpy
 
 _READY = (0.0, -0.785398163397448, 0.0, -2.356194490192345, 0.0, 1.570796326794897, 0.785398163397448)
@@ -23,22 +22,16 @@ _SHOWN = 4
 
 def run(once: bool) -> int:
     """Show one motion and, on a terminal unless ``once``, ask for more poses. Exit status 0 if all went well."""
-    environment = private_environment()
-    os.environ.update(environment)  # rclpy.init reads it: this process must not see other nodes either
+    domain = isolate()
     console = Console()
     console.print(
         f"Starting the node for the bundled Panda in its own process, on this machine only "
-        f"(ROS_DOMAIN_ID={environment['ROS_DOMAIN_ID']}); it cannot reach a robot.",
+        f"(ROS_DOMAIN_ID={domain}); it cannot reach a robot.",
         highlight=False,
         soft_wrap=True,
     )
-    urdf, srdf = find_robot("panda")
-    parameters = {
-        "robot_description": urdf.read_text(),
-        "robot_description_semantic": srdf.read_text() if srdf else "",
-        "default_group": "panda_arm",
-    }
-    with NodeProcess(parameters, environment) as process:
+    parameters = {**bundled_parameters("panda"), "default_group": "panda_arm"}
+    with NodeProcess(parameters) as process:
         rclpy.init(args=[])
         client = Client()
         try:

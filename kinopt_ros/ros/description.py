@@ -7,7 +7,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import KinoptError, shortened
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros import parameters
@@ -66,7 +66,9 @@ class Description:
             return False
         names = {parameter.name for parameter in given}
         return any(
-            name in (_URDF, _SRDF) or name.startswith(PREFIX) or name in parameters.solver_parameter_names()
+            name in (_URDF, _SRDF, "solver", "ik.solver")
+            or name.startswith(PREFIX)
+            or name in parameters.solver_parameter_names()
             for name in names
         )
 
@@ -86,7 +88,9 @@ class Description:
         self._building = threading.get_ident()
         try:
             robot = robot_from_urdf(urdf, srdf or None)
-            declare_joint_limits(self._node, robot)
+            unknown = declare_joint_limits(self._node, robot)
+            if unknown:
+                self._node.get_logger().warning(f"parameters of no joint of the robot: {shortened(unknown)}")
             return with_joint_limits(self._node, robot)
         finally:
             self._building = None

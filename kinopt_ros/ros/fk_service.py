@@ -23,21 +23,26 @@ class FkService:
 
     def handle(self, request: Any, response: Any) -> None:
         """Fill the response; raises KinoptError if the request cannot be answered."""
-        robot = self._context.loaded.model
+        context = self._context
+        robot = context.loaded.model
         links = tuple(request.links) or robot.link_names
         for link in links:
             robot.link(link)
-        q = self._states(robot, request)
-        self._context.check_batch(len(q) * len(links), "poses")
+        frame = request.header.frame_id
+        named = frozenset(request.joint_names)
+        q = self._states(robot, request, context.configuration(robot, (*links, frame), named))
+        context.check_batch(len(q) * len(links), "poses")
         # The frame may itself move with the joints: it is resolved in every state.
-        T_frame_root = inverse(self._context.frames.T_root_frame(robot, request.header.frame_id, q))
+        T_frame_root = inverse(context.frames.T_root_frame(robot, frame, q))
         T_frame_link = T_frame_root[:, None] @ forward_kinematics(robot, q, links=links)
         response.link_names = list(links)
         response.poses = poses_from_matrices(T_frame_link.reshape(-1, 4, 4))
-        response.status = status_message(Status.SUCCESS)
+        response.status = status_message(Status.SUCCESS, context.assumed(robot, (*links, frame), named))
 
-    def _states(self, robot: RobotModel, request: Any) -> Annotated[Float64, "N nq"]:
-        base = self._context.configuration(robot)
+    def _states(
+        self, robot: RobotModel, request: Any, base: Annotated[Float64, "nq"]
+    ) -> Annotated[Float64, "N nq"]:
+        """The present configuration with what the request names; fixed and mimic joints follow from the others."""
         names = list(request.joint_names)
         if not names:
             if request.positions:
@@ -48,7 +53,7 @@ class FkService:
         if len(set(names)) != len(names):
             raise InvalidRequestError("joint_names has a name twice")
         for name in names:
-            if name not in robot.variable_index:
+            if name not in robot.variable_index and name not in robot.joint_by_name:
                 raise UnknownJointError(name, robot.variable_names)
         positions = np.array(request.positions)
         if positions.size == 0 or positions.size % len(names):
@@ -58,7 +63,8 @@ class FkService:
         rows = positions.reshape(-1, len(names))
         self._context.check_batch(len(rows), "states")
         q = np.repeat(base[None], len(rows), axis=0)
-        q[:, [robot.variable_index[name] for name in names]] = rows
+        columns = [i for i, name in enumerate(names) if name in robot.variable_index]
+        q[:, [robot.variable_index[names[i]] for i in columns]] = rows[:, columns]
         for index, state in enumerate(q):
             check_state(state, robot, f"state {index}")
         return q

@@ -6,7 +6,7 @@ import numpy as np
 from rclpy.node import Node
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import FrameError
+from kinopt_ros.errors import FrameError, quoted, shortened
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.robot.model import JointType, RobotModel
@@ -58,8 +58,8 @@ class Frames:
             return np.eye(4)
         if self._buffer is None:
             raise FrameError(
-                f"frame {frame!r} is no link of robot {robot.name!r}, and tf2_ros is not installed to look it up; "
-                f"links: {', '.join(robot.link_names)}"
+                f"frame {quoted(frame)} is no link of robot {robot.name!r}, and tf2_ros is not installed to look it "
+                f"up; links: {shortened(robot.link_names, 20)}"
             )
         import tf2_ros
         from rclpy.time import Time
@@ -68,7 +68,7 @@ class Frames:
             stamped = self._buffer.lookup_transform(robot.root_link, frame, Time())
         except tf2_ros.TransformException as error:
             raise FrameError(
-                f"frame {frame!r} is no link of robot {robot.name!r}, and tf says: {error}"
+                f"frame {quoted(frame)} is no link of robot {robot.name!r}, and tf says: {error}"
             ) from error
         t, r = stamped.transform.translation, stamped.transform.rotation
         T = np.eye(4)

@@ -18,6 +18,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import (
+    configuration_from_joint_state,
     flat_array,
     matrices_from_poses,
     nonnegative,
@@ -38,28 +39,32 @@ class IkService:
         start = time.monotonic()
         loaded = self._context.loaded
         robot = loaded.model
-        q = self._context.configuration(robot, request.state)
-        problem, T_base_frame = self._problem(robot, request, q, start)
+        problem, T_base_frame, links = self._problem(robot, request, start)
         solver = request.solver or parameters.ik_solver(self._context.node)
         allow_fallback = self._context.parameter("allow_fallback") and not request.no_fallback
         pooled = loaded.pool.solve_ik(problem, solver, allow_fallback)
         _fill(response, robot, problem, pooled, T_base_frame)
+        if response.status.code == Status.SUCCESS:
+            given = {*request.state.name, *pooled.result.joint_names}
+            response.status.message = self._context.assumed(robot, links, given)
         response.wall_time = time.monotonic() - start
 
     def _problem(
-        self, robot: RobotModel, request: Any, q: Float64, start: float
-    ) -> tuple[IkProblem, Annotated[Float64, "4 4"]]:
-        """The problem, and the pose of the request's frame in the problem's base link."""
+        self, robot: RobotModel, request: Any, start: float
+    ) -> tuple[IkProblem, Annotated[Float64, "4 4"], tuple[str, ...]]:
+        """The problem, the pose of the request's frame in the problem's base link, links whose poses matter."""
         context = self._context
         context.check_batch(len(request.poses), "poses")
         group = request.group or None
         if group is None and not request.tip_link:
             group = context.group_name(robot)
         base, tip, joints = resolve_chain(robot, group, request.base_link or None, request.tip_link or None)
-        T_base_frame = context.frames.T_link_frame(robot, base, request.header.frame_id, q)
-        timeout = nonnegative(
-            request.timeout, "timeout", InvalidRequestError, context.parameter("ik.timeout")
-        )
+        frame = request.header.frame_id
+        # Where base and frame are matters only if they differ; what lies between base and tip always does.
+        links = (tip, base) if frame in ("", base) and base == robot.root_link else (tip, base, frame)
+        q = context.configuration(robot, links, frozenset(request.state.name))
+        q = configuration_from_joint_state(request.state, robot, q)
+        T_base_frame = context.frames.T_link_frame(robot, base, frame, q)
         problem = ik_problem(
             robot,
             T_base_frame @ matrices_from_poses(request.poses),
@@ -80,10 +85,19 @@ class IkService:
                 InvalidGoalError,
                 context.parameter("ik.orientation_tolerance"),
             ),
-            deadline=start + timeout,
+            deadline=start + self._timeout(request.timeout),
             random_seed=request.random_seed,
         )
-        return problem, T_base_frame
+        return problem, T_base_frame, links
+
+    def _timeout(self, given: float) -> float:
+        most = self._context.parameter("ik.max_timeout")
+        timeout = nonnegative(given, "timeout", InvalidRequestError, self._context.parameter("ik.timeout"))
+        if timeout > most:
+            raise InvalidRequestError(
+                f"timeout is {given:g} s; allowed is up to {most:g} s (parameter ik.max_timeout)"
+            )
+        return timeout
 
 
 def _seeds(request: Any, n: int) -> Float64 | None:

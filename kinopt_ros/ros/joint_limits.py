@@ -28,13 +28,19 @@ _KEYS = {
 }
 
 
-def declare_joint_limits(node: Node, robot: RobotModel) -> None:
-    """Declare the parameters of every joint, unset unless the node was given them."""
+def declare_joint_limits(node: Node, robot: RobotModel) -> list[str]:
+    """Declare the parameters of every joint, unset unless the node was given them.
+
+    Returns the names of given parameters that belong to no joint and no key: they would be lost without a word.
+    """
     for name in _limited_names(robot):
         for key, description in _KEYS.items():
             parameter = f"{PREFIX}{name}.{key}"
             if not node.has_parameter(parameter):
                 node.declare_parameter(parameter, None, parameters.described(parameter, description))
+    # What a node was started with is known to rclpy only; it offers no way to ask for what is not declared.
+    given = getattr(node, "_parameter_overrides", {})
+    return sorted(name for name in given if name.startswith(PREFIX) and not node.has_parameter(name))
 
 
 def with_joint_limits(node: Node, robot: RobotModel, proposed: Mapping[str, Any] | None = None) -> RobotModel:

@@ -13,6 +13,9 @@ from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import InvalidStateError, StaleStateError
 from kinopt_ros.robot.model import RobotModel
 
+_MOST_NAMES = 10_000
+"""Joints remembered, of this robot and of others on the same topic."""
+
 
 @dataclass(frozen=True)
 class _Reading:
@@ -84,6 +87,10 @@ class JointStates:
         }
         with self._lock:
             self._readings.update(readings)
+            while (
+                len(self._readings) > _MOST_NAMES
+            ):  # the oldest go, so that nobody can fill the memory with names
+                del self._readings[next(iter(self._readings))]
         lost = [name for name in names if name not in readings]
         if lost:
             raise InvalidStateError(f"the position of {', '.join(lost)} is not finite")

@@ -9,10 +9,9 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.motion import Motion, plan_joint_motion
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
-from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
-from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.context import Context, moving
 from kinopt_ros.ros.conversions import error_message, matrices_from_poses, status_message, trajectory_message
 from kinopt_ros.status import Status
 
@@ -37,7 +36,9 @@ class TargetPoseTopic:
             self._context.node.get_logger().error(
                 f"internal error on ~/target_pose:\n{traceback.format_exc()}"
             )
-            report.status = status_message(Status.FAILURE, f"internal error, {type(error).__name__}: {error}")
+            report.status = status_message(
+                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
+            )
         report.wall_time = time.monotonic() - start
         if report.status.code != Status.SUCCESS:
             self._context.node.get_logger().warning(f"~/target_pose: {report.status.message}")
@@ -53,13 +54,10 @@ class TargetPoseTopic:
 
         # A motion starts from what was measured, never from a guess.
         state = context.joint_states.of(robot)
-        needed = sorted(
-            {int(i) for i in chain_between(robot, base, tip).variables}.union(
-                *(robot.variables_of(name) for name in joints)
-            )
-        )
-        state.require_known(needed, robot)
-        state.require_fresh(needed, robot, context.parameter("state_timeout"))
+        needed = {*moving(robot, (base, tip, target.header.frame_id))}
+        needed.update(*(robot.variables_of(name) for name in joints))
+        state.require_known(sorted(needed), robot)
+        state.require_fresh(sorted(needed), robot, context.parameter("state_timeout"))
 
         T_base_frame = context.frames.T_link_frame(robot, base, target.header.frame_id, state.q)
         problem = ik_problem(

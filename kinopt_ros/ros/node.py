@@ -1,7 +1,10 @@
 """The node: wires parameters, topics and services to the parts that do the work."""
 
+import os
 import signal
+import sys
 import threading
+import time
 from typing import Any
 
 import rclpy
@@ -20,6 +23,8 @@ from trajectory_msgs.msg import JointTrajectory
 from kinopt_msgs.msg import MotionReport
 from kinopt_msgs.srv import ComputeFK, ListSolvers, SolveIK
 from kinopt_ros.errors import InvalidStateError, KinoptError
+from kinopt_ros.planning.motion import commanded_variables
+from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.answers import answering
 from kinopt_ros.ros.context import Context
@@ -36,6 +41,7 @@ from kinopt_ros.ros.solvers_service import SolversService
 _LATCHED = QoSProfile(
     depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
 )
+_SHUTDOWN_SECONDS = 2.0
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 
 
@@ -116,20 +122,25 @@ class KinoptNode(Node):
             self.get_logger().warning(f"joint_states: {error}", throttle_duration_sec=5.0)
 
     def _check_parameters(self, given: list[Parameter[Any]]) -> SetParametersResult:
-        for check in (parameters.check, self._description.check, self._check_group):
+        for check in (parameters.check, self._description.check, self._check_names):
             result = check(given)
             if not result.successful:
                 return result
         return SetParametersResult(successful=True)
 
-    def _check_group(self, given: list[Parameter[Any]]) -> SetParametersResult:
-        """Refuse a default group that the robot in service does not have."""
-        for parameter in given:
-            if parameter.name == "default_group" and parameter.value and self._loader.is_ready:
-                try:
-                    self._loader.loaded.model.group(parameter.value)
-                except KinoptError as error:
-                    return parameters.refusal(str(error))
+    def _check_names(self, given: list[Parameter[Any]]) -> SetParametersResult:
+        """Refuse a default group or controller joints that the robot in service does not have."""
+        if not self._loader.is_ready:
+            return SetParametersResult(successful=True)
+        robot = self._loader.loaded.model
+        try:
+            for parameter in given:
+                if parameter.name == "default_group" and parameter.value:
+                    resolve_chain(robot, parameter.value, None, None)
+                if parameter.name == "controller_joints" and parameter.value:
+                    commanded_variables(robot, list(parameter.value))
+        except KinoptError as error:
+            return parameters.refusal(str(error))
         return SetParametersResult(successful=True)
 
     def _parameters_changed(self, given: list[Parameter[Any]]) -> None:
@@ -166,6 +177,20 @@ def spin(arguments: list[str] | None = None) -> None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not break off the clean-up
         if node is not None:
             node.close()
-            executor.shutdown()
+            executor.shutdown(timeout_sec=0.0, wait_for_threads=False)
             node.destroy_node()
         rclpy.try_shutdown()
+    _leave_running_solvers()
+
+
+def _leave_running_solvers() -> None:
+    """End the process if a request is still at work. Nobody waits for its answer any more, but Python would wait for
+    its thread, up to the deadline of the request."""
+    end = time.monotonic() + _SHUTDOWN_SECONDS
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(max(end - time.monotonic(), 0.0))
+            if thread.is_alive():
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(0)

@@ -68,6 +68,7 @@ SPECS = (
     Spec("allow_fallback", True, "Hand a request that the solver cannot honour to one that can."),
     Spec("default_group", "", "Joint group of requests that name none; empty: the first one with a tip."),
     Spec("ik.timeout", 1.0, "Time for an IK request that gives none (s).", 1e-3, 60.0),
+    Spec("ik.max_timeout", 60.0, "Most time that an IK request may ask for (s).", 1e-3, 3600.0),
     Spec("ik.position_tolerance", POSITION_TOLERANCE, "For requests that give none (m).", _TINY, 1.0),
     Spec(
         "ik.orientation_tolerance",
@@ -145,7 +146,7 @@ def check(parameters: list[Parameter[Any]]) -> SetParametersResult:
         try:
             if parameter.name in specs:
                 specs[parameter.name].check(parameter.value)
-            if parameter.name in ("solver", "ik.solver") and parameter.value:
+            if parameter.name == "solver" or (parameter.name == "ik.solver" and parameter.value):
                 solver_class(parameter.value)
         except KinoptError as error:
             return refusal(str(error))

@@ -15,25 +15,50 @@ import yaml
 _STOP_SECONDS = 5.0
 
 
-def private_environment() -> dict[str, str]:
-    """Variables that keep ROS traffic on this machine and apart from other people's nodes."""
-    # 1 to 101 are the domains whose ports are free of the system's ephemeral ones.
-    return {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_DOMAIN_ID": str(os.getpid() % 101 + 1)}
+_DOMAINS = range(1, 102)
+"""Domains whose ports are free of the system's ephemeral ones."""
+_ELSEWHERE = (
+    "ROS_STATIC_PEERS",
+    "ROS_DISCOVERY_SERVER",
+    "ROS_SUPER_CLIENT",
+    "FASTRTPS_DEFAULT_PROFILES_FILE",
+    "FASTDDS_DEFAULT_PROFILES_FILE",
+    "CYCLONEDDS_URI",
+)
+"""Variables by which ROS traffic can leave this machine whatever its discovery range is."""
+
+
+def isolate() -> str:
+    """Keep the ROS traffic of this process and its children on this machine and in a domain that nobody uses.
+
+    To be called before rclpy.init. Returns the ROS_DOMAIN_ID: never the one that the caller had, where a robot may
+    be listening.
+    """
+    used = os.environ.get("ROS_DOMAIN_ID", "0")
+    domain = str(_DOMAINS[os.getpid() % len(_DOMAINS)])
+    if domain == used:
+        domain = str(_DOMAINS[(os.getpid() + 1) % len(_DOMAINS)])
+    for name in _ELSEWHERE:
+        os.environ.pop(name, None)
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    os.environ["ROS_DOMAIN_ID"] = domain
+    return domain
 
 
 class NodeProcess:
-    """Runs `kinopt_node` with parameters while the context lasts; its log goes to ``log``."""
+    """Runs the node with parameters while the context lasts, in this process's environment; its log goes to ``log``.
+
+    Call ``isolate`` before.
+    """
 
     def __init__(
         self,
         parameters: Mapping[str, Any],
-        environment: Mapping[str, str],
         log: Path | None = None,
         name: str = "kinopt",
     ) -> None:
         self._parameters = parameters
         self._name = name
-        self._environment = {**os.environ, **environment}
         self._log = log
         self._directory = tempfile.TemporaryDirectory(prefix="kinopt_")
         self._process: subprocess.Popen[bytes] | None = None
@@ -58,7 +83,6 @@ class NodeProcess:
             arguments = ["--ros-args", "-r", f"__node:={self._name}", "--params-file", str(parameters)]
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "kinopt_ros.ros.main", *arguments],
-                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

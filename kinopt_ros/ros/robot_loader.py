@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from kinopt_ros.errors import InvalidRequestError, KinoptError, NotReadyError
+from kinopt_ros.errors import KinoptError, NotReadyError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.problems.builder import default_group, ik_problem
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.registry import solver_names
 
 _WARM_UP_SECONDS = 60.0
 
@@ -36,6 +37,7 @@ class RobotLoader:
     def __init__(self, report: Callable[[str, KinoptError | None], None]) -> None:
         """``report(sentence, error)`` is called after every attempt; error is None if it succeeded."""
         self._report = report
+        self._newest = 0
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="robot_loader")
         self._lock = threading.Lock()
         self._closed = False
@@ -65,15 +67,20 @@ class RobotLoader:
     def load(
         self, build: Callable[[], RobotModel], options: Mapping[str, Mapping[str, Any]], solver: str
     ) -> None:
-        """Build a robot in the background, warm up its solver, put it into service."""
+        """Build a robot in the background, prepare its solvers, put it into service.
+
+        ``solver`` comes first and is warmed up before the robot serves; the other ones follow. What was asked for
+        meanwhile replaces what has not begun.
+        """
         with self._lock:
             if self._closed:
                 return
+            self._newest += 1
             if self._loaded is None:
                 self._refusal = NotReadyError(
                     "the robot is being loaded and its solver compiled; try again soon"
                 )
-            self._worker.submit(self._load, build, options, solver)
+            self._worker.submit(self._load, self._newest, build, options, solver)
 
     def close(self) -> None:
         """Stop loading and close the solvers. Nothing is reported any more."""
@@ -87,12 +94,18 @@ class RobotLoader:
             self._refusal = NotReadyError("the node is shutting down")
 
     def _load(
-        self, build: Callable[[], RobotModel], options: Mapping[str, Mapping[str, Any]], solver: str
+        self,
+        number: int,
+        build: Callable[[], RobotModel],
+        options: Mapping[str, Mapping[str, Any]],
+        solver: str,
     ) -> None:
+        if number != self._newest:
+            return
         try:
             model = build()
             pool = SolverPool(model, options)
-            _warm_up(pool, solver)
+            unable = _prepare(pool, solver)
         except Exception as error:  # nothing may end the worker: the node must keep serving
             refusal = (
                 error if isinstance(error, KinoptError) else KinoptError(f"{type(error).__name__}: {error}")
@@ -112,19 +125,27 @@ class RobotLoader:
         self._report(
             f"ready: robot {model.name!r}, {model.nq} variables, groups {', '.join(model.groups)}", None
         )
+        for name in (name for name in solver_names() if name != solver):
+            unable += _prepare(pool, name)
+        for sentence in dict.fromkeys((*model.warnings, *unable)):
+            self._report(sentence, None)
 
 
-def _warm_up(pool: SolverPool, solver: str) -> None:
-    """Solve what requests ask for, so that none of them waits for a compiler."""
-    robot = pool.robot
+def _prepare(pool: SolverPool, solver: str) -> list[str]:
+    """Configure a solver and solve what requests ask for, so that none of them waits for a compiler.
+
+    Returns why that is not possible, if so: forward kinematics, and other solvers, serve all the same.
+    """
     try:
-        group = default_group(robot)
-    except InvalidRequestError:
-        return  # nothing to move without naming links: such requests bring their own chain
-    # As requests do it: with a deadline, reachable and not.
-    T = forward_kinematics(
-        robot, robot.default_q, links=(group.base_link or robot.root_link, group.tip_link or "")
-    )
-    for T_base_target in (inverse(T[0]) @ T[1], np.eye(4)):
-        deadline = time.monotonic() + _WARM_UP_SECONDS
-        pool.solve_ik(ik_problem(robot, T_base_target, group=group.name, deadline=deadline), solver)
+        pool.prepare(solver)
+        group = default_group(pool.robot)
+        # As requests do it: with a deadline, reachable and not.
+        links = (group.base_link or pool.robot.root_link, group.tip_link or pool.robot.root_link)
+        T = forward_kinematics(pool.robot, pool.robot.default_q, links=links)
+        for T_base_target in (inverse(T[0]) @ T[1], np.eye(4)):
+            deadline = time.monotonic() + _WARM_UP_SECONDS
+            problem = ik_problem(pool.robot, T_base_target, group=group.name, deadline=deadline)
+            pool.solve_ik(problem, solver, allow_fallback=False)
+    except KinoptError as error:
+        return [str(error)]
+    return []

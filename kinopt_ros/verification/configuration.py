@@ -16,7 +16,8 @@ from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
 
 CHECKS = ("finite numbers", "joint limits", "mimic joint limits", "target pose")
-NOT_CHECKED = ("self collision", "world collision")
+"""Of the solved joints, and of the mimic joints that they drive."""
+NOT_CHECKED = ("limits of held joints", "self collision", "world collision")
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,10 +15,11 @@ if _MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
 else:
     import rclpy
-    from support.ros_requests import READY
+    from support.ros_requests import READY, StartNode
 
+    from kinopt_ros.ros.bundled import bundled_parameters
     from kinopt_ros.ros.client import Client
-    from kinopt_ros.ros.process import NodeProcess, private_environment
+    from kinopt_ros.ros.process import NodeProcess, isolate
 
 
 def pytest_report_header() -> str | None:
@@ -34,16 +34,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def environment() -> dict[str, str]:
-    """Environment of this run's nodes; this process takes it too."""
-    variables = private_environment()
-    os.environ.update(variables)
-    return variables
-
-
-@pytest.fixture(scope="session")
-def ros(environment: dict[str, str]) -> Iterator[None]:
-    """An initialised rclpy."""
+def ros() -> Iterator[None]:
+    """An initialised rclpy, in a domain of this run's own, as are the nodes that it starts."""
+    isolate()
     rclpy.init(args=[])
     yield
     rclpy.try_shutdown()
@@ -58,19 +51,18 @@ def panda_texts() -> tuple[str, str]:
 
 
 @pytest.fixture(scope="session")
-def panda_parameters(panda_texts: tuple[str, str]) -> dict[str, object]:
+def panda_parameters() -> dict[str, object]:
     """Parameters of a node for the Panda."""
-    urdf, srdf = panda_texts
-    return {"robot_description": urdf, "robot_description_semantic": srdf, "default_group": "panda_arm"}
+    return {**bundled_parameters("panda"), "default_group": "panda_arm"}
 
 
 @pytest.fixture(scope="module")
 def process(
-    environment: dict[str, str], panda_parameters: dict[str, object], tmp_path_factory: pytest.TempPathFactory
+    ros: None, panda_parameters: dict[str, object], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[NodeProcess]:
     """A node for the Panda, alive until the end of the module."""
     log = tmp_path_factory.mktemp("node") / "node.log"
-    with NodeProcess(panda_parameters, environment, log) as running:
+    with NodeProcess(panda_parameters, log) as running:
         yield running
         assert running.running, f"the node died:\n{running.log_text()}"
         assert "internal error" not in running.log_text(), running.log_text()
@@ -78,7 +70,7 @@ def process(
 
 
 @pytest.fixture(scope="module")
-def client(ros: None, process: NodeProcess) -> Iterator[Client]:
+def client(process: NodeProcess) -> Iterator[Client]:
     """A client of that node, which is ready and sees a robot standing at READY."""
     connected = Client()
     connected.wait_until_ready(120.0, lambda: process.running)
@@ -86,3 +78,25 @@ def client(ros: None, process: NodeProcess) -> Iterator[Client]:
     connected.spin(0.3)
     yield connected
     connected.close()
+
+
+@pytest.fixture
+def start_node(ros: None) -> Iterator[StartNode]:
+    """Starts nodes of a name and parameters of the test's own; gives their process and a client."""
+    started: list[tuple[NodeProcess, Client]] = []
+
+    def start(name: str, parameters: dict[str, object], ready: bool = True) -> tuple[NodeProcess, Client]:
+        process = NodeProcess(parameters, name=name).__enter__()
+        client = Client(f"{name}_client", name)
+        started.append((process, client))
+        if ready:
+            client.wait_until_ready(120.0, lambda: process.running)
+        return process, client
+
+    yield start
+    for process, client in started:
+        client.close()
+        process.stop()
+        assert "internal error" not in process.log_text(), process.log_text()
+        assert "Traceback" not in process.log_text(), process.log_text()
+        process.__exit__(None, None, None)

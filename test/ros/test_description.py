@@ -44,11 +44,9 @@ BROKEN = {
 
 
 @pytest.fixture(scope="module")
-def bare_process(
-    environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[NodeProcess]:
+def bare_process(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeProcess]:
     """A node without a robot."""
-    with NodeProcess({}, environment, tmp_path_factory.mktemp("bare") / "log", name="kinopt_bare") as process:
+    with NodeProcess({}, tmp_path_factory.mktemp("bare") / "log", name="kinopt_bare") as process:
         yield process
         assert process.running, process.log_text()
         assert "internal error" not in process.log_text(), process.log_text()
@@ -201,9 +199,9 @@ def test_parameters_can_be_changed_and_whole_numbers_do(client: Client, name: st
     ],
 )
 def test_a_bad_parameter_at_the_start_ends_the_node_with_a_sentence(
-    environment: dict[str, str], parameters: dict[str, object], words: str
+    ros: None, parameters: dict[str, object], words: str
 ) -> None:
-    with NodeProcess(parameters, environment, name="kinopt_never") as process:
+    with NodeProcess(parameters, name="kinopt_never") as process:
         assert process.wait(30.0) == 1
         text = process.log_text()
     assert words in text
@@ -212,9 +210,9 @@ def test_a_bad_parameter_at_the_start_ends_the_node_with_a_sentence(
 
 @pytest.mark.parametrize("delay", [0.3, 1.0, 2.0])
 def test_interrupts_while_starting_and_twice_leave_no_traceback(
-    environment: dict[str, str], panda_parameters: dict[str, object], delay: float
+    ros: None, panda_parameters: dict[str, object], delay: float
 ) -> None:
-    with NodeProcess(panda_parameters, environment, name="kinopt_brief") as process:
+    with NodeProcess(panda_parameters, name="kinopt_brief") as process:
         time.sleep(delay)
         process.interrupt()
         time.sleep(0.05)

@@ -56,7 +56,7 @@ def _installed_file(name: str) -> Path:
 
 @contextmanager
 def _launched(
-    name: str, environment: dict[str, str], log: Path, arguments: tuple[str, ...] = ()
+    name: str, ros: None, log: Path, arguments: tuple[str, ...] = ()
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Launch a file as `ros2 launch` does; afterwards Ctrl-C, which must end it without an error."""
     program = (
@@ -74,7 +74,7 @@ def _launched(
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-c", program, str(_installed_file(name)), *arguments],
-            env={**os.environ, **environment, "ROS_LOG_DIR": str(log.parent), "NO_COLOR": "1"},
+            env={**os.environ, "ROS_LOG_DIR": str(log.parent), "NO_COLOR": "1"},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -105,9 +105,9 @@ def test_a_launch_file_loads_and_every_argument_is_described(name: str) -> None:
     assert {argument.name for argument in arguments} == (expected if name.startswith("kinopt") else set())
 
 
-def test_the_panda_without_a_robot(ros: None, environment: dict[str, str], tmp_path: Path) -> None:
+def test_the_panda_without_a_robot(ros: None, tmp_path: Path) -> None:
     log = tmp_path / "launch.log"
-    with _launched("panda.launch.py", environment, log) as process:
+    with _launched("panda.launch.py", log) as process:
         client = Client("launch_client")
         try:
             assert "panda" in client.wait_until_ready(120.0, lambda: process.poll() is None)
@@ -115,15 +115,13 @@ def test_the_panda_without_a_robot(ros: None, environment: dict[str, str], tmp_p
             client.close()
 
 
-def test_beside_a_robot_in_a_namespace(
-    ros: None, environment: dict[str, str], panda_texts: tuple[str, str], tmp_path: Path
-) -> None:
+def test_beside_a_robot_in_a_namespace(ros: None, panda_texts: tuple[str, str], tmp_path: Path) -> None:
     """The description comes from latched topics of the namespace, motions go where trajectory_topic says."""
     log = tmp_path / "launch.log"
     topic = "/arm_controller/joint_trajectory"
     arguments = ("namespace:=left", "default_group:=hand", f"trajectory_topic:={topic}")
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    with _launched("kinopt.launch.py", environment, log, arguments) as process:
+    with _launched("kinopt.launch.py", log, arguments) as process:
         client = Client("launch_client", node="/left/kinopt")
         publishers = [
             client.node.create_publisher(String, f"/left/{name}", latched)

@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
-from support.ros_requests import READY, pose, target
+from support.ros_requests import READY, StartNode, pose, target
 
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client import Client
 from kinopt_ros.ros.conversions import matrices_from_poses, seconds
-from kinopt_ros.ros.process import NodeProcess
 from kinopt_ros.status import Status
 
 PANDA = load_robot("panda")
@@ -114,53 +113,42 @@ def test_bad_joint_states_are_dropped_and_the_node_goes_on(client: Client) -> No
     assert trajectory is not None
 
 
-@pytest.fixture
-def configured(
-    ros: None, environment: dict[str, str], panda_parameters: dict[str, object], client: Client
-) -> Any:
-    """Starts further nodes of their own name; gives their clients."""
-    started: list[tuple[NodeProcess, Client]] = []
-
-    def start(name: str, **parameters: object) -> Client:
-        process = NodeProcess({**panda_parameters, **parameters}, environment, name=name).__enter__()
-        other = Client(f"{name}_client", name)
-        started.append((process, other))
-        other.wait_until_ready(60.0, lambda: process.running)
-        other.pretend_robot(READY)
-        other.spin(0.3)
-        return other
-
-    yield start
-    for process, other in started:
-        other.close()
-        assert process.stop() == 0, process.log_text()
-        process.__exit__(None, None, None)
+def standing(start_node: StartNode, name: str, parameters: dict[str, object]) -> Client:
+    """Client of a node of its own that sees a robot at READY."""
+    _, client = start_node(name, parameters)
+    client.pretend_robot(READY)
+    client.spin(0.3)
+    return client
 
 
-def test_exactly_the_controllers_joints_in_its_order(configured: Any) -> None:
+def test_exactly_the_controllers_joints_in_its_order(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
     order = ["panda_joint7", *ARM[:6]]
-    client = configured("kinopt_order", controller_joints=order)
+    client = standing(start_node, "kinopt_order", {**panda_parameters, "controller_joints": order})
     report, trajectory = client.move_to(target(pose()))
     assert report.status.code == Status.SUCCESS, report.status.message
     assert list(trajectory.joint_names) == order
     controller_accepts(trajectory, order)
 
 
-def test_a_controller_that_lacks_a_moving_joint_gets_nothing(configured: Any) -> None:
-    client = configured("kinopt_few", controller_joints=ARM[:6])
+def test_a_controller_that_lacks_a_moving_joint_gets_nothing(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
+    client = standing(start_node, "kinopt_few", {**panda_parameters, "controller_joints": ARM[:6]})
     report, trajectory = client.move_to(target(pose()))
     assert report.status.code == Status.INVALID_REQUEST
     assert "panda_joint7" in report.status.message
     assert trajectory is None
 
 
-def test_moveits_joint_limits_parameters_count(configured: Any) -> None:
+def test_moveits_joint_limits_parameters_count(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
     prefix = "robot_description_planning.joint_limits.panda_joint1."
-    client = configured(
-        "kinopt_limits",
-        **{f"{prefix}has_velocity_limits": True, f"{prefix}max_velocity": 0.2, "velocity_scaling": 1.0},
-    )
+    limits = {f"{prefix}has_velocity_limits": True, f"{prefix}max_velocity": 0.02, f"{prefix}max_jerk": 100}
+    client = standing(start_node, "kinopt_limits", {**panda_parameters, **limits, "velocity_scaling": 1})
     report, trajectory = client.move_to(target(pose(0.0, 0.5, 0.5)))
     assert report.status.code == Status.SUCCESS, report.status.message
     fastest = max(abs(point.velocities[0]) for point in trajectory.points)
-    assert fastest <= 0.2 * (1 + 1e-6)
+    assert 0.015 < fastest <= 0.02 * (1 + 1e-6)

@@ -1,10 +1,13 @@
 """Requests that tests share."""
 
+from collections.abc import Callable
 from typing import Any
 
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
 
 from kinopt_msgs.srv import SolveIK
+from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.process import NodeProcess
 
 
 def pose(x: float = 0.4, y: float = 0.1, z: float = 0.5, q: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)) -> Pose:
@@ -25,6 +28,9 @@ def target(at: Pose, frame: str = "") -> PoseStamped:
     message.header.frame_id = frame
     return message
 
+
+StartNode = Callable[..., tuple[NodeProcess, Client]]
+"""What the fixture start_node gives."""
 
 READY = {
     "panda_joint1": 0.0,

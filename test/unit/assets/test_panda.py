@@ -18,7 +18,7 @@ from kinopt_ros.robot.sources import installed_robots, load_robot
 
 FOLDER = Path(kinopt_ros.__file__).parent / "assets" / "panda"
 URDF, SRDF = FOLDER / "panda.urdf", FOLDER / "panda.srdf"
-LIMITS = Path(kinopt_ros.__file__).parent.parent / "config" / "panda_joint_limits.yaml"
+LIMITS = Path(kinopt_ros.__file__).parent / "assets" / "panda" / "joint_limits.yaml"
 ARM = tuple(f"panda_joint{i}" for i in range(1, 8))
 READY = np.array([0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4])
 SHAPED = [*(f"panda_link{i}" for i in range(8)), "panda_hand", "panda_leftfinger", "panda_rightfinger"]

@@ -8,7 +8,12 @@ import pytest
 
 from kinopt_ros.conformance.ik import reachable_problem
 from kinopt_ros.conformance.robots import seven_revolute
-from kinopt_ros.errors import SolverUnavailableError, UnknownSolverError, UnsupportedFeatureError
+from kinopt_ros.errors import (
+    NotReadyError,
+    SolverUnavailableError,
+    UnknownSolverError,
+    UnsupportedFeatureError,
+)
 from kinopt_ros.planning import solver_pool
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.problems.ik import IkProblem
@@ -59,15 +64,22 @@ def two_solvers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver_pool, "solver_names", lambda: ("able", "absent", "unable"))
 
 
+def ready_pool() -> SolverPool:
+    pool = SolverPool(ROBOT)
+    pool.prepare("able")
+    pool.prepare("unable")
+    return pool
+
+
 def test_the_solver_asked_for_answers() -> None:
-    pooled = SolverPool(ROBOT).solve_ik(PROBLEM, "able")
+    pooled = ready_pool().solve_ik(PROBLEM, "able")
     assert pooled.result.solver == "able"
     assert pooled.fallback_reason == ""
 
 
 @pytest.mark.parametrize(("asked", "reason"), [("unable", "revolute"), ("absent", "no such device")])
 def test_another_one_takes_over_and_the_answer_says_why(asked: str, reason: str) -> None:
-    pooled = SolverPool(ROBOT).solve_ik(PROBLEM, asked)
+    pooled = ready_pool().solve_ik(PROBLEM, asked)
     assert pooled.result.solver == "able"
     assert reason in pooled.fallback_reason
 
@@ -77,19 +89,32 @@ def test_another_one_takes_over_and_the_answer_says_why(asked: str, reason: str)
 )
 def test_nobody_takes_over_uninvited(asked: str, error: type[Exception]) -> None:
     with pytest.raises(error):
-        SolverPool(ROBOT).solve_ik(PROBLEM, asked, allow_fallback=False)
+        ready_pool().solve_ik(PROBLEM, asked, allow_fallback=False)
 
 
 def test_an_unknown_name_is_an_error_whatever_is_allowed() -> None:
     with pytest.raises(UnknownSolverError):
-        SolverPool(ROBOT).solve_ik(PROBLEM, "ikfast")
+        ready_pool().solve_ik(PROBLEM, "ikfast")
 
 
 def test_a_solver_is_made_once_and_with_its_options() -> None:
     pool = SolverPool(ROBOT, {"able": {"effort": 7}})
-    solver = pool.get("able")
+    solver = pool.prepare("able")
     assert isinstance(solver, Able)
     assert solver.effort == 7
+    assert pool.prepare("able") is solver
     assert pool.get("able") is solver
     pool.close()
-    assert pool.get("able") is not solver
+    with pytest.raises(NotReadyError):
+        pool.get("able")
+
+
+def test_no_request_waits_for_a_solver_to_be_prepared() -> None:
+    pool = SolverPool(ROBOT)
+    with pytest.raises(NotReadyError, match="able"):
+        pool.solve_ik(PROBLEM, "able")
+    pool.prepare("unable")
+    with pytest.raises(NotReadyError):
+        pool.solve_ik(PROBLEM, "able")
+    pool.prepare("able")
+    assert "revolute" in pool.solve_ik(PROBLEM, "unable").fallback_reason

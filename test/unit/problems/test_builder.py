@@ -13,6 +13,7 @@ from kinopt_ros.errors import (
 )
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
 from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
 
 
 def test_one_pose_becomes_a_batch_of_one() -> None:
@@ -89,3 +90,24 @@ def test_the_problem_is_frozen_and_does_not_share_the_callers_arrays() -> None:
     assert problem.targets[0].T_base_target[0, 0, 3] == 0.0
     with pytest.raises(ValueError, match="read-only"):
         problem.targets[0].T_base_target[0, 0, 3] = 1.0
+
+
+@pytest.mark.parametrize("T", [[["a"] * 4] * 4, [[1.0, 2.0], [3.0]], np.eye(4) + 1j, None])
+def test_what_is_no_array_of_numbers_is_refused(T: object) -> None:
+    with pytest.raises(InvalidGoalError, match="real numbers"):
+        ik_problem(seven_revolute(), T, tip_link="l7")  # type: ignore[arg-type]
+    with pytest.raises(InvalidStateError, match="real numbers"):
+        ik_problem(seven_revolute(), np.eye(4), tip_link="l7", state="abc")
+
+
+def test_the_default_group_is_one_that_can_be_used() -> None:
+    urdf = (
+        "<robot name='r'><link name='a'/><link name='b'/><link name='tool'/>"
+        "<joint name='j' type='continuous'><parent link='a'/><child link='b'/><axis xyz='0 0 1'/></joint>"
+        "<joint name='f' type='fixed'><parent link='b'/><child link='tool'/></joint></robot>"
+    )
+    srdf = (
+        "<robot name='r'><group name='gripper'><chain base_link='b' tip_link='tool'/></group>"
+        "<group name='arm'><chain base_link='a' tip_link='tool'/></group></robot>"
+    )
+    assert ik_problem(robot_from_urdf(urdf, srdf), np.eye(4)).joints == ("j",)

@@ -12,7 +12,8 @@ from kinopt_ros.solvers.base import Option
 
 def fake_entry_points(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
     points = [EntryPoint(name, value, registry.GROUP) for name, value in values.items()]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    found = {point.name: point for point in points}
+    monkeypatch.setattr(registry, "_entry_points", lambda: found)
 
 
 def test_cpu_is_registered_and_available() -> None:

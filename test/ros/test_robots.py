@@ -1,0 +1,136 @@
+"""Robots that are no plain arm, and clients that are no plain ones: the node serves what can be served."""
+
+import time
+
+import numpy as np
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from support.ros_requests import READY, StartNode, ik, pose, target
+
+from kinopt_msgs.srv import ComputeFK, ListSolvers
+from kinopt_ros.ros.client import Client
+from kinopt_ros.status import Status
+
+_REVOLUTE = (
+    '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><origin xyz="{3}"/>'
+    '<axis xyz="{4}"/><limit lower="-2.8" upper="2.8" velocity="1" effort="1"/></joint>'
+)
+_AXES = ["0 0 1", "0 1 0", "0 1 0", "0 0 1", "0 1 0", "0 0 1"]
+_OFFSETS = ["0 0 0.3", "0 0.1 0", "0 0 0.4", "0 -0.1 0.3", "0 0 0.05", "0 0 0.08"]
+ARM = "".join(
+    _REVOLUTE.format(f"j{i + 1}", f"l{i}", f"l{i + 1}", _OFFSETS[i], _AXES[i]) for i in range(6)
+) + "".join(f'<link name="l{i}"/>' for i in range(7))
+FLOATING = (
+    f'<robot name="floating"><link name="world"/>{ARM}<joint name="root" type="floating">'
+    '<parent link="world"/><child link="l0"/></joint></robot>'
+)
+BRANCHES = f'<robot name="branches">{ARM}<link name="k1"/>{_REVOLUTE.format("k", "l0", "k1", "0 0 0", "0 0 1")}</robot>'
+NO_TIP = '<robot name="branches"><group name="both"><joint name="j1"/><joint name="k"/></group></robot>'
+
+
+def test_a_default_group_that_no_solver_can_move_does_not_stop_the_rest(start_node: StartNode) -> None:
+    process, client = start_node("kinopt_floating", {"robot_description": FLOATING})
+    assert "floating" in process.log_text()
+    assert client.call("list_solvers", ListSolvers.Request()).status.code == Status.SUCCESS
+    assert client.call("compute_fk", ComputeFK.Request(links=["l6"])).status.code == Status.SUCCESS
+    whole = client.call("solve_ik", ik(pose(0.2, 0.1, 0.9)))
+    assert whole.status.code == Status.UNSUPPORTED_FEATURE
+    assert "floating" in whole.status.message
+    arm = client.call("solve_ik", ik(pose(0.2, 0.1, 0.9), frame="l0", base_link="l0", tip_link="l6"))
+    assert arm.status.code == Status.SUCCESS, arm.status.message
+
+
+def test_a_group_without_a_tip_does_not_make_the_first_request_wait(start_node: StartNode) -> None:
+    parameters = {"robot_description": BRANCHES, "robot_description_semantic": NO_TIP}
+    _, client = start_node("kinopt_no_tip", parameters)
+    start = time.monotonic()
+    answer = client.call("solve_ik", ik(pose(0.2, 0.1, 0.9), base_link="l0", tip_link="l6"))
+    assert answer.status.code == Status.SUCCESS, answer.status.message
+    assert time.monotonic() - start < 1.0
+    refused = client.call("solve_ik", ik(pose(0.2, 0.1, 0.9)))
+    assert refused.status.code == Status.INVALID_REQUEST
+    assert "tip_link" in refused.status.message
+
+
+def test_the_node_ends_in_time_while_a_request_is_at_work(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
+    process, client = start_node("kinopt_busy", panda_parameters)
+    request = ik(*[pose(0.75, 0.0, 0.1, (0.0, 0.0, 0.0, 1.0))] * 10_000, timeout=60.0)
+    client.send("solve_ik", request)
+    client.spin(1.0)
+    process.interrupt()
+    assert process.wait(10.0) == 0, process.log_text()
+
+
+def test_timeouts_are_bounded(client: Client) -> None:
+    answer = client.call("solve_ik", ik(pose(), timeout=1e9))
+    assert answer.status.code == Status.INVALID_REQUEST
+    assert "ik.max_timeout" in answer.status.message
+
+
+def test_hostile_names_cost_little_and_are_not_echoed_whole(client: Client) -> None:
+    names = [f"panda_joint{i}" for i in range(50_000)] * 2
+    start = time.monotonic()
+    answers = [
+        client.call("solve_ik", ik(pose(), state=JointState(name=names, position=[0.0] * len(names)))),
+        client.call("solve_ik", ik(pose(), frame="x" * 1_000_000)),
+        client.call("solve_ik", ik(pose(), group="y" * 200_000)),
+        client.call("solve_ik", ik(pose(), solver="z" * 200_000)),
+    ]
+    assert time.monotonic() - start < 5.0
+    for answer in answers:
+        assert answer.status.code not in (Status.SUCCESS, Status.FAILURE)
+        assert len(answer.status.message) < 1000
+
+
+def test_joints_that_do_not_matter_may_be_stale(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
+    _, client = start_node("kinopt_stale", panda_parameters)
+    client.publish_joint_state(JointState(name=["panda_finger_joint1"], position=[0.01]))
+    client.spin(1.2)
+    client.pretend_robot(READY)
+    client.spin(0.3)
+    assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS
+    assert client.call("compute_fk", ComputeFK.Request(links=["panda_link8"])).status.code == Status.SUCCESS
+    finger = client.call("compute_fk", ComputeFK.Request(links=["panda_leftfinger"]))
+    assert finger.status.code == Status.ROBOT_STATE_STALE
+    named = ComputeFK.Request(
+        links=["panda_leftfinger"],
+        joint_names=["panda_finger_joint1", "panda_finger_joint2"],  # as joint_states has them
+        positions=[0.03, 0.03],
+    )
+    assert client.call("compute_fk", named).status.code == Status.SUCCESS
+
+
+def test_what_nobody_published_is_named(start_node: StartNode, panda_parameters: dict[str, object]) -> None:
+    _, client = start_node("kinopt_blind", panda_parameters)
+    answer = client.call("compute_fk", ComputeFK.Request(links=["panda_link2"]))
+    assert answer.status.code == Status.SUCCESS
+    assert "panda_joint1, panda_joint2" in answer.status.message
+    assert client.call("solve_ik", ik(pose())).status.message == ""
+    held = client.call("solve_ik", ik(pose(0.3, 0.0, 0.3), base_link="panda_link2", tip_link="panda_link8"))
+    assert held.status.code == Status.SUCCESS or held.status.code == Status.NO_IK_SOLUTION
+    report, trajectory = client.move_to(target(pose()))
+    assert report.status.code == Status.INVALID_ROBOT_STATE
+    assert trajectory is None
+
+
+def test_parallel_clients_get_their_own_answers(client: Client) -> None:
+    """Four clients at once, each with targets of its own; every answer is that of its question."""
+    clients = [Client(f"parallel_{i}") for i in range(4)]
+    try:
+        futures = []
+        for i, other in enumerate(clients):
+            other.call("ready", Trigger.Request())
+            poses = [pose(0.3 + 0.02 * i, 0.01 * k, 0.5) for k in range(20)]
+            request = ik(*poses, state=JointState(name=list(READY), position=list(READY.values())))
+            futures.append((other, other.send("solve_ik", request), request))
+        for other, future, request in futures:
+            assert other.spin_until(future.done, 20.0)
+            serial = client.call("solve_ik", request)
+            np.testing.assert_array_equal(future.result().positions, serial.positions)
+    finally:
+        for other in clients:
+            other.close()
