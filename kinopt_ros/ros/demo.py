@@ -40,7 +40,6 @@ def run(once: bool) -> int:
             )
             joints = [f"panda_joint{i + 1}" for i in range(7)]
             client.pretend_robot(dict(zip(joints, _READY, strict=True)))
-            client.spin(0.3)
             good = _show_motion(console, client, _POSE)
             if good and not once and sys.stdin.isatty():
                 _ask(console, client)
@@ -57,7 +56,7 @@ def run(once: bool) -> int:
 
 def _ask(console: Console, client: Client) -> None:
     while True:
-        line = console.input("\nAnother pose: x y z [roll pitch yaw], or Enter to end: ")
+        line = console.input("\nAnother pose: x y z \\[roll pitch yaw], or Enter to end: ")
         if not line.strip():
             return
         try:
@@ -76,6 +75,7 @@ def _ask(console: Console, client: Client) -> None:
 
 
 def _show_motion(console: Console, client: Client, numbers: tuple[float, ...]) -> bool:
+    client.spin(0.3)  # the pretended robot stands still while nobody spins: let the node see it again
     target = PoseStamped()
     target.header.frame_id = "panda_link0"
     position, orientation = target.pose.position, target.pose.orientation
@@ -139,5 +139,4 @@ def _show_motion(console: Console, client: Client, numbers: tuple[float, ...]) -
         soft_wrap=True,
     )
     client.pretend_robot(dict(zip(trajectory.joint_names, points[-1].positions, strict=True)))
-    client.spin(0.2)
     return True
