@@ -7,6 +7,7 @@ turned round (a planar joint becomes three elementary motions, reversed). Fixed 
 held, disappear into the fixed transforms.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -70,7 +71,8 @@ def joint_motions(joint: Joint) -> tuple[JointMotion, ...]:
 
     A planar joint moves along the two in-plane axes and then turns about its normal. The in-plane axes are x
     and y turned by the smallest rotation that takes z to the normal, so that a joint with normal z is
-    MoveIt's. A floating joint moves along x, y, z of its frame and then turns by its quaternion.
+    MoveIt's; for normal -z, where many rotations are smallest, it is half a turn about x. A floating joint
+    moves along x, y, z of its frame and then turns by its quaternion.
     """
     i = joint.first_variable
     if joint.type is JointType.FIXED:
@@ -91,13 +93,16 @@ def joint_motions(joint: Joint) -> tuple[JointMotion, ...]:
     return (JointMotion(kind, _triple(joint.axis), i, joint.multiplier, joint.offset),)
 
 
-def in_plane_axes(normal: Float64) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+def in_plane_axes(
+    normal: Sequence[float] | Float64,
+) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     """Directions of x and y of a planar joint in the joint frame; ``normal`` has length 1, shape (3,)."""
     a, b, c = (float(value) for value in normal)
-    if c < -1.0 + 1e-12:
-        return (1.0, 0.0, 0.0), (0.0, -1.0, 0.0)
-    d = 1.0 / (1.0 + c)
-    return (1.0 - a * a * d, -a * b * d, -a), (-a * b * d, 1.0 - b * b * d, -b)
+    sine = math.hypot(a, b)
+    if sine == 0.0:
+        return (1.0, 0.0, 0.0), (0.0, c, 0.0)
+    u, v, d = a / sine, b / sine, 1.0 - c  # not a * a / (1 + c): inexact near -z
+    return (1.0 - u * u * d, -u * v * d, -a), (-u * v * d, 1.0 - v * v * d, -b)
 
 
 def build_chain(
@@ -167,7 +172,8 @@ def _ancestors(robot: RobotModel, link: str) -> list[Joint]:
 def _assemble(
     base_link: str, tip_link: str, steps: Sequence[JointMotion | Float64], held: Mapping[int, float]
 ) -> KinematicChain:
-    T_fixed = [np.eye(4)]
+    identity = np.eye(4)
+    T_fixed = [identity]
     motions: list[JointMotion] = []
     for step in steps:
         if not isinstance(step, JointMotion):
@@ -176,7 +182,7 @@ def _assemble(
             T_fixed[-1] = T_fixed[-1] @ _held_transform(step, held)
         else:
             motions.append(step)
-            T_fixed.append(np.eye(4))
+            T_fixed.append(identity)
     moved = {
         step.variable + k for step in motions for k in range(4 if step.motion is Motion.QUATERNION else 1)
     }
@@ -209,11 +215,9 @@ def _check_held(robot: RobotModel, held: Mapping[int, float]) -> None:
             raise InvalidRequestError(
                 f"held variable {index} does not exist: the robot has {robot.nq} variables"
             )
-        if not np.isfinite(value):
+        if not math.isfinite(value):
             raise InvalidStateError(f"held value {value} of {robot.variable_names[index]!r} is not finite")
-    for joint in robot.joints:
-        if joint.type is not JointType.FLOATING:
-            continue
+    for joint in robot.floating_joints:
         four = [i for i in range(joint.first_variable + 3, joint.first_variable + 7) if i in held]
         if 0 < len(four) < 4:
             raise InvalidRequestError(
@@ -262,6 +266,7 @@ def _triple(vector: Float64) -> tuple[float, float, float]:
     return x, y, z
 
 
+@remembered
 def reach_bound(robot: RobotModel, chain: KinematicChain) -> float:
     """Upper bound of the distance from base to tip over all configurations inside the limits, m.
 

@@ -22,7 +22,7 @@ from kinopt_ros.robot.srdf_elements import (
 )
 
 MAX_DEFAULT_PAIRS = 200_000
-"""Most pairs of links that ``<disable_default_collisions>`` may stand for: all of a robot with 447 links, 100 MB."""
+"""Most pairs of links that ``<disable_default_collisions>`` may stand for: all of a robot with 632 links, 60 MB."""
 
 _VIRTUAL_TYPES = {kind.value: kind for kind in (JointType.FIXED, JointType.PLANAR, JointType.FLOATING)}
 
@@ -305,10 +305,11 @@ def _disabled_collisions(
         shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
         warnings.append(f"collision pairs of {len(unknown)} links that do not exist are left out: {shown}")
     by_default = links.intersection(elements.disabled_links)
-    if len(by_default) * len(links) > MAX_DEFAULT_PAIRS:
+    d, n = len(by_default), len(links)
+    if d * (n - 1) - d * (d - 1) // 2 > MAX_DEFAULT_PAIRS:
         raise RobotDescriptionError(
-            f"the SRDF disables collisions by default for {len(by_default)} of {len(links)} links, which may be "
-            f"{len(by_default) * len(links)} pairs; at most {MAX_DEFAULT_PAIRS} are read"
+            f"the SRDF has <disable_default_collisions> for {d} of {n} links; these are more than the "
+            f"{MAX_DEFAULT_PAIRS} pairs that are read"
         )
     pairs = {frozenset({link, other}) for link in by_default for other in links}
     pairs -= {frozenset(pair) for pair in elements.enabled_pairs}

@@ -6,7 +6,7 @@ import pytest
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnknownLinkError
 from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
-from kinopt_ros.robot.chain import Motion, build_chain, reach_bound
+from kinopt_ros.robot.chain import Motion, build_chain, in_plane_axes, reach_bound
 from kinopt_ros.robot.urdf import robot_from_urdf
 
 ORIGIN = '<origin xyz="0 0 0.5" rpy="0.4 -0.5 0.6"/>'
@@ -101,7 +101,50 @@ def test_reach_bound(robot):
 
 
 def test_long_chain(urdf):
-    robot = robot_from_urdf(urdf(*(f"j{i} continuous l{i} l{i + 1} {ORIGIN}" for i in range(2000))))
-    chain = build_chain(robot, "l2000", "l0")
-    assert len(chain.motion) == 2000
-    assert chain_pose(chain, np.zeros(2000)).shape == (4, 4)
+    robot = robot_from_urdf(urdf(*(f"j{i} continuous l{i} l{i + 1} {ORIGIN}" for i in range(1999))))
+    chain = build_chain(robot, "l1999", "l0")
+    assert len(chain.motion) == 1999
+    assert chain_pose(chain, np.zeros(1999)).shape == (4, 4)
+
+
+NORMALS = [
+    "0 0 1",
+    "0 0 -1",
+    "1e-6 0 -1",
+    "-5.4e-7 3e-7 -1",
+    "1e-9 -1e-12 -1",
+    "1e-300 0 -1",
+    "3 4 -5",
+    "1 -2 0",
+]
+
+
+@pytest.mark.parametrize("normal", NORMALS)
+def test_planar_joints_stay_in_their_plane(urdf, normal):
+    robot = robot_from_urdf(urdf(f'j planar a b <axis xyz="{normal}"/>'))
+    n = robot.joints[0].axis
+    x, y, theta = 300.0, -200.0, 0.7
+    T = chain_pose(build_chain(robot, "a", "b"), np.array([x, y, theta]))
+    assert abs(T[:3, 3] @ n) < 1e-12
+    e1, e2 = (chain_pose(build_chain(robot, "a", "b"), q)[:3, 3] for q in np.eye(3)[:2])
+    np.testing.assert_allclose([e1 @ e1, e2 @ e2, e1 @ e2], [1, 1, 0], atol=1e-15)
+    np.testing.assert_allclose(np.cross(e1, e2), n, atol=1e-15)
+    np.testing.assert_allclose(T[:3, 3], x * e1 + y * e2, atol=1e-12)
+    np.testing.assert_allclose(T[:3, :3] @ n, n, atol=1e-15)
+    np.testing.assert_allclose(T[:3, :3] @ e1, np.cos(theta) * e1 + np.sin(theta) * e2, atol=1e-15)
+
+
+def test_planar_axes_are_those_of_the_smallest_rotation():
+    assert in_plane_axes([0.0, 0.0, 1.0]) == ((1, 0, 0), (0, 1, 0))
+    assert in_plane_axes([0.0, 0.0, -1.0]) == ((1, 0, 0), (0, -1, 0))
+    for normal in np.random.default_rng(0).normal(size=(50, 3)):
+        n = normal / np.linalg.norm(normal)
+        x, y = in_plane_axes(n)
+        R = np.array([x, y, n]).T
+        assert np.trace(R) == pytest.approx(1 + 2 * n[2])  # it turns by the angle between z and the normal
+        np.testing.assert_allclose(R @ np.cross([0, 0, 1], n), np.cross([0, 0, 1], n), atol=1e-14)
+
+
+def test_reach_bound_is_computed_once_per_chain(robot):
+    chain = build_chain(robot, "base", "tip")
+    assert reach_bound(robot, chain) is reach_bound(robot, chain)

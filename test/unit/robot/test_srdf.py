@@ -1,12 +1,16 @@
 """Groups and annotations from SRDF."""
 
+import time
+
 import numpy as np
 import pytest
 
 from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.robot import srdf
 from kinopt_ros.robot.model import JointType
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.robot.urdf_elements import MAX_LINKS
 
 
 @pytest.fixture
@@ -93,6 +97,10 @@ def test_nested_groups_in_any_order(robot):
             "'a1' in group_state 's'",
         ),
         (
+            '<group name="g"/><group_state name="s" group="g"><joint name="a1" value="1_0"/></group_state>',
+            "'1_0', which is not finite numbers",
+        ),
+        (
             '<group name="g"/><group_state name="s" group="g"><joint name="a1" value="1 2"/></group_state>',
             "2 numbers for joint 'a1', which needs 1",
         ),
@@ -166,6 +174,50 @@ def test_collisions_disabled_by_default(robot):
     )
     assert frozenset({"tool", "base"}) not in made.disabled_collisions
     assert len(made.disabled_collisions) == len(made.link_names) - 2 + 1
+
+
+def test_too_many_pairs_of_default_collisions_are_refused(urdf, monkeypatch):
+    text = urdf(*(f"j{i} fixed l0 l{i + 1}" for i in range(9)))
+    every = '<robot name="made">' + "".join(f'<disable_default_collisions link="l{i}"/>' for i in range(10))
+    monkeypatch.setattr(srdf, "MAX_DEFAULT_PAIRS", 45)
+    assert len(robot_from_urdf(text, every + "</robot>").disabled_collisions) == 45
+    monkeypatch.setattr(srdf, "MAX_DEFAULT_PAIRS", 44)
+    with pytest.raises(RobotDescriptionError, match=r"for 10 of 10 links; .* 44 pairs"):
+        robot_from_urdf(text, every + "</robot>")
+
+
+def test_largest_robots_load_soon(urdf):
+    # Every link of a long chain carries a leaf: the shape whose groups are largest.
+    half = MAX_LINKS // 2
+    spine = [f"j{i} revolute l{i} l{i + 1}" for i in range(half - 1)]
+    leaves = [f"k{i} revolute l{i} m{i}" for i in range(half - 1)]
+    every = "".join(f'<disable_default_collisions link="l{i}"/>' for i in range(half))
+    start = time.process_time()
+    assert len(robot_from_urdf(urdf(*spine, *leaves)).groups) == half
+    with pytest.raises(RobotDescriptionError, match="disable_default_collisions"):
+        robot_from_urdf(urdf(*spine, *leaves), f'<robot name="made">{every}</robot>')
+    assert time.process_time() - start < 10.0  # both together some 2 s on a quiet machine
+
+
+def test_states_of_joints_outside_the_group_are_left_out(robot):
+    made = robot(
+        '<group name="arm"><chain base_link="chest" tip_link="tool"/></group><passive_joint name="a2"/>'
+        '<group_state name="s" group="arm"><joint name="a1" value="0.1"/><joint name="a2" value="0.2"/>'
+        '<joint name="b1" value="0.3"/></group_state>'
+    )
+    assert made.group("arm").states["s"] == {"a1": 0.1, "a2": 0.2}
+    assert any("'s' has the joint 'b1', which is not in the group 'arm'" in found for found in made.warnings)
+
+
+@pytest.mark.parametrize("size", ["1e308", "-1e308", "1e-320"])
+def test_quaternions_of_any_length_are_normalised(robot, size):
+    state = f'<joint name="nav" value="0 0 0 {size} {size} {size} {size}"/>'
+    made = robot(
+        f'<group name="air"><joint name="nav"/></group><group_state name="s" group="air">{state}</group_state>',
+        default_state="s",
+    )
+    half = 0.5 if float(size) > 0 else -0.5
+    np.testing.assert_allclose(made.default_q[list(made.variables_of("nav"))][3:], half)
 
 
 def test_group_states(robot):

@@ -37,6 +37,12 @@ TEXTS = {
         '<robot name="r"><link name="a"/><link name="a"/></robot>',
         "links are called 'a'",
     ),
+    "space around a link": ('<robot name="r"><link name=" a"/></robot>', "' a' of a <link> begins or ends"),
+    "space around a joint": (
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="j&#9;" type="fixed"><parent link="a"/>'
+        '<child link="b"/></joint></robot>',
+        "of a <joint> begins or ends with white space",
+    ),
     "several roots": ('<robot name="r"><link name="a"/><link name="b"/></robot>', "'a', 'b' have no parent"),
 }
 
@@ -54,6 +60,31 @@ JOINTS = {
     "words": (('j fixed a b <origin rpy="0 0 up"/>',), "'up' is no finite number"),
     "python numbers": (('j fixed a b <origin rpy="0 0 1_0"/>',), "'1_0' is no finite number"),
     "expression": (('j fixed a b <origin xyz="0 0 ${h}"/>',), "run xacro first"),
+    "other digits": (('j fixed a b <origin rpy="0 0 \u0661"/>',), "is no finite number"),
+    "variable of another joint": (
+        ("j planar a b", "j/x revolute b c"),
+        "'j/x' is called like a variable of the planar joint 'j'",
+    ),
+    "fixed joint called like a variable": (
+        ("j floating a b", "j/rot_w fixed b c"),
+        "'j/rot_w' is called like a variable of the floating joint 'j'",
+    ),
+    "overflowing mimic": (
+        (
+            "j revolute a b",
+            'k revolute b c <mimic joint="j" multiplier="1e200"/>',
+            'm revolute c d <mimic joint="k" multiplier="1e200"/>',
+        ),
+        "'m' mimics 'j' with multiplier inf",
+    ),
+    "overflowing mimic offset": (
+        (
+            "j revolute a b",
+            'k revolute b c <mimic joint="j" offset="1e200"/>',
+            'm revolute c d <mimic joint="k" multiplier="-1e200"/>',
+        ),
+        "'m' mimics 'j' with multiplier -1e\\+200 and offset -inf",
+    ),
     "zero axis": (('j continuous a b <axis xyz="0 0 0"/>',), "'j' has a zero axis"),
     "infinite axis": (('j continuous a b <axis xyz="inf 0 0"/>',), "<axis> of joint 'j': 'inf'"),
     "limits crossed": (
