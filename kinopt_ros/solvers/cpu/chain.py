@@ -6,13 +6,14 @@ after (turns about z commute with motions along or about z). Unlike Denavit-Hart
 accurate for nearly parallel axes, because the shift is kept whole.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.robot.chain import KinematicChain, Motion
+from kinopt_ros.robot.chain import KinematicChain, Motion, in_plane_axes
 from kinopt_ros.solvers.cpu.seeds import scrambled_halton
 
 TABLE_SIZE = 256
@@ -45,6 +46,8 @@ class PackedChain:
     """Indices in the robot's q."""
     lower: Annotated[Float64, "n"]
     upper: Annotated[Float64, "n"]
+    motions: int
+    """m"""
 
 
 def pack_chain(
@@ -64,7 +67,7 @@ def pack_chain(
     n, m = len(chain.variables), len(chain.motion)
     base, tip, motions = _refold(chain)
     variables = _variable_rows(chain, lower, upper)
-    shape = np.array([n, m, table_size, *_kinds(chain), quick_restarts], dtype=np.int64)
+    shape = np.concatenate([[n, m, table_size], _kinds(chain), [quick_restarts]])
     table = _table(variables, table_size)
     aim, accept = AIM_RATIO * QUICK_TOLERANCE, 0.999 * QUICK_TOLERANCE
     tail = np.array([aim, aim, accept, accept, 0.0, 0.0])
@@ -74,35 +77,38 @@ def pack_chain(
     tip_poses(numbers, shape, table, poses)
     first = base.size + tip.size + motions.size + variables.size
     numbers[first : first + poses.size] = poses.reshape(-1)
-    return PackedChain(numbers, shape, chain.variables, lower, upper)
+    return PackedChain(numbers, shape, chain.variables, lower, upper, m)
 
 
 def _refold(chain: KinematicChain) -> tuple[Float64, Float64, Float64]:
     """Base, tip and table of motions, see ``PackedChain``."""
     m = len(chain.motion)
-    aligned = [_z_to(axis) for axis in chain.axis]
-    before = [np.eye(4), *aligned]
-    after = [*aligned, np.eye(4)]
-    T = [_transposed(before[i]) @ chain.T_fixed[i] @ after[i] for i in range(m + 1)]
+    identity = np.eye(3).tolist()
+    # Rows of the rotation that turns an axis to z; its transpose turns z to the axis.
+    aligned = [[*in_plane_axes(axis), axis] for axis in chain.axis.tolist()]
+    before = np.array([identity, *aligned])
+    after = np.array([*aligned, identity]).transpose(0, 2, 1)
+    rotation = before @ chain.T_fixed[:, :3, :3] @ after
+    position = (before @ chain.T_fixed[:, :3, 3:])[..., 0]
     turn = np.zeros(m + 1)  # constant turn about z that each motion takes over
     motions = np.zeros((m, 9))
     motions[:, 0] = chain.multiplier
     motions[:, 2] = 1.0
+    rotations, positions = (
+        rotation.tolist(),
+        position.tolist(),
+    )  # plain floats: ten times as quick, one by one
     for i in range(1, m):
-        a, twist, b = _zxz(T[i][:3, :3])
+        a, twist, b = _zxz(rotations[i])
         turn[i - 1] += a
         turn[i] += b
-        shift = _about_z(-a) @ T[i][:3, 3]
-        motions[i, 2:7] = np.cos(twist), np.sin(twist), *shift
-    rotation = chain.motion == Motion.ROTATION
-    motions[:, 1] = chain.offset + np.where(rotation, turn[:m], 0.0)
+        x, y, z = positions[i]
+        motions[i, 2:7] = math.cos(twist), math.sin(twist), *_turned_back(a, x, y), z
+    motions[:, 1] = chain.offset + np.where(chain.motion == Motion.ROTATION, turn[:m], 0.0)
     motions[:, 7], motions[:, 8] = np.cos(turn[:m]), np.sin(turn[:m])
-    first, last = T[0], T[m]
-    if m == 0:
-        first = np.eye(4)
-    R = first[:3, :3]
-    base = np.concatenate([-R.T @ first[:3, 3], R.T.reshape(-1), last[:3, :3].T.reshape(-1)])
-    return base, last[:3, 3].copy(), motions
+    R, p = (rotation[0], position[0]) if m else (np.eye(3), np.zeros(3))
+    base = np.concatenate([-R.T @ p, R.T.reshape(-1), rotation[m].T.reshape(-1)])
+    return base, position[m], motions
 
 
 def _variable_rows(chain: KinematicChain, lower: Float64, upper: Float64) -> Float64:
@@ -110,17 +116,15 @@ def _variable_rows(chain: KinematicChain, lower: Float64, upper: Float64) -> Flo
     n = len(chain.variables)
     rotates = np.ones(n, dtype=np.bool_)
     periodic = np.ones(n, dtype=np.bool_)
-    for kind, column, multiplier in zip(chain.motion, chain.column, chain.multiplier, strict=True):
-        rotates[column] &= kind == Motion.ROTATION
-        periodic[column] &= kind == Motion.ROTATION and float(multiplier).is_integer()
-    sample_lower, sample_upper = lower.copy(), upper.copy()
+    rotation = chain.motion == Motion.ROTATION
+    rotates[chain.column[~rotation]] = False
+    periodic[chain.column[~rotation | (chain.multiplier % 1.0 != 0.0)]] = False
+    # One full turn holds every pose that more turns hold; an endless axis starts near 0.
     reach = np.where(rotates, np.pi, 1.0)
-    for j in range(n):
-        width = 2.0 * reach[j]
-        if upper[j] - lower[j] > width and (periodic[j] or not np.isfinite(upper[j] - lower[j])):
-            # One full turn holds every pose that more turns hold; an endless axis starts near 0.
-            centre = min(max(0.0, lower[j] + reach[j]), upper[j] - reach[j])
-            sample_lower[j], sample_upper[j] = centre - reach[j], centre + reach[j]
+    narrowed = (upper - lower > 2.0 * reach) & (periodic | ~np.isfinite(upper - lower))
+    centre = np.minimum(np.maximum(0.0, lower + reach), upper - reach)
+    sample_lower = np.where(narrowed, centre - reach, lower)
+    sample_upper = np.where(narrowed, centre + reach, upper)
     period = np.where(periodic, 2.0 * np.pi, 0.0)
     step_limit = np.where(rotates, MAX_ROTATION_STEP, np.inf)
     return np.array([lower, upper, sample_lower, sample_upper, period, step_limit], dtype=np.float64)
@@ -134,41 +138,21 @@ def _table(variables: Float64, size: int) -> Float64:
 
 def _kinds(chain: KinematicChain) -> Int64:
     """Per motion: is translation, variable, whether an earlier motion has the same variable."""
-    _, first = np.unique(chain.column, return_index=True)
-    adds = np.ones(len(chain.column), dtype=np.int64)
-    adds[first] = 0
-    return (
-        np.stack([chain.motion != Motion.ROTATION, chain.column, adds], axis=1).astype(np.int64).reshape(-1)
-    )
+    columns = chain.column.tolist()
+    adds = [column in columns[:i] for i, column in enumerate(columns)]
+    return np.array([chain.motion != Motion.ROTATION, columns, adds], dtype=np.int64).T.reshape(-1)
 
 
-def _z_to(axis: Float64) -> Float64:
-    """Transform that turns z to a unit axis, by the smallest rotation."""
-    x, y, z = axis
-    T = np.eye(4)
-    if z < -1.0 + 1e-12:
-        T[:3, :3] = np.diag([1.0, -1.0, -1.0])
-        return T
-    K = np.array([[0.0, 0.0, x], [0.0, 0.0, y], [-x, -y, 0.0]])
-    T[:3, :3] += K + K @ K / (1.0 + z)
-    return T
-
-
-def _zxz(R: Float64) -> tuple[float, float, float]:
+def _zxz(R: list[list[float]]) -> tuple[float, float, float]:
     """Angles of R = Rz(a) Rx(twist) Rz(b); b absorbs the rest, so that they fit even where a is arbitrary."""
-    sine = float(np.hypot(R[0, 2], R[1, 2]))
-    a = float(np.arctan2(R[0, 2], -R[1, 2])) if sine > 1e-15 else 0.0
-    twist = float(np.arctan2(sine, R[2, 2]))
-    c, s = np.cos(twist), np.sin(twist)
-    rest = np.array([[1.0, 0.0, 0.0], [0.0, c, s], [0.0, -s, c]]) @ _about_z(-a) @ R
-    return a, twist, float(np.arctan2(rest[1, 0], rest[0, 0]))
+    sine = math.hypot(R[0][2], R[1][2])
+    a = math.atan2(R[0][2], -R[1][2]) if sine > 1e-15 else 0.0
+    twist = math.atan2(sine, R[2][2])
+    x, y = _turned_back(a, R[0][0], R[1][0])
+    return a, twist, math.atan2(math.cos(twist) * y + math.sin(twist) * R[2][0], x)
 
 
-def _about_z(angle: float) -> Float64:
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-
-
-def _transposed(rotation: Float64) -> Float64:
-    """Inverse of a transform without translation."""
-    return np.ascontiguousarray(rotation.T)
+def _turned_back(angle: float, x: float, y: float) -> tuple[float, float]:
+    """Rz(-angle) (x, y)."""
+    c, s = math.cos(angle), math.sin(angle)
+    return c * x + s * y, c * y - s * x

@@ -47,6 +47,7 @@ MAX_STALLS = 2  # ... and so many of them end an attempt
 DAMPING = 0.05
 MIN_DAMPING = 1e-9
 POLISH_STEPS = 40
+FARTHEST_TURN = 1e6  # rad: beyond, adding turns to an angle costs more precision than requests leave
 QUICK_TABLE_TRIES = 10
 
 # Fused multiply-add is allowed; NaN and infinity keep their meaning.
@@ -492,7 +493,7 @@ def _choose_turn(variables, reference, q):
         period = variables[PERIOD, j]
         if period > 0.0:
             turned = q[j] + period * np.rint((reference[j] - q[j]) / period)
-            if variables[LOWER, j] <= turned <= variables[UPPER, j]:
+            if variables[LOWER, j] <= turned <= variables[UPPER, j] and abs(turned) < FARTHEST_TURN:
                 q[j] = turned
 
 

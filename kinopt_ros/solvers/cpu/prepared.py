@@ -19,7 +19,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 CAPACITY = 64
-"""Chains kept. Some 20 kB each; packing one takes under a millisecond."""
+"""Chains kept. Some 20 kB each; packing one takes half a millisecond, which a request whose held joints carry
+sensor noise pays every time."""
 
 
 @dataclass(frozen=True, eq=False)

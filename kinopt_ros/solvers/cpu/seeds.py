@@ -1,12 +1,16 @@
 """Seed configurations spread evenly over the joint ranges."""
 
+from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, frozen
 
 
+@lru_cache(
+    maxsize=64
+)  # the costly part of packing a chain, which noise in a held joint makes happen in every call
 def scrambled_halton(size: int, dimensions: int) -> Annotated[Float64, "size dimensions"]:
     """The first points of a scrambled Halton sequence in [0, 1); always the same ones.
 
@@ -21,7 +25,9 @@ def scrambled_halton(size: int, dimensions: int) -> Annotated[Float64, "size dim
             permutation = generator.permutation(base)
             points[:, j] += permutation[number % base] * weight
             number, weight = number // base, weight / base
-    return np.minimum(points, np.nextafter(1.0, 0.0))
+    points = np.minimum(points, np.nextafter(1.0, 0.0))
+    frozen(points)
+    return points
 
 
 def _primes(count: int) -> list[int]:
