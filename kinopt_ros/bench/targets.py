@@ -11,7 +11,7 @@ from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.sampling import halton_configurations, random_configurations
 from kinopt_ros.problems.builder import resolve_chain
-from kinopt_ros.robot.chain import KinematicChain, build_chain
+from kinopt_ros.robot.chain import KinematicChain, build_chain, joints_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import find_robot, load_robot
 
@@ -45,9 +45,8 @@ class IkTask:
     @property
     def has_mimic_joints(self) -> bool:
         """Whether a mimic joint is on the chain."""
-        chain = self.chain
-        shared = len(set(chain.column.tolist())) < len(chain.column)
-        return shared or bool((abs(chain.multiplier) != 1.0).any() or chain.offset.any())
+        parts = joints_between(self.robot, self.base_link, self.tip_link)
+        return any(joint.mimics is not None for part in parts for joint in part)
 
 
 def ik_task(

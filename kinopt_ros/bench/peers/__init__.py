@@ -33,6 +33,7 @@ PEERS = {
     "cpu": "kinopt_ros.bench.peers.cpu",
     "cpu:solve_ik": "kinopt_ros.bench.peers.cpu_solve_ik",
     "rtb_ik_lm": "kinopt_ros.bench.peers.rtb_ik_lm",
+    "rtb_ik_lm_tight": "kinopt_ros.bench.peers.rtb_ik_lm_tight",
     "trac_ik": "kinopt_ros.bench.peers.trac_ik",
     "pinocchio_lm": "kinopt_ros.bench.peers.pinocchio_lm",
 }

@@ -1,6 +1,7 @@
 """TRAC-IK by the wheel pytracik: KDL's Newton method and a SQP solver in two threads, random restarts, 5 ms.
 
-``<safety_controller>`` is taken out of the description, as it reads such joints as fixed. The wheel's Python class
+``<safety_controller>`` is taken out of the description, as it reads such joints as fixed. It keeps limits as float32,
+so that they are rounded inwards to float32 for it: else it answers up to 6e-8 rad outside. The wheel's Python class
 does not work with numpy 2, so that its extension module is called directly.
 """
 
@@ -30,6 +31,8 @@ def build(task: IkTask) -> Peer:
     for joint in root.iter("joint"):
         for controller in joint.findall("safety_controller"):
             joint.remove(controller)
+        for limit in joint.findall("limit"):
+            _round_inwards(limit)
     text = ElementTree.tostring(root, encoding="unicode")
     solver = pytracik.TRAC_IK(task.base_link, task.tip_link, text, TIMEOUT, EPSILON, pytracik.SolveType.Speed)
     n = len(task.variables)
@@ -50,3 +53,14 @@ def build(task: IkTask) -> Peer:
         return np.asarray(answer[1:])[order] if answer[0] >= 0 else failed
 
     return Peer("trac_ik", version, 1, solve)
+
+
+def _round_inwards(limit: ElementTree.Element) -> None:
+    """Replace position limits by the next float32 that lies inside."""
+    for end, inside in (("lower", np.inf), ("upper", -np.inf)):
+        if end in limit.attrib:
+            exact = float(limit.attrib[end])
+            rounded = np.float32(exact)
+            if (float(rounded) - exact) * inside < 0.0:
+                rounded = np.nextafter(rounded, np.float32(inside))
+            limit.set(end, repr(float(rounded)))

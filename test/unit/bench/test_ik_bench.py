@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ pytest.importorskip("numba")
 pytest.importorskip("pinocchio")
 from kinopt_ros.bench import ik, peers
 from kinopt_ros.bench.judge import Judge
+from kinopt_ros.bench.peers.trac_ik import _round_inwards
 from kinopt_ros.bench.targets import ik_task
 from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError, UnknownSolverError
 from kinopt_ros.kinematics.sampling import random_configurations
@@ -115,7 +117,46 @@ def test_peers_refuse_mimic_joints_in_a_sentence(tmp_path: Path) -> None:
     assert "mimic" in other["note"]
 
 
-@pytest.mark.parametrize("name", ["rtb_ik_lm", "trac_ik", "pinocchio_lm"])
+def test_a_mimic_joint_whose_driver_is_elsewhere_is_seen() -> None:
+    # The right finger follows the left one, which is not on this chain, one to one.
+    task = ik_task("panda", BASE, "panda_rightfinger", 50, "random", 0)
+    assert task.has_mimic_joints
+    assert not ik_task("panda", BASE, "panda_leftfinger", 1, "random", 0).has_mimic_joints
+    own, public, other = ik.run_ik_bench(
+        "panda", BASE, "panda_rightfinger", ["cpu", "pinocchio_lm"], targets=50
+    )
+    assert own["success"] == public["success"] == 1.0
+    assert "mimic" in other["note"]
+
+
+def test_limits_are_rounded_to_single_precision_inwards() -> None:
+    for lower, upper in ((-2.8973, 2.8973), (-0.1, 0.1), (0.0, 0.5), (1e-3, 1e-3 + 1e-5)):
+        limit = ElementTree.Element("limit", lower=str(lower), upper=str(upper), effort="87")
+        _round_inwards(limit)
+        ends = float(limit.attrib["lower"]), float(limit.attrib["upper"])
+        assert lower <= ends[0] <= ends[1] <= upper
+        assert ends == (np.float32(ends[0]), np.float32(ends[1]))
+        np.testing.assert_allclose(ends, (lower, upper), rtol=2e-7)
+        assert limit.attrib["effort"] == "87"
+
+
+def test_trac_ik_stays_inside_the_limits() -> None:
+    pytest.importorskip("pytracik")
+    (row,) = ik.run_ik_bench("panda", BASE, TIP, ["trac_ik"], targets=1000)
+    assert row["limit_violation_max"] == 0.0
+
+
+def test_the_tight_toolbox_peer_keeps_to_the_criterion_of_the_benchmark() -> None:
+    pytest.importorskip("roboticstoolbox")
+    task = ik_task("panda", BASE, TIP, 200, "random", 0)
+    solve = peers.build_peer("rtb_ik_lm_tight", task).solve
+    verdict = Judge(task)(np.array([solve(T) for T in task.T_base_target]))
+    error = np.hypot(verdict.position_error, verdict.orientation_error)
+    assert (error < 1e-6).mean() > 0.9
+    assert not ((error >= 1e-6) & (error < 2e-6)).any()
+
+
+@pytest.mark.parametrize("name", ["rtb_ik_lm", "rtb_ik_lm_tight", "trac_ik", "pinocchio_lm"])
 def test_peers_solve_the_same_targets(name: str) -> None:
     task = ik_task("panda", BASE, TIP, 20, "random", 0)
     try:
