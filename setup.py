@@ -50,7 +50,6 @@ setup(
     ],
     zip_safe=True,
     install_requires=[
-        "defusedxml",
         "numba",
         "numpy",
         "pyyaml",
@@ -62,8 +61,8 @@ setup(
     extras_require={
         "ros": ros_wheels,
         "plot": ["matplotlib"],
-        "test": ["hypothesis", "pytest", "pytest-timeout", "setuptools", *judges],
-        "lint": ["mypy", "ruff", "types-PyYAML", "types-defusedxml"],
+        "test": ["hypothesis", "matplotlib", "pytest", "pytest-timeout", "setuptools", *judges],
+        "lint": ["mypy", "ruff", "types-PyYAML"],
         "bench": [
             "eaik",
             "matplotlib",
