@@ -64,7 +64,6 @@ setup(
         "test": ["hypothesis", "matplotlib", "pytest", "pytest-timeout", "setuptools", *judges],
         "lint": ["mypy", "ruff", "types-PyYAML"],
         "bench": [
-            "eaik",
             "matplotlib",
             "pytracik",
             "roboticstoolbox-python",
