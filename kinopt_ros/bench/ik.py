@@ -155,6 +155,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Measure and print; 0 if every solver asked for could run."""
     solvers = [name.strip() for name in args.solver.split(",") if name.strip()]
+    if not solvers:
+        raise UnknownSolverError(args.solver, PEERS)
     with progress("measuring", enabled=not args.json and sys.stderr.isatty()) as report:
         rows = run_ik_bench(
             args.robot, args.base, args.tip, solvers, args.targets, args.sampling, args.seed, report

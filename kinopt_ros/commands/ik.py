@@ -72,6 +72,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rotation(args: argparse.Namespace) -> np.ndarray:
+    for given in (args.rpy, args.quaternion):
+        if given is not None and not np.isfinite(given).all():
+            raise InvalidGoalError(f"a rotation must be finite, not {given}")
     if args.rpy is not None:
         return rpy_to_matrix(np.array(args.rpy))
     if args.quaternion is not None:
@@ -126,6 +129,8 @@ def _show(console: Console, robot: RobotModel, problem: IkProblem, result: IkRes
         table.add_row(name, f"{value:.6f}", f"{lower:.4f}", f"{upper:.4f}")
     console.print(table)
     console.print(f"position error {position:.2e} m, orientation error {orientation:.2e} rad")
-    console.print(
-        f"verified: {', '.join(result.checks)}; not checked: {', '.join(result.not_checked)}", soft_wrap=True
-    )
+    if solved:
+        console.print(
+            f"verified: {', '.join(result.checks)}; not checked: {', '.join(result.not_checked)}",
+            soft_wrap=True,
+        )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kinopt_ros.errors import NotReadyError, SolverUnavailableError, UnsupportedFeatureError
+from kinopt_ros.errors import KinoptError, NotReadyError, SolverUnavailableError, UnsupportedFeatureError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
@@ -31,15 +31,31 @@ class SolverPool:
         self.robot = robot
         self._options = dict(options or {})
         self._solvers: dict[str, Solver] = {}
+        self._refused: dict[str, SolverUnavailableError] = {}
         self._preparing = threading.Lock()
 
     def prepare(self, name: str) -> Solver:
-        """Configure a solver (``auto`` picks) if it is not yet. Raises as ``create_solver`` does."""
+        """Configure a solver (``auto`` picks) if it is not yet.
+
+        Raises:
+            UnknownSolverError: there is none of that name.
+            SolverUnavailableError: it cannot run here or not for this robot; ``get`` will say so from now on.
+        """
         chosen = solver_class(name)
         with self._preparing:
             if chosen.name not in self._solvers:
-                solver = chosen()
-                solver.configure(self.robot, self._options.get(chosen.name))
+                try:
+                    solver = chosen()
+                    solver.configure(self.robot, self._options.get(chosen.name))
+                except Exception as error:  # whatever a plugin raises must not take the others down
+                    reason = (
+                        str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"
+                    )
+                    refused = SolverUnavailableError(
+                        f"solver {chosen.name!r} cannot be used for robot {self.robot.name!r}: {reason}"
+                    )
+                    self._refused[chosen.name] = refused
+                    raise refused from error
                 self._solvers[chosen.name] = solver
             return self._solvers[chosen.name]
 
@@ -48,11 +64,13 @@ class SolverPool:
 
         Raises:
             UnknownSolverError: there is none of that name.
-            SolverUnavailableError: it cannot run here; the message says why.
+            SolverUnavailableError: it cannot run here or not for this robot; the message says why.
             NotReadyError: it can, but is not prepared yet.
         """
         chosen = solver_class(name)
         solver = self._solvers.get(chosen.name)
+        if chosen.name in self._refused:
+            raise self._refused[chosen.name]
         if solver is None:
             raise NotReadyError(f"solver {chosen.name!r} is being prepared; try again soon")
         return solver

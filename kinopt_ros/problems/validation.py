@@ -103,5 +103,9 @@ def _check_target(target: PoseTarget, robot: RobotModel) -> None:
         ("position_tolerance", target.position_tolerance),
         ("orientation_tolerance", target.orientation_tolerance),
     ):
-        if not (isinstance(tolerance, float | int) and math.isfinite(tolerance) and tolerance > 0.0):
+        if not (
+            isinstance(tolerance, float | int | np.floating | np.integer)
+            and math.isfinite(tolerance)
+            and tolerance > 0.0
+        ):
             raise InvalidGoalError(f"{what} is {tolerance}; allowed is a finite number above 0")

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from rclpy.node import Node
 
@@ -15,6 +15,8 @@ from kinopt_ros.ros import parameters
 from kinopt_ros.ros.frames import Frames
 from kinopt_ros.ros.joint_states import JointStates
 from kinopt_ros.ros.robot_loader import LoadedRobot, RobotLoader
+
+Ways: TypeAlias = Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,27 +38,27 @@ class Context:
         return parameters.value(self.node, name)
 
     def configuration(
-        self, robot: RobotModel, links: Iterable[str], named: Container[str] = ()
+        self, robot: RobotModel, ways: Ways, named: Container[str] = ()
     ) -> Annotated[Float64, "nq"]:
-        """The present configuration, to be used for the poses of some links.
+        """The present configuration, to be used for the poses of some frames in others.
 
         Args:
             robot: the robot.
-            links: links whose poses matter; names of frames outside the robot may be among them.
+            ways: pairs of frames whose pose in each other matters.
             named: variables that the request gives itself, so that nobody needs to have published them.
 
         Raises:
             StaleStateError: a value that matters is too old.
         """
         state = self.joint_states.of(robot)
-        needed = [i for i in moving(robot, links) if robot.variable_names[i] not in named]
+        needed = [i for i in moving(robot, ways) if robot.variable_names[i] not in named]
         state.require_fresh(needed, robot, self.parameter("state_timeout"))
         return state.q
 
-    def assumed(self, robot: RobotModel, links: Iterable[str], named: Container[str] = ()) -> str:
+    def assumed(self, robot: RobotModel, ways: Ways, named: Container[str] = ()) -> str:
         """A sentence about values that matter (see ``configuration``) and that nobody published; else nothing."""
         known = self.joint_states.of(robot).known
-        names = [robot.variable_names[i] for i in moving(robot, links) if not known[i]]
+        names = [robot.variable_names[i] for i in moving(robot, ways) if not known[i]]
         names = [name for name in names if name not in named]
         return f"joint_states has no value for {shortened(names)}: the default is assumed" if names else ""
 
@@ -74,10 +76,10 @@ class Context:
             )
 
 
-def moving(robot: RobotModel, links: Iterable[str]) -> list[int]:
-    """Variables that move any of the links against the root, ascending; names that are no links are passed over."""
+def moving(robot: RobotModel, ways: Ways) -> list[int]:
+    """Variables that move one frame of a pair against the other, ascending. What is no link hangs on the root."""
     variables: set[int] = set()
-    for link in links:
-        if link in robot.link_index:
-            variables.update(chain_between(robot, robot.root_link, link).variables.tolist())
+    for pair in ways:
+        a, b = (name if name in robot.link_index else robot.root_link for name in pair)
+        variables.update(chain_between(robot, a, b).variables.tolist())
     return sorted(variables)

@@ -1,4 +1,4 @@
-"""Messages to arrays and back: pure functions, and the only place where quaternions change order.
+"""Messages to arrays and back: pure functions. Only here and in rotations.py quaternions change order.
 
 ROS writes quaternions xyzw; everything inside is wxyz or a matrix.
 """

@@ -37,11 +37,10 @@ class Description:
 
     def load(self) -> None:
         """Build the robot anew in the background, if there is a URDF at all."""
-        urdf, srdf = self._text(_URDF), self._text(_SRDF)
-        if not urdf:
+        if not self._text(_URDF):
             return
         self._loader.load(
-            lambda: self._build(urdf, srdf),
+            self._build,
             parameters.solver_options(self._node),
             parameters.ik_solver(self._node),
         )
@@ -72,6 +71,10 @@ class Description:
             for name in names
         )
 
+    def replaced_by(self, given: list[Parameter[Any]]) -> bool:
+        """Whether these parameters bring another description."""
+        return any(parameter.name in (_URDF, _SRDF) for parameter in given)
+
     def _take(self, name: str, text: str) -> None:
         if parameters.value(self._node, name):
             self._node.get_logger().info(f"topic {name} is not used: the parameter of that name is set")
@@ -84,10 +87,11 @@ class Description:
     def _text(self, name: str) -> str:
         return str(parameters.value(self._node, name) or self._from_topic[name])
 
-    def _build(self, urdf: str, srdf: str) -> RobotModel:
+    def _build(self) -> RobotModel:
+        """The robot of the newest texts."""
         self._building = threading.get_ident()
         try:
-            robot = robot_from_urdf(urdf, srdf or None)
+            robot = robot_from_urdf(self._text(_URDF), self._text(_SRDF) or None)
             unknown = declare_joint_limits(self._node, robot)
             if unknown:
                 self._node.get_logger().warning(f"parameters of no joint of the robot: {shortened(unknown)}")

@@ -30,14 +30,16 @@ class FkService:
             robot.link(link)
         frame = request.header.frame_id
         named = frozenset(request.joint_names)
-        q = self._states(robot, request, context.configuration(robot, (*links, frame), named))
+        context.check_batch(len(links), "links")
+        ways = [(frame, link) for link in links]
+        q = self._states(robot, request, context.configuration(robot, ways, named))
         context.check_batch(len(q) * len(links), "poses")
         # The frame may itself move with the joints: it is resolved in every state.
         T_frame_root = inverse(context.frames.T_root_frame(robot, frame, q))
         T_frame_link = T_frame_root[:, None] @ forward_kinematics(robot, q, links=links)
         response.link_names = list(links)
         response.poses = poses_from_matrices(T_frame_link.reshape(-1, 4, 4))
-        response.status = status_message(Status.SUCCESS, context.assumed(robot, (*links, frame), named))
+        response.status = status_message(Status.SUCCESS, context.assumed(robot, ways, named))
 
     def _states(
         self, robot: RobotModel, request: Any, base: Annotated[Float64, "nq"]

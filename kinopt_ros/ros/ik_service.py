@@ -39,20 +39,20 @@ class IkService:
         start = time.monotonic()
         loaded = self._context.loaded
         robot = loaded.model
-        problem, T_base_frame, links = self._problem(robot, request, start)
+        problem, T_base_frame, ways = self._problem(robot, request, start)
         solver = request.solver or parameters.ik_solver(self._context.node)
         allow_fallback = self._context.parameter("allow_fallback") and not request.no_fallback
         pooled = loaded.pool.solve_ik(problem, solver, allow_fallback)
         _fill(response, robot, problem, pooled, T_base_frame)
         if response.status.code == Status.SUCCESS:
             given = {*request.state.name, *pooled.result.joint_names}
-            response.status.message = self._context.assumed(robot, links, given)
+            response.status.message = self._context.assumed(robot, ways, given)
         response.wall_time = time.monotonic() - start
 
     def _problem(
         self, robot: RobotModel, request: Any, start: float
-    ) -> tuple[IkProblem, Annotated[Float64, "4 4"], tuple[str, ...]]:
-        """The problem, the pose of the request's frame in the problem's base link, links whose poses matter."""
+    ) -> tuple[IkProblem, Annotated[Float64, "4 4"], tuple[tuple[str, str], ...]]:
+        """The problem, the pose of the request's frame in the problem's base link, and the ways that matter."""
         context = self._context
         context.check_batch(len(request.poses), "poses")
         group = request.group or None
@@ -60,9 +60,8 @@ class IkService:
             group = context.group_name(robot)
         base, tip, joints = resolve_chain(robot, group, request.base_link or None, request.tip_link or None)
         frame = request.header.frame_id
-        # Where base and frame are matters only if they differ; what lies between base and tip always does.
-        links = (tip, base) if frame in ("", base) and base == robot.root_link else (tip, base, frame)
-        q = context.configuration(robot, links, frozenset(request.state.name))
+        ways = ((base, tip), (base, frame))
+        q = context.configuration(robot, ways, frozenset(request.state.name))
         q = configuration_from_joint_state(request.state, robot, q)
         T_base_frame = context.frames.T_link_frame(robot, base, frame, q)
         problem = ik_problem(
@@ -88,7 +87,7 @@ class IkService:
             deadline=start + self._timeout(request.timeout),
             random_seed=request.random_seed,
         )
-        return problem, T_base_frame, links
+        return problem, T_base_frame, ways
 
     def _timeout(self, given: float) -> float:
         most = self._context.parameter("ik.max_timeout")
@@ -101,20 +100,20 @@ class IkService:
 
 
 def _seeds(request: Any, n: int) -> Float64 | None:
-    """The request's seeds as (S, n) for all targets or (B, S, n); their number tells which."""
+    """The request's seeds as (S, n) for all targets or (B, S, n): their number tells which. S is 1 unless given."""
     if not request.seeds:
         if request.num_seeds:
             raise InvalidStateError(f"num_seeds is {request.num_seeds}, but seeds is empty")
         return None
     seeds = np.array(request.seeds)
     B = len(request.poses)
-    S = request.num_seeds or max(seeds.size // n, 1)
+    S = request.num_seeds or 1
     if seeds.size == S * n:
         return seeds.reshape(S, n)
     if seeds.size == B * S * n:
         return seeds.reshape(B, S, n)
     raise InvalidStateError(
-        f"seeds has {seeds.size} numbers; allowed are {S} x {n} or {B} x {S} x {n} (targets x seeds x joints)"
+        f"seeds has {seeds.size} numbers; allowed are {S} x {n} or {B} x {S} x {n} (targets x num_seeds x joints)"
     )
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64
-from kinopt_ros.errors import InvalidStateError, StaleStateError
+from kinopt_ros.errors import InvalidStateError, StaleStateError, shortened
 from kinopt_ros.robot.model import RobotModel
 
 _MOST_NAMES = 10_000
@@ -86,6 +86,8 @@ class JointStates:
             if math.isfinite(position)
         }
         with self._lock:
+            for name in readings:  # to the end of the order
+                self._readings.pop(name, None)
             self._readings.update(readings)
             while (
                 len(self._readings) > _MOST_NAMES
@@ -93,7 +95,7 @@ class JointStates:
                 del self._readings[next(iter(self._readings))]
         lost = [name for name in names if name not in readings]
         if lost:
-            raise InvalidStateError(f"the position of {', '.join(lost)} is not finite")
+            raise InvalidStateError(f"the position of {shortened(lost)} is not finite")
 
     def of(self, robot: RobotModel) -> RobotState:
         """The state of a robot, from what was received so far."""

@@ -1,7 +1,7 @@
 """Entry point of the node's process: says in a sentence what is missing before anything fails in a stack trace."""
 
+import importlib
 import sys
-from importlib.util import find_spec
 
 from kinopt_ros.errors import KinoptError
 
@@ -10,7 +10,7 @@ _REMEDIES = {
         "rclpy is not installed. In a ROS 2 installation: source its setup file. "
         "Without ROS: run `make demo`, which installs ROS 2 into .venv."
     ),
-    "kinopt_msgs": (
+    "kinopt_msgs.msg": (
         "kinopt_msgs is not built. In a colcon workspace: "
         "`colcon build --base-paths src src/kinopt_ros/kinopt_msgs` and source install/setup.bash. "
         "In a virtual environment with the ROS wheels: `pip install ./kinopt_msgs`, or run `make demo`."
@@ -20,13 +20,20 @@ _REMEDIES = {
 
 def missing() -> str | None:
     """What has to be installed or built before the node can run, and how; None if nothing is missing."""
-    return next((remedy for module, remedy in _REMEDIES.items() if not _importable(module)), None)
+    for module, remedy in _REMEDIES.items():
+        problem = _problem_of(module)
+        if problem is not None:
+            return f"{remedy} ({problem})"
+    return None
 
 
-def _importable(module: str) -> bool:
-    """Whether there is such a module. The source folder kinopt_msgs/, seen from the repository root, is none."""
-    spec = find_spec(module)
-    return spec is not None and spec.origin is not None
+def _problem_of(module: str) -> str | None:
+    """Why a module cannot be used. The source folder kinopt_msgs/, seen from the repository root, is no module."""
+    try:
+        file = importlib.import_module(module).__file__
+    except ImportError as error:
+        return f"{type(error).__name__}: {error}"
+    return None if file is not None else f"{module} is a folder of sources"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -54,7 +54,7 @@ class TargetPoseTopic:
 
         # A motion starts from what was measured, never from a guess.
         state = context.joint_states.of(robot)
-        needed = {*moving(robot, (base, tip, target.header.frame_id))}
+        needed = {*moving(robot, ((base, tip), (base, target.header.frame_id)))}
         needed.update(*(robot.variables_of(name) for name in joints))
         state.require_known(sorted(needed), robot)
         state.require_fresh(sorted(needed), robot, context.parameter("state_timeout"))

@@ -130,15 +130,15 @@ class KinoptNode(Node):
 
     def _check_names(self, given: list[Parameter[Any]]) -> SetParametersResult:
         """Refuse a default group or controller joints that the robot in service does not have."""
-        if not self._loader.is_ready:
+        if not self._loader.is_ready or self._description.replaced_by(given):
             return SetParametersResult(successful=True)
         robot = self._loader.loaded.model
         try:
             for parameter in given:
                 if parameter.name == "default_group" and parameter.value:
                     resolve_chain(robot, parameter.value, None, None)
-                if parameter.name == "controller_joints" and parameter.value:
-                    commanded_variables(robot, list(parameter.value))
+                if parameter.name == "controller_joints" and parameters.checked(parameter):
+                    commanded_variables(robot, parameters.checked(parameter))
         except KinoptError as error:
             return parameters.refusal(str(error))
         return SetParametersResult(successful=True)
@@ -163,6 +163,7 @@ def spin(arguments: list[str] | None = None) -> None:
     """
     rclpy.init(args=arguments)
     node: KinoptNode | None = None
+    executor: MultiThreadedExecutor | None = None
     try:
         node = KinoptNode()
         executor = MultiThreadedExecutor(num_threads=parameters.value(node, "threads"))
@@ -177,7 +178,9 @@ def spin(arguments: list[str] | None = None) -> None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not break off the clean-up
         if node is not None:
             node.close()
+        if executor is not None:
             executor.shutdown(timeout_sec=0.0, wait_for_threads=False)
+        if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
     _leave_running_solvers()

@@ -119,6 +119,11 @@ def value(node: Node, name: str) -> Any:
     return _BY_NAME[name].check(present) if name in _BY_NAME else present
 
 
+def checked(parameter: Parameter[Any]) -> Any:
+    """The value of a parameter of the table, as ``value`` will give it."""
+    return _BY_NAME[parameter.name].check(parameter.value)
+
+
 def solver_options(node: Node) -> dict[str, dict[str, Any]]:
     """Options of every installed solver, as the parameters have them."""
     options: dict[str, dict[str, Any]] = {}
@@ -145,6 +150,8 @@ def check(parameters: list[Parameter[Any]]) -> SetParametersResult:
     for parameter in parameters:
         try:
             if parameter.name in specs:
+                if parameter.type_ == Parameter.Type.NOT_SET:
+                    raise InvalidRequestError(f"{parameter.name} cannot be unset")
                 specs[parameter.name].check(parameter.value)
             if parameter.name == "solver" or (parameter.name == "ik.solver" and parameter.value):
                 solver_class(parameter.value)

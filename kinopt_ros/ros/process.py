@@ -29,7 +29,7 @@ _ELSEWHERE = (
 
 
 def isolate() -> str:
-    """Keep the ROS traffic of this process and its children on this machine and in a domain that nobody uses.
+    """Keep the ROS traffic of this process and its children on this machine, in a domain chosen by the process id.
 
     To be called before rclpy.init. Returns the ROS_DOMAIN_ID: never the one that the caller had, where a robot may
     be listening.

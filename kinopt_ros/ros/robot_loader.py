@@ -86,7 +86,7 @@ class RobotLoader:
         """Stop loading and close the solvers. Nothing is reported any more."""
         with self._lock:
             self._closed = True
-        self._worker.shutdown(wait=True, cancel_futures=True)
+        self._worker.shutdown(wait=False, cancel_futures=True)  # a compiler may be at work
         with self._lock:
             if self._loaded is not None:
                 self._loaded.pool.close()
@@ -125,10 +125,12 @@ class RobotLoader:
         self._report(
             f"ready: robot {model.name!r}, {model.nq} variables, groups {', '.join(model.groups)}", None
         )
-        for name in (name for name in solver_names() if name != solver):
-            unable += _prepare(pool, name)
+        for name in solver_names():
+            if name != solver and not self._closed:
+                unable += _prepare(pool, name)
         for sentence in dict.fromkeys((*model.warnings, *unable)):
-            self._report(sentence, None)
+            if not self._closed:
+                self._report(sentence, None)
 
 
 def _prepare(pool: SolverPool, solver: str) -> list[str]:

@@ -164,6 +164,9 @@ LIMITS = "robot_description_planning.joint_limits.panda_joint1."
         ("threads", 8, "read"),
         ("default_group", "panda_amr", "panda_arm"),
         ("controller_joints", [1.0, 2.0], "names"),
+        ("controller_joints", ["panda_joint1", "elbow"], "elbow"),
+        ("controller_joints", ["panda_finger_joint2"], "follows"),
+        ("controller_joints", None, "unset"),
         (f"{LIMITS}max_velocity", -1.0, "positive"),
         (f"{LIMITS}max_velocity", "slow", "number"),
         (f"{LIMITS}min_position", 9.0, "upper"),
@@ -180,7 +183,13 @@ def test_parameters_are_validated_before_they_apply(
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("ik.timeout", 0.5), ("velocity_scaling", 1), ("controller_joints", []), (f"{LIMITS}max_velocity", 1)],
+    [
+        ("ik.timeout", 0.5),
+        ("velocity_scaling", 1),
+        ("controller_joints", "panda_joint1"),
+        ("controller_joints", []),
+        (f"{LIMITS}max_velocity", 1),
+    ],
 )
 def test_parameters_can_be_changed_and_whole_numbers_do(client: Client, name: str, value: object) -> None:
     result = set_parameter(client, name, value, "kinopt")

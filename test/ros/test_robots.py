@@ -8,7 +8,11 @@ from std_srvs.srv import Trigger
 from support.ros_requests import READY, StartNode, ik, pose, target
 
 from kinopt_msgs.srv import ComputeFK, ListSolvers
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.conversions import poses_from_matrices
 from kinopt_ros.status import Status
 
 _REVOLUTE = (
@@ -59,6 +63,11 @@ def test_the_node_ends_in_time_while_a_request_is_at_work(
     request = ik(*[pose(0.75, 0.0, 0.1, (0.0, 0.0, 0.0, 1.0))] * 10_000, timeout=60.0)
     client.send("solve_ik", request)
     client.spin(1.0)
+    start = time.monotonic()
+    assert client.call("ready", Trigger.Request()).success  # requests run beside each other
+    assert time.monotonic() - start < 2.0
+    process.interrupt()
+    time.sleep(0.05)
     process.interrupt()
     assert process.wait(10.0) == 0, process.log_text()
 
@@ -102,6 +111,38 @@ def test_joints_that_do_not_matter_may_be_stale(
         positions=[0.03, 0.03],
     )
     assert client.call("compute_fk", named).status.code == Status.SUCCESS
+
+
+def test_joints_above_the_chain_do_not_matter(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
+    _, client = start_node("kinopt_above", panda_parameters)
+    client.publish_joint_state(JointState(name=["panda_joint1", "panda_joint2"], position=[0.0, -0.8]))
+    client.spin(1.2)
+    client.pretend_robot({name: value for name, value in READY.items() if name[-1] > "2"})
+    client.spin(0.3)
+    down = ik(pose(0.1, -0.3, 0.2), frame="panda_link3", base_link="panda_link3", tip_link="panda_link8")
+    assert client.call("solve_ik", down).status.code in (Status.SUCCESS, Status.NO_IK_SOLUTION)
+    fk = ComputeFK.Request(links=["panda_link8"])
+    assert client.call("compute_fk", fk).status.code == Status.ROBOT_STATE_STALE
+    fk.header.frame_id = "panda_link3"
+    assert client.call("compute_fk", fk).status.code == Status.SUCCESS
+
+
+def test_seeds_of_each_target_are_its_own(client: Client) -> None:
+    robot = load_robot("panda")
+    q = random_configurations(robot, 4, 9)
+    T = forward_kinematics(robot, q, links=("panda_link8",))[:, 0]
+    away = JointState(name=list(READY), position=[2.0, 1.5, 2.0, -0.2, 2.0, 3.5, 2.0])
+    for num_seeds in (0, 1):
+        request = ik(
+            *poses_from_matrices(T), seeds=q[:, :7].ravel().tolist(), num_seeds=num_seeds, state=away
+        )
+        answer = client.call("solve_ik", request)
+        assert answer.status.code == Status.SUCCESS, answer.status.message
+    wrong = client.call("solve_ik", ik(pose(), seeds=[0.0] * 14))
+    assert wrong.status.code == Status.INVALID_ROBOT_STATE
+    assert "num_seeds" in wrong.status.message
 
 
 def test_what_nobody_published_is_named(start_node: StartNode, panda_parameters: dict[str, object]) -> None:

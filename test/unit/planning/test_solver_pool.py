@@ -118,3 +118,23 @@ def test_no_request_waits_for_a_solver_to_be_prepared() -> None:
         pool.solve_ik(PROBLEM, "able")
     pool.prepare("able")
     assert "revolute" in pool.solve_ik(PROBLEM, "unable").fallback_reason
+
+
+def test_a_solver_that_cannot_be_configured_says_so_from_then_on() -> None:
+    class Broken(Able):
+        name = "broken"
+
+        def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
+            raise RuntimeError("no such device")
+
+    pool = ready_pool()
+    with pytest.MonkeyPatch.context() as patch:
+        known = solver_pool.solver_class
+        patch.setattr(solver_pool, "solver_class", lambda name: Broken if name == "broken" else known(name))
+        with pytest.raises(SolverUnavailableError, match="no such device"):
+            pool.prepare("broken")
+        with pytest.raises(SolverUnavailableError, match="no such device"):
+            pool.get("broken")
+        pooled = pool.solve_ik(PROBLEM, "broken")
+    assert pooled.result.solver == "able"
+    assert "no such device" in pooled.fallback_reason

@@ -73,3 +73,13 @@ def test_velocities_that_nobody_measures_are_none() -> None:
     states = JointStates()
     states.update(JointState(name=["j1", "j2"], position=[0.1, 0.2], velocity=[float("nan"), 0.3]))
     np.testing.assert_array_equal(states.of(ROBOT).velocity[:2], [0.0, 0.3])
+
+
+def test_a_flood_of_names_does_not_push_living_joints_out() -> None:
+    states = JointStates()
+    own = JointState(name=[f"j{i + 1}" for i in range(6)], position=[0.1] * 6)
+    states.update(own)
+    states.update(JointState(name=[f"x{i}" for i in range(9_998)], position=[0.0] * 9_998))
+    states.update(own)
+    states.update(JointState(name=["y1", "y2", "y3"], position=[0.0] * 3))
+    assert states.of(ROBOT).known.all()
