@@ -56,7 +56,7 @@ def _installed_file(name: str) -> Path:
 
 @contextmanager
 def _launched(
-    name: str, ros: None, log: Path, arguments: tuple[str, ...] = ()
+    name: str, log: Path, arguments: tuple[str, ...] = ()
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Launch a file as `ros2 launch` does; afterwards Ctrl-C, which must end it without an error."""
     program = (
