@@ -55,9 +55,7 @@ def _installed_file(name: str) -> Path:
 
 
 @contextmanager
-def _launched(
-    name: str, log: Path, arguments: tuple[str, ...] = ()
-) -> Iterator[subprocess.Popen[bytes]]:
+def _launched(name: str, log: Path, arguments: tuple[str, ...] = ()) -> Iterator[subprocess.Popen[bytes]]:
     """Launch a file as `ros2 launch` does; afterwards Ctrl-C, which must end it without an error."""
     program = (
         "import sys\n"
