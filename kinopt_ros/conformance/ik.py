@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.conformance.robots import ROBOTS, seven_revolute
 from kinopt_ros.errors import InvalidGoalError, KinoptError, NotReadyError, UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import forward_kinematics
@@ -31,9 +31,9 @@ def reachable_problem(robot: RobotModel, targets: int, seed: int = 0) -> IkProbl
     return ik_problem(robot, forward_kinematics(robot, q, links=(tip,))[:, 0], tip_link=tip, random_seed=seed)
 
 
-def full_configurations(problem: IkProblem, q: Float64) -> Float64:
-    """Solved variables (N, n) put into the state of the problem: (N, nq)."""
-    full = np.repeat(problem.state[None], len(q), axis=0)
+def full_configurations(problem: IkProblem, q: Float64, requests: Int64) -> Float64:
+    """Solved variables (N, n), answers to N of the requests, put into the state of these: (N, nq)."""
+    full = problem.state[requests]
     full[:, problem.variables] = q
     return full
 
@@ -68,7 +68,7 @@ class IkConformance:
         solved = np.flatnonzero(result.success)
         q = result.q[solved, 0]
         tip = problem.targets[0]
-        full = full_configurations(problem, q)
+        full = full_configurations(problem, q, solved)
         T = forward_kinematics(robot, full, links=(problem.base_link, tip.link))
         distance, angle = pose_error(tip.T_base_target[solved], np.linalg.inv(T[:, 0]) @ T[:, 1])
         assert (distance <= tip.position_tolerance).all()
@@ -116,7 +116,10 @@ class IkConformance:
         assert (attempt <= robot.limits.upper[problem.variables]).all()
         tip = problem.targets[0].link
         distance, _ = pose_error(
-            T, forward_kinematics(robot, full_configurations(problem, attempt[None]), (tip,))[0, 0]
+            T,
+            forward_kinematics(
+                robot, full_configurations(problem, attempt[None], np.zeros(1, np.int64)), (tip,)
+            )[0, 0],
         )
         assert result.attempt_position_error[0] == pytest.approx(float(distance), abs=1e-9)
 
@@ -171,9 +174,10 @@ class IkConformance:
     def test_held_joints_stay(self, robot: RobotModel, plugin: Solver) -> None:
         count = self.targets
         problem = reachable_problem(robot, count, seed=4)
-        state = random_configurations(robot, 1, 5)[0]
-        full = np.repeat(state[None], count, axis=0)
-        full[:, 1:] = random_configurations(robot, count, 6)[:, 1:]
+        full = random_configurations(robot, count, 6)
+        state = random_configurations(robot, count, 5)
+        full[: count // 2, 0] = full[0, 0]  # some have the same value to hold, some have their own
+        state[:, 0] = full[:, 0]
         tip = problem.targets[0]
         T = forward_kinematics(robot, full, links=(tip.link,))[:, 0]
         held = replace(
@@ -232,7 +236,7 @@ class IkConformance:
             replace(problem, targets=()),
             replace(problem, base_link="nowhere"),
             replace(problem, joints=("nobody",)),
-            replace(problem, state=problem.state[:-1].copy()),
+            replace(problem, state=problem.state[:, :-1].copy()),
             replace(problem, seeds=np.zeros((2, 1, 99))),
             replace(problem, num_solutions=0),
             replace(problem, targets=(replace(target, position_tolerance=-1.0),)),

@@ -1,17 +1,47 @@
 """Builds complete IK problems from the little that people want to say."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, KinoptError
-from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem, PoseTarget
-from kinopt_ros.problems.validation import variables_of_joints
+from kinopt_ros.errors import (
+    InvalidGoalError,
+    InvalidRequestError,
+    InvalidStateError,
+    KinoptError,
+    UnknownNameError,
+)
+from kinopt_ros.kinematics.forward import chain_pose
+from kinopt_ros.kinematics.se3 import inverse
+from kinopt_ros.problems.chains import default_group, resolve_chain, resolve_joints
+from kinopt_ros.problems.ik import (
+    MIN_SEPARATION,
+    ORIENTATION_TOLERANCE,
+    POSITION_TOLERANCE,
+    IkProblem,
+    PoseTarget,
+    Tolerance,
+)
+from kinopt_ros.problems.posture import ANY, posture_of
+from kinopt_ros.problems.validation import check_transforms, variables_of_joints
 from kinopt_ros.robot.chain import chain_between
-from kinopt_ros.robot.memo import remembered
-from kinopt_ros.robot.model import JointGroup, RobotModel
+from kinopt_ros.robot.model import RobotModel
+
+__all__ = ["default_group", "ik_problem", "resolve_chain"]
+
+AXES = ("x", "y", "z", "rx", "ry", "rz")
+"""Names of the axes of a target's frame, along which and about which a request may leave the tip free."""
+
+
+class UnknownAxisError(UnknownNameError):
+    """An axis that a target does not have."""
+
+    kind = "axis"
+    status = InvalidGoalError.status
 
 
 def ik_problem(
@@ -19,102 +49,158 @@ def ik_problem(
     T_base_target: ArrayLike,
     *,
     group: str | None = None,
+    unlocked_groups: Collection[str] = (),
+    locked_joints: Collection[str] = (),
+    locked_groups: Collection[str] = (),
     base_link: str | None = None,
-    tip_link: str | None = None,
+    tip_link: str | Sequence[str] | None = None,
+    T_link_tool: ArrayLike | None = None,
+    T_world_root: ArrayLike | None = None,
     state: ArrayLike | None = None,
     seeds: ArrayLike | None = None,
-    position_tolerance: float = POSITION_TOLERANCE,
-    orientation_tolerance: float = ORIENTATION_TOLERANCE,
+    position_tolerance: Tolerance = POSITION_TOLERANCE,
+    orientation_tolerance: Tolerance = ORIENTATION_TOLERANCE,
+    free_axes: Collection[str] = (),
     num_solutions: int = 1,
+    min_separation: float = MIN_SEPARATION,
+    turns: bool = False,
+    prefer: str = ANY,
+    rest: ArrayLike | None = None,
     deadline: float | None = None,
     random_seed: int = 0,
 ) -> IkProblem:
-    """One pose or B poses for one link.
+    """One pose or B poses for one link, or for several links at once.
 
     Args:
         robot: the robot.
-        T_base_target: target pose(s) of the tip link in the base link, (4, 4) or (B, 4, 4).
+        T_base_target: target pose(s) of the tip link in the base link, (4, 4) or (B, 4, 4); for T tip links
+            (T, 4, 4) or (B, T, 4, 4).
         group: joints to move, and the default of base and tip. Without it, every active joint between
             base_link and tip_link moves; without a tip as well, the robot's first group is taken.
+        unlocked_groups: the joints of these groups move as well.
+        locked_joints: joints that keep their state to the last bit.
+        locked_groups: likewise all joints of these groups.
         base_link: frame of the targets; default: the group's base, else the root link.
-        tip_link: link to place; default: the group's tip.
-        state: configuration of the whole robot (nq,): held joints and first seed; default: robot.default_q.
+        tip_link: link to place, or several; default: the group's tip.
+        T_link_tool: pose of a tool in the tip link (in each of them), (4, 4): targets are for the tool.
+        T_world_root: pose of the root link in a world that the targets are given in instead of in base_link, (4, 4).
+        state: configuration of the whole robot, (nq,) or (B, nq): held joints and first seed; default:
+            robot.default_q.
         seeds: more start values: (n,) or (S, n) for all requests, or (B, S, n).
-        position_tolerance: m.
-        orientation_tolerance: rad.
+        position_tolerance: m; or three numbers for the axes of the target's frame.
+        orientation_tolerance: rad; or three.
+        free_axes: axes of the target's frame that do not matter, of x y z rx ry rz (see kinematics.pose_errors).
         num_solutions: distinct solutions wanted per request.
+        min_separation: solutions are distinct if one joint differs by more than this, rad or m.
+        turns: whether configurations that differ by whole turns of a joint are distinct.
+        prefer: ``any`` solution, the one ``closest`` to the first seed (without seeds: to the state), to the posture
+            ``rest``, or to the ``mid_range`` of the limits (each joint measured by its range).
+        rest: posture of ``prefer="rest"``: configuration of the whole robot, (nq,).
         deadline: value of time.monotonic() after which no new attempt is started.
         random_seed: same problem, same random seed: same answer.
 
     Raises:
         KinoptError: an unknown name, or something that does not fit (see problems.validation).
     """
+    tips = None if tip_link is None or isinstance(tip_link, str) else tuple(tip_link)
+    if tips is not None and (not tips or len(set(tips)) != len(tips)):
+        raise InvalidRequestError(f"tip_link is {list(tips)}; name at least one link, and each only once")
     T = _numbers(T_base_target, "T_base_target", InvalidGoalError)
-    if T.ndim == 2:
+    expected = 3 if tips is None else 4
+    if T.ndim == expected - 1:
         T = T[None]
-    if T.ndim != 3 or T.shape[1:] != (4, 4):
-        raise InvalidGoalError(f"T_base_target has shape {T.shape}; allowed is (4, 4) or (B, 4, 4)")
-    base, tip, joints = resolve_chain(robot, group, base_link, tip_link)
+    if T.ndim != expected or T.shape[-2:] != (4, 4) or (tips is not None and T.shape[1] != len(tips)):
+        allowed = "(4, 4) or (B, 4, 4)" if tips is None else f"({len(tips)}, 4, 4) or (B, {len(tips)}, 4, 4)"
+        raise InvalidGoalError(f"T_base_target has shape {np.shape(T_base_target)}; allowed is {allowed}")
+    base, links, joints = resolve_joints(
+        robot,
+        group,
+        base_link,
+        (tip_link,) if isinstance(tip_link, str) else tips,
+        tuple(unlocked_groups),
+        tuple(locked_joints),
+        tuple(locked_groups),
+    )
     variables = variables_of_joints(robot, joints)
+    B, n = len(T), len(variables)
+    full = _expand_state(state, robot, B)
+    seeds = _expand_seeds(seeds, B, n)
+    if T_world_root is not None:
+        T = _base_in_world(robot, base, joints, full, T_world_root, T.ndim) @ T
+    tool = None if T_link_tool is None else _transform(T_link_tool, "T_link_tool")
+    position = _tolerance(position_tolerance, "position_tolerance", free_axes, AXES[:3])
+    orientation = _tolerance(orientation_tolerance, "orientation_tolerance", free_axes, AXES[3:])
+    targets = tuple(
+        PoseTarget(link, T if tips is None else T[:, k].copy(), position, orientation, tool)
+        for k, link in enumerate(links)
+    )
     return IkProblem(
-        targets=(PoseTarget(tip, T, position_tolerance, orientation_tolerance),),
+        targets=targets,
         base_link=base,
         joints=joints,
         variables=variables,
-        state=robot.default_q if state is None else _numbers(state, "state", InvalidStateError),
-        seeds=_expand_seeds(seeds, len(T), len(variables)),
+        state=full,
+        seeds=seeds,
         num_solutions=num_solutions,
+        min_separation=min_separation,
+        turns=turns,
+        posture=posture_of(
+            robot,
+            variables,
+            prefer,
+            seeds[:, 0] if seeds.shape[1] else full[:, variables],
+            None if rest is None else _numbers(rest, "rest", InvalidStateError),
+        ),
         deadline=deadline,
         random_seed=random_seed,
     )
 
 
-@remembered
-def resolve_chain(
-    robot: RobotModel, group: str | None, base_link: str | None, tip_link: str | None
-) -> tuple[str, str, tuple[str, ...]]:
-    """Base link, tip link and joints to move, from whichever of them was said.
-
-    Raises:
-        KinoptError: an unknown name, a group without a tip, or joints that do not move the tip.
-    """
-    if group is None and tip_link is None:
-        group = default_group(robot).name
-    chosen = None if group is None else robot.group(group)
-    base = base_link or (chosen.base_link if chosen else None) or robot.root_link
-    tip = tip_link or (chosen.tip_link if chosen else None)
-    if tip is None:
-        raise InvalidRequestError(f"group {group!r} is no chain and has no tip; name a tip_link")
-    moving = _chain_joints(robot, base, tip)
-    joints = moving if chosen is None else chosen.joints
-    if not set(joints) & set(moving):
-        raise InvalidRequestError(
-            f"no joint of {'the chain' if chosen is None else f'group {group!r}'} moves {tip!r} against {base!r}"
+def _tolerance(given: Tolerance, what: str, free_axes: Collection[str], axes: Sequence[str]) -> Tolerance:
+    """The tolerance with free axes put in."""
+    if isinstance(free_axes, str):
+        raise InvalidRequestError(f"free_axes takes names of axes in a list, not the text {free_axes!r}")
+    for name in free_axes:
+        if name not in AXES:
+            raise UnknownAxisError(str(name), AXES)
+    several = given if isinstance(given, float | int) else tuple(np.asarray(given, dtype=np.float64).tolist())
+    if isinstance(several, tuple) and len(several) != 3:
+        raise InvalidGoalError(
+            f"{what} is {given}; allowed is one number, or three for the axes of the target"
         )
-    return base, tip, joints
+    if not any(name in free_axes for name in axes):
+        return several
+    if not isinstance(several, tuple):
+        several = (several, several, several)
+    x, y, z = (math.inf if name in free_axes else v for name, v in zip(axes, several, strict=True))
+    return x, y, z
 
 
-@remembered
-def default_group(robot: RobotModel) -> JointGroup:
-    """The group taken where a request names none: the first one with a tip that its joints move."""
-    for group in robot.groups.values():
-        if group.tip_link is not None:
-            moving = _chain_joints(robot, group.base_link or robot.root_link, group.tip_link)
-            if set(group.joints) & set(moving):
-                return group
-    raise InvalidRequestError(
-        f"robot {robot.name!r} has no joint group with a tip; name base_link and tip_link"
-    )
+def _base_in_world(
+    robot: RobotModel,
+    base: str,
+    joints: tuple[str, ...],
+    state: Float64,
+    T_world_root: ArrayLike,
+    ndim: int,
+) -> Annotated[Float64, "B ... 4 4"]:
+    """``T_base_world``, of as many dimensions as the targets have."""
+    chain = chain_between(robot, robot.root_link, base)
+    if set(chain.variables.tolist()) & set(variables_of_joints(robot, joints).tolist()):
+        raise InvalidRequestError(
+            f"T_world_root needs a base_link that stands still; {base!r} is moved by the joints to solve for"
+        )
+    T_world_base = _transform(T_world_root, "T_world_root") @ chain_pose(chain, state[:, chain.variables])
+    T_base_world = inverse(T_world_base)
+    return T_base_world if ndim == 3 else T_base_world[:, None]
 
 
-def _chain_joints(robot: RobotModel, base: str, tip: str) -> tuple[str, ...]:
-    """Active joints whose variables move tip against base."""
-    moved = set(chain_between(robot, base, tip).variables.tolist())
-    return tuple(
-        name
-        for name in robot.active_joints
-        if moved & set(robot.variables_of(name)) and name not in robot.passive_joints
-    )
+def _transform(given: ArrayLike, what: str) -> Annotated[Float64, "4 4"]:
+    T = _numbers(given, what, InvalidGoalError)
+    if T.shape != (4, 4):
+        raise InvalidGoalError(f"{what} has shape {T.shape}; allowed is (4, 4)")
+    check_transforms(T[None], what)
+    return T
 
 
 def _numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64:
@@ -129,7 +215,19 @@ def _numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64:
     raise error(f"{what} must be an array of real numbers; it is {shown}")
 
 
-def _expand_seeds(seeds: ArrayLike | None, batch: int, n: int) -> Float64:
+def _expand_state(state: ArrayLike | None, robot: RobotModel, batch: int) -> Annotated[Float64, "B nq"]:
+    given = robot.default_q if state is None else _numbers(state, "state", InvalidStateError)
+    if given.shape == (robot.nq,):
+        return np.repeat(given[None], batch, axis=0)
+    if given.shape == (batch, robot.nq):
+        return given
+    raise InvalidStateError(
+        f"state has shape {given.shape}; allowed is ({robot.nq},) or ({batch}, {robot.nq}): robot {robot.name!r} has "
+        f"{robot.nq} variables"
+    )
+
+
+def _expand_seeds(seeds: ArrayLike | None, batch: int, n: int) -> Annotated[Float64, "B S n"]:
     if seeds is None:
         return np.empty((batch, 0, n))
     given = _numbers(seeds, "seeds", InvalidStateError)

@@ -1,32 +1,82 @@
 """What is asked of an inverse-kinematics solver: B independent requests of the same structure."""
 
+import math
 from dataclasses import dataclass
-from typing import Annotated
+from functools import cached_property
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from kinopt_ros.array import Float64, frozen
+from kinopt_ros.kinematics.pose_errors import Free
 
 POSITION_TOLERANCE = 1e-4
 """Default position tolerance, m."""
 ORIENTATION_TOLERANCE = 1e-3
 """Default orientation tolerance, rad (geodesic angle)."""
+MIN_SEPARATION = 0.05
+"""Default least difference of two distinct solutions, rad or m."""
+
+Tolerance: TypeAlias = float | tuple[float, float, float]
+"""One number bounds the length of the error; three bound it along or about x, y, z of the target's frame, and
+``math.inf`` frees an axis (see kinematics.pose_errors)."""
 
 
 @dataclass(frozen=True, eq=False)
 class PoseTarget:
-    """Poses that one link shall reach, one per request."""
+    """Poses that one link, or a tool fixed to it, shall reach, one per request."""
 
     link: str
     T_base_target: Annotated[Float64, "B 4 4"]
-    """Target pose of the link in the problem's base link. The array is taken over: it becomes read-only."""
-    position_tolerance: float = POSITION_TOLERANCE
-    """Largest accepted distance, m."""
-    orientation_tolerance: float = ORIENTATION_TOLERANCE
-    """Largest accepted geodesic angle, rad."""
+    """Target pose of the link's tool in the problem's base link. The array is taken over: it becomes read-only."""
+    position_tolerance: Tolerance = POSITION_TOLERANCE
+    """Largest accepted distance, or three of them, m."""
+    orientation_tolerance: Tolerance = ORIENTATION_TOLERANCE
+    """Largest accepted geodesic angle, or three angles, rad."""
+    T_link_tool: Annotated[Float64, "4 4"] | None = None
+    """Pose of the tool in the link; None: the link itself."""
 
     def __post_init__(self) -> None:
         frozen(self.T_base_target)
+        if self.T_link_tool is not None:
+            frozen(self.T_link_tool)
+
+    @cached_property
+    def free_position(self) -> Free:
+        """Which axes of the target's frame the position may differ along."""
+        return _free(self.position_tolerance)
+
+    @cached_property
+    def free_orientation(self) -> Free:
+        """Which axes of the target's frame the orientation may differ about."""
+        return _free(self.orientation_tolerance)
+
+    @cached_property
+    def plain(self) -> tuple[float, float] | None:
+        """Both tolerances (m, rad) if they are single finite numbers; None if there are several, or free axes."""
+        position, orientation = self.position_tolerance, self.orientation_tolerance
+        if isinstance(position, tuple) or isinstance(orientation, tuple):
+            return None
+        return None if math.isinf(position) or math.isinf(orientation) else (position, orientation)
+
+
+@dataclass(frozen=True, eq=False)
+class Posture:
+    """Which of many solutions is wanted: the one with the least sum of weight * (q - reference)^2."""
+
+    reference: Annotated[Float64, "B n"]
+    """Wanted values of the solved variables, rad or m."""
+    weight: Annotated[Float64, "n"]
+    """How much each variable counts, at least 0; 1/rad^2, 1/m^2."""
+
+    def __post_init__(self) -> None:
+        frozen(self.reference)
+        frozen(self.weight)
+
+    def distance(self, q: Annotated[Float64, "B ... n"]) -> Annotated[Float64, "B ..."]:
+        """Square root of the weighted sum."""
+        reference = self.reference.reshape(len(q), *(1,) * (q.ndim - 2), -1)
+        return np.asarray(np.sqrt((self.weight * (q - reference) ** 2).sum(axis=-1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +87,25 @@ class IkProblem:
     """
 
     targets: tuple[PoseTarget, ...]
+    """All of them shall be met at the same time."""
     base_link: str
     """Link in whose frame the targets are given. It may itself move."""
     joints: tuple[str, ...]
     """Names of the joints to solve for; every other joint is held at ``state``."""
     variables: Annotated[np.ndarray, "n"]
     """Indices in the robot's q of the variables of ``joints``, in that order: the columns of an answer."""
-    state: Annotated[Float64, "nq"]
-    """A configuration of the whole robot: values of the held joints, and the first seed."""
+    state: Annotated[Float64, "B nq"]
+    """Per request a configuration of the whole robot: values of the held joints, and the first seed."""
     seeds: Annotated[Float64, "B S n"]
     """More start values, tried after ``state`` and before the solver's own; S may be 0."""
     num_solutions: int = 1
-    """K, how many distinct solutions are wanted per request."""
+    """K, how many distinct solutions are wanted per request; fewer are an answer, too."""
+    min_separation: float = MIN_SEPARATION
+    """Solutions are distinct if one joint differs by more than this, rad or m."""
+    turns: bool = False
+    """Whether configurations that differ by whole turns of a joint are distinct solutions."""
+    posture: Posture | None = None
+    """Preferred solutions; None: any. Solutions are sorted by it, else by their distance from ``state``."""
     deadline: float | None = None
     """Value of time.monotonic() after which no new attempt is started; None: the solver's own effort."""
     random_seed: int = 0
@@ -62,3 +119,8 @@ class IkProblem:
     def batch_size(self) -> int:
         """B, the number of independent requests."""
         return len(self.targets[0].T_base_target)
+
+
+def _free(tolerance: Tolerance) -> Free:
+    x, y, z = tolerance if isinstance(tolerance, tuple) else (tolerance,) * 3
+    return math.isinf(x), math.isinf(y), math.isinf(z)

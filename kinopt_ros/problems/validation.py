@@ -8,10 +8,12 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64, frozen
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
 from kinopt_ros.kinematics.se3 import is_pose
-from kinopt_ros.problems.ik import IkProblem, PoseTarget
+from kinopt_ros.problems.ik import IkProblem, PoseTarget, Posture
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 
+MOST_SOLUTIONS = 1000
+"""Most solutions that one request may ask for."""
 _ROTATION_ERROR = 1e-6
 """Largest accepted deviation of R Rᵀ from the identity, and of det R from 1."""
 _QUATERNION_ERROR = 1e-6
@@ -30,14 +32,27 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         _check_target(target, robot)
     if not np.array_equal(problem.variables, variables_of_joints(robot, tuple(problem.joints))):
         raise InvalidRequestError("variables do not belong to joints; build problems with ik_problem()")
-    check_state(problem.state, robot, "state")
+    if problem.state.shape != (sizes[0], robot.nq):
+        raise InvalidStateError(
+            f"state has shape {problem.state.shape}; allowed is ({sizes[0]}, {robot.nq}): targets x variables "
+            f"of robot {robot.name!r}"
+        )
+    check_states(problem.state, robot, "state")
     n = len(problem.variables)
     if problem.seeds.ndim != 3 or problem.seeds.shape[::2] != (sizes[0], n):
         raise InvalidStateError(f"seeds has shape {problem.seeds.shape}; allowed is ({sizes[0]}, S, {n})")
     if not np.isfinite(problem.seeds).all():
         raise InvalidStateError("seeds contains a value that is not finite")
-    if problem.num_solutions < 1:
-        raise InvalidRequestError(f"num_solutions is {problem.num_solutions}; allowed is 1 or more")
+    if not 1 <= problem.num_solutions <= MOST_SOLUTIONS:
+        raise InvalidRequestError(
+            f"num_solutions is {problem.num_solutions}; allowed is 1 to {MOST_SOLUTIONS}"
+        )
+    if not 0.0 < problem.min_separation < math.inf:
+        raise InvalidRequestError(
+            f"min_separation is {problem.min_separation}; allowed is a finite number above 0"
+        )
+    if problem.posture is not None:
+        _check_posture(problem.posture, sizes[0], n)
     if problem.deadline is not None and not math.isfinite(problem.deadline):
         raise InvalidRequestError(f"deadline is {problem.deadline}; give a value of time.monotonic() or None")
     if not 0 <= problem.random_seed < 2**64:
@@ -69,16 +84,29 @@ def check_state(q: Float64, robot: RobotModel, what: str) -> None:
     """Raise unless q is one finite configuration of the whole robot."""
     if q.shape != (robot.nq,):
         raise InvalidStateError(f"{what} has shape {q.shape}; robot {robot.name!r} has {robot.nq} variables")
+    check_states(q[None], robot, what)
+
+
+def check_states(q: Annotated[Float64, "N nq"], robot: RobotModel, what: str) -> None:
+    """Raise unless every row is a finite configuration of the whole robot; the message names the first bad one."""
     if not np.isfinite(q).all():
-        bad = [robot.variable_names[i] for i in np.flatnonzero(~np.isfinite(q))]
-        raise InvalidStateError(f"{what} is not finite at {', '.join(bad)}")
+        row = int(np.flatnonzero(~np.isfinite(q).all(axis=1))[0])
+        bad = [robot.variable_names[i] for i in np.flatnonzero(~np.isfinite(q[row]))]
+        raise InvalidStateError(f"{what}{_row(row, q)} is not finite at {', '.join(bad)}")
     for joint in robot.floating_joints:
         first = joint.first_variable
-        norm = float(np.linalg.norm(q[first + 3 : first + 7]))
-        if abs(norm - 1.0) > _QUATERNION_ERROR:
+        norm = np.linalg.norm(q[:, first + 3 : first + 7], axis=1)
+        wrong = np.flatnonzero(~(np.abs(norm - 1.0) <= _QUATERNION_ERROR))
+        if wrong.size:
+            row = int(wrong[0])
             raise InvalidStateError(
-                f"{what}: the quaternion of floating joint {joint.name!r} has length {norm:.6g}, not 1"
+                f"{what}{_row(row, q)}: the quaternion of floating joint {joint.name!r} has length "
+                f"{norm[row]:.6g}, not 1"
             )
+
+
+def _row(row: int, q: Float64) -> str:
+    return f"[{row}]" if len(q) > 1 else ""
 
 
 def check_transforms(T: Float64, what: str) -> None:
@@ -99,13 +127,36 @@ def _check_target(target: PoseTarget, robot: RobotModel) -> None:
     if target.T_base_target.ndim != 3:
         raise InvalidGoalError(f"T_base_target has shape {target.T_base_target.shape}; allowed is (B, 4, 4)")
     check_transforms(target.T_base_target, "T_base_target")
+    if target.T_link_tool is not None:
+        if target.T_link_tool.shape != (4, 4):
+            raise InvalidGoalError(f"T_link_tool has shape {target.T_link_tool.shape}; allowed is (4, 4)")
+        check_transforms(target.T_link_tool[None], "T_link_tool")
     for what, tolerance in (
         ("position_tolerance", target.position_tolerance),
         ("orientation_tolerance", target.orientation_tolerance),
     ):
-        if not (
-            isinstance(tolerance, float | int | np.floating | np.integer)
-            and math.isfinite(tolerance)
-            and tolerance > 0.0
-        ):
-            raise InvalidGoalError(f"{what} is {tolerance}; allowed is a finite number above 0")
+        given = tolerance if isinstance(tolerance, tuple) else (tolerance,)
+        if len(given) not in (1, 3) or not all(map(_is_tolerance, given)):
+            raise InvalidGoalError(
+                f"{what} is {tolerance}; allowed is a number above 0, or three of them in a tuple for the axes of "
+                "the target's frame, where inf frees an axis"
+            )
+    if all(target.free_position) and all(target.free_orientation):
+        raise InvalidGoalError(f"the target of {target.link!r} leaves every axis free: nothing is asked")
+
+
+def _is_tolerance(value: object) -> bool:
+    numbers = (float, int, np.floating, np.integer)
+    return isinstance(value, numbers) and not isinstance(value, bool) and float(value) > 0.0
+
+
+def _check_posture(posture: Posture, B: int, n: int) -> None:
+    if posture.reference.shape != (B, n) or posture.weight.shape != (n,):
+        raise InvalidStateError(
+            f"posture has a reference of shape {posture.reference.shape} and a weight of shape "
+            f"{posture.weight.shape}; allowed are ({B}, {n}) and ({n},)"
+        )
+    if not (np.isfinite(posture.reference).all() and np.isfinite(posture.weight).all()):
+        raise InvalidStateError("posture has a number that is not finite")
+    if (posture.weight < 0.0).any():
+        raise InvalidStateError("posture has a negative weight")

@@ -264,20 +264,3 @@ def _inverse(T_a_b: Float64) -> Float64:
 def _triple(vector: Float64) -> tuple[float, float, float]:
     x, y, z = (float(value) for value in vector)
     return x, y, z
-
-
-@remembered
-def reach_bound(robot: RobotModel, chain: KinematicChain) -> float:
-    """Upper bound of the distance from base to tip over all configurations inside the limits, m.
-
-    The sum of all fixed offsets and of the largest travel of each translation; infinite if one is unlimited.
-    """
-    bound = float(np.sum(np.linalg.norm(chain.T_fixed[:, :3, 3], axis=1)))
-    for i in np.flatnonzero(chain.motion == Motion.TRANSLATION):
-        variable = chain.variables[chain.column[i]]
-        if chain.multiplier[i] == 0.0:
-            bound += abs(float(chain.offset[i]))
-            continue
-        ends = chain.multiplier[i] * np.array([robot.limits.lower[variable], robot.limits.upper[variable]])
-        bound += float(np.max(np.abs(ends + chain.offset[i])))
-    return bound

@@ -7,13 +7,11 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
-from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.validation import variables_of_joints
-from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context
@@ -43,7 +41,7 @@ class IkService:
         solver = request.solver or parameters.ik_solver(self._context.node)
         allow_fallback = self._context.parameter("allow_fallback") and not request.no_fallback
         pooled = loaded.pool.solve_ik(problem, solver, allow_fallback)
-        _fill(response, robot, problem, pooled, T_base_frame)
+        _fill(response, problem, pooled, T_base_frame)
         if response.status.code == Status.SUCCESS:
             given = {*request.state.name, *pooled.result.joint_names}
             response.status.message = self._context.assumed(robot, ways, given)
@@ -117,9 +115,7 @@ def _seeds(request: Any, n: int) -> Float64 | None:
     )
 
 
-def _fill(
-    response: Any, robot: RobotModel, problem: IkProblem, pooled: PooledResult, T_base_frame: Float64
-) -> None:
+def _fill(response: Any, problem: IkProblem, pooled: PooledResult, T_base_frame: Float64) -> None:
     result = pooled.result
     success = result.success
     response.joint_names = list(result.joint_names)
@@ -146,23 +142,10 @@ def _fill(
         response.messages = list(result.messages)
         response.attempts = flat_array(result.attempt)
         response.attempt_poses = poses_from_matrices(
-            _attempt_poses(robot, problem, result.attempt, T_base_frame)
+            (inverse(T_base_frame) @ result.attempt_pose).reshape(-1, 4, 4)
         )
     response.solver_used = result.solver
     response.fallback_reason = pooled.fallback_reason
     response.checks = list(result.checks)
     response.not_checked = list(result.not_checked)
     response.solve_time = result.solve_time
-
-
-def _attempt_poses(
-    robot: RobotModel, problem: IkProblem, attempt: Annotated[Float64, "B n"], T_base_frame: Float64
-) -> Annotated[Float64, "B 4 4"]:
-    """Where the attempts bring the tip, in the frame of the request; NaN where there is no attempt."""
-    chain = chain_between(robot, problem.base_link, problem.targets[0].link)
-    tried = np.isfinite(attempt).all(axis=1)
-    q = np.repeat(problem.state[None], int(tried.sum()), axis=0)
-    q[:, problem.variables] = attempt[tried]
-    T = np.full((len(attempt), 4, 4), np.nan)
-    T[tried] = inverse(T_base_frame) @ chain_pose(chain, q[:, chain.variables])
-    return T

@@ -13,6 +13,7 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.validation import check_ik_problem
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.solvers.remedies import with_remedies
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.solvers.verified import verified_ik_result
 
@@ -22,6 +23,10 @@ class Feature(Enum):
 
     SEVERAL_TARGETS = "several targets"
     SEVERAL_SOLUTIONS = "several solutions"
+    AXIS_TOLERANCES = "tolerances per axis and free axes"
+    TOOL = "a tool offset"
+    POSTURE = "a preferred posture"
+    TURNS = "solutions that differ by whole turns"
 
 
 @dataclass(frozen=True)
@@ -118,13 +123,21 @@ class Solver(ABC):
         self.check_supported(problem)
         candidates = self._solve_ik(problem)
         chains = tuple(chain_between(robot, problem.base_link, target.link) for target in problem.targets)
-        return verified_ik_result(robot, problem, chains, candidates, self.name, start)
+        result = verified_ik_result(robot, problem, chains, candidates, self.name, start)
+        if Feature.AXIS_TOLERANCES in self.capabilities.features:
+            result = with_remedies(robot, problem, chains, result, self._solve_ik)
+        return result
 
     def check_supported(self, problem: IkProblem) -> None:
         """Refuse by name what this solver cannot honour (UnsupportedFeatureError)."""
+        targets = problem.targets
         asked = {
-            Feature.SEVERAL_TARGETS: len(problem.targets) > 1,
+            Feature.SEVERAL_TARGETS: len(targets) > 1,
             Feature.SEVERAL_SOLUTIONS: problem.num_solutions > 1,
+            Feature.AXIS_TOLERANCES: any(target.plain is None for target in targets),
+            Feature.TOOL: any(target.T_link_tool is not None for target in targets),
+            Feature.POSTURE: problem.posture is not None,
+            Feature.TURNS: problem.turns,
         }
         for feature, wanted in asked.items():
             if wanted and feature not in self.capabilities.features:
@@ -141,10 +154,6 @@ class Solver(ABC):
                 f"solver {self.name} solves for at most {self.capabilities.max_variables} variables, "
                 f"not {len(problem.variables)}"
             )
-
-    def warm_up(self, problem: IkProblem) -> None:
-        """Do now whatever the first problem of this structure would have to wait for (compilation, caches)."""
-        self.solve_ik(problem)
 
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""

@@ -14,7 +14,8 @@ class IkCandidates:
     """What a plugin returns: claims, not yet an answer. Rows follow the problem's requests."""
 
     q: Annotated[Float64, "B K n"]
-    """Claimed solutions, best first; NaN rows where there is none."""
+    """Claimed solutions, of any number K; NaN rows where there is none. The gate sorts them, and drops those that
+    are not distinct."""
     attempt: Annotated[Float64, "B n"]
     """The best configuration seen, inside the limits, for requests without a solution (else ignored)."""
     iterations: Annotated[Int64, "B"]
@@ -30,21 +31,25 @@ class IkResult:
     joint_names: tuple[str, ...]
     """Names of the n variables, the columns of q."""
     q: Annotated[Float64, "B K n"]
-    """Solutions, best first (rad or m); NaN rows where there is none."""
+    """Distinct solutions, best first (rad or m); NaN rows where there is none. K is the problem's num_solutions."""
     status: Annotated[Int64, "B"]
     """A ``Status`` per request."""
     messages: tuple[str, ...]
     """Why a request failed, one sentence; empty where it succeeded."""
     position_error: Annotated[Float64, "B K"]
-    """Distance from the target, m; NaN where q is."""
+    """Distance from the worst target along axes that are not free, m; NaN where q is."""
     orientation_error: Annotated[Float64, "B K"]
-    """Geodesic angle from the target, rad; NaN where q is."""
+    """Angle from the worst target about axes that are not free, rad; NaN where q is."""
+    distance: Annotated[Float64, "B K"]
+    """What the solutions are sorted by: the distance from the problem's posture, else from its state."""
     attempt: Annotated[Float64, "B n"]
     """Best attempt of a failed request, inside the limits; NaN rows where the request succeeded."""
     attempt_position_error: Annotated[Float64, "B"]
     """Distance of the attempt from the target, m; NaN where attempt is."""
     attempt_orientation_error: Annotated[Float64, "B"]
     """Angle of the attempt from the target, rad; NaN where attempt is."""
+    attempt_pose: Annotated[Float64, "B T 4 4"]
+    """Poses of the targets' tools in the attempt, in the base link: near to the target, and reachable."""
     iterations: Annotated[Int64, "B"]
     """Solver steps spent."""
     solver: str
@@ -64,3 +69,8 @@ class IkResult:
     def success(self) -> Annotated[Bool, "B"]:
         """Which requests have at least one verified solution."""
         return np.asarray(self.status == Status.SUCCESS)
+
+    @property
+    def num_found(self) -> Annotated[Int64, "B"]:
+        """How many distinct verified solutions each request has."""
+        return np.asarray(np.isfinite(self.position_error).sum(axis=1), dtype=np.int64)

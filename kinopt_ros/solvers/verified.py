@@ -5,19 +5,16 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Int64
+from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.problems.ik import IkProblem
-from kinopt_ros.robot.chain import KinematicChain, reach_bound
+from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import periodic_variables
+from kinopt_ros.solvers.failures import failure_reasons
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.status import Status
-from kinopt_ros.verification.configuration import (
-    CHECKS,
-    NOT_CHECKED,
-    ConfigurationReport,
-    verify_configurations,
-)
+from kinopt_ros.verification.configuration import CHECKS, NOT_CHECKED, verify_configurations
 
 
 class PluginError(KinoptError):
@@ -45,26 +42,30 @@ def verified_ik_result(
     Raises:
         PluginError: the candidates are not arrays of real numbers in the shapes of the problem.
     """
-    B, n = problem.batch_size, len(problem.variables)
+    B, n, T = problem.batch_size, len(problem.variables), len(problem.targets)
     candidates = _own_copy(candidates, B, n, solver)
     K = candidates.q.shape[1]
     claims = candidates.q.reshape(B * K, n)
     claimed: Bool = np.asarray(~np.isnan(claims).all(axis=1))
-    request = np.repeat(np.arange(B), K)
-    report = verify_configurations(robot, problem, chains, claims, request)
+    report = verify_configurations(robot, problem, chains, claims, np.repeat(np.arange(B), K))
     ok = report.ok.copy()
     ok[~claimed] = False
     q = np.where(ok[:, None], claims, np.nan).reshape(B, K, n)
     position = np.where(ok, report.position_error, np.nan).reshape(B, K)
     orientation = np.where(ok, report.orientation_error, np.nan).reshape(B, K)
-    if K > 1:  # verified ones first, the plugin's order kept among them
-        order = np.argsort(~ok.reshape(B, K), axis=1, kind="stable")
-        q = np.take_along_axis(q, order[..., None], axis=1)
-        position, orientation = (np.take_along_axis(a, order, axis=1) for a in (position, orientation))
+    distance = _preference(problem, q)
+    if K > 1 or problem.num_solutions > 1:
+        chosen = _distinct(q, distance, problem, periodic_variables(robot)[problem.variables])
+        rows = np.arange(B)[:, None]
+        missing = chosen < 0
+        q, position, orientation, distance = (a[rows, chosen] for a in (q, position, orientation, distance))
+        for values in (q, position, orientation, distance):
+            values[missing] = np.nan
 
     solved: Bool = np.asarray(ok.reshape(B, K).any(axis=1))
     attempt = np.full((B, n), np.nan)
     attempt_errors = np.full((2, B), np.nan)
+    attempt_pose = np.full((B, T, 4, 4), np.nan)
     status = np.full(B, int(Status.SUCCESS), dtype=np.int64)
     messages = [""] * B
     failed = np.flatnonzero(~solved)
@@ -74,22 +75,13 @@ def verified_ik_result(
         attempt[failed[usable]] = candidates.attempt[failed[usable]]
         attempt_errors[0, failed[usable]] = tried.position_error[usable]
         attempt_errors[1, failed[usable]] = tried.orientation_error[usable]
+        attempt_pose[failed[usable]] = tried.T_base_tool[:, usable].swapaxes(0, 1)
         rejected: Bool = np.asarray((claimed & ~report.ok).reshape(B, K).any(axis=1))
-        distance = _beyond_reach(robot, problem, chains, failed)
-        for row, b in enumerate(failed.tolist()):
-            best = _attempt_sentence(tried, row) if usable[row] else "no attempt inside the limits was made"
-            if distance[row]:
-                status[b], messages[b] = Status.NO_IK_SOLUTION, distance[row]
-            elif rejected[b]:
-                status[b] = Status.VERIFICATION_FAILED
-                messages[b] = f"the solver's answer failed the float64 check; {best}"
-            elif candidates.timed_out[b]:
-                status[b], messages[b] = Status.TIMED_OUT, f"the deadline came before a solution; {best}"
-            else:
-                status[b], messages[b] = (
-                    Status.NO_IK_SOLUTION,
-                    f"no solution within {_tolerances(problem)}; {best}",
-                )
+        reasons = failure_reasons(
+            robot, problem, chains, failed, tried, rejected[failed], candidates.timed_out[failed]
+        )
+        for b, (code, message) in zip(failed.tolist(), reasons, strict=True):
+            status[b], messages[b] = code, message
     return IkResult(
         joint_names=tuple(robot.variable_names[i] for i in problem.variables),
         q=q,
@@ -97,15 +89,54 @@ def verified_ik_result(
         messages=tuple(messages),
         position_error=position,
         orientation_error=orientation,
+        distance=distance,
         attempt=attempt,
         attempt_position_error=attempt_errors[0],
         attempt_orientation_error=attempt_errors[1],
+        attempt_pose=attempt_pose,
         iterations=candidates.iterations,
         solver=solver,
         solve_time=time.perf_counter() - start,
         checks=CHECKS,
         not_checked=NOT_CHECKED,
     )
+
+
+def _preference(problem: IkProblem, q: Annotated[Float64, "B K n"]) -> Annotated[Float64, "B K"]:
+    """What solutions are sorted by; NaN where there is none."""
+    if problem.posture is not None:
+        return problem.posture.distance(q)
+    return np.asarray(np.linalg.norm(q - problem.state[:, None, problem.variables], axis=-1))
+
+
+def _distinct(
+    q: Annotated[Float64, "B K n"],
+    distance: Annotated[Float64, "B K"],
+    problem: IkProblem,
+    periodic: Annotated[Bool, "n"],
+) -> Annotated[np.ndarray, "B num_solutions"]:
+    """Per request the indices of distinct solutions, best first; -1 where there are no more.
+
+    Of two that are not distinct the better one stays.
+    """
+    B = len(q)
+    order = np.argsort(distance, axis=1, kind="stable")  # NaN goes last
+    ordered = np.take_along_axis(q, order[..., None], axis=1)
+    keep: Bool = np.asarray(np.isfinite(ordered[..., 0]) if q.shape[2] else np.isfinite(distance))
+    for k in range(1, q.shape[1]):
+        if not keep[:, k].any():
+            continue
+        difference = ordered[:, :k] - ordered[:, k : k + 1]
+        if not problem.turns:
+            turn = 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
+            difference = np.where(periodic, difference - turn, difference)
+        near = (np.abs(difference) <= problem.min_separation).all(axis=2)
+        keep[:, k] &= ~(near & keep[:, :k]).any(axis=1)
+    chosen = np.full((B, problem.num_solutions), -1, dtype=np.int64)
+    place = np.cumsum(keep, axis=1) - 1
+    kept = np.nonzero(keep & (place < problem.num_solutions))
+    chosen[kept[0], place[kept]] = order[kept]
+    return chosen
 
 
 def _own_copy(candidates: IkCandidates, B: int, n: int, solver: str) -> IkCandidates:
@@ -128,31 +159,3 @@ def _own_copy(candidates: IkCandidates, B: int, n: int, solver: str) -> IkCandid
             )
         copies[name] = np.array(given, dtype=dtype)
     return IkCandidates(**copies)
-
-
-def _beyond_reach(
-    robot: RobotModel, problem: IkProblem, chains: tuple[KinematicChain, ...], requests: Annotated[Int64, "F"]
-) -> list[str]:
-    """For every request a sentence if a target of it cannot be reached for its distance alone, else nothing."""
-    sentences = [""] * len(requests)
-    for target, chain in zip(problem.targets, chains, strict=True):
-        reach = reach_bound(robot, chain)
-        distance = np.linalg.norm(target.T_base_target[requests, :3, 3], axis=1)
-        for row in np.flatnonzero(distance > reach + target.position_tolerance):
-            sentences[row] = (
-                f"out of reach: the target of {target.link!r} is {distance[row]:.3f} m from {problem.base_link!r}, "
-                f"which it cannot leave by more than {reach:.3f} m"
-            )
-    return sentences
-
-
-def _attempt_sentence(tried: ConfigurationReport, row: int) -> str:
-    position, orientation = tried.position_error[row], tried.orientation_error[row]
-    return f"the best attempt is off by {position:.3g} m and {orientation:.3g} rad"
-
-
-def _tolerances(problem: IkProblem) -> str:
-    return " and ".join(
-        f"{target.position_tolerance:.3g} m, {target.orientation_tolerance:.3g} rad"
-        for target in problem.targets
-    )

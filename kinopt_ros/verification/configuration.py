@@ -10,8 +10,9 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.kinematics.forward import chain_pose
+from kinopt_ros.kinematics.pose_errors import axis_errors
 from kinopt_ros.kinematics.se3 import pose_error
-from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.ik import IkProblem, PoseTarget
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
 
@@ -30,11 +31,13 @@ class ConfigurationReport:
     limit_violation: Annotated[Float64, "N"]
     """How far the worst joint is outside its limits (rad or m); 0 inside."""
     position_error: Annotated[Float64, "N"]
-    """Distance of the worst target, m."""
+    """Distance of the worst target, m, along the axes that are not free."""
     orientation_error: Annotated[Float64, "N"]
-    """Geodesic angle of the worst target, rad."""
-    T_base_tip: Annotated[Float64, "N 4 4"]
-    """Pose that the first target's link really has."""
+    """Angle of the worst target, rad, about the axes that are not free (see kinematics.pose_errors)."""
+    T_base_tool: Annotated[Float64, "T N 4 4"]
+    """Pose that each target's tool really has."""
+    q: Annotated[Float64, "N n"]
+    """What was checked."""
 
 
 def verify_configurations(
@@ -53,27 +56,48 @@ def verify_configurations(
         q: one row per configuration, in the order of problem.variables (rad or m).
         request: for every row, which of the B requests it answers.
     """
-    full = np.repeat(problem.state[None], len(q), axis=0)
+    full = problem.state[request]
     full[:, problem.variables] = q
     finite: Bool = np.asarray(np.isfinite(q).all(axis=1))
     if not finite.all():  # keep NaN out of the kinematics; such rows fail anyway
-        full[~finite] = problem.state
+        full[~finite] = problem.state[request[~finite]]
     violation = limit_violation(robot, full, problem.variables)
     ok = finite.copy()
     ok[~(violation <= 0.0)] = False
     position = np.zeros(len(q))
     orientation = np.zeros(len(q))
-    first = np.empty((0, 4, 4))
+    tools = np.empty((len(chains), len(q), 4, 4))
     for number, (target, chain) in enumerate(zip(problem.targets, chains, strict=True)):
-        T_base_tip = chain_pose(chain, full[:, chain.variables])
-        distance, angle = pose_error(target.T_base_target[request], T_base_tip)
-        within = (distance <= target.position_tolerance) & (angle <= target.orientation_tolerance)
+        T_base_tool = chain_pose(chain, full[:, chain.variables])
+        if target.T_link_tool is not None:
+            T_base_tool = T_base_tool @ target.T_link_tool
+        distance, angle, within = target_errors(target, target.T_base_target[request], T_base_tool)
         ok[~within] = False
         position = np.maximum(position, distance)
         orientation = np.maximum(orientation, angle)
-        if number == 0:
-            first = T_base_tip
-    return ConfigurationReport(ok, finite, violation, position, orientation, first)
+        tools[number] = T_base_tool
+    return ConfigurationReport(ok, finite, violation, position, orientation, tools, q)
+
+
+def target_errors(
+    target: PoseTarget, T_base_target: Annotated[Float64, "N 4 4"], T_base_tool: Annotated[Float64, "N 4 4"]
+) -> tuple[Annotated[Float64, "N"], Annotated[Float64, "N"], Annotated[Bool, "N"]]:
+    """Position errors (m), orientation errors (rad), and which poses are within the target's tolerances."""
+    if target.plain is not None:
+        distance, angle = pose_error(T_base_target, T_base_tool)
+        within = (distance <= target.plain[0]) & (angle <= target.plain[1])
+        return distance, angle, np.asarray(within)
+    errors = axis_errors(T_base_target, T_base_tool, target.free_position, target.free_orientation)
+    lengths = [np.asarray(np.linalg.norm(error, axis=-1)) for error in errors]
+    within = np.ones(len(T_base_tool), dtype=np.bool_)
+    for error, length, tolerance in zip(
+        errors, lengths, (target.position_tolerance, target.orientation_tolerance), strict=True
+    ):
+        if isinstance(tolerance, tuple):
+            within &= (np.abs(error) <= np.array(tolerance)).all(axis=-1)
+        else:
+            within &= length <= tolerance
+    return lengths[0], lengths[1], within
 
 
 def limit_violation(

@@ -44,7 +44,7 @@ class ExampleDls(Solver):
         timed_out = np.zeros(B, dtype=bool)
         for b in range(B):
             best = np.inf
-            attempt[b] = self._clipped(problem, problem.state[problem.variables])
+            attempt[b] = self._clipped(problem, problem.state[b, problem.variables])
             for start in self._starts(problem, b):
                 if problem.deadline is not None and time.monotonic() > problem.deadline:
                     timed_out[b] = True
@@ -59,7 +59,7 @@ class ExampleDls(Solver):
         return IkCandidates(q, attempt, iterations, timed_out)
 
     def _starts(self, problem: IkProblem, b: int) -> Iterator[Any]:
-        yield problem.state[problem.variables]
+        yield problem.state[b, problem.variables]
         yield from problem.seeds[b]
         # The same starts for every target: its answer depends on nothing but itself.
         seed = problem.random_seed
@@ -75,7 +75,7 @@ class ExampleDls(Solver):
         # Columns of the Jacobian that belong to solved variables; the others are held.
         columns = [list(chain.variables).index(v) if v in chain.variables else -1 for v in variables]
         moving = [i for i, column in enumerate(columns) if column >= 0]
-        full = problem.state.copy()
+        full = problem.state[b].copy()
         full[variables] = self._clipped(problem, start)
         error, steps = np.inf, 0
         while steps < self._options["max_iterations"]:

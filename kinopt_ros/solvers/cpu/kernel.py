@@ -540,7 +540,7 @@ def solve_one(target, numbers, shape, q):
 
 
 @njit(
-    f"void(float64[:, :, ::1], float64[:, :, ::1], float64[::1], {_NUMBERS}, {_SHAPE}, float64[::1], int64[::1], "
+    f"void(float64[:, :, ::1], float64[:, :, ::1], float64[:, ::1], {_NUMBERS}, {_SHAPE}, float64[::1], int64[::1], "
     "float64[:, ::1], float64[::1], int64[::1], boolean[::1])",
     **_OUTER,
 )
@@ -548,7 +548,7 @@ def solve_many(targets, seeds, reference, numbers, shape, effort, search, q, err
     """Search for every request that is not yet ``solved``; q, errors, steps and solved are updated in place.
 
     ``search``: table seeds to try, first and last random number, random seed, polish the best attempt (0 or 1).
-    ``reference``: values that joints with several equivalent turns shall be near to.
+    ``reference``: per request values that joints with several equivalent turns shall be near to.
     """
     kinds, base, tip, motions, variables, poses, table = _unpack(numbers, shape)
     n, m, k = variables.shape[1], motions.shape[0], poses.shape[1]
@@ -586,7 +586,7 @@ def solve_many(targets, seeds, reference, numbers, shape, effort, search, q, err
             if error < errors[b] or success:
                 errors[b] = error
                 _copy(best, q[b])
-        _choose_turn(variables, reference, q[b])
+        _choose_turn(variables, reference[b], q[b])
         solved[b] = success
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
-from kinopt_ros.problems.ik import IkProblem, PoseTarget
+from kinopt_ros.errors import UnsupportedFeatureError
+from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import JointType, RobotModel
-from kinopt_ros.solvers.base import Capabilities, Option, Solver
+from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.result import IkCandidates
 
 if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.chain import PackedChain
+    from kinopt_ros.solvers.cpu.prepared import PreparedChain
     from kinopt_ros.solvers.cpu.quick import ChainIk
 
 TABLE_TRIES = 10
@@ -86,13 +88,32 @@ class CpuSolver(Solver):
         return ChainIk(self._chains.whole(base_link, tip_link, held))
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
-        prepared = self._chains.get(problem)
+        B, n = problem.batch_size, len(problem.variables)
+        q, attempt = np.full((B, 1, n), np.nan), np.empty((B, n))
+        steps, timed_out = np.zeros(B, np.int64), np.zeros(B, np.bool_)
+        for rows, prepared in self._chains.of(problem):
+            part = problem if len(rows) == B else _rows(problem, rows)
+            found = self._solve_chain(part, prepared)
+            q[rows], attempt[rows] = found.q, found.attempt
+            steps[rows], timed_out[rows] = found.iterations, found.timed_out
+        return IkCandidates(q, attempt, steps, timed_out)
+
+    def _solve_chain(self, problem: IkProblem, prepared: "PreparedChain") -> IkCandidates:
+        plain = problem.targets[0].plain
+        if plain is None:
+            raise UnsupportedFeatureError(f"solver cpu does not support {Feature.AXIS_TOLERANCES.value}")
         work = _Work.start(problem, prepared.packed, prepared.columns)
         timed_out = np.zeros(problem.batch_size, dtype=np.bool_)
-        for effort, restarts in _passes(problem.targets[0], self._max_restarts):
+        for effort, restarts in _passes(*plain, self._max_restarts):
             if not work.solved.all():
                 timed_out |= work.search(effort, restarts, problem.random_seed, problem.deadline)
         return work.candidates(problem, prepared.columns, timed_out & ~work.solved, self.robot)
+
+
+def _rows(problem: IkProblem, rows: Annotated[Int64, "R"]) -> IkProblem:
+    """Some requests of a problem."""
+    targets = tuple(replace(t, T_base_target=t.T_base_target[rows]) for t in problem.targets)
+    return replace(problem, targets=targets, state=problem.state[rows], seeds=problem.seeds[rows])
 
 
 @dataclass(eq=False)
@@ -102,7 +123,7 @@ class _Work:
     packed: "PackedChain"
     T_base_target: Annotated[Float64, "B 4 4"]
     seeds: Annotated[Float64, "B S n"]
-    state: Annotated[Float64, "n"]
+    state: Annotated[Float64, "B n"]
     q: Annotated[Float64, "B n"]
     errors: Annotated[Float64, "B"]
     steps: Annotated[Int64, "B"]
@@ -112,11 +133,11 @@ class _Work:
     def start(cls, problem: IkProblem, packed: "PackedChain", columns: Int64) -> "_Work":
         """Nothing tried yet: the state is the best attempt."""
         batch = problem.batch_size
-        state = problem.state[packed.variables]
-        seeds = np.empty((batch, 1 + problem.seeds.shape[1], len(state)))
+        state = np.ascontiguousarray(problem.state[:, packed.variables])
+        seeds = np.empty((batch, 1 + problem.seeds.shape[1], state.shape[1]))
         seeds[:, 0] = state
         seeds[:, 1:] = problem.seeds[:, :, columns]
-        q = np.repeat(np.clip(state, packed.lower, packed.upper)[None], batch, axis=0)
+        q = np.clip(state, packed.lower, packed.upper)
         T = np.array(problem.targets[0].T_base_target, dtype=np.float64, order="C")
         errors = np.full(batch, np.inf)
         return cls(packed, T, seeds, state, q, errors, np.zeros(batch, np.int64), np.zeros(batch, np.bool_))
@@ -164,7 +185,7 @@ class _Work:
         solve_many(
             self.T_base_target[rows],
             seeds,
-            self.state,
+            self.state[rows],
             self.packed.numbers,
             self.packed.shape,
             effort,
@@ -179,24 +200,21 @@ class _Work:
         self, problem: IkProblem, columns: Int64, timed_out: Bool, robot: RobotModel
     ) -> IkCandidates:
         """In the problem's variables; those that do not move the tip stay where they are."""
-        still = np.clip(
-            problem.state[problem.variables],
+        attempt = np.clip(
+            problem.state[:, problem.variables],
             robot.limits.lower[problem.variables],
             robot.limits.upper[problem.variables],
         )
-        attempt = np.repeat(still[None], len(self.q), axis=0)
         attempt[:, columns] = self.q
         q = np.where(self.solved[:, None], attempt, np.nan)[:, None, :]
         return IkCandidates(q=q, attempt=attempt, iterations=self.steps, timed_out=timed_out)
 
 
-def _passes(target: PoseTarget, max_restarts: int) -> list[tuple[Float64, int]]:
+def _passes(position: float, angle: float, max_restarts: int) -> list[tuple[Float64, int]]:
     """Efforts (see the kernel) and random restarts of the searches to make, one after the other.
 
     The kernel measures orientation errors by 2 sin(angle / 2).
     """
-    position = target.position_tolerance
-    angle = target.orientation_tolerance
     orientation = 2.0 * float(np.sin(0.5 * angle)) if angle < np.pi else np.inf
     accept = (0.999 * position, 0.999 * orientation)
     tight = np.array([min(AIM, 0.5 * position), min(AIM, 0.5 * orientation), *accept, 0.0, 0.0])

@@ -2,13 +2,13 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 import numpy as np
 
-from kinopt_ros.array import Int64
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.chain import Motion, build_chain
@@ -41,8 +41,19 @@ class PreparedChains:
         self._held: OrderedDict[tuple[str, str, tuple[str, ...]], Int64] = OrderedDict()
         self._chains: OrderedDict[tuple[str, str, tuple[str, ...], bytes], PreparedChain] = OrderedDict()
 
-    def get(self, problem: IkProblem) -> PreparedChain:
-        """The chain of a problem, whose other variables are held at its state."""
+    def of(self, problem: IkProblem) -> Iterator[tuple[Annotated[Int64, "R"], PreparedChain]]:
+        """Requests whose held variables have the same values, and the chain of these, until all requests are named."""
+        held = self._held_variables(problem)
+        values = problem.state[:, held]
+        if (values == values[:1]).all():
+            if len(values):
+                yield np.arange(len(values)), self._get(problem, held, values[0])
+            return
+        distinct, group = np.unique(values, axis=0, return_inverse=True)
+        for number, row in enumerate(distinct):
+            yield np.flatnonzero(group.reshape(-1) == number), self._get(problem, held, row)
+
+    def _held_variables(self, problem: IkProblem) -> Int64:
         structure = (problem.base_link, problem.targets[0].link, problem.joints)
         with self._lock:
             held = self._held.get(structure)
@@ -51,13 +62,16 @@ class PreparedChains:
             held = np.setdiff1d(chain.variables, problem.variables)
             with self._lock:
                 _remember(self._held, structure, held)
-        key = (*structure, problem.state[held].tobytes())
+        return held
+
+    def _get(self, problem: IkProblem, held: Int64, values: Float64) -> PreparedChain:
+        key = (problem.base_link, problem.targets[0].link, problem.joints, values.tobytes())
         with self._lock:
             prepared = self._chains.get(key)
             if prepared is not None:
                 self._chains.move_to_end(key)
                 return prepared
-        prepared = self._prepare(problem, held)
+        prepared = self._prepare(problem, dict(zip(held.tolist(), values.tolist(), strict=True)))
         with self._lock:
             _remember(self._chains, key, prepared)
         return prepared
@@ -73,8 +87,7 @@ class PreparedChains:
         lower, upper = limits.lower[chain.variables], limits.upper[chain.variables]
         return pack_chain(chain, lower, upper, self._quick_restarts)
 
-    def _prepare(self, problem: IkProblem, held: Int64) -> PreparedChain:
-        values = {int(i): float(problem.state[i]) for i in held}
+    def _prepare(self, problem: IkProblem, values: Mapping[int, float]) -> PreparedChain:
         chain = build_chain(self._robot, problem.base_link, problem.targets[0].link, values)
         limits = self._robot.limits
         lower, upper = limits.lower[chain.variables], limits.upper[chain.variables]

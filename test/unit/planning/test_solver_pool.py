@@ -38,7 +38,7 @@ class Able(Solver):
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
         B, n = problem.batch_size, len(problem.variables)
-        attempt = np.repeat(problem.state[None, problem.variables], B, axis=0)
+        attempt = problem.state[:, problem.variables]
         return IkCandidates(np.full((B, 1, n), np.nan), attempt, np.zeros(B, np.int64), np.zeros(B, bool))
 
 

@@ -6,7 +6,7 @@ import pytest
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnknownLinkError
 from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
-from kinopt_ros.robot.chain import Motion, build_chain, in_plane_axes, reach_bound
+from kinopt_ros.robot.chain import Motion, build_chain, in_plane_axes
 from kinopt_ros.robot.urdf import robot_from_urdf
 
 ORIGIN = '<origin xyz="0 0 0.5" rpy="0.4 -0.5 0.6"/>'
@@ -91,15 +91,6 @@ def test_unknown_links(robot):
         build_chain(robot, "", "tip")
 
 
-def test_reach_bound(robot):
-    assert reach_bound(robot, build_chain(robot, "base", "tip")) > 2
-    assert reach_bound(robot, build_chain(robot, "world", "tip")) == np.inf
-    chain = build_chain(robot, "mount", "tip")
-    q = random_configurations(robot, 500, 0)[:, chain.variables]
-    distances = np.linalg.norm(chain_pose(chain, q)[:, :3, 3], axis=1)
-    assert distances.max() <= reach_bound(robot, chain) <= 2.5 + 1.0
-
-
 def test_long_chain(urdf):
     robot = robot_from_urdf(urdf(*(f"j{i} continuous l{i} l{i + 1} {ORIGIN}" for i in range(1999))))
     chain = build_chain(robot, "l1999", "l0")
@@ -143,8 +134,3 @@ def test_planar_axes_are_those_of_the_smallest_rotation():
         R = np.array([x, y, n]).T
         assert np.trace(R) == pytest.approx(1 + 2 * n[2])  # it turns by the angle between z and the normal
         np.testing.assert_allclose(R @ np.cross([0, 0, 1], n), np.cross([0, 0, 1], n), atol=1e-14)
-
-
-def test_reach_bound_is_computed_once_per_chain(robot):
-    chain = build_chain(robot, "base", "tip")
-    assert reach_bound(robot, chain) is reach_bound(robot, chain)

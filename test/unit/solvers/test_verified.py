@@ -181,7 +181,7 @@ def test_the_check_does_not_take_the_solvers_word_for_mimic_limits() -> None:
     robot = with_mimic()
     problem = reachable_problem(robot, 1)
     assert robot.limits.upper[2] < 2.5  # narrowed by the mimic joint: 0.2 - 0.5 q <= 1 and >= -1
-    q = problem.state[problem.variables].copy()
+    q = problem.state[0, problem.variables].copy()
     q[2] = 2.45
     T_wrong = forward_kinematics(robot, q, links=("l7",))[0]
     candidates = IkCandidates(q[None, None], q[None], np.ones(1, dtype=np.int64), np.zeros(1, dtype=bool))

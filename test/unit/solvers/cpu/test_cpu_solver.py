@@ -148,8 +148,8 @@ def test_looks_at_the_clock_come_as_often_with_many_joints(monkeypatch: pytest.M
 def test_a_deadline_stops_a_long_search(panda: RobotModel) -> None:
     patient = configured(panda, max_restarts=1_000_000)
     T = reachable(panda, BASE, TIP, 1)
-    T[0, :3, 3] = 0.0, 0.0, 1.18  # near the limit of the reach, with an orientation that does not go with it
-    T[0, :3, :3] = np.diag([1.0, -1.0, -1.0])
+    T[0, :3, 3] = 0.0, 0.0, 0.34  # inside the robot: near, but the limits do not allow it
+    T[0, :3, :3] = np.eye(3)
     start = time.monotonic()
     result = patient.solve_ik(ik_problem(panda, T, base_link=BASE, tip_link=TIP, deadline=start + 0.05))
     assert result.status[0] == Status.TIMED_OUT
@@ -224,7 +224,7 @@ def test_joints_that_are_not_asked_for_are_held(panda: RobotModel, solver: CpuSo
         base_link=BASE,
         joints=joints,
         variables=np.array([panda.variable_index[name] for name in joints]),
-        state=state,
+        state=state[None].copy(),
         seeds=np.empty((1, 0, 6)),
     )
     result = solver.solve_ik(held)
@@ -253,8 +253,8 @@ def test_every_held_value_counts(panda: RobotModel, solver: CpuSolver, name: str
         )
         joints = tuple(joint for joint in whole.joints if joint != name)
         variables = np.array([panda.variable_index[joint] for joint in joints])
-        start = state.copy()
-        start[variables] += 0.02
+        start = state[None].copy()
+        start[:, variables] += 0.02
         problem = replace(
             whole, joints=joints, variables=variables, state=start, seeds=np.empty((1, 0, len(joints)))
         )
@@ -275,7 +275,7 @@ def test_group_joints_off_the_path_keep_their_state(panda: RobotModel, solver: C
         base_link=BASE,
         joints=joints,
         variables=variables,
-        state=panda.default_q,
+        state=panda.default_q[None].copy(),
         seeds=np.empty((1, 0, 7)),
     )
     result = solver.solve_ik(problem)

@@ -1,0 +1,89 @@
+"""Which links and joints a request is about, from whichever of them was said."""
+
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.robot.chain import chain_between
+from kinopt_ros.robot.memo import remembered
+from kinopt_ros.robot.model import JointGroup, RobotModel
+
+
+@remembered
+def resolve_chain(
+    robot: RobotModel, group: str | None, base_link: str | None, tip_link: str | None
+) -> tuple[str, str, tuple[str, ...]]:
+    """Base link, tip link and joints to move of a request for one link.
+
+    Raises:
+        KinoptError: an unknown name, a group without a tip, or joints that do not move the tip.
+    """
+    base, links, joints = resolve_joints(
+        robot, group, base_link, None if tip_link is None else (tip_link,), (), (), ()
+    )
+    return base, links[0], joints
+
+
+@remembered
+def resolve_joints(
+    robot: RobotModel,
+    group: str | None,
+    base_link: str | None,
+    tip_links: tuple[str, ...] | None,
+    unlocked_groups: tuple[str, ...],
+    locked_joints: tuple[str, ...],
+    locked_groups: tuple[str, ...],
+) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Base link, tip links and joints to move.
+
+    Raises:
+        KinoptError: an unknown name, a group without a tip, or joints that do not move one of the tips.
+    """
+    if group is None and tip_links is None:
+        group = default_group(robot).name
+    chosen = None if group is None else robot.group(group)
+    base = base_link or (chosen.base_link if chosen else None) or robot.root_link
+    if tip_links is None:
+        if chosen is None or chosen.tip_link is None:
+            raise InvalidRequestError(f"group {group!r} is no chain and has no tip; name a tip_link")
+        tip_links = (chosen.tip_link,)
+    moving = {tip: _chain_joints(robot, base, tip) for tip in tip_links}
+    free = set(chosen.joints) if chosen else {name for joints in moving.values() for name in joints}
+    for name in unlocked_groups:
+        free.update(robot.group(name).joints)
+    whose = "of the chain" if chosen is None else f"of group {group!r}"
+    locked = {name for other in locked_groups for name in robot.group(other).joints}
+    for name in locked_joints:
+        joint = robot.joint(name)
+        locked.add(joint.mimics or name)
+    free -= locked
+    joints = tuple(name for name in robot.active_joints if name in free)
+    for tip, chain in moving.items():
+        if not free & set(chain):
+            left = " that is not locked" if locked else ""
+            raise InvalidRequestError(f"no joint {whose}{left} moves {tip!r} against {base!r}")
+    return base, tip_links, joints if unlocked_groups or chosen is None else _in_order(chosen, free)
+
+
+@remembered
+def default_group(robot: RobotModel) -> JointGroup:
+    """The group taken where a request names none: the first one with a tip that its joints move."""
+    for group in robot.groups.values():
+        if group.tip_link is not None:
+            moving = _chain_joints(robot, group.base_link or robot.root_link, group.tip_link)
+            if set(group.joints) & set(moving):
+                return group
+    raise InvalidRequestError(
+        f"robot {robot.name!r} has no joint group with a tip; name base_link and tip_link"
+    )
+
+
+def _in_order(group: JointGroup, free: set[str]) -> tuple[str, ...]:
+    return tuple(name for name in group.joints if name in free)
+
+
+def _chain_joints(robot: RobotModel, base: str, tip: str) -> tuple[str, ...]:
+    """Active joints whose variables move tip against base."""
+    moved = set(chain_between(robot, base, tip).variables.tolist())
+    return tuple(
+        name
+        for name in robot.active_joints
+        if moved & set(robot.variables_of(name)) and name not in robot.passive_joints
+    )

@@ -1,0 +1,64 @@
+"""Preferred solutions of requests that have many."""
+
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnknownNameError
+from kinopt_ros.problems.ik import Posture
+from kinopt_ros.robot.model import RobotModel
+
+ANY, CLOSEST, REST, MID_RANGE = "any", "closest", "rest", "mid_range"
+PREFERENCES = (ANY, CLOSEST, REST, MID_RANGE)
+
+
+class UnknownPreferenceError(UnknownNameError):
+    """A preference that does not exist."""
+
+    kind = "preference"
+    status = InvalidRequestError.status
+
+
+def posture_of(
+    robot: RobotModel,
+    variables: Annotated[Int64, "n"],
+    prefer: str,
+    seed: Annotated[Float64, "B n"],
+    rest: Annotated[Float64, "nq"] | None,
+) -> Posture | None:
+    """The posture that a preference means; None for any.
+
+    Args:
+        robot: the robot.
+        variables: indices in q of the solved variables.
+        prefer: one of PREFERENCES.
+        seed: what ``closest`` is measured from.
+        rest: configuration of the whole robot for ``rest``.
+
+    Raises:
+        KinoptError: an unknown preference, or a rest posture missing, not asked for or of the wrong size.
+    """
+    if prefer not in PREFERENCES:
+        raise UnknownPreferenceError(prefer, PREFERENCES)
+    if (rest is not None) != (prefer == REST):
+        raise InvalidRequestError(
+            f"a rest posture goes with the preference {REST!r}, and only with it, not {prefer!r}"
+        )
+    ones = np.ones(len(variables))
+    if prefer == ANY:
+        return None
+    if prefer == CLOSEST:
+        return Posture(seed.copy(), ones)
+    if rest is not None:
+        if rest.shape != (robot.nq,):
+            raise InvalidStateError(
+                f"rest has shape {rest.shape}; robot {robot.name!r} has {robot.nq} variables"
+            )
+        return Posture(np.repeat(rest[None, variables], len(seed), axis=0), ones)
+    lower, upper = robot.limits.lower[variables], robot.limits.upper[variables]
+    limited = np.isfinite(upper - lower) & (upper > lower)
+    with np.errstate(invalid="ignore"):
+        middle = np.where(limited, 0.5 * (lower + upper), 0.0)
+    weight = np.where(limited, 1.0 / np.where(limited, upper - lower, 1.0) ** 2, 0.0)
+    return Posture(np.repeat(middle[None], len(seed), axis=0), weight)

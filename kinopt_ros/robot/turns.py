@@ -1,0 +1,29 @@
+"""Variables that a whole turn brings back to where they were."""
+
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, frozen
+from kinopt_ros.robot.memo import remembered
+from kinopt_ros.robot.model import JointType, RobotModel
+
+
+@remembered
+def periodic_variables(robot: RobotModel) -> Annotated[Bool, "nq"]:
+    """Which variables can be changed by 2 pi without moving any link, limits aside.
+
+    Angles of revolute, continuous and planar joints, unless a mimic joint follows them by less than whole turns.
+    """
+    periodic = np.zeros(robot.nq, dtype=np.bool_)
+    for joint in robot.joints:
+        if joint.is_active and joint.type in (JointType.REVOLUTE, JointType.CONTINUOUS):
+            periodic[joint.first_variable] = True
+        if joint.type is JointType.PLANAR:
+            periodic[joint.first_variable + 2] = True
+    for joint in robot.mimic_joints:
+        slides = joint.type is JointType.PRISMATIC
+        if slides or joint.multiplier % 1.0 != 0.0:
+            periodic[joint.first_variable] = False
+    frozen(periodic)
+    return periodic

@@ -1,0 +1,150 @@
+"""Why requests failed: a code and a sentence from what the core itself can see."""
+
+import math
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.kinematics.reach import beyond_reach
+from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
+from kinopt_ros.robot.chain import KinematicChain
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.status import Status
+from kinopt_ros.verification.configuration import ConfigurationReport
+
+_REACH_ROUNDING = 1e-9
+"""m"""
+_AT_LIMIT = 1e-6
+"""Joints so near to a limit (rad or m) are held by it."""
+_AXES = ("x", "y", "z")
+
+
+def failure_reasons(
+    robot: RobotModel,
+    problem: IkProblem,
+    chains: tuple[KinematicChain, ...],
+    requests: Annotated[Int64, "F"],
+    tried: ConfigurationReport,
+    rejected: Annotated[Bool, "F"],
+    timed_out: Annotated[Bool, "F"],
+) -> list[tuple[Status, str]]:
+    """A code and a sentence for each of the failed requests.
+
+    Args:
+        robot: the robot.
+        problem: what was asked.
+        chains: from the base link to each target's link.
+        requests: the failed ones.
+        tried: the check of their best attempts.
+        rejected: which of them had claims that did not pass.
+        timed_out: which of them the deadline cut short.
+    """
+    distant = out_of_reach(robot, problem, chains, requests)
+    reasons = []
+    for row in range(len(requests)):
+        if tried.finite[row] and tried.limit_violation[row] <= 0.0:
+            best = _attempt_sentence(robot, problem, tried, requests, row)
+        else:
+            best = "no attempt inside the limits was made"
+        if distant[row]:
+            reasons.append((Status.NO_IK_SOLUTION, distant[row]))
+        elif rejected[row]:
+            sentence = f"the solver's answer failed the float64 check; {best}"
+            reasons.append((Status.VERIFICATION_FAILED, sentence))
+        elif timed_out[row]:
+            reasons.append((Status.TIMED_OUT, f"the deadline came before a solution; {best}"))
+        else:
+            reasons.append((Status.NO_IK_SOLUTION, f"no solution within {_tolerances(problem)}; {best}"))
+    return reasons
+
+
+def out_of_reach(
+    robot: RobotModel,
+    problem: IkProblem,
+    chains: tuple[KinematicChain, ...],
+    requests: Annotated[Int64, "F"],
+) -> list[str]:
+    """For every request a sentence if a target of it cannot be reached for its distance alone, else nothing."""
+    sentences = [""] * len(requests)
+    for target, chain in zip(problem.targets, chains, strict=True):
+        beyond = target_beyond_reach(robot, target, chain)[requests]
+        for row in np.flatnonzero(beyond > _REACH_ROUNDING):
+            distance = float(np.linalg.norm(target.T_base_target[requests[row], :3, 3]))
+            sentences[row] = (
+                f"out of reach: the target of {target.link!r} is {distance:.3f} m from {problem.base_link!r}, "
+                f"and at least {beyond[row]:.3f} m farther than the links between can stretch"
+            )
+    return sentences
+
+
+def target_beyond_reach(
+    robot: RobotModel, target: PoseTarget, chain: KinematicChain
+) -> Annotated[Float64, "B"]:
+    """How much nearer (m) the poses of a target would have to be, at least; 0 where they may be reached."""
+    if any(target.free_position):
+        return np.zeros(len(target.T_base_target))
+    return beyond_reach(
+        robot,
+        chain,
+        target.T_base_target,
+        target.T_link_tool,
+        _largest(target.position_tolerance),
+        math.inf if any(target.free_orientation) else _largest(target.orientation_tolerance),
+    )
+
+
+def _largest(tolerance: Tolerance) -> float:
+    """Length of the largest error within a tolerance."""
+    return math.hypot(*tolerance) if isinstance(tolerance, tuple) else tolerance
+
+
+def _attempt_sentence(
+    robot: RobotModel, problem: IkProblem, tried: ConfigurationReport, requests: Int64, row: int
+) -> str:
+    position, orientation = tried.position_error[row], tried.orientation_error[row]
+    sentence = f"the best attempt is off by {position:.3g} m and {orientation:.3g} rad"
+    if len(problem.targets) > 1:
+        sentence += f", the target of {_worst_target(problem, tried, int(requests[row]), row)!r} most"
+    bound = _limit_bound(robot, problem.variables, tried.q[row])
+    return f"{sentence}, with {bound}" if bound else sentence
+
+
+def _worst_target(problem: IkProblem, tried: ConfigurationReport, request: int, row: int) -> str:
+    """Link of the target whose position is the farthest off."""
+    distances = [
+        float(np.linalg.norm(T[row, :3, 3] - target.T_base_target[request, :3, 3]))
+        for target, T in zip(problem.targets, tried.T_base_tool, strict=True)
+    ]
+    return problem.targets[int(np.argmax(distances))].link
+
+
+def _limit_bound(robot: RobotModel, variables: Int64, q: Float64) -> str:
+    """Which joints stand at a limit."""
+    parts = []
+    for side, limit in (("lower", robot.limits.lower), ("upper", robot.limits.upper)):
+        names = [
+            robot.variable_names[i]
+            for i, value in zip(variables, q, strict=True)
+            if abs(value - limit[i]) <= _AT_LIMIT
+        ]
+        if names:
+            parts.append(f"{', '.join(names)} at the {side} limit")
+    return " and ".join(parts)
+
+
+def _tolerances(problem: IkProblem) -> str:
+    return "; ".join(
+        f"{_shown(target.position_tolerance, 'm')} and {_shown(target.orientation_tolerance, 'rad')}"
+        for target in problem.targets
+    )
+
+
+def _shown(tolerance: Tolerance, unit: str) -> str:
+    if not isinstance(tolerance, tuple):
+        return "any orientation" if math.isinf(tolerance) and unit == "rad" else f"{tolerance:.3g} {unit}"
+    parts = [
+        f"{axis} {'free' if math.isinf(value) else f'{value:.3g} {unit}'}"
+        for axis, value in zip(_AXES, tolerance, strict=True)
+    ]
+    return f"{'about' if unit == 'rad' else 'along'} {', '.join(parts)}"
