@@ -12,6 +12,7 @@ from kinopt_ros.array import Bool, Int64
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.failures import target_beyond_reach
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.status import Status
 from kinopt_ros.verification.configuration import verify_configurations
@@ -46,11 +47,9 @@ def with_remedies(
     """
     moving = np.intersect1d(chains[0].variables, problem.variables)
     failed = np.flatnonzero(result.status == Status.NO_IK_SOLUTION)
-    failed = np.array(
-        [b for b in failed if not result.messages[b].startswith("out of reach")], dtype=np.int64
-    )
     if len(problem.targets) > 1 or len(moving) >= 6 or not failed.size:
         return result
+    failed = failed[target_beyond_reach(robot, problem.targets[0], chains[0])[failed] == 0.0]
     end = time.monotonic() + _SECONDS
     if problem.deadline is not None:
         end = min(end, problem.deadline)
