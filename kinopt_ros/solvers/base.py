@@ -155,6 +155,9 @@ class Solver(ABC):
                 f"not {len(problem.variables)}"
             )
 
+    def warm_up(self) -> None:  # noqa: B027  (most plugins have nothing to do)
+        """Do now what some later request would have to wait for, such as a compiler. Nothing by default."""
+
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""
         self._robot = None

@@ -24,6 +24,8 @@ QUICK_TOLERANCE = 1e-6
 """Position (m) and orientation (rad) tolerance of the quick path."""
 AIM_RATIO = 0.5
 """Attempts go on to this part of the tolerance, so that rounding elsewhere cannot spoil the verdict."""
+KIND_COLUMN = 1
+"""Which number of a motion's kind is its variable."""
 MAX_ROTATION_STEP = 1.0
 """Largest change of a rotation per step, rad; translations are linear and need no such limit."""
 
@@ -65,10 +67,10 @@ def pack_chain(
     from kinopt_ros.solvers.cpu.kernel import tip_poses
 
     n, m = len(chain.variables), len(chain.motion)
-    base, tip, motions = _refold(chain)
-    variables = _variable_rows(chain, lower, upper)
-    shape = np.concatenate([[n, m, table_size], _kinds(chain), [quick_restarts]])
-    table = _table(variables, table_size)
+    base, tip, motions = refold(chain)
+    variables = variable_rows(chain, lower, upper)
+    shape = np.concatenate([[n, m, table_size], motion_kinds(chain), [quick_restarts]])
+    table = seed_table(variables, table_size)
     aim, accept = AIM_RATIO * QUICK_TOLERANCE, 0.999 * QUICK_TOLERANCE
     tail = np.array([aim, aim, accept, accept, 0.0, 0.0])
     poses = np.zeros((7, table_size))
@@ -80,7 +82,7 @@ def pack_chain(
     return PackedChain(numbers, shape, chain.variables, lower, upper, m)
 
 
-def _refold(chain: KinematicChain) -> tuple[Float64, Float64, Float64]:
+def refold(chain: KinematicChain) -> tuple[Float64, Float64, Float64]:
     """Base, tip and table of motions, see ``PackedChain``."""
     m = len(chain.motion)
     identity = np.eye(3).tolist()
@@ -111,7 +113,7 @@ def _refold(chain: KinematicChain) -> tuple[Float64, Float64, Float64]:
     return base, position[m], motions
 
 
-def _variable_rows(chain: KinematicChain, lower: Float64, upper: Float64) -> Float64:
+def variable_rows(chain: KinematicChain, lower: Float64, upper: Float64) -> Float64:
     """Rows LOWER, UPPER, SAMPLE_LOWER, SAMPLE_UPPER, PERIOD, STEP_LIMIT of the kernel."""
     n = len(chain.variables)
     rotates = np.ones(n, dtype=np.bool_)
@@ -130,13 +132,14 @@ def _variable_rows(chain: KinematicChain, lower: Float64, upper: Float64) -> Flo
     return np.array([lower, upper, sample_lower, sample_upper, period, step_limit], dtype=np.float64)
 
 
-def _table(variables: Float64, size: int) -> Float64:
+def seed_table(variables: Annotated[Float64, "6 n"], size: int) -> Annotated[Float64, "size n"]:
+    """Seeds spread evenly over the sampling ranges (see ``variable_rows``)."""
     low, high = variables[2], variables[3]
     u = 0.5 + TABLE_RANGE * (scrambled_halton(size, variables.shape[1]) - 0.5)
     return np.ascontiguousarray(np.clip(low + u * (high - low), low, high))
 
 
-def _kinds(chain: KinematicChain) -> Int64:
+def motion_kinds(chain: KinematicChain) -> Int64:
     """Per motion: is translation, variable, whether an earlier motion has the same variable."""
     columns = chain.column.tolist()
     adds = [column in columns[:i] for i, column in enumerate(columns)]

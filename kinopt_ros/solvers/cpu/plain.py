@@ -1,0 +1,147 @@
+"""Requests of the plain kind: one pose of one link, any solution."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.cpu.search import Cores, search
+from kinopt_ros.solvers.result import IkCandidates
+
+if TYPE_CHECKING:
+    from kinopt_ros.solvers.cpu.chain import PackedChain
+    from kinopt_ros.solvers.cpu.prepared import Prepared
+
+TABLE_TRIES = 10
+"""Table seeds tried per request before random ones."""
+AIM = 5e-7
+"""Attempts go on to this error (m and rad) even if much more is allowed: it costs one more step, as convergence is
+quadratic. Tighter tolerances are met with a margin."""
+LOOSE_POSITION, LOOSE_ORIENTATION = 5e-3, 0.05
+"""Above either tolerance (m, rad) a second search aims for the tolerance itself: so arms of fewer than six axes use
+what the request leaves free."""
+
+
+def solve_plain(
+    problem: IkProblem,
+    tolerances: tuple[float, float],
+    prepared: "Prepared[PackedChain]",
+    robot: RobotModel,
+    max_restarts: int,
+    hopeless: Annotated[Bool, "B"],
+    cores: Cores,
+) -> IkCandidates:
+    """Candidates for requests with the same held values; tolerances in m and rad."""
+    work = _PlainWork.start(problem, prepared.packed, prepared.columns)
+    cut = np.zeros(problem.batch_size, dtype=np.bool_)
+    for effort, restarts in _passes(*tolerances, max_restarts):
+        if not work.done.all():
+            work.effort = effort
+            cut |= search(work, restarts, hopeless, problem.deadline, cores)
+    return work.candidates(problem, prepared.columns, cut & ~work.done, robot)
+
+
+@dataclass(eq=False)
+class _PlainWork:
+    """Arrays that the kernel updates in place, one row per request; n variables of the chain."""
+
+    packed: "PackedChain"
+    T_base_target: Annotated[Float64, "B 4 4"]
+    seeds: Annotated[Float64, "B S n"]
+    state: Annotated[Float64, "B n"]
+    q: Annotated[Float64, "B n"]
+    errors: Annotated[Float64, "B"]
+    steps: Annotated[Int64, "B"]
+    done: Annotated[Bool, "B"]
+    signed_seed: int
+    effort: Annotated[Float64, "6"]
+
+    @classmethod
+    def start(cls, problem: IkProblem, packed: "PackedChain", columns: Int64) -> "_PlainWork":
+        """Nothing tried yet: the state is the best attempt."""
+        batch = problem.batch_size
+        state = np.ascontiguousarray(problem.state[:, packed.variables])
+        seeds = np.empty((batch, 1 + problem.seeds.shape[1], state.shape[1]))
+        seeds[:, 0] = state
+        seeds[:, 1:] = problem.seeds[:, :, columns]
+        return cls(
+            packed,
+            np.array(problem.targets[0].T_base_target, dtype=np.float64, order="C"),
+            seeds,
+            state,
+            np.clip(state, packed.lower, packed.upper),
+            np.full(batch, np.inf),
+            np.zeros(batch, np.int64),
+            np.zeros(batch, np.bool_),
+            signed(problem.random_seed),
+            np.zeros(6),
+        )
+
+    def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool) -> None:
+        """See ``search.Work``."""
+        from kinopt_ros.solvers.cpu.kernel import solve_many
+
+        tries = TABLE_TRIES if use_seeds else 0
+        plan = np.array([tries, first, last, self.signed_seed, polish], dtype=np.int64)
+        seeds = self.seeds[rows] if use_seeds else np.ascontiguousarray(self.seeds[rows, :0])
+        solve_many(
+            self.T_base_target[rows],
+            seeds,
+            self.state[rows],
+            self.packed.numbers,
+            self.packed.shape,
+            self.effort,
+            plan,
+            self.q[rows],
+            self.errors[rows],
+            self.steps[rows],
+            self.done[rows],
+        )
+
+    def candidates(
+        self, problem: IkProblem, columns: Int64, timed_out: Bool, robot: RobotModel
+    ) -> IkCandidates:
+        """In the problem's variables; those that do not move the tip stay where they are."""
+        attempt = standing(problem, robot)
+        attempt[:, columns] = self.q
+        q = np.where(self.done[:, None], attempt, np.nan)[:, None, :]
+        return IkCandidates(q=q, attempt=attempt, iterations=self.steps, timed_out=timed_out)
+
+
+def standing(problem: IkProblem, robot: RobotModel) -> Annotated[Float64, "B n"]:
+    """The state of the solved variables, inside the limits."""
+    variables = problem.variables
+    return np.asarray(
+        np.clip(problem.state[:, variables], robot.limits.lower[variables], robot.limits.upper[variables])
+    )
+
+
+def signed(random_seed: int) -> int:
+    """A seed from 0 to 2**64 - 1 as the kernels take it."""
+    return (random_seed + 2**63) % 2**64 - 2**63
+
+
+def _passes(position: float, angle: float, max_restarts: int) -> list[tuple[Float64, int]]:
+    """Efforts (see the kernel) and random restarts of the searches to make, one after the other.
+
+    The kernel measures orientation errors by 2 sin(angle / 2).
+    """
+    orientation = 2.0 * float(np.sin(0.5 * angle)) if angle < np.pi else np.inf
+    accept = (0.999 * position, 0.999 * orientation)
+    tight = np.array([min(AIM, 0.5 * position), min(AIM, 0.5 * orientation), *accept, 0.0, 0.0])
+    if position <= LOOSE_POSITION and angle <= LOOSE_ORIENTATION:
+        return [(tight, max_restarts)]
+    slack = (
+        0.9 * position if position > LOOSE_POSITION else 0.0,
+        0.9 * orientation if angle > LOOSE_ORIENTATION else 0.0,
+    )
+    aim = tuple(
+        0.95 * t if s > 0.0 else min(AIM, 0.5 * t)
+        for t, s in zip((position, orientation), slack, strict=True)
+    )
+    loose = np.array([*aim, *accept, *slack])
+    # Where joint limits are in the way, the point that is just good enough can be harder to find than the target.
+    return [(tight, 0), (loose, max_restarts), (tight, max_restarts)]

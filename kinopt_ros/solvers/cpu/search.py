@@ -1,0 +1,144 @@
+"""Spends attempts on requests: all of them a little first, then the hard ones, on several cores, until a deadline."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Protocol
+
+import numpy as np
+
+from kinopt_ros.array import Bool
+
+LOOK_SECONDS = 1e-3
+"""Time between two looks at the clock, about."""
+FIRST_BLOCK = 4
+"""Requests or restarts before the pace is known."""
+WORTH_THREADS = 32
+"""Requests from which on several threads are used: handing work to one costs some 50 us."""
+
+
+class Work(Protocol):
+    """B requests in progress. ``run`` may be called from several threads for different rows."""
+
+    done: Annotated[Bool, "B"]
+
+    def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool) -> None:
+        """For every row that is not done: seeds, the table and what follows from solutions, if wanted; then random
+        restarts ``first`` to ``last``; then bring the best attempt as near as it gets, if wanted."""
+
+
+class Cores:
+    """Threads of one solver, made when they are first needed."""
+
+    def __init__(self, threads: int) -> None:
+        """``threads`` 0: as many as this process may use."""
+        self.count = threads or len(os.sched_getaffinity(0))
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def run(self, worker: Callable[[], None], units: int) -> None:
+        """Run a worker on all threads, or here if there is little to do, until all are back."""
+        helpers = min(self.count, units) - 1 if units >= WORTH_THREADS else 0
+        if helpers <= 0:
+            worker()
+            return
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.count - 1, thread_name_prefix="kinopt_cpu")
+            futures = [self._pool.submit(worker) for _ in range(helpers)]
+        worker()
+        for future in futures:
+            if not future.cancel():  # one that has not begun has nothing left to do
+                future.result()
+
+    def close(self) -> None:
+        """End the threads."""
+        with self._lock:
+            if self._pool is not None:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+                self._pool = None
+
+
+def search(
+    work: Work, restarts: int, hopeless: Annotated[Bool, "B"], deadline: float | None, cores: Cores
+) -> Annotated[Bool, "B"]:
+    """Work on every request until it is done, its restarts are spent or the deadline has come.
+
+    Answers do not depend on the number of threads, nor on the pace: a request's attempts are the same in any order.
+
+    Args:
+        work: the requests.
+        restarts: random restarts per request.
+        hopeless: requests that get none, because no configuration can solve them.
+        deadline: value of time.monotonic(), or None.
+        cores: threads to use.
+
+    Returns:
+        Which requests were cut short by the deadline.
+    """
+    B = len(work.done)
+    cut = np.zeros(B, dtype=np.bool_)
+    end = float("inf") if deadline is None else deadline
+    blocks = _Blocks(B)
+
+    def seeds() -> None:
+        size = FIRST_BLOCK
+        while (rows := blocks.take(size)) is not None:
+            start = time.monotonic()
+            if start >= end:
+                cut[rows] = True
+                continue
+            work.run(rows, True, 0, 0, polish=False)
+            size = _pace(rows.stop - rows.start, time.monotonic() - start)
+
+    cores.run(seeds, B)
+    left = np.flatnonzero(~work.done)
+    singles = _Blocks(len(left))
+
+    def hard() -> None:
+        size = FIRST_BLOCK
+        while (one := singles.take(1)) is not None:
+            b = int(left[one.start])
+            rows = slice(b, b + 1)
+            last = 0 if hopeless[b] else restarts
+            first = 0
+            while not work.done[b]:
+                start = time.monotonic()
+                if start >= end:
+                    cut[b] = True
+                    break
+                until = min(first + size, last)
+                work.run(rows, False, first, until, polish=until == last)
+                if until == last:
+                    break
+                size = _pace(until - first, time.monotonic() - start)
+                first = until
+
+    cores.run(hard, len(left) * WORTH_THREADS if len(left) > 1 and restarts > 0 else 1)
+    return np.asarray(cut & ~work.done)
+
+
+class _Blocks:
+    """Hands out the numbers 0 to count in blocks, each once. Thread-safe."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._next = 0
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> slice | None:
+        """The next block of at most ``size``, or None if all are taken."""
+        with self._lock:
+            first = self._next
+            if first >= self._count:
+                return None
+            self._next = min(first + size, self._count)
+            return slice(first, self._next)
+
+
+def _pace(units: int, seconds: float) -> int:
+    """How many units to do until the next look at the clock, from how long some took. It grows with care: the next
+    ones may be harder."""
+    return max(1, min(4 * units, int(units * LOOK_SECONDS / max(seconds, 1e-9))))

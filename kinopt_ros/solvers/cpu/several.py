@@ -1,0 +1,171 @@
+"""Requests beyond the plain kind: several links, tolerances per axis, several solutions, preferred postures."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.problems.ik import IkProblem, Tolerance
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import periodic_variables
+from kinopt_ros.solvers.cpu.plain import TABLE_TRIES, signed, standing
+from kinopt_ros.solvers.cpu.search import Cores, search
+from kinopt_ros.solvers.cpu.whole_turns import with_whole_turns
+from kinopt_ros.solvers.result import IkCandidates
+
+if TYPE_CHECKING:
+    from kinopt_ros.solvers.cpu.prepared import Prepared
+    from kinopt_ros.solvers.cpu.tree import PackedTree
+
+POSTURE_ATTEMPTS = 10
+"""Random restarts in search of a better posture, once there is a solution: 98 % of the Panda's optima need none."""
+
+
+def solve_several(
+    problem: IkProblem,
+    prepared: "Prepared[PackedTree]",
+    robot: RobotModel,
+    max_restarts: int,
+    branch_attempts: int,
+    hopeless: Annotated[Bool, "B"],
+    cores: Cores,
+) -> IkCandidates:
+    """Candidates for requests with the same held values."""
+    work = _Work.start(problem, prepared.packed, prepared.columns, robot, branch_attempts)
+    restarts = max(max_restarts, work.enough)
+    cut = search(work, restarts, hopeless, problem.deadline, cores)
+    return work.candidates(problem, prepared.columns, cut, robot)
+
+
+@dataclass(eq=False)
+class _Work:
+    """Arrays that the kernel updates in place, one row per request; n variables of the tree."""
+
+    packed: "PackedTree"
+    targets: Annotated[Float64, "T B 4 4"]
+    seeds: Annotated[Float64, "B S n"]
+    reference: Annotated[Float64, "B n"]
+    posture: Annotated[Float64, "B n"]
+    """Without rows if there is none."""
+    weight: Annotated[Float64, "n"]
+    tolerance: Annotated[Float64, "T 6"]
+    scalar: Annotated[Int64, "T 2"]
+    separation: float
+    periodic: Annotated[Bool, "n"]
+    signed_seed: int
+    enough: int
+    """Random restarts after which a request that has a solution is done."""
+    found: Annotated[Float64, "B K n"]
+    costs: Annotated[Float64, "B K"]
+    count: Annotated[Int64, "B"]
+    cursor: Annotated[Int64, "B"]
+    best: Annotated[Float64, "B n"]
+    errors: Annotated[Float64, "B"]
+    steps: Annotated[Int64, "B"]
+    done: Annotated[Bool, "B"]
+
+    @classmethod
+    def start(
+        cls,
+        problem: IkProblem,
+        packed: "PackedTree",
+        columns: Int64,
+        robot: RobotModel,
+        branch_attempts: int,
+    ) -> "_Work":
+        """Nothing tried yet: the state is the best attempt."""
+        B, K, n = problem.batch_size, problem.num_solutions, len(packed.variables)
+        state = np.ascontiguousarray(problem.state[:, packed.variables])
+        wanted = problem.posture
+        limits = [
+            _tolerances(target.position_tolerance, target.orientation_tolerance) for target in problem.targets
+        ]
+        enough = branch_attempts if K > 1 else 0 if wanted is None else POSTURE_ATTEMPTS
+        posture = np.empty((0, n)) if wanted is None else np.ascontiguousarray(wanted.reference[:, columns])
+        return cls(
+            packed=packed,
+            targets=np.array([target.T_base_target for target in problem.targets]),
+            seeds=np.concatenate([state[:, None], problem.seeds[:, :, columns]], axis=1),
+            reference=state if wanted is None else posture,
+            posture=posture,
+            weight=np.ones(n) if wanted is None else np.ascontiguousarray(wanted.weight[columns]),
+            tolerance=np.array([numbers for numbers, _ in limits]),
+            scalar=np.array([scalar for _, scalar in limits], dtype=np.int64),
+            separation=problem.min_separation,
+            periodic=np.ascontiguousarray(periodic_variables(robot)[packed.variables]),
+            signed_seed=signed(problem.random_seed),
+            enough=enough,
+            found=np.full((B, K, n), np.nan),
+            costs=np.full((B, K), np.inf),
+            count=np.zeros(B, np.int64),
+            cursor=np.zeros(B, np.int64),
+            best=np.clip(state, packed.lower, packed.upper),
+            errors=np.full(B, np.inf),
+            steps=np.zeros(B, np.int64),
+            done=np.zeros(B, np.bool_),
+        )
+
+    def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool) -> None:
+        """See ``search.Work``."""
+        from kinopt_ros.solvers.cpu.general import solve_general
+
+        tree = self.packed
+        plan = np.array(
+            [use_seeds, TABLE_TRIES, first, last, self.signed_seed, polish, self.enough], dtype=np.int64
+        )
+        solve_general(
+            np.ascontiguousarray(self.targets[:, rows]),
+            self.seeds[rows],
+            self.reference[rows],
+            self.posture[rows],
+            self.weight,
+            tree.base,
+            tree.tip,
+            tree.motions,
+            tree.kinds,
+            tree.starts,
+            tree.rows,
+            tree.table,
+            tree.poses,
+            self.tolerance,
+            self.scalar,
+            self.separation,
+            self.periodic,
+            plan,
+            self.found[rows],
+            self.costs[rows],
+            self.count[rows],
+            self.cursor[rows],
+            self.best[rows],
+            self.errors[rows],
+            self.steps[rows],
+            self.done[rows],
+        )
+
+    def candidates(self, problem: IkProblem, columns: Int64, cut: Bool, robot: RobotModel) -> IkCandidates:
+        """In the problem's variables; those that do not move a tip stay where they are."""
+        still = standing(problem, robot)
+        attempt = still.copy()
+        attempt[:, columns] = self.best
+        q = np.repeat(still[:, None], problem.num_solutions, axis=1)
+        q[:, :, columns] = self.found
+        q[np.arange(problem.num_solutions) >= self.count[:, None]] = np.nan
+        if problem.turns:
+            q = with_whole_turns(problem, q, robot)
+        return IkCandidates(q=q, attempt=attempt, iterations=self.steps, timed_out=cut & (self.count == 0))
+
+
+def _tolerances(position: Tolerance, orientation: Tolerance) -> tuple[list[float], list[int]]:
+    """Six tolerances as the kernel takes them, and which three of them are one. The kernel measures angles by
+    2 sin(angle / 2)."""
+    numbers: list[float] = []
+    scalar = []
+    for tolerance, rotates in ((position, False), (orientation, True)):
+        scalar.append(int(not isinstance(tolerance, tuple)))
+        for value in tolerance if isinstance(tolerance, tuple) else (tolerance,) * 3:
+            if rotates and value < np.inf:
+                # Half a turn or more is no bound; the largest error is 2.
+                value = 2.0 * float(np.sin(0.5 * value)) if value < np.pi else 2.01
+            numbers.append(value)
+    return numbers, scalar

@@ -1,0 +1,105 @@
+"""Attempts are spent fairly, completely, and not long after the deadline."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from kinopt_ros.solvers.cpu.search import Cores, search
+
+
+class Recorder:
+    """Work that counts. Row b is solved by its restart ``needed[b]``; -1: by a seed; each attempt takes ``cost`` s."""
+
+    def __init__(self, needed: list[int], cost: float = 0.0) -> None:
+        self.needed = needed
+        self.cost = cost
+        self.done = np.zeros(len(needed), dtype=bool)
+        self.seeded = [0] * len(needed)
+        self.restarts: list[list[int]] = [[] for _ in needed]
+        self.polished = [0] * len(needed)
+        self.threads: set[int] = set()
+        self.longest = 0.0
+
+    def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool) -> None:
+        start = time.monotonic()
+        self.threads.add(threading.get_ident())
+        for b in range(rows.start, rows.stop):
+            if self.done[b]:
+                continue
+            if use_seeds:
+                time.sleep(self.cost)
+                self.seeded[b] += 1
+                self.done[b] = self.needed[b] < 0
+            for number in range(first, last):
+                time.sleep(self.cost)
+                self.restarts[b].append(number)
+                if number == self.needed[b]:
+                    self.done[b] = True
+                    break
+            self.polished[b] += polish and not self.done[b]
+        self.longest = max(self.longest, time.monotonic() - start)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("count", [1, 5, 200])
+def test_every_attempt_is_made_once_and_in_order(threads: int, count: int) -> None:
+    needed = [(-1, 0, 7, 49, 99)[b % 5] for b in range(count)]
+    work = Recorder(needed)
+    cut = search(work, 50, np.zeros(count, dtype=bool), None, Cores(threads))
+    assert not cut.any()
+    assert work.seeded == [1] * count
+    for b, last in enumerate(needed):
+        assert work.restarts[b] == list(range(min(last + 1, 50)))
+        assert work.polished[b] == (last > 49)
+
+
+def test_the_hopeless_get_no_restarts_but_are_polished() -> None:
+    work = Recorder([99, 99, 3])
+    search(work, 10, np.array([True, False, False]), None, Cores(1))
+    assert [len(numbers) for numbers in work.restarts] == [0, 10, 4]
+    assert work.polished == [1, 1, 0]
+
+
+@pytest.mark.parametrize("cost", [1e-4, 5e-3])
+def test_a_deadline_is_kept_however_slow_an_attempt_is(cost: float) -> None:
+    work = Recorder([10**6] * 3, cost)
+    start = time.monotonic()
+    cut = search(work, 10**6, np.zeros(3, dtype=bool), start + 0.1, Cores(1))
+    late = time.monotonic() - start - 0.1
+    assert cut.all()
+    assert late < 0.1 + 8 * cost
+    assert work.seeded == [1, 1, 1]  # everybody got a first try
+
+
+def test_a_deadline_of_the_past_cuts_everything() -> None:
+    work = Recorder([-1, 5])
+    assert search(work, 10, np.zeros(2, dtype=bool), time.monotonic() - 1.0, Cores(1)).all()
+    assert work.seeded == [0, 0]
+
+
+def test_large_batches_use_several_threads_small_ones_one() -> None:
+    cores = Cores(3)
+    small, large = Recorder([-1] * 8), Recorder([-1] * 300, 1e-4)
+    search(small, 0, np.zeros(8, dtype=bool), None, cores)
+    search(large, 0, np.zeros(300, dtype=bool), None, cores)
+    assert small.threads == {threading.get_ident()}
+    assert len(large.threads) > 1
+    cores.close()
+
+
+def test_errors_in_a_thread_are_not_lost() -> None:
+    class Broken(Recorder):
+        def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool) -> None:
+            time.sleep(1e-3)
+            if threading.current_thread() is not threading.main_thread():
+                raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        search(Broken([-1] * 200), 0, np.zeros(200, dtype=bool), None, Cores(2))
+
+
+def test_cores_are_counted_where_none_are_given() -> None:
+    assert Cores(0).count >= 1
+    assert Cores(5).count == 5
