@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from kinopt_ros.bench import ik
+from kinopt_ros.bench import branches, ik
 from kinopt_ros.bench.machine import machine
 from kinopt_ros.bench.table import print_table, progress
 from kinopt_ros.commands.arguments import add_json, plain, print_json
@@ -30,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ik_parser = benches.add_parser("ik", help="inverse kinematics, one target per call, every solver alike")
     ik.add_arguments(ik_parser)
     ik_parser.set_defaults(measure=ik.main)
+    branches_parser = benches.add_parser(
+        "branches", help="all branches of 6R arms, beside an analytic solver"
+    )
+    branches.add_arguments(branches_parser)
+    branches_parser.set_defaults(measure=branches.main)
     ros = benches.add_parser("ros", help="requests to the node from another process, beside std_srvs/Trigger")
     ros.add_argument("--calls", type=int, default=1000, help="calls of each service (default 1000)")
     ros.add_argument("--batch", type=int, default=1000, help="targets in one call (default 1000)")

@@ -1,16 +1,26 @@
 """Solvers of one robot, prepared before they serve, and who takes over when one cannot honour a problem."""
 
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kinopt_ros.errors import KinoptError, NotReadyError, SolverUnavailableError, UnsupportedFeatureError
+from kinopt_ros.errors import (
+    KinoptError,
+    NotReadyError,
+    SolverUnavailableError,
+    UnsupportedFeatureError,
+)
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.registry import AUTO, solver_class, solver_names
 from kinopt_ros.solvers.result import IkResult
+from kinopt_ros.solvers.verified import PluginError
+
+COOL_DOWN = 1.0
+"""Seconds that a solver which broke down is left alone where another one may take over."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,17 +31,31 @@ class PooledResult:
     fallback_reason: str
 
 
+class SolverFailedError(SolverUnavailableError):
+    """A solver broke down; the message says how."""
+
+
 class SolverPool:
-    """Thread-safe. ``options`` maps a solver's name to its settings.
+    """Thread-safe. ``prepare`` and ``warm_up`` may take as long as a compiler; ``get`` and ``solve_ik`` never do."""
 
-    ``prepare`` may take as long as a compiler does, ``get`` and ``solve_ik`` never do.
-    """
-
-    def __init__(self, robot: RobotModel, options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def __init__(
+        self,
+        robot: RobotModel,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+        chain: Sequence[str] = (),
+    ) -> None:
+        """
+        Args:
+            robot: the robot.
+            options: settings by name of the solver.
+            chain: names of solvers that may take over, in order; empty: all, by name.
+        """
         self.robot = robot
         self._options = dict(options or {})
+        self._chain = tuple(chain)
         self._solvers: dict[str, Solver] = {}
         self._refused: dict[str, SolverUnavailableError] = {}
+        self._broken: dict[str, tuple[float, SolverFailedError]] = {}
         self._preparing = threading.Lock()
 
     def prepare(self, name: str) -> Solver:
@@ -48,11 +72,8 @@ class SolverPool:
                     solver = chosen()
                     solver.configure(self.robot, self._options.get(chosen.name))
                 except Exception as error:  # whatever a plugin raises must not take the others down
-                    reason = (
-                        str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"
-                    )
                     refused = SolverUnavailableError(
-                        f"solver {chosen.name!r} cannot be used for robot {self.robot.name!r}: {reason}"
+                        f"solver {chosen.name!r} cannot be used for robot {self.robot.name!r}: {_said(error)}"
                     )
                     self._refused[chosen.name] = refused
                     raise refused from error
@@ -75,22 +96,29 @@ class SolverPool:
             raise NotReadyError(f"solver {chosen.name!r} is being prepared; try again soon")
         return solver
 
+    def warm_up(self) -> None:
+        """Let every prepared solver do what some later request would have to wait for."""
+        for solver in list(self._solvers.values()):
+            solver.warm_up()
+
     def solve_ik(self, problem: IkProblem, solver: str = AUTO, allow_fallback: bool = True) -> PooledResult:
-        """Solve with one solver; if it is unavailable, not ready or cannot honour the problem, with one that can.
+        """Solve with one solver; if it is unavailable, not ready, cannot honour the problem or breaks down, with the
+        next that can.
 
         Raises:
             KinoptError: the problem is malformed, the name unknown, or nobody may or can take over.
         """
         unable = (SolverUnavailableError, UnsupportedFeatureError, NotReadyError)
         try:
-            return PooledResult(self.get(solver).solve_ik(problem), "")
+            return PooledResult(self._solve(problem, self.get(solver), allow_fallback), "")
         except unable as refusal:
             if not allow_fallback:
                 raise
-            for other in solver_names():
-                if other != solver:
+            asked = solver_class(solver).name if solver == AUTO else solver
+            for other in self._chain or solver_names():
+                if other != asked:
                     try:
-                        return PooledResult(self.get(other).solve_ik(problem), str(refusal))
+                        return PooledResult(self._solve(problem, self.get(other), True), str(refusal))
                     except unable:
                         continue
             raise
@@ -101,3 +129,28 @@ class SolverPool:
             for solver in self._solvers.values():
                 solver.close()
             self._solvers.clear()
+
+    def _solve(self, problem: IkProblem, solver: Solver, may_skip: bool) -> IkResult:
+        """Solve; SolverFailedError if the plugin breaks down, or did so a moment ago and may be left out."""
+        since, error = self._broken.get(solver.name, (0.0, None))
+        if error is not None and may_skip and time.monotonic() < since + COOL_DOWN:
+            raise error
+        try:
+            result = solver.solve_ik(problem)
+        except PluginError as failure:
+            raise self._failed(solver, failure) from failure
+        except KinoptError:  # about the problem
+            raise
+        except Exception as failure:  # a defect of the plugin, or a device that was lost
+            raise self._failed(solver, failure) from failure
+        self._broken.pop(solver.name, None)
+        return result
+
+    def _failed(self, solver: Solver, failure: Exception) -> SolverFailedError:
+        error = SolverFailedError(f"solver {solver.name!r} failed: {_said(failure)}")
+        self._broken[solver.name] = (time.monotonic(), error)
+        return error
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"

@@ -1,7 +1,7 @@
 """What every service of the node needs: the robot in service, its state, frames and parameters."""
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeAlias
 
 from rclpy.node import Node
@@ -13,7 +13,7 @@ from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.frames import Frames
-from kinopt_ros.ros.joint_states import JointStates
+from kinopt_ros.ros.joint_states import JointStates, RobotState
 from kinopt_ros.ros.robot_loader import LoadedRobot, RobotLoader
 
 Ways: TypeAlias = Iterable[tuple[str, str]]
@@ -27,6 +27,8 @@ class Context:
     loader: RobotLoader
     joint_states: JointStates
     frames: Frames
+    values: dict[str, Any] = field(default_factory=dict)
+    """Parameters that were read: asking the node costs more than some requests may."""
 
     @property
     def loaded(self) -> LoadedRobot:
@@ -35,10 +37,17 @@ class Context:
 
     def parameter(self, name: str) -> Any:
         """Present value of a parameter; None if it is unset."""
-        return parameters.value(self.node, name)
+        values = self.values
+        if name not in values:
+            values[name] = parameters.value(self.node, name)
+        return values[name]
+
+    def forget_parameters(self) -> None:
+        """Read parameters anew from now on: some were set."""
+        self.values.clear()
 
     def configuration(
-        self, robot: RobotModel, ways: Ways, named: Container[str] = ()
+        self, robot: RobotModel, ways: Ways, named: Container[str] = (), state: RobotState | None = None
     ) -> Annotated[Float64, "nq"]:
         """The present configuration, to be used for the poses of some frames in others.
 
@@ -46,18 +55,21 @@ class Context:
             robot: the robot.
             ways: pairs of frames whose pose in each other matters.
             named: variables that the request gives itself, so that nobody needs to have published them.
+            state: of the robot, if it was read already.
 
         Raises:
             StaleStateError: a value that matters is too old.
         """
-        state = self.joint_states.of(robot)
+        state = state or self.joint_states.of(robot)
         needed = [i for i in moving(robot, ways) if robot.variable_names[i] not in named]
         state.require_fresh(needed, robot, self.parameter("state_timeout"))
         return state.q
 
-    def assumed(self, robot: RobotModel, ways: Ways, named: Container[str] = ()) -> str:
+    def assumed(
+        self, robot: RobotModel, ways: Ways, named: Container[str] = (), state: RobotState | None = None
+    ) -> str:
         """A sentence about values that matter (see ``configuration``) and that nobody published; else nothing."""
-        known = self.joint_states.of(robot).known
+        known = (state or self.joint_states.of(robot)).known
         names = [robot.variable_names[i] for i in moving(robot, ways) if not known[i]]
         names = [name for name in names if name not in named]
         return f"joint_states has no value for {shortened(names)}: the default is assumed" if names else ""

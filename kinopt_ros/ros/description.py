@@ -43,6 +43,7 @@ class Description:
             self._build,
             parameters.solver_options(self._node),
             parameters.ik_solver(self._node),
+            parameters.value(self._node, "fallback_chain"),
         )
 
     def check(self, given: list[Parameter[Any]]) -> SetParametersResult:
@@ -65,7 +66,7 @@ class Description:
             return False
         names = {parameter.name for parameter in given}
         return any(
-            name in (_URDF, _SRDF, "solver", "ik.solver")
+            name in (_URDF, _SRDF, "solver", "ik.solver", "fallback_chain")
             or name.startswith(PREFIX)
             or name in parameters.solver_parameter_names()
             for name in names

@@ -8,11 +8,16 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnknownJointError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
+from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.problems.validation import check_state
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import poses_from_matrices, status_message
+from kinopt_ros.ros.serving import HandlerTask, Reply
 from kinopt_ros.status import Status
+
+QUICK_STATES = 64
+"""Larger batches go to the slow lane."""
 
 
 class FkService:
@@ -20,6 +25,11 @@ class FkService:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+
+    def task(self, request: Any, reply: Reply) -> Task:
+        """The task of a request."""
+        many = len(request.positions) > QUICK_STATES * max(len(request.joint_names), 1)
+        return HandlerTask(self.handle, request, reply, slow=many)
 
     def handle(self, request: Any, response: Any) -> None:
         """Fill the response; raises KinoptError if the request cannot be answered."""

@@ -1,135 +1,154 @@
 """~/solve_ik: poses in, verified joint positions out."""
 
 import time
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
+from kinopt_ros.errors import KinoptError
 from kinopt_ros.kinematics.se3 import inverse
+from kinopt_ros.planning.batching import merged, structure_key, taken_apart
+from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.planning.solver_pool import PooledResult
-from kinopt_ros.problems.builder import ik_problem, resolve_chain
-from kinopt_ros.problems.ik import IkProblem
-from kinopt_ros.problems.validation import variables_of_joints
-from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.ros import parameters
+from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import (
-    configuration_from_joint_state,
-    flat_array,
-    matrices_from_poses,
-    nonnegative,
-    poses_from_matrices,
-    status_message,
-)
+from kinopt_ros.ros.conversions import flat_array, poses_from_matrices, status_message
+from kinopt_ros.ros.ik_request import IkRequest, read_ik_request
+from kinopt_ros.ros.serving import Reply
 from kinopt_ros.status import Status
+
+QUICK_SECONDS = 0.01
+"""Time of a first try; what is not done by then goes on in the slow lane."""
+QUICK_TARGETS = 64
+"""Larger batches go to the slow lane at once."""
+QUICK_SOLUTIONS = 64
+"""Likewise requests for more solutions, over all targets."""
+
+
+class DeadlinePassedError(KinoptError):
+    """A request whose time was up before anybody could begin with it."""
+
+    status = Status.TIMED_OUT
 
 
 class IkService:
-    """Handler of kinopt_msgs/SolveIK."""
+    """Makes tasks of kinopt_msgs/SolveIK requests."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, statistics: Statistics) -> None:
         self._context = context
+        self._statistics = statistics
 
-    def handle(self, request: Any, response: Any) -> None:
-        """Fill the response; raises KinoptError if the request as a whole cannot be answered."""
-        start = time.monotonic()
-        loaded = self._context.loaded
-        robot = loaded.model
-        problem, T_base_frame, ways = self._problem(robot, request, start)
-        solver = request.solver or parameters.ik_solver(self._context.node)
-        allow_fallback = self._context.parameter("allow_fallback") and not request.no_fallback
-        pooled = loaded.pool.solve_ik(problem, solver, allow_fallback)
-        _fill(response, problem, pooled, T_base_frame)
-        if response.status.code == Status.SUCCESS:
-            given = {*request.state.name, *pooled.result.joint_names}
-            response.status.message = self._context.assumed(robot, ways, given)
-        response.wall_time = time.monotonic() - start
+    def task(self, request: Any, reply: Reply) -> Task:
+        """The task of a request; KinoptError if it cannot be answered."""
+        asked = read_ik_request(self._context, request, reply.arrived)
+        return _IkTask(request.client, asked, reply, self._statistics)
 
-    def _problem(
-        self, robot: RobotModel, request: Any, start: float
-    ) -> tuple[IkProblem, Annotated[Float64, "4 4"], tuple[tuple[str, str], ...]]:
-        """The problem, the pose of the request's frame in the problem's base link, and the ways that matter."""
-        context = self._context
-        context.check_batch(len(request.poses), "poses")
-        group = request.group or None
-        if group is None and not request.tip_link:
-            group = context.group_name(robot)
-        base, tip, joints = resolve_chain(robot, group, request.base_link or None, request.tip_link or None)
-        frame = request.header.frame_id
-        ways = ((base, tip), (base, frame))
-        q = context.configuration(robot, ways, frozenset(request.state.name))
-        q = configuration_from_joint_state(request.state, robot, q)
-        T_base_frame = context.frames.T_link_frame(robot, base, frame, q)
-        problem = ik_problem(
-            robot,
-            T_base_frame @ matrices_from_poses(request.poses),
-            group=group,
-            base_link=base,
-            tip_link=tip,
-            state=q,
-            seeds=_seeds(request, len(variables_of_joints(robot, joints))),
-            position_tolerance=nonnegative(
-                request.position_tolerance,
-                "position_tolerance",
-                InvalidGoalError,
-                context.parameter("ik.position_tolerance"),
-            ),
-            orientation_tolerance=nonnegative(
-                request.orientation_tolerance,
-                "orientation_tolerance",
-                InvalidGoalError,
-                context.parameter("ik.orientation_tolerance"),
-            ),
-            deadline=start + self._timeout(request.timeout),
-            random_seed=request.random_seed,
-        )
-        return problem, T_base_frame, ways
 
-    def _timeout(self, given: float) -> float:
-        most = self._context.parameter("ik.max_timeout")
-        timeout = nonnegative(given, "timeout", InvalidRequestError, self._context.parameter("ik.timeout"))
-        if timeout > most:
-            raise InvalidRequestError(
-                f"timeout is {given:g} s; allowed is up to {most:g} s (parameter ik.max_timeout)"
+class _IkTask(Task):
+    """One request on its way through the lanes."""
+
+    def __init__(self, client: str, asked: IkRequest, reply: Reply, statistics: Statistics) -> None:
+        problem = asked.problem
+        size = problem.batch_size
+        slow = size > QUICK_TARGETS or size * problem.num_solutions > QUICK_SOLUTIONS
+        key = (id(asked.loaded), asked.solver, asked.allow_fallback, structure_key(problem))
+        super().__init__(client, None if slow else key, slow)
+        self.asked = asked
+        self.reply = reply
+        self._statistics = statistics
+
+    def quick(self, others: Sequence[Task]) -> Sequence[Task]:
+        """Solve all together for some milliseconds; those that the time cut short are left."""
+        tasks = [task for task in (self, *others) if isinstance(task, _IkTask) and task._in_time()]
+        if not tasks:
+            return ()
+        problems = [task.asked.problem for task in tasks]
+        problem = merged(problems, time.monotonic() + QUICK_SECONDS)
+        left = []
+
+        def answer(pooled: PooledResult) -> None:
+            parts = taken_apart(pooled.result, [p.batch_size for p in problems])
+            for task, part in zip(tasks, parts, strict=True):
+                if (part.status == Status.TIMED_OUT).any():
+                    left.append(task)
+                else:
+                    task._send(PooledResult(part, pooled.fallback_reason), len(tasks) - 1)
+
+        self._solve(problem, answer, tasks)
+        return left
+
+    def slow(self) -> None:
+        """Solve with the request's own deadline."""
+        if self._in_time():
+            self._solve(self.asked.problem, lambda pooled: self._send(pooled, 0), [self])
+
+    def refuse(self, error: KinoptError) -> None:
+        """Answer with an error."""
+        self.reply.refuse(error)
+
+    def _solve(
+        self, problem: Any, answer: Callable[[PooledResult], None], tasks: "Sequence[_IkTask]"
+    ) -> None:
+        """Solve, and answer all tasks with an error where that fails."""
+        asked = self.asked
+        begin = time.monotonic()
+        for task in tasks:
+            task.reply.queue_time = begin - task.arrived
+        try:
+            pooled = asked.loaded.pool.solve_ik(problem, asked.solver, asked.allow_fallback)
+            seconds = time.monotonic() - begin
+            for code in pooled.result.status.tolist():
+                self._statistics.record(
+                    f"solver {pooled.result.solver}", code, seconds, reason=pooled.fallback_reason
+                )
+            answer(pooled)
+        except Exception as error:  # nothing ends a worker; every client gets an answer
+            if len(tasks) == 1:
+                tasks[0].reply.refuse(error)
+                return
+            for task in tasks:  # one bad request must not spoil the others
+                task.quick(())
+
+    def _in_time(self) -> bool:
+        """Whether there is time left; if not, that is the answer."""
+        waited = time.monotonic() - self.arrived
+        if waited < self.asked.timeout:
+            return True
+        self.reply.queue_time = waited
+        self.reply.refuse(
+            DeadlinePassedError(
+                f"the request waited {waited:.3f} s for its turn; its timeout is {self.asked.timeout:g} s"
             )
-        return timeout
+        )
+        return False
+
+    def _send(self, pooled: PooledResult, batched_with: int) -> None:
+        response = self.reply.response()
+        _fill(response, self.asked, pooled)
+        response.batched_with = batched_with
+        response.queue_time = self.reply.queue_time
+        response.wall_time = time.monotonic() - self.reply.arrived
+        self.reply.send(response)
 
 
-def _seeds(request: Any, n: int) -> Float64 | None:
-    """The request's seeds as (S, n) for all targets or (B, S, n): their number tells which. S is 1 unless given."""
-    if not request.seeds:
-        if request.num_seeds:
-            raise InvalidStateError(f"num_seeds is {request.num_seeds}, but seeds is empty")
-        return None
-    seeds = np.array(request.seeds)
-    B = len(request.poses)
-    S = request.num_seeds or 1
-    if seeds.size == S * n:
-        return seeds.reshape(S, n)
-    if seeds.size == B * S * n:
-        return seeds.reshape(B, S, n)
-    raise InvalidStateError(
-        f"seeds has {seeds.size} numbers; allowed are {S} x {n} or {B} x {S} x {n} (targets x num_seeds x joints)"
-    )
-
-
-def _fill(response: Any, problem: IkProblem, pooled: PooledResult, T_base_frame: Float64) -> None:
-    result = pooled.result
+def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:
+    problem, result = asked.problem, pooled.result
     success = result.success
     response.joint_names = list(result.joint_names)
     if success.any():
-        response.positions = flat_array(result.q[:, 0])
+        response.positions = flat_array(result.q)
+    response.num_found = result.num_found.tolist()
     response.codes = result.status.tolist()
-    response.position_errors = flat_array(
-        np.where(success, result.position_error[:, 0], result.attempt_position_error)
-    )
-    response.orientation_errors = flat_array(
-        np.where(success, result.orientation_error[:, 0], result.attempt_orientation_error)
-    )
+    position, orientation = result.position_error.copy(), result.orientation_error.copy()
+    position[~success, 0] = result.attempt_position_error[~success]
+    orientation[~success, 0] = result.attempt_orientation_error[~success]
+    response.position_errors = flat_array(position)
+    response.orientation_errors = flat_array(orientation)
+    if problem.num_solutions > 1 or problem.posture is not None:
+        response.distances = flat_array(result.distance)
     if success.all():
-        response.status.code = int(Status.SUCCESS)
+        response.status = status_message(Status.SUCCESS, asked.assumed)
     else:
         failed = np.flatnonzero(~success)
         first = int(failed[0])
@@ -142,7 +161,7 @@ def _fill(response: Any, problem: IkProblem, pooled: PooledResult, T_base_frame:
         response.messages = list(result.messages)
         response.attempts = flat_array(result.attempt)
         response.attempt_poses = poses_from_matrices(
-            (inverse(T_base_frame) @ result.attempt_pose).reshape(-1, 4, 4)
+            (inverse(asked.T_base_frame) @ result.attempt_pose).reshape(-1, 4, 4)
         )
     response.solver_used = result.solver
     response.fallback_reason = pooled.fallback_reason

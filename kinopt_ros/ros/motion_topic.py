@@ -1,14 +1,17 @@
 """~/target_pose: a pose in, one verified motion out on ~/joint_trajectory, and a report of what became of it."""
 
+import threading
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from kinopt_msgs.msg import MotionReport
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import KinoptError, NotReadyError, SolverUnavailableError, UnsupportedFeatureError
 from kinopt_ros.planning.motion import Motion, plan_joint_motion
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
+from kinopt_ros.problems.posture import CLOSEST
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context, moving
@@ -23,8 +26,28 @@ class TargetPoseTopic:
         self._context = context
         self._trajectories = trajectories
         self._reports = reports
+        self._lock = threading.Lock()
+        self._newest: Any = None
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="target_pose")
 
-    def handle(self, target: Any) -> None:
+    def take(self, target: Any) -> None:
+        """Move there, on a thread of its own. Of targets that come meanwhile the newest counts."""
+        with self._lock:
+            idle = self._newest is None
+            self._newest = target
+        if idle:
+            self._worker.submit(self._next)
+
+    def close(self) -> None:
+        """Take no more targets."""
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def _next(self) -> None:
+        with self._lock:
+            target, self._newest = self._newest, None
+        self._handle(target)
+
+    def _handle(self, target: Any) -> None:
         """Move there once. Never raises: what went wrong is reported on ~/report."""
         start = time.monotonic()
         report = MotionReport(header=target.header)
@@ -60,18 +83,21 @@ class TargetPoseTopic:
         state.require_fresh(sorted(needed), robot, context.parameter("state_timeout"))
 
         T_base_frame = context.frames.T_link_frame(robot, base, target.header.frame_id, state.q)
-        problem = ik_problem(
-            robot,
-            T_base_frame @ matrices_from_poses([target.pose], "pose"),
-            group=report.group,
-            state=state.q,
-            position_tolerance=context.parameter("ik.position_tolerance"),
-            orientation_tolerance=context.parameter("ik.orientation_tolerance"),
-            deadline=start + context.parameter("ik.timeout"),
-        )
-        pooled = loaded.pool.solve_ik(
-            problem, parameters.ik_solver(context.node), context.parameter("allow_fallback")
-        )
+        asked: dict[str, Any] = {
+            "group": report.group,
+            "state": state.q,
+            "position_tolerance": context.parameter("ik.position_tolerance"),
+            "orientation_tolerance": context.parameter("ik.orientation_tolerance"),
+            "deadline": start + context.parameter("ik.timeout"),
+        }
+        T_base_target = T_base_frame @ matrices_from_poses([target.pose], "pose")
+        solver = parameters.ik_solver(context.node)
+        try:  # the shortest way, where the solver can find it
+            problem = ik_problem(robot, T_base_target, prefer=CLOSEST, **asked)
+            pooled = loaded.pool.solve_ik(problem, solver, allow_fallback=False)
+        except (UnsupportedFeatureError, NotReadyError, SolverUnavailableError):
+            problem = ik_problem(robot, T_base_target, **asked)
+            pooled = loaded.pool.solve_ik(problem, solver, context.parameter("allow_fallback"))
         if not _note_answer(pooled, report):
             return
         goal = state.q.copy()

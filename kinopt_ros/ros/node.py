@@ -10,8 +10,7 @@ from typing import Any
 import rclpy
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
@@ -24,24 +23,29 @@ from kinopt_msgs.msg import MotionReport
 from kinopt_msgs.srv import ComputeFK, ListSolvers, SolveIK
 from kinopt_ros.errors import InvalidStateError, KinoptError
 from kinopt_ros.planning.motion import commanded_variables
+from kinopt_ros.planning.scheduler import Scheduler
+from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.answers import answering
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import error_message
 from kinopt_ros.ros.description import Description
+from kinopt_ros.ros.diagnostics import create_diagnostics
 from kinopt_ros.ros.fk_service import FkService
 from kinopt_ros.ros.frames import Frames
 from kinopt_ros.ros.ik_service import IkService
 from kinopt_ros.ros.joint_states import JointStates
 from kinopt_ros.ros.motion_topic import TargetPoseTopic
 from kinopt_ros.ros.robot_loader import RobotLoader
+from kinopt_ros.ros.serving import Serving
 from kinopt_ros.ros.solvers_service import SolversService
 
 _LATCHED = QoSProfile(
     depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
 )
 _SHUTDOWN_SECONDS = 2.0
+_SWITCH_SECONDS = 5e-4
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 
 
@@ -55,6 +59,7 @@ class KinoptNode(Node):
         self._loader = RobotLoader(self._report_loading)
         self._shared = Context(self, self._loader, JointStates(), Frames(self))
         self._description = Description(self, self._loader)
+        self._scheduler = self._create_scheduler()
         self._create_topics()
         self._create_services()
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -63,47 +68,40 @@ class KinoptNode(Node):
 
     def close(self) -> None:
         """Stop background work. The node cannot be used afterwards."""
+        self._scheduler.close()
+        self._target_pose.close()
         self._loader.close()
 
     def _create_topics(self) -> None:
-        descriptions = MutuallyExclusiveCallbackGroup()
         for name, take in (
             ("robot_description", self._description.take_urdf),
             ("robot_description_semantic", self._description.take_srdf),
         ):
-            self.create_subscription(
-                String,
-                name,
-                lambda message, take=take: take(message.data),
-                _LATCHED,
-                callback_group=descriptions,
-            )
-        self.create_subscription(
-            JointState,
-            "joint_states",
-            self._take_joint_state,
-            qos_profile_sensor_data,
-            callback_group=MutuallyExclusiveCallbackGroup(),
-        )
+            self.create_subscription(String, name, lambda message, take=take: take(message.data), _LATCHED)
+        self.create_subscription(JointState, "joint_states", self._take_joint_state, qos_profile_sensor_data)
         trajectories = self.create_publisher(JointTrajectory, "~/joint_trajectory", _NEWEST)
-        self.create_subscription(
-            PoseStamped,
-            "~/target_pose",
-            TargetPoseTopic(self._shared, trajectories, self._reports).handle,
-            _NEWEST,
-            callback_group=MutuallyExclusiveCallbackGroup(),
-        )
+        self._target_pose = TargetPoseTopic(self._shared, trajectories, self._reports)
+        self.create_subscription(PoseStamped, "~/target_pose", self._target_pose.take, _NEWEST)
 
     def _create_services(self) -> None:
-        # Solvers are thread-safe and release the GIL: requests run beside each other.
-        group = ReentrantCallbackGroup()
-        for service_type, name, handler in (
-            (SolveIK, "~/solve_ik", IkService(self._shared).handle),
-            (ComputeFK, "~/compute_fk", FkService(self._shared).handle),
-            (ListSolvers, "~/list_solvers", SolversService(self._shared).handle),
-        ):
-            self.create_service(service_type, name, answering(self, handler), callback_group=group)
-        self.create_service(Trigger, "~/ready", self._answer_ready, callback_group=group)
+        statistics = Statistics()
+        serving = Serving(self, self._scheduler, statistics)
+        serving.serve(SolveIK, "solve_ik", IkService(self._shared, statistics).task)
+        serving.serve(ComputeFK, "compute_fk", FkService(self._shared).task)
+        # What costs little is answered at once, whatever else is going on.
+        solvers = answering(self, SolversService(self._shared).handle)
+        self.create_service(ListSolvers, "~/list_solvers", solvers)
+        self.create_service(Trigger, "~/ready", self._answer_ready)
+        self._diagnostics = create_diagnostics(self, self._shared, self._scheduler, statistics)
+
+    def _create_scheduler(self) -> Scheduler:
+        threads = parameters.value(self, "threads")
+        return Scheduler(
+            quick_threads=max(1, threads // 2),
+            slow_threads=threads - max(1, threads // 2),
+            capacity=parameters.value(self, "queue_size"),
+            most_alike=parameters.value(self, "batching"),
+        )
 
     def _answer_ready(self, request: Any, response: Any) -> Any:
         """Whether a robot is in service; if not, why."""
@@ -144,6 +142,9 @@ class KinoptNode(Node):
         return SetParametersResult(successful=True)
 
     def _parameters_changed(self, given: list[Parameter[Any]]) -> None:
+        self._shared.forget_parameters()
+        self._scheduler.capacity = parameters.value(self, "queue_size")
+        self._scheduler.most_alike = parameters.value(self, "batching")
         if self._description.concerned_by(given):
             self._description.load()
 
@@ -163,10 +164,12 @@ def spin(arguments: list[str] | None = None) -> None:
     """
     rclpy.init(args=arguments)
     node: KinoptNode | None = None
-    executor: MultiThreadedExecutor | None = None
+    executor: SingleThreadedExecutor | None = None
+    # Python hands the interpreter over every 5 ms by default: a request would wait for that several times over.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         node = KinoptNode()
-        executor = MultiThreadedExecutor(num_threads=parameters.value(node, "threads"))
+        executor = SingleThreadedExecutor()
         executor.add_node(node)
         while rclpy.ok():
             # Not for ever: a signal that arrives between the check and the wait would go unnoticed.
@@ -179,7 +182,7 @@ def spin(arguments: list[str] | None = None) -> None:
         if node is not None:
             node.close()
         if executor is not None:
-            executor.shutdown(timeout_sec=0.0, wait_for_threads=False)
+            executor.shutdown(timeout_sec=0.0)
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()

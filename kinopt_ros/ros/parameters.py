@@ -10,10 +10,10 @@ from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from kinopt_ros.errors import InvalidRequestError, KinoptError
+from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.solvers.base import Option
-from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class
+from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class, solver_names
 
 _TINY = 1e-9
 
@@ -86,7 +86,24 @@ SPECS = (
         (),
         "Joints of published trajectories: exactly those of the controller. Empty: the group's active joints.",
     ),
-    Spec("threads", 4, "Threads that serve requests.", 2, 64, read_only=True),
+    Spec(
+        "threads",
+        4,
+        "Threads that work on requests: half of them on first tries of some milliseconds, the others on what "
+        "takes longer.",
+        2,
+        64,
+        read_only=True,
+    ),
+    Spec("queue_size", 256, "Most requests that wait; more are refused with QUEUE_FULL.", 1, 100_000),
+    Spec(
+        "batching", 16, "Most waiting requests of one kind that are solved together; 1: each alone.", 1, 1000
+    ),
+    Spec(
+        "fallback_chain",
+        (),
+        "Solvers that may take over from one that cannot, in this order. Empty: all that are installed.",
+    ),
 )
 
 
@@ -155,6 +172,10 @@ def check(parameters: list[Parameter[Any]]) -> SetParametersResult:
                 specs[parameter.name].check(parameter.value)
             if parameter.name == "solver" or (parameter.name == "ik.solver" and parameter.value):
                 solver_class(parameter.value)
+            if parameter.name == "fallback_chain":
+                for name in checked(parameter):
+                    if name not in solver_names():
+                        raise UnknownSolverError(name, solver_names())
         except KinoptError as error:
             return refusal(str(error))
     return SetParametersResult(successful=True)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -65,12 +65,17 @@ class RobotLoader:
             return self._loaded is not None
 
     def load(
-        self, build: Callable[[], RobotModel], options: Mapping[str, Mapping[str, Any]], solver: str
+        self,
+        build: Callable[[], RobotModel],
+        options: Mapping[str, Mapping[str, Any]],
+        solver: str,
+        chain: Sequence[str],
     ) -> None:
         """Build a robot in the background, prepare its solvers, put it into service.
 
-        ``solver`` comes first and is warmed up before the robot serves; the other ones follow. What was asked for
-        meanwhile replaces what has not begun.
+        ``solver`` comes first and solves what most requests ask for before the robot serves; the other ones, and
+        what only special requests need, follow. ``chain``: who may take over. What was asked for meanwhile replaces
+        what has not begun.
         """
         with self._lock:
             if self._closed:
@@ -80,7 +85,7 @@ class RobotLoader:
                 self._refusal = NotReadyError(
                     "the robot is being loaded and its solver compiled; try again soon"
                 )
-            self._worker.submit(self._load, self._newest, build, options, solver)
+            self._worker.submit(self._load, self._newest, build, options, solver, chain)
 
     def close(self) -> None:
         """Stop loading and close the solvers. Nothing is reported any more."""
@@ -99,12 +104,13 @@ class RobotLoader:
         build: Callable[[], RobotModel],
         options: Mapping[str, Mapping[str, Any]],
         solver: str,
+        chain: Sequence[str],
     ) -> None:
         if number != self._newest:
             return
         try:
             model = build()
-            pool = SolverPool(model, options)
+            pool = SolverPool(model, options, chain)
             unable = _prepare(pool, solver)
         except Exception as error:  # nothing may end the worker: the node must keep serving
             refusal = (
@@ -128,6 +134,11 @@ class RobotLoader:
         for name in solver_names():
             if name != solver and not self._closed:
                 unable += _prepare(pool, name)
+        if not self._closed:
+            try:
+                pool.warm_up()
+            except Exception as error:  # as above
+                unable.append(f"{type(error).__name__}: {error}")
         for sentence in dict.fromkeys((*model.warnings, *unable)):
             if not self._closed:
                 self._report(sentence, None)

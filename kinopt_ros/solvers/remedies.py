@@ -45,9 +45,10 @@ def with_remedies(
     Only for one target and fewer than six joints that move it: others rarely fail for want of freedom. What is
     advised was verified.
     """
-    moving = np.intersect1d(chains[0].variables, problem.variables)
     failed = np.flatnonzero(result.status == Status.NO_IK_SOLUTION)
-    if len(problem.targets) > 1 or len(moving) >= 6 or not failed.size:
+    if not failed.size or len(problem.targets) > 1:
+        return result
+    if len(np.intersect1d(chains[0].variables, problem.variables)) >= 6:
         return result
     failed = failed[target_beyond_reach(robot, problem.targets[0], chains[0])[failed] == 0.0]
     end = time.monotonic() + _SECONDS

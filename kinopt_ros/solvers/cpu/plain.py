@@ -1,5 +1,6 @@
 """Requests of the plain kind: one pose of one link, any solution."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,7 +32,7 @@ def solve_plain(
     prepared: "Prepared[PackedChain]",
     robot: RobotModel,
     max_restarts: int,
-    hopeless: Annotated[Bool, "B"],
+    hopeless: Callable[[], Bool],
     cores: Cores,
 ) -> IkCandidates:
     """Candidates for requests with the same held values; tolerances in m and rad."""

@@ -3,13 +3,14 @@
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
-from kinopt_ros.array import Int64
+from kinopt_ros.array import Bool, Int64
 from kinopt_ros.errors import NotReadyError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.chain import chain_between
@@ -105,33 +106,44 @@ class CpuSolver(Solver):
         from kinopt_ros.solvers.cpu.plain import solve_plain
         from kinopt_ros.solvers.cpu.several import solve_several
 
-        hopeless = np.zeros(problem.batch_size, dtype=np.bool_)
-        for target in problem.targets:
-            chain = chain_between(self.robot, problem.base_link, target.link)
-            hopeless |= target_beyond_reach(self.robot, target, chain) > _REACH_ROUNDING
         plain = _plain_tolerances(problem)
         parts: list[tuple[Int64, IkCandidates]] = []
         if plain is not None:
             for rows, chain_of_rows in self._chains.chains_of(problem):
                 part = _rows(problem, rows)
                 found = solve_plain(
-                    part, plain, chain_of_rows, self.robot, self._max_restarts, hopeless[rows], self._cores
+                    part,
+                    plain,
+                    chain_of_rows,
+                    self.robot,
+                    self._max_restarts,
+                    partial(self._hopeless, part),
+                    self._cores,
                 )
                 parts.append((rows, found))
         else:
             _compile_general(wait=problem.deadline is None)
             for rows, tree_of_rows in self._chains.trees_of(problem):
+                part = _rows(problem, rows)
                 found = solve_several(
-                    _rows(problem, rows),
+                    part,
                     tree_of_rows,
                     self.robot,
                     self._max_restarts,
                     self._branch_attempts,
-                    hopeless[rows],
+                    partial(self._hopeless, part),
                     self._cores,
                 )
                 parts.append((rows, found))
         return _joined(problem, parts)
+
+    def _hopeless(self, problem: IkProblem) -> Annotated[Bool, "B"]:
+        """Which requests have a target beyond the reach of every configuration."""
+        hopeless = np.zeros(problem.batch_size, dtype=np.bool_)
+        for target in problem.targets:
+            chain = chain_between(self.robot, problem.base_link, target.link)
+            hopeless |= target_beyond_reach(self.robot, target, chain) > _REACH_ROUNDING
+        return hopeless
 
 
 _compiling = threading.Lock()

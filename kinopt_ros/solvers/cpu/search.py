@@ -62,7 +62,7 @@ class Cores:
 
 
 def search(
-    work: Work, restarts: int, hopeless: Annotated[Bool, "B"], deadline: float | None, cores: Cores
+    work: Work, restarts: int, hopeless: Callable[[], Bool], deadline: float | None, cores: Cores
 ) -> Annotated[Bool, "B"]:
     """Work on every request until it is done, its restarts are spent or the deadline has come.
 
@@ -71,7 +71,7 @@ def search(
     Args:
         work: the requests.
         restarts: random restarts per request.
-        hopeless: requests that get none, because no configuration can solve them.
+        hopeless: tells, if asked, which requests get none, because no configuration can solve them: (B,).
         deadline: value of time.monotonic(), or None.
         cores: threads to use.
 
@@ -95,6 +95,9 @@ def search(
 
     cores.run(seeds, B)
     left = np.flatnonzero(~work.done)
+    if not left.size:
+        return cut & ~work.done
+    lost = hopeless()
     singles = _Blocks(len(left))
 
     def hard() -> None:
@@ -102,7 +105,7 @@ def search(
         while (one := singles.take(1)) is not None:
             b = int(left[one.start])
             rows = slice(b, b + 1)
-            last = 0 if hopeless[b] else restarts
+            last = 0 if lost[b] else restarts
             first = 0
             while not work.done[b]:
                 start = time.monotonic()
@@ -117,7 +120,7 @@ def search(
                 first = until
 
     cores.run(hard, len(left) * WORTH_THREADS if len(left) > 1 and restarts > 0 else 1)
-    return np.asarray(cut & ~work.done)
+    return cut & ~work.done
 
 
 class _Blocks:

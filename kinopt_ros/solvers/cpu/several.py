@@ -1,5 +1,6 @@
 """Requests beyond the plain kind: several links, tolerances per axis, several solutions, preferred postures."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +29,7 @@ def solve_several(
     robot: RobotModel,
     max_restarts: int,
     branch_attempts: int,
-    hopeless: Annotated[Bool, "B"],
+    hopeless: Callable[[], Bool],
     cores: Cores,
 ) -> IkCandidates:
     """Candidates for requests with the same held values."""

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -42,12 +43,16 @@ class Recorder:
         self.longest = max(self.longest, time.monotonic() - start)
 
 
+def nobody(count: int) -> Callable[[], np.ndarray]:
+    return lambda: np.zeros(count, dtype=bool)
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("count", [1, 5, 200])
 def test_every_attempt_is_made_once_and_in_order(threads: int, count: int) -> None:
     needed = [(-1, 0, 7, 49, 99)[b % 5] for b in range(count)]
     work = Recorder(needed)
-    cut = search(work, 50, np.zeros(count, dtype=bool), None, Cores(threads))
+    cut = search(work, 50, nobody(count), None, Cores(threads))
     assert not cut.any()
     assert work.seeded == [1] * count
     for b, last in enumerate(needed):
@@ -57,7 +62,7 @@ def test_every_attempt_is_made_once_and_in_order(threads: int, count: int) -> No
 
 def test_the_hopeless_get_no_restarts_but_are_polished() -> None:
     work = Recorder([99, 99, 3])
-    search(work, 10, np.array([True, False, False]), None, Cores(1))
+    search(work, 10, lambda: np.array([True, False, False]), None, Cores(1))
     assert [len(numbers) for numbers in work.restarts] == [0, 10, 4]
     assert work.polished == [1, 1, 0]
 
@@ -66,7 +71,7 @@ def test_the_hopeless_get_no_restarts_but_are_polished() -> None:
 def test_a_deadline_is_kept_however_slow_an_attempt_is(cost: float) -> None:
     work = Recorder([10**6] * 3, cost)
     start = time.monotonic()
-    cut = search(work, 10**6, np.zeros(3, dtype=bool), start + 0.1, Cores(1))
+    cut = search(work, 10**6, nobody(3), start + 0.1, Cores(1))
     late = time.monotonic() - start - 0.1
     assert cut.all()
     assert late < 0.1 + 8 * cost
@@ -75,15 +80,15 @@ def test_a_deadline_is_kept_however_slow_an_attempt_is(cost: float) -> None:
 
 def test_a_deadline_of_the_past_cuts_everything() -> None:
     work = Recorder([-1, 5])
-    assert search(work, 10, np.zeros(2, dtype=bool), time.monotonic() - 1.0, Cores(1)).all()
+    assert search(work, 10, nobody(2), time.monotonic() - 1.0, Cores(1)).all()
     assert work.seeded == [0, 0]
 
 
 def test_large_batches_use_several_threads_small_ones_one() -> None:
     cores = Cores(3)
     small, large = Recorder([-1] * 8), Recorder([-1] * 300, 1e-4)
-    search(small, 0, np.zeros(8, dtype=bool), None, cores)
-    search(large, 0, np.zeros(300, dtype=bool), None, cores)
+    search(small, 0, nobody(8), None, cores)
+    search(large, 0, nobody(300), None, cores)
     assert small.threads == {threading.get_ident()}
     assert len(large.threads) > 1
     cores.close()
@@ -97,7 +102,7 @@ def test_errors_in_a_thread_are_not_lost() -> None:
                 raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        search(Broken([-1] * 200), 0, np.zeros(200, dtype=bool), None, Cores(2))
+        search(Broken([-1] * 200), 0, nobody(200), None, Cores(2))
 
 
 def test_cores_are_counted_where_none_are_given() -> None:

@@ -1,0 +1,230 @@
+"""``kinopt bench branches``: all inverse-kinematics branches of 6R arms, beside an analytic solver (EAIK).
+
+A branch is a configuration inside the joint limits that reaches the target to 1e-6 m and 1e-6 rad by our float64
+forward kinematics; two that differ by less than ``SEPARATION`` in every joint, whole turns aside, are one. Both
+solvers' answers pass the same check. The branches that exist are those that either of them found.
+"""
+
+import argparse
+import sys
+import time
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from kinopt_ros.array import Float64
+from kinopt_ros.bench.peers import require
+from kinopt_ros.bench.table import progress
+from kinopt_ros.bench.targets import IkTask, ik_task
+from kinopt_ros.commands.arguments import add_json, print_json
+from kinopt_ros.errors import KinoptError, UnsupportedFeatureError
+from kinopt_ros.kinematics.forward import chain_pose
+from kinopt_ros.kinematics.se3 import pose_error
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.robot.chain import KinematicChain, Motion
+from kinopt_ros.robot.sources import robot_names
+from kinopt_ros.solvers.registry import create_solver
+
+TOLERANCE = 1e-6
+"""m and rad"""
+SEPARATION = 0.01
+"""rad"""
+MOST = 16
+"""Solutions asked for per pose: 6R arms have at most 16."""
+ARMS = {"ur5": ("base_link", "tool0"), "ur10": ("base_link", "tool0"), "ur3": ("base_link", "tool0")}
+
+
+@dataclass(frozen=True)
+class BranchRow:
+    """Figures of one robot."""
+
+    robot: str
+    poses: int
+    branches: int
+    """That exist, in all poses together."""
+    found: int
+    """Of these by us."""
+    found_analytic: int
+    share: float
+    complete_poses: float
+    """Share of poses of which we found every branch."""
+    us_per_pose: float
+    """CPU time, checks of the request and verification included."""
+    analytic_us_per_pose: float
+
+
+def run_branch_bench(robot: str, base: str, tip: str, poses: int, seed: int = 0) -> BranchRow:
+    """Compare both solvers on random reachable poses.
+
+    Raises:
+        SolverUnavailableError: EAIK is not installed.
+        UnsupportedFeatureError: it cannot decompose the arm.
+    """
+    require("eaik", "eaik")
+    task = ik_task(robot, base, tip, poses, "random", seed)
+    analytic = _analytic(task)
+    solver = create_solver("cpu", task.robot)
+    solver.warm_up()
+    problems = [
+        ik_problem(
+            task.robot,
+            T,
+            base_link=base,
+            tip_link=tip,
+            position_tolerance=TOLERANCE,
+            orientation_tolerance=TOLERANCE,
+            num_solutions=MOST,
+            min_separation=SEPARATION,
+        )
+        for T in task.T_base_target
+    ]
+    solver.solve_ik(problems[0])
+    start = time.process_time()
+    ours = [solver.solve_ik(problem).q[0] for problem in problems]
+    our_time = time.process_time() - start
+    start = time.process_time()
+    theirs = [analytic(T) for T in task.T_base_target]
+    their_time = time.process_time() - start
+    solver.close()
+
+    branches = found = found_analytic = complete = 0
+    for T, a, b in zip(task.T_base_target, ours, theirs, strict=True):
+        ours_here = _distinct(_good(task, T, a))
+        theirs_here = _distinct(_good(task, T, b))
+        union = _distinct(np.concatenate([ours_here, theirs_here]))
+        branches += len(union)
+        found += len(ours_here)
+        found_analytic += len(theirs_here)
+        complete += len(ours_here) == len(union)
+    return BranchRow(
+        task.robot.name,
+        poses,
+        branches,
+        found,
+        found_analytic,
+        found / max(branches, 1),
+        complete / poses,
+        1e6 * our_time / poses,
+        1e6 * their_time / poses,
+    )
+
+
+def _analytic(task: IkTask) -> Any:
+    """All analytic solutions of a pose, (N, 6), inside the limits where whole turns can bring them there."""
+    from eaik.IK_HP import HPRobot
+
+    chain = task.chain
+    if len(chain.motion) != 6 or (chain.motion != Motion.ROTATION).any():
+        raise UnsupportedFeatureError(f"{task.robot.name}: EAIK takes six revolute joints")
+    H, P, R_tip = _axes_and_offsets(chain)
+    robot = HPRobot(H, P)
+    if not robot.hasKnownDecomposition():
+        raise UnsupportedFeatureError(f"{task.robot.name}: EAIK knows no decomposition")
+
+    def solve(T: Float64) -> Float64:
+        pose = T.copy()
+        pose[:3, :3] = T[:3, :3] @ R_tip.T
+        q = np.asarray(robot.IK(pose).Q, dtype=np.float64).reshape(-1, 6)
+        q = (q - chain.offset) / chain.multiplier
+        return q[:, np.argsort(chain.column)]
+
+    return solve
+
+
+def _axes_and_offsets(chain: KinematicChain) -> tuple[Float64, Float64, Float64]:
+    """Axes (6, 3) and offsets (7, 3) in the base frame at zero, and the tip's rotation there."""
+    axes, offsets = [], []
+    T = np.eye(4)
+    last = np.zeros(3)
+    for i in range(6):
+        T = T @ chain.T_fixed[i]
+        axes.append(T[:3, :3] @ chain.axis[i])
+        offsets.append(T[:3, 3] - last)
+        last = T[:3, 3]
+    T = T @ chain.T_fixed[6]
+    offsets.append(T[:3, 3] - last)
+    return np.array(axes), np.array(offsets), T[:3, :3]
+
+
+def _good(
+    task: IkTask, T: Annotated[Float64, "4 4"], q: Annotated[Float64, "N n"]
+) -> Annotated[Float64, "M n"]:
+    """The answers that reach the pose inside the limits, each at the turn nearest to the middle of them."""
+    q = q[np.isfinite(q).all(axis=1)]
+    middle = np.where(np.isfinite(task.upper - task.lower), 0.5 * (task.upper + task.lower), 0.0)
+    q = q - 2.0 * np.pi * np.rint((q - middle) / (2.0 * np.pi))
+    distance, angle = pose_error(T, chain_pose(task.chain, q))
+    inside = np.asarray(((q >= task.lower) & (q <= task.upper)).all(axis=1))
+    return np.asarray(q[inside & (distance <= TOLERANCE) & (angle <= TOLERANCE)])
+
+
+def _distinct(q: Annotated[Float64, "N n"]) -> Annotated[Float64, "M n"]:
+    """One of every set of answers that are the same branch."""
+    kept: list[Float64] = []
+    for row in q:
+        difference = np.array(kept).reshape(-1, len(row)) - row
+        difference -= 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
+        if not (np.abs(difference) < SEPARATION).all(axis=1).any():
+            kept.append(row)
+    return np.array(kept).reshape(-1, q.shape[1])
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``kinopt bench branches``."""
+    parser.add_argument("--robot", choices=sorted(ARMS), help="one arm (default: all that are installed)")
+    parser.add_argument("--poses", type=int, default=500, metavar="N", help="random poses per arm (500)")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the poses (0)")
+    add_json(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Measure and print; 0 if every arm could be measured."""
+    known = robot_names()
+    rows, failures = [], []
+    with progress("measuring", enabled=not args.json and sys.stderr.isatty()) as report:
+        for robot in [args.robot] if args.robot else sorted(ARMS):
+            report(robot)
+            try:
+                if robot not in known:
+                    raise UnsupportedFeatureError(f"{robot}: not installed (pip install example-robot-data)")
+                rows.append(run_branch_bench(robot, *ARMS[robot], args.poses, args.seed))
+            except KinoptError as error:
+                failures.append(str(error))
+    if args.json:
+        print_json({"rows": [asdict(row) for row in rows], "failures": failures})
+    else:
+        _show(rows, failures)
+    return 1 if failures or not rows else 0
+
+
+def _show(rows: list[BranchRow], failures: list[str]) -> None:
+    table = Table(
+        "robot",
+        "poses",
+        "branches",
+        "found",
+        "share",
+        "complete poses",
+        "µs/pose",
+        "EAIK found",
+        "EAIK µs/pose",
+    )
+    for row in rows:
+        table.add_row(
+            row.robot,
+            str(row.poses),
+            str(row.branches),
+            str(row.found),
+            f"{100 * row.share:.2f} %",
+            f"{100 * row.complete_poses:.1f} %",
+            f"{row.us_per_pose:.0f}",
+            str(row.found_analytic),
+            f"{row.analytic_us_per_pose:.0f}",
+        )
+    console = Console()
+    console.print(table)
+    for failure in failures:
+        console.print(failure)

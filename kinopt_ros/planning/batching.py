@@ -1,0 +1,92 @@
+"""Several problems of the same structure as one, and its answer taken apart again.
+
+A request's answer does not depend on the others in its batch: together they cost less, as most of the time of a single
+request goes into checks that cost the same for many.
+"""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.solvers.result import IkResult
+
+
+def structure_key(problem: IkProblem) -> Hashable:
+    """Problems of the same robot and equal keys can be merged."""
+    posture = problem.posture
+    return (
+        problem.base_link,
+        problem.joints,
+        tuple(
+            (
+                target.link,
+                target.position_tolerance,
+                target.orientation_tolerance,
+                None if target.T_link_tool is None else target.T_link_tool.tobytes(),
+            )
+            for target in problem.targets
+        ),
+        problem.seeds.shape[1],
+        problem.num_solutions,
+        problem.min_separation,
+        problem.turns,
+        None if posture is None else posture.weight.tobytes(),
+        problem.random_seed,
+    )
+
+
+def merged(problems: Sequence[IkProblem], deadline: float) -> IkProblem:
+    """One problem with the requests of all, in order, due at the earliest of all deadlines."""
+    first = problems[0]
+    deadlines = [math.inf if problem.deadline is None else problem.deadline for problem in problems]
+    due = min(deadline, *deadlines)
+    if len(problems) == 1:
+        return replace(first, deadline=due)
+    targets = tuple(
+        replace(target, T_base_target=np.concatenate([p.targets[i].T_base_target for p in problems]))
+        for i, target in enumerate(first.targets)
+    )
+    postures = [problem.posture for problem in problems if problem.posture is not None]
+    return replace(
+        first,
+        targets=targets,
+        state=np.concatenate([problem.state for problem in problems]),
+        seeds=np.concatenate([problem.seeds for problem in problems]),
+        posture=(
+            replace(postures[0], reference=np.concatenate([posture.reference for posture in postures]))
+            if postures
+            else None
+        ),
+        deadline=due,
+    )
+
+
+def taken_apart(result: IkResult, sizes: Sequence[int]) -> list[IkResult]:
+    """The answers of merged problems, which had ``sizes`` requests each."""
+    if len(sizes) == 1:
+        return [result]
+    parts = []
+    first = 0
+    for size in sizes:
+        rows = slice(first, first + size)
+        first += size
+        parts.append(
+            replace(
+                result,
+                q=result.q[rows],
+                status=result.status[rows],
+                messages=result.messages[rows],
+                position_error=result.position_error[rows],
+                orientation_error=result.orientation_error[rows],
+                distance=result.distance[rows],
+                attempt=result.attempt[rows],
+                attempt_position_error=result.attempt_position_error[rows],
+                attempt_orientation_error=result.attempt_orientation_error[rows],
+                attempt_pose=result.attempt_pose[rows],
+                iterations=result.iterations[rows],
+            )
+        )
+    return parts

@@ -1,0 +1,94 @@
+"""What became of requests: counts since the start, and times of the newest ones."""
+
+import threading
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+_NEWEST = 1000
+"""Times kept per name."""
+_MOST_NAMES = 100
+"""Names and reasons kept; more are counted under ``OTHER``, so that nobody can fill the memory with them."""
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """Of the newest times, s."""
+
+    p50: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Figures of one name."""
+
+    requests: int
+    codes: dict[int, int]
+    """How often each code was the answer."""
+    wall: Percentiles | None
+    """Time from arrival to answer; None before the first."""
+    queue: Percentiles | None
+    """Time in queues."""
+    reasons: dict[str, int]
+    """How often each reason to take another solver."""
+
+
+@dataclass
+class _Series:
+    codes: Counter[int] = field(default_factory=Counter)
+    wall: deque[float] = field(default_factory=lambda: deque(maxlen=_NEWEST))
+    queue: deque[float] = field(default_factory=lambda: deque(maxlen=_NEWEST))
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+class Statistics:
+    """Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._series: dict[str, _Series] = {}
+
+    def record(self, name: str, code: int, wall: float, queue: float = 0.0, reason: str = "") -> None:
+        """Count one request.
+
+        Args:
+            name: of a service or solver.
+            code: its answer.
+            wall: time from arrival to answer, s.
+            queue: time in queues, s.
+            reason: why it was not the solver asked for, if so.
+        """
+        with self._lock:
+            if name not in self._series and len(self._series) >= _MOST_NAMES:
+                name = OTHER
+            series = self._series.setdefault(name, _Series())
+            series.codes[code] += 1
+            series.wall.append(wall)
+            series.queue.append(queue)
+            if reason:
+                known = reason in series.reasons or len(series.reasons) < _MOST_NAMES
+                series.reasons[reason if known else OTHER] += 1
+
+    def names(self) -> tuple[str, ...]:
+        """Names that were recorded."""
+        with self._lock:
+            return tuple(sorted(self._series))
+
+    def summary(self, name: str) -> Summary:
+        """Figures of a name; zeros if nothing was recorded."""
+        with self._lock:
+            series = self._series.get(name, _Series())
+            codes, reasons = dict(series.codes), dict(series.reasons)
+            wall, queue = list(series.wall), list(series.queue)
+        return Summary(sum(codes.values()), codes, _percentiles(wall), _percentiles(queue), reasons)
+
+
+def _percentiles(times: list[float]) -> Percentiles | None:
+    if not times:
+        return None
+    p50, p95, p99 = (float(value) for value in np.percentile(times, (50, 95, 99)))
+    return Percentiles(p50, p95, p99)

@@ -1,0 +1,112 @@
+"""Takes requests of services, has them worked on, and sends and counts their answers."""
+
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rclpy
+from rclpy.node import Node
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.scheduler import Scheduler, Task
+from kinopt_ros.planning.statistics import Statistics
+from kinopt_ros.ros.conversions import error_message, status_message
+from kinopt_ros.ros.deferred import Pending, create_deferred_service
+from kinopt_ros.status import Status
+
+
+class Reply:
+    """The way back to one client: sends exactly one answer, and counts it."""
+
+    def __init__(self, serving: "Serving", service: str, response_type: Any, pending: Pending) -> None:
+        self._serving = serving
+        self._service = service
+        self._response_type = response_type
+        self._pending = pending
+        self.arrived = time.monotonic()
+        self.queue_time = 0.0
+        """Seconds spent waiting, as far as known."""
+
+    def response(self) -> Any:
+        """An empty response of the service's type."""
+        return self._response_type()
+
+    def send(self, response: Any) -> None:
+        """Send an answer."""
+        wall = time.monotonic() - self.arrived
+        self._serving.statistics.record(self._service, response.status.code, wall, self.queue_time)
+        try:
+            self._pending.send(response)
+        except RuntimeError:  # of which InvalidHandle and RCLError are two
+            if rclpy.ok():
+                raise  # otherwise the service went away first, and nobody waits any more
+
+    def refuse(self, error: Exception) -> None:
+        """Send an empty answer with the code and sentence of an error."""
+        response = self.response()
+        if isinstance(error, KinoptError):
+            response.status = error_message(error)
+        else:  # a defect: say so, keep serving
+            trace = "".join(traceback.format_exception(error))
+            self._serving.node.get_logger().error(f"internal error in ~/{self._service}:\n{trace}")
+            response.status = status_message(
+                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
+            )
+        self.send(response)
+
+
+class Serving:
+    """Connects services with the scheduler."""
+
+    def __init__(self, node: Node, scheduler: Scheduler, statistics: Statistics) -> None:
+        self.node = node
+        self.scheduler = scheduler
+        self.statistics = statistics
+
+    def serve(self, service_type: Any, name: str, make_task: Callable[[Any, Reply], Task]) -> None:
+        """Offer a service. ``make_task(request, reply)`` reads a request, quickly; if it raises, that is the answer."""
+
+        def begin(request: Any, pending: Pending) -> None:
+            reply = Reply(self, name, service_type.Response, pending)
+            try:
+                self.scheduler.answer(make_task(request, reply))
+            except Exception as error:  # nothing leaves a callback
+                reply.refuse(error)
+
+        create_deferred_service(self.node, service_type, f"~/{name}", begin)
+
+
+class HandlerTask(Task):
+    """A request that a function answers: ``handle(request, response)`` fills the response or raises."""
+
+    def __init__(
+        self, handle: Callable[[Any, Any], None], request: Any, reply: Reply, slow: bool = False
+    ) -> None:
+        super().__init__(getattr(request, "client", ""), slow=slow)
+        self._handle = handle
+        self._request = request
+        self._reply = reply
+
+    def quick(self, others: Sequence[Task]) -> Sequence[Task]:
+        """Answer it."""
+        self._answer()
+        return others
+
+    def slow(self) -> None:
+        """Answer it."""
+        self._answer()
+
+    def refuse(self, error: KinoptError) -> None:
+        """Answer with an error."""
+        self._reply.refuse(error)
+
+    def _answer(self) -> None:
+        self._reply.queue_time = time.monotonic() - self.arrived
+        response = self._reply.response()
+        try:
+            self._handle(self._request, response)
+        except Exception as error:  # nothing ends a worker
+            self._reply.refuse(error)
+            return
+        self._reply.send(response)
