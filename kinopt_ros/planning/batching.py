@@ -86,6 +86,7 @@ def taken_apart(result: IkResult, sizes: Sequence[int]) -> list[IkResult]:
                 attempt_position_error=result.attempt_position_error[rows],
                 attempt_orientation_error=result.attempt_orientation_error[rows],
                 attempt_pose=result.attempt_pose[rows],
+                cut_short=result.cut_short[rows],
                 iterations=result.iterations[rows],
             )
         )

@@ -121,6 +121,8 @@ class SolverPool:
                         return PooledResult(self._solve(problem, self.get(other), True), str(refusal))
                     except unable:
                         continue
+            if isinstance(refusal, SolverFailedError):  # nobody else can: it may have recovered
+                return PooledResult(self._solve(problem, self.get(solver), False), "")
             raise
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """What became of requests: counts since the start, and times of the newest ones."""
 
 import threading
+import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
@@ -11,6 +12,8 @@ _NEWEST = 1000
 _MOST_NAMES = 100
 """Names and reasons kept; more are counted under ``OTHER``, so that nobody can fill the memory with them."""
 OTHER = "other"
+RECENT = 30.0
+"""s"""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Summary:
     """Time from arrival to answer; None before the first."""
     queue: Percentiles | None
     """Time in queues."""
+    recent: dict[int, int]
+    """How often each code was the answer within the last RECENT seconds."""
     reasons: dict[str, int]
     """How often each reason to take another solver."""
 
@@ -42,6 +47,7 @@ class _Series:
     codes: Counter[int] = field(default_factory=Counter)
     wall: deque[float] = field(default_factory=lambda: deque(maxlen=_NEWEST))
     queue: deque[float] = field(default_factory=lambda: deque(maxlen=_NEWEST))
+    recent: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=_NEWEST))
     reasons: Counter[str] = field(default_factory=Counter)
 
 
@@ -69,6 +75,7 @@ class Statistics:
             series.codes[code] += 1
             series.wall.append(wall)
             series.queue.append(queue)
+            series.recent.append((time.monotonic(), code))
             if reason:
                 known = reason in series.reasons or len(series.reasons) < _MOST_NAMES
                 series.reasons[reason if known else OTHER] += 1
@@ -84,7 +91,12 @@ class Statistics:
             series = self._series.get(name, _Series())
             codes, reasons = dict(series.codes), dict(series.reasons)
             wall, queue = list(series.wall), list(series.queue)
-        return Summary(sum(codes.values()), codes, _percentiles(wall), _percentiles(queue), reasons)
+            recent = list(series.recent)
+        since = time.monotonic() - RECENT
+        newest = Counter(code for moment, code in recent if moment >= since)
+        return Summary(
+            sum(codes.values()), codes, _percentiles(wall), _percentiles(queue), dict(newest), reasons
+        )
 
 
 def _percentiles(times: list[float]) -> Percentiles | None:

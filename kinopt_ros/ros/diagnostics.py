@@ -94,9 +94,9 @@ class Diagnostics:
             values |= _times("time", summary.wall) | _times("queue time", summary.queue)
             values |= {f"answers {_code_name(code)}": count for code, count in sorted(summary.codes.items())}
             values |= {f"fallback: {reason}": count for reason, count in sorted(summary.reasons.items())}
-            if summary.codes.get(int(Status.QUEUE_FULL), 0) or summary.reasons:
+            if summary.recent.get(int(Status.QUEUE_FULL), 0) or summary.reasons:
                 level = _WARN
-            if any(summary.codes.get(int(code), 0) for code in _DEFECTS):
+            if any(summary.recent.get(int(code), 0) for code in _DEFECTS):
                 level = _ERROR
         return self._status(name, level, message, values)
 

@@ -1,7 +1,7 @@
 """~/solve_ik: poses in, verified joint positions out."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from kinopt_ros.planning.batching import merged, structure_key, taken_apart
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.planning.statistics import Statistics
+from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import flat_array, poses_from_matrices, status_message
 from kinopt_ros.ros.ik_request import IkRequest, read_ik_request
@@ -63,52 +64,50 @@ class _IkTask(Task):
         tasks = [task for task in (self, *others) if isinstance(task, _IkTask) and task._in_time()]
         if not tasks:
             return ()
-        problems = [task.asked.problem for task in tasks]
-        problem = merged(problems, time.monotonic() + QUICK_SECONDS)
-        left = []
-
-        def answer(pooled: PooledResult) -> None:
-            parts = taken_apart(pooled.result, [p.batch_size for p in problems])
-            for task, part in zip(tasks, parts, strict=True):
-                if (part.status == Status.TIMED_OUT).any():
-                    left.append(task)
-                else:
-                    task._send(PooledResult(part, pooled.fallback_reason), len(tasks) - 1)
-
-        self._solve(problem, answer, tasks)
+        try:
+            problems = [task.asked.problem for task in tasks]
+            pooled = self._solve(merged(problems, time.monotonic() + QUICK_SECONDS), tasks)
+            parts = taken_apart(pooled.result, [problem.batch_size for problem in problems])
+        except Exception as error:  # nothing ends a worker
+            if len(tasks) == 1:
+                self.reply.refuse(error)
+                return ()
+            # One bad request must not spoil the others.
+            return [left for task in tasks for left in task.quick(())]
+        left: list[Task] = []
+        for task, part in zip(tasks, parts, strict=True):
+            if part.cut_short.any():
+                left.append(task)
+            else:
+                task._send(PooledResult(part, pooled.fallback_reason), len(tasks) - 1)
         return left
 
     def slow(self) -> None:
         """Solve with the request's own deadline."""
-        if self._in_time():
-            self._solve(self.asked.problem, lambda pooled: self._send(pooled, 0), [self])
+        if not self._in_time():
+            return
+        try:
+            pooled = self._solve(self.asked.problem, [self])
+        except Exception as error:  # nothing ends a worker
+            self.reply.refuse(error)
+            return
+        self._send(pooled, 0)
 
     def refuse(self, error: KinoptError) -> None:
         """Answer with an error."""
         self.reply.refuse(error)
 
-    def _solve(
-        self, problem: Any, answer: Callable[[PooledResult], None], tasks: "Sequence[_IkTask]"
-    ) -> None:
-        """Solve, and answer all tasks with an error where that fails."""
-        asked = self.asked
+    def _solve(self, problem: IkProblem, tasks: "Sequence[_IkTask]") -> PooledResult:
         begin = time.monotonic()
         for task in tasks:
             task.reply.queue_time = begin - task.arrived
-        try:
-            pooled = asked.loaded.pool.solve_ik(problem, asked.solver, asked.allow_fallback)
-            seconds = time.monotonic() - begin
-            for code in pooled.result.status.tolist():
-                self._statistics.record(
-                    f"solver {pooled.result.solver}", code, seconds, reason=pooled.fallback_reason
-                )
-            answer(pooled)
-        except Exception as error:  # nothing ends a worker; every client gets an answer
-            if len(tasks) == 1:
-                tasks[0].reply.refuse(error)
-                return
-            for task in tasks:  # one bad request must not spoil the others
-                task.quick(())
+        pooled = self.asked.loaded.pool.solve_ik(problem, self.asked.solver, self.asked.allow_fallback)
+        result = pooled.result
+        failed = result.status[~result.success]
+        code = int(failed[0]) if failed.size else int(Status.SUCCESS)
+        seconds = time.monotonic() - begin
+        self._statistics.record(f"solver {result.solver}", code, seconds, reason=pooled.fallback_reason)
+        return pooled
 
     def _in_time(self) -> bool:
         """Whether there is time left; if not, that is the answer."""
@@ -125,7 +124,11 @@ class _IkTask(Task):
 
     def _send(self, pooled: PooledResult, batched_with: int) -> None:
         response = self.reply.response()
-        _fill(response, self.asked, pooled)
+        try:
+            _fill(response, self.asked, pooled)
+        except Exception as error:  # nothing ends a worker
+            self.reply.refuse(error)
+            return
         response.batched_with = batched_with
         response.queue_time = self.reply.queue_time
         response.wall_time = time.monotonic() - self.reply.arrived
@@ -138,6 +141,7 @@ def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:
     response.joint_names = list(result.joint_names)
     if success.any():
         response.positions = flat_array(result.q)
+    response.cut_short = result.cut_short.tolist()
     response.num_found = result.num_found.tolist()
     response.codes = result.status.tolist()
     position, orientation = result.position_error.copy(), result.orientation_error.copy()

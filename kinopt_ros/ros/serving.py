@@ -7,6 +7,7 @@ from typing import Any
 
 import rclpy
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler, Task
@@ -14,6 +15,9 @@ from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.conversions import error_message, status_message
 from kinopt_ros.ros.deferred import Pending, create_deferred_service
 from kinopt_ros.status import Status
+
+_QUEUED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+"""A burst of requests must not be lost on the way: the queue, not the middleware, says how many may wait."""
 
 
 class Reply:
@@ -25,6 +29,8 @@ class Reply:
         self._response_type = response_type
         self._pending = pending
         self.arrived = time.monotonic()
+        self.sent = False
+        """Whether there was an answer."""
         self.queue_time = 0.0
         """Seconds spent waiting, as far as known."""
 
@@ -33,7 +39,10 @@ class Reply:
         return self._response_type()
 
     def send(self, response: Any) -> None:
-        """Send an answer."""
+        """Send an answer, unless there was one."""
+        if self.sent:
+            return
+        self.sent = True
         wall = time.monotonic() - self.arrived
         self._serving.statistics.record(self._service, response.status.code, wall, self.queue_time)
         try:
@@ -74,7 +83,7 @@ class Serving:
             except Exception as error:  # nothing leaves a callback
                 reply.refuse(error)
 
-        create_deferred_service(self.node, service_type, f"~/{name}", begin)
+        create_deferred_service(self.node, service_type, f"~/{name}", begin, qos_profile=_QUEUED)
 
 
 class HandlerTask(Task):

@@ -21,7 +21,7 @@ class IkCandidates:
     iterations: Annotated[Int64, "B"]
     """Solver steps spent."""
     timed_out: Annotated[Bool, "B"]
-    """Whether the search was cut short by the deadline."""
+    """Whether the search was cut short by the deadline; solutions found before may stand beside it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +50,8 @@ class IkResult:
     """Angle of the attempt from the target, rad; NaN where attempt is."""
     attempt_pose: Annotated[Float64, "B T 4 4"]
     """Poses of the targets' tools in the attempt, in the base link: near to the target, and reachable."""
+    cut_short: Annotated[Bool, "B"]
+    """Where the deadline came before the search was done: more, or preferred, solutions may exist."""
     iterations: Annotated[Int64, "B"]
     """Solver steps spent."""
     solver: str

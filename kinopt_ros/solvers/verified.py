@@ -94,6 +94,7 @@ def verified_ik_result(
         attempt_position_error=attempt_errors[0],
         attempt_orientation_error=attempt_errors[1],
         attempt_pose=attempt_pose,
+        cut_short=candidates.timed_out,
         iterations=candidates.iterations,
         solver=solver,
         solve_time=time.perf_counter() - start,

@@ -154,7 +154,7 @@ class _Work:
         q[np.arange(problem.num_solutions) >= self.count[:, None]] = np.nan
         if problem.turns:
             q = with_whole_turns(problem, q, robot)
-        return IkCandidates(q=q, attempt=attempt, iterations=self.steps, timed_out=cut & (self.count == 0))
+        return IkCandidates(q=q, attempt=attempt, iterations=self.steps, timed_out=cut)
 
 
 def _tolerances(position: Tolerance, orientation: Tolerance) -> tuple[list[float], list[int]]:
