@@ -1,0 +1,113 @@
+"""``kinopt bench load``: the node under the load of many clients."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from kinopt_ros.commands.arguments import add_json, print_json
+from kinopt_ros.errors import SolverUnavailableError
+
+_OUTCOMES = ("right", "wrong", "lost", "refused", "unsolved")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``kinopt bench load``."""
+    parser.add_argument("--clients", type=int, default=64, metavar="N", help="clients at once (64)")
+    parser.add_argument(
+        "--duration", type=float, default=20.0, metavar="S", help="s (20); 1800 for a soak of half an hour"
+    )
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=2.0,
+        metavar="HZ",
+        help="requests per second of each client with small requests (2); 0: as fast as they are answered",
+    )
+    parser.add_argument(
+        "--heavy-rate",
+        type=float,
+        default=1.0,
+        metavar="HZ",
+        help="likewise of each client that sends 1000 targets, or unreachable ones (1)",
+    )
+    add_json(parser)
+    parser.set_defaults(measure=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Measure and print; 0 if no answer was lost or wrong, else 2."""
+    from kinopt_ros.ros.main import missing
+
+    remedy = missing()
+    if remedy is not None:
+        raise SolverUnavailableError(remedy)
+    from kinopt_ros.ros.load import faultless, measure
+
+    with _bar(enabled=not args.json and sys.stderr.isatty()) as report:
+        result = measure(args.clients, args.duration, args.rate, args.heavy_rate, report)
+    if args.json:
+        print_json(result)
+    else:
+        _show(result)
+    return 0 if faultless(result) else 2
+
+
+@contextmanager
+def _bar(enabled: bool) -> Iterator[Callable[[float], object]]:
+    if not enabled:
+        yield lambda share: None
+        return
+    with Progress(console=Console(stderr=True)) as progress:
+        task = progress.add_task("under load", total=1.0)
+        yield lambda share: progress.update(task, completed=share)
+
+
+def _show(result: dict[str, Any]) -> None:
+    console = Console()
+    title = f"{result['clients']} clients, {result['duration_s']:g} s"
+    table = Table(
+        "request", "count", "per s", *_OUTCOMES, "p50 ms", "p95 ms", "p99 ms", "max ms", title=title
+    )
+    for kind, row in result["kinds"].items():
+        outcomes = (str(row["outcomes"].get(name, 0)) for name in _OUTCOMES)
+        table.add_row(kind, str(row["requests"]), f"{row['per_second']:.1f}", *outcomes, *_cells(row))
+    table.add_row("~/ready", "", "", "", "", str(result["health"]["lost"]), "", "", *_cells(result["health"]))
+    for name, row in result["idle"].items():
+        table.add_row(f"{name}, without load", *[""] * 7, *_cells(row))
+    console.print(table)
+    for sentence in _sentences(result):
+        console.print(sentence, highlight=False, soft_wrap=True, markup=False)
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    return [f"{row[key]:.1f}" if key in row else "-" for key in ("p50_ms", "p95_ms", "p99_ms", "max_ms")]
+
+
+def _sentences(result: dict[str, Any]) -> Iterator[str]:
+    yield f"start of the process to the first answer: {result['start_to_first_answer_s']:.2f} s"
+    diagnostics = result["diagnostics"]
+    if "period_s" in diagnostics:
+        yield (
+            f"/diagnostics: {diagnostics['messages']} messages, one every {diagnostics['period_s']:.3f} s, "
+            f"at most {diagnostics['jitter_max_ms']:.0f} ms off"
+        )
+    else:
+        yield f"/diagnostics: {diagnostics['messages']} messages"
+    memory = result["memory"]
+    if memory:
+        yield (
+            f"memory of the node: {memory['first_mib']:.0f} MiB at first, {memory['settled_mib']:.0f} after a fifth "
+            f"of the time, {memory['last_mib']:.0f} at the end, growing by "
+            f"{memory['growth_mib_per_hour']:.1f} MiB per hour"
+        )
+    for kind, row in result["kinds"].items():
+        yield f"{kind}: longest wait in the node's queue {row['queue_time_max_ms']:.0f} ms, {row['batched']} batched"
+        yield from (f"{kind}: {example}" for example in row["examples"])
+    if not result["node_alive"] or result["internal_errors"]:
+        yield f"the node {'lives' if result['node_alive'] else 'died'}, {result['internal_errors']} internal errors"
