@@ -64,6 +64,7 @@ setup(
         "test": ["hypothesis", "matplotlib", "pytest", "pytest-timeout", "setuptools", *judges],
         "lint": ["mypy", "ruff", "types-PyYAML"],
         "bench": [
+            "eaik",
             "matplotlib",
             "pytracik",
             "roboticstoolbox-python",

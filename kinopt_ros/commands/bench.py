@@ -12,6 +12,8 @@ from rich.table import Table
 from kinopt_ros.bench import branches, ik
 from kinopt_ros.bench.machine import machine
 from kinopt_ros.bench.table import print_table, progress
+from kinopt_ros.bench.verify import soak
+from kinopt_ros.commands import bench_load
 from kinopt_ros.commands.arguments import add_json, plain, print_json
 from kinopt_ros.errors import SolverUnavailableError
 from kinopt_ros.robot.sources import robot_names
@@ -20,6 +22,11 @@ ARMS = {
     "panda": ("panda_link0", "panda_link8"),
     "ur5": ("base_link", "tool0"),
     "ur10": ("base_link", "tool0"),
+    "kinova": ("j2s6s200_link_base", "j2s6s200_end_effector"),
+    "talos_reduced": ("torso_2_link", "gripper_left_base_link"),
+    "tiago": ("base_link", "arm_tool_link"),
+    "iiwa": ("base_link", "tool0"),
+    "fetch": ("torso_lift_link", "gripper_link"),
 }
 """Robots of `kinopt bench all`; those that are not installed are named and left out."""
 
@@ -35,11 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     branches.add_arguments(branches_parser)
     branches_parser.set_defaults(measure=branches.main)
+    verify = benches.add_parser("verify", help="random requests of all kinds, successes judged independently")
+    soak.add_arguments(verify)
+    verify.set_defaults(measure=soak.main)
     ros = benches.add_parser("ros", help="requests to the node from another process, beside std_srvs/Trigger")
     ros.add_argument("--calls", type=int, default=1000, help="calls of each service (default 1000)")
     ros.add_argument("--batch", type=int, default=1000, help="targets in one call (default 1000)")
     add_json(ros)
     ros.set_defaults(measure=_ros)
+    load = benches.add_parser("load", help="the node under the load of many clients, every answer judged")
+    bench_load.add_arguments(load)
     every = benches.add_parser("all", help="both, on several robots; what `kinopt bench` alone does")
     for all_parser in (parser, every):
         all_parser.add_argument("--output", metavar="FILE", help="write the figures and the machine as JSON")

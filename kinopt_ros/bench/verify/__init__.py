@@ -1,0 +1,1 @@
+"""``kinopt bench verify``: random requests of all kinds, every success judged independently."""

@@ -1,0 +1,105 @@
+"""The soak finds nothing wrong with the solver, and its judge finds what is made wrong on purpose."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+pytest.importorskip("pinocchio")
+from kinopt_ros.bench.verify.judge import Judge
+from kinopt_ros.bench.verify.requests import KINDS, Drawn, draw
+from kinopt_ros.bench.verify.robots import Subject, subjects
+from kinopt_ros.bench.verify.soak import soak
+from kinopt_ros.cli import main
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.solvers.registry import create_solver
+from kinopt_ros.solvers.result import IkResult
+
+
+@pytest.fixture(scope="module")
+def robots() -> dict[str, Subject]:
+    return {subject.name: subject for subject in subjects()[0]}
+
+
+def solved(subject: Subject, kind: str, seed: int = 0) -> tuple[Drawn, IkResult]:
+    solver = create_solver("cpu", subject.robot)
+    solver.warm_up()
+    drawn = draw(subject, np.random.default_rng(seed), 20, kind)
+    return drawn, solver.solve_ik(drawn.problem)
+
+
+def objections(subject: Subject, drawn: Drawn, result: IkResult) -> list[str]:
+    judged = Judge(subject)(drawn.problem, result, subject.robot.variable_names, drawn.locked)
+    return [objection.reason for objection in judged]
+
+
+def with_q(result: IkResult, change: np.ndarray) -> IkResult:
+    return replace(result, q=result.q + change)
+
+
+def test_thousands_of_requests_of_all_kinds_and_no_success_is_wrong() -> None:
+    report = soak("cpu", 4000, seed=5)
+    assert report.rejected == 0, report.objections
+    assert sum(tally.requests for tally in report.robots.values()) == 4000
+    assert len(report.robots) >= 6
+    asked = {kind for tally in report.robots.values() for kind in tally.by_kind}
+    assert asked == set(KINDS)
+    solved = sum(tally.successes for tally in report.robots.values())
+    assert solved > 3800  # what cannot be reached is 2 in 110
+
+
+@pytest.mark.parametrize("name", ["panda", "gantry", "mimic", "five"])
+@pytest.mark.parametrize("kind", ["plain", "tool", "free axes", "per axis"])
+def test_the_judge_sees_a_joint_that_is_off(robots: dict[str, Subject], name: str, kind: str) -> None:
+    subject = robots[name]
+    drawn, result = solved(subject, kind)
+    assert result.success.any()
+    assert objections(subject, drawn, result) == []
+    # Rotate and shift every joint: no free axis forgives all of that.
+    off = with_q(result, np.linspace(0.11, 0.17, result.q.shape[2]))
+    assert len(objections(subject, drawn, off)) >= 0.9 * int(result.success.sum())
+
+
+def test_the_judge_sees_limits_and_those_of_mimic_joints(robots: dict[str, Subject]) -> None:
+    subject = robots["mimic"]
+    drawn, result = solved(subject, "plain")
+    beyond = result.q.copy()
+    beyond[:, :, 0] = subject.robot.limits.upper[0] + 1e-9
+    assert any("outside" in reason for reason in objections(subject, drawn, replace(result, q=beyond)))
+    assert objections(subject, drawn, result) == []
+    narrow = replace(
+        subject, urdf=subject.urdf.replace('lower="-1.0" upper="1.0"', 'lower="0.1" upper="0.1"')
+    )
+    assert all("mimic joint j3" in reason for reason in objections(narrow, drawn, result))
+    assert len(objections(narrow, drawn, result)) == drawn.problem.batch_size
+
+
+def test_the_judge_sees_solutions_that_are_the_same(robots: dict[str, Subject]) -> None:
+    subject = robots["ur5"] if "ur5" in robots else robots["panda"]
+    drawn, result = solved(subject, "several solutions", seed=4)
+    drawn = replace(drawn, problem=replace(drawn.problem, turns=False))
+    assert (result.num_found > 1).any()
+    doubled = result.q.copy()
+    doubled[:, 1:] = doubled[:, :1] + 1e-4
+    assert any("differ" in reason for reason in objections(subject, drawn, replace(result, q=doubled)))
+
+
+def test_the_judge_sees_a_locked_joint_that_moved(robots: dict[str, Subject]) -> None:
+    subject = robots["panda"]
+    drawn, result = solved(subject, "plain")
+    moved = replace(drawn, locked={"panda_joint3": np.zeros(drawn.problem.batch_size)})
+    assert any("locked" in reason for reason in objections(subject, moved, result))
+
+
+def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "verify", "--requests", "300", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["requests"] == 300
+    assert record["rejected"] == 0
+
+
+def test_too_few_requests_are_refused() -> None:
+    with pytest.raises(InvalidRequestError, match="requests is 0"):
+        soak("cpu", 0)
