@@ -6,6 +6,7 @@ solvers' answers pass the same check. The branches that exist are those that eit
 """
 
 import argparse
+import json
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -19,7 +20,6 @@ from kinopt_ros.array import Float64
 from kinopt_ros.bench.peers import require
 from kinopt_ros.bench.table import progress
 from kinopt_ros.bench.targets import IkTask, ik_task
-from kinopt_ros.commands.arguments import add_json, print_json
 from kinopt_ros.errors import KinoptError, UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import pose_error
@@ -177,7 +177,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robot", choices=sorted(ARMS), help="one arm (default: all that are installed)")
     parser.add_argument("--poses", type=int, default=500, metavar="N", help="random poses per arm (500)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the poses (0)")
-    add_json(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -194,7 +194,7 @@ def main(args: argparse.Namespace) -> int:
             except KinoptError as error:
                 failures.append(str(error))
     if args.json:
-        print_json({"rows": [asdict(row) for row in rows], "failures": failures})
+        _print_json({"rows": [asdict(row) for row in rows], "failures": failures})
     else:
         _show(rows, failures)
     return 1 if failures or not rows else 0
@@ -228,3 +228,7 @@ def _show(rows: list[BranchRow], failures: list[str]) -> None:
     console.print(table)
     for failure in failures:
         console.print(failure)
+
+
+def _print_json(record: dict[str, Any]) -> None:
+    print(json.dumps(record, indent=2, allow_nan=False))

@@ -1,10 +1,12 @@
-"""`kinopt doctor`: what works on this machine, what does not, and what to do about it."""
+"""`kinopt doctor`: what works on this machine, what is wrong with a robot's files, and what to do about it."""
 
 import argparse
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,6 +14,12 @@ from rich.table import Table
 
 from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.robot.lint.finding import Finding, Severity
+from kinopt_ros.robot.lint.meshes import mesh_file
+from kinopt_ros.robot.lint.srdf import lint_srdf
+from kinopt_ros.robot.lint.urdf import lint_urdf
+from kinopt_ros.robot.sources import find_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.main import missing
 from kinopt_ros.solvers.registry import list_solvers
 
@@ -22,16 +30,18 @@ _LIBRARIES = {
     "ruckig": ("ruckig", "timed motion"),
     "rclpy": ("rclpy", "the node"),
     "kinopt_msgs": ("kinopt-msgs", "the node"),
+    "diagnostic_msgs": ("diagnostic_msgs", "/diagnostics"),
     "tf2_ros": ("tf2_ros", "targets in tf frames outside the robot"),
     "tf_transformations": ("tf_transformations", "rotations at the ROS border (transforms3d is as good)"),
     "transforms3d": ("transforms3d", "rotations at the ROS border"),
     "matplotlib": ("matplotlib", "plots"),
 }
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One line of the report."""
+class Check:
+    """One line of the first table: a part of the installation, or the robot."""
 
     what: str
     ok: bool
@@ -45,49 +55,98 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0 if the robot loads and a solver is available."""
-    findings = [Finding("python", True, f"{platform.python_version()} on {platform.machine()}")]
-    findings += [_library(module) for module in _LIBRARIES]
+    """Exit status 0 if the robot loads without an error and a solver is available."""
     remedy = missing()
-    findings.append(Finding("node", remedy is None, remedy or "can be started"))
     solvers = [
-        Finding(
-            f"solver {info.name}", info.unavailable_reason is None, info.unavailable_reason or info.version
-        )
+        Check(f"solver {info.name}", info.unavailable_reason is None, info.unavailable_reason or info.version)
         for info in list_solvers()
     ]
     robot = _robot(args)
-    findings += solvers + robot
+    checks = [
+        Check("python", True, f"{platform.python_version()} on {platform.machine()}"),
+        *(_library(module) for module in _LIBRARIES),
+        Check("node", remedy is None, remedy or "can be started"),
+        *solvers,
+        *robot,
+    ]
+    findings = _findings(args)
+    errors = any(finding.severity is Severity.ERROR for _, finding in findings)
     if args.json:
-        print_json({"findings": [asdict(finding) for finding in findings]})
+        record = [
+            {
+                "severity": finding.severity.value,
+                "file": str(file),
+                "line": finding.line,
+                "what": finding.what,
+                "remedy": finding.remedy,
+            }
+            for file, finding in findings
+        ]
+        print_json({"checks": [vars(check) for check in checks], "findings": record})
     else:
-        table = Table("", "what", "detail")
-        for finding in findings:
-            table.add_row(
-                "[green]ok[/]" if finding.ok else "[yellow]--[/]", finding.what, escape(finding.detail)
-            )
-        Console().print(table)
-    return 0 if any(finding.ok for finding in solvers) and robot[0].ok else 1
+        _show(checks, findings)
+    return 0 if any(check.ok for check in solvers) and robot[0].ok and not errors else 1
 
 
-def _library(module: str) -> Finding:
+def _library(module: str) -> Check:
     package, purpose = _LIBRARIES[module]
     if find_spec(module) is None:
-        return Finding(module, False, f"not installed; needed for {purpose}")
+        return Check(module, False, f"not installed; needed for {purpose}")
     try:
-        return Finding(module, True, version(package))
+        return Check(module, True, version(package))
     except PackageNotFoundError:  # a ROS package from apt or colcon carries no Python metadata
-        return Finding(module, True, "installed")
+        return Check(module, True, "installed")
 
 
-def _robot(args: argparse.Namespace) -> list[Finding]:
+def _robot(args: argparse.Namespace) -> list[Check]:
     try:
         robot = robot_of(args)
     except KinoptError as error:
-        return [Finding(f"robot {args.robot}", False, str(error))]
+        return [Check(f"robot {args.robot}", False, str(error))]
     groups = ", ".join(f"{group.name} ({len(group.joints)})" for group in robot.groups.values())
     summary = f"{len(robot.link_names)} links, {robot.nq} variables, groups: {groups or 'none'}"
     return [
-        Finding(f"robot {robot.name}", True, summary),
-        *(Finding(f"robot {robot.name}", False, warning) for warning in robot.warnings),
+        Check(f"robot {robot.name}", True, summary),
+        *(Check(f"robot {robot.name}", False, warning) for warning in robot.warnings),
     ]
+
+
+def _findings(args: argparse.Namespace) -> list[tuple[Path, Finding]]:
+    """What the robot's files give reason to say, in the order of files and lines."""
+    try:
+        urdf, srdf = find_robot(args.robot)
+        text = urdf.read_text(encoding="utf-8-sig")
+    except (KinoptError, OSError, UnicodeDecodeError):
+        return []  # the check of the robot says it
+    findings = [(urdf, finding) for finding in lint_urdf(text, partial(mesh_file, urdf=urdf))]
+    srdf = Path(args.srdf) if args.srdf else srdf
+    if srdf is not None and srdf.is_file():
+        try:
+            robot = robot_from_urdf(text)
+        except KinoptError:
+            return findings  # without a robot an SRDF says nothing
+        srdf_text = srdf.read_text(encoding="utf-8-sig", errors="replace")
+        findings += [(srdf, finding) for finding in lint_srdf(srdf_text, robot)]
+    return findings
+
+
+def _show(checks: list[Check], findings: list[tuple[Path, Finding]]) -> None:
+    console = Console()
+    table = Table("", "what", "detail")
+    for check in checks:
+        table.add_row("[green]ok[/]" if check.ok else "[yellow]--[/]", check.what, escape(check.detail))
+    console.print(table)
+    if not findings:
+        console.print("nothing to say about the robot's files")
+        return
+    for file in dict.fromkeys(file for file, _ in findings):
+        console.print(f"\n[bold]{escape(file.name)}[/]")
+        for _, finding in (pair for pair in findings if pair[0] == file):
+            place = f"line {finding.line}: " if finding.line else ""
+            colour = _COLOURS[finding.severity]
+            console.print(
+                f"  {place}[{colour}]{finding.severity.value}[/]: {escape(finding.what)}", soft_wrap=True
+            )
+            console.print(f"      → {escape(finding.remedy)}", soft_wrap=True)
+    counts = {severity: sum(finding.severity is severity for _, finding in findings) for severity in Severity}
+    console.print("\n" + ", ".join(f"{count} {severity.value}s" for severity, count in counts.items()))

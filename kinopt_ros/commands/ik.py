@@ -7,6 +7,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from kinopt_ros.commands import updown
 from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
 from kinopt_ros.kinematics.se3 import pose, quaternion_to_matrix, rpy_to_matrix
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--base", metavar="LINK", help="frame of the pose (default: the group's base)")
     parser.add_argument("--tip", metavar="LINK", help="link to place (default: the group's tip)")
     parser.add_argument(
-        "--xyz", nargs=3, type=float, required=True, metavar=("X", "Y", "Z"), help="position, m"
+        "--xyz", nargs=3, type=float, metavar=("X", "Y", "Z"), help="position, m (needed without --demo)"
     )
     rotation = parser.add_mutually_exclusive_group()
     rotation.add_argument("--rpy", nargs=3, type=float, metavar=("R", "P", "Y"), help="roll pitch yaw, rad")
@@ -41,15 +42,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=float, default=1.0, metavar="S", help="(default 1)")
     parser.add_argument("--random-seed", type=int, default=0, metavar="N")
     parser.add_argument("--solver", default=AUTO, help="solver plugin (default auto)")
+    updown.add_arguments(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit status 0 if the pose is reached, 2 if not."""
     robot = robot_of(args)
-    solver = create_solver(args.solver, robot)
     if not args.timeout > 0.0:
         raise InvalidRequestError(f"--timeout is {args.timeout}; allowed is a number of seconds above 0")
+    if args.demo:
+        return updown.run(args, robot)
+    if args.xyz is None:
+        raise InvalidRequestError("give a position by --xyz X Y Z, or --demo updown")
+    solver = create_solver(args.solver, robot)
     arguments = {
         "group": args.group,
         "base_link": args.base,

@@ -1,7 +1,7 @@
 """Mimic joints: every one resolved to the independent joint at the end of its chain."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from kinopt_ros.errors import RobotDescriptionError
@@ -72,15 +72,21 @@ def _with_prefix(
 ) -> JointElement:
     if joint.mimic is None or joint.mimic.joint in joints:
         return joint
-    prefixes = [joint.name[: i + 1] for i, letter in enumerate(joint.name) if letter in _SEPARATORS]
-    found = [prefix + joint.mimic.joint for prefix in prefixes if prefix + joint.mimic.joint in joints]
-    if len(found) != 1 or found[0] == joint.name:
+    found = prefixed_leader(joint.name, joint.mimic.joint, joints)
+    if found is None:
         return joint
     warnings.append(
-        f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which does not exist; "
-        f"{found[0]!r} is taken instead"
+        f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which does not exist; {found!r} is taken instead"
     )
-    return replace(joint, mimic=replace(joint.mimic, joint=found[0]))
+    return replace(joint, mimic=replace(joint.mimic, joint=found))
+
+
+def prefixed_leader(name: str, leader: str, joints: Collection[str]) -> str | None:
+    """The joint that a mimic joint means whose leader's name lacks the prefix that all joints were given, if there is
+    exactly one."""
+    prefixes = [name[: i + 1] for i, letter in enumerate(name) if letter in _SEPARATORS]
+    found = [prefix + leader for prefix in prefixes if prefix + leader in joints]
+    return found[0] if len(found) == 1 and found[0] != name else None
 
 
 def _check_mimic(joint: JointElement, joints: Mapping[str, JointElement]) -> None:

@@ -1,5 +1,7 @@
 """Where the robot's description comes from, parameter or topic, and when it must be read again."""
 
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
 import threading
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The node: wires parameters, topics and services to the parts that do the work."""
 
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
 import os
 import signal
 import sys

@@ -1,5 +1,7 @@
 """Parameters of the node: one table, declared with descriptions and ranges, validated before they apply."""
 
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
 import math
 from array import array
 from dataclasses import dataclass

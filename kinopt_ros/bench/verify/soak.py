@@ -1,6 +1,7 @@
 """Asks, has the answers judged, and counts."""
 
 import argparse
+import json
 import sys
 import time
 from collections import Counter
@@ -17,7 +18,6 @@ from rich.table import Table
 from kinopt_ros.bench.verify.judge import Judge
 from kinopt_ros.bench.verify.requests import KINDS, draw
 from kinopt_ros.bench.verify.robots import subjects
-from kinopt_ros.commands.arguments import add_json, print_json
 from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError, UnsupportedFeatureError
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
@@ -147,7 +147,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--minutes", type=float, default=float("inf"), metavar="M", help="stop after that time"
     )
     parser.add_argument("--solver", default="cpu", help="solver plugin (cpu)")
-    add_json(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -164,7 +164,7 @@ def main(args: argparse.Namespace) -> int:
             lambda count: progress.advance(task, count),
         )
     if args.json:
-        print_json(_record(report))
+        _print_json(_record(report))
     else:
         _show(report)
     return 1 if report.rejected else 0
@@ -218,3 +218,7 @@ def _show(report: SoakReport) -> None:
     for objection in report.objections:
         console.print(f"[red]rejected[/]: {objection}", highlight=False)
     console.print(f"{report.rejected} successes rejected by the judge")
+
+
+def _print_json(record: dict[str, Any]) -> None:
+    print(json.dumps(record, indent=2, allow_nan=False))

@@ -1,0 +1,118 @@
+"""`kinopt ik --demo updown`: the tip goes up and down around where it is, each target from the last answer."""
+
+import argparse
+import time
+from statistics import median
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from kinopt_ros.array import Float64
+from kinopt_ros.commands.arguments import print_json
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.kinematics.forward import chain_pose
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.chains import resolve_chain
+from kinopt_ros.robot.chain import chain_between
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.states import named_configuration
+from kinopt_ros.solvers.registry import create_solver
+from kinopt_ros.status import Status
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the demonstration."""
+    parser.add_argument("--demo", choices=("updown",), help="instead of one pose: up and down from the state")
+    parser.add_argument(
+        "--amplitude", type=float, default=0.05, metavar="M", help="of --demo, up and down (0.05)"
+    )
+    parser.add_argument(
+        "--cycles", type=int, default=10, metavar="N", help="of --demo, two targets each (10)"
+    )
+    parser.add_argument(
+        "--period", type=float, default=2.0, metavar="S", help="of --demo, between targets (2)"
+    )
+
+
+def run(args: argparse.Namespace, robot: RobotModel) -> int:
+    """Exit status 0 if every target was reached, 2 if not."""
+    if args.cycles < 1:
+        raise InvalidRequestError(f"--cycles is {args.cycles}; allowed is 1 or more")
+    for name in ("amplitude", "period"):
+        if not 0.0 <= getattr(args, name) < float("inf"):
+            raise InvalidRequestError(f"--{name} is {getattr(args, name)}; allowed is 0 or more")
+    base, tip, _ = resolve_chain(robot, args.group, args.base, args.tip)
+    state = robot.default_q if args.seed_state is None else named_configuration(robot, args.seed_state)
+    chain = chain_between(robot, base, tip)
+    start = chain_pose(chain, state[chain.variables])
+    console = Console(quiet=args.json)
+    solver = create_solver(args.solver, robot)
+    solver.warm_up()
+    console.print(f"{robot.name}: {tip} up and down by {args.amplitude:g} m in {base}, {args.cycles} cycles")
+    steps = []
+    q = state.copy()
+    for number in range(2 * args.cycles):
+        if number and args.period:
+            time.sleep(args.period)
+        target = start.copy()
+        target[2, 3] += args.amplitude * (1.0 if number % 2 == 0 else -1.0)
+        step, q = _step(args, robot, solver, target, q)
+        steps.append(step)
+        shown = (
+            f"[green]Success[/] off by {step['position_error_m']:.1e} m, {step['orientation_error_rad']:.1e} rad, "
+            f"{step['iterations']} iterations, {1e3 * step['solve_time_s']:.2f} ms"
+            if step["status"] == "SUCCESS"
+            else f"[red]Failed[/] {step['message']}"
+        )
+        console.print(f"{number + 1:4d} {'up  ' if number % 2 == 0 else 'down'} {shown}", highlight=False)
+    solver.close()
+    solved = [step for step in steps if step["status"] == "SUCCESS"]
+    summary = {
+        "targets": len(steps),
+        "successes": len(solved),
+        "median_iterations": median(step["iterations"] for step in steps),
+        "largest_joint_step": max((step["largest_joint_step"] for step in solved), default=None),
+    }
+    if args.json:
+        print_json({"robot": robot.name, "base": base, "tip": tip, **summary, "steps": steps})
+    else:
+        console.print(
+            f"{len(solved)} of {len(steps)} reached, {summary['median_iterations']:g} iterations at the median"
+        )
+    return 0 if len(solved) == len(steps) else 2
+
+
+def _step(
+    args: argparse.Namespace, robot: RobotModel, solver: Any, target: Float64, q: Float64
+) -> tuple[dict[str, Any], Float64]:
+    """Record of one target, and the state after it."""
+    problem = ik_problem(
+        robot,
+        target,
+        group=args.group,
+        base_link=args.base,
+        tip_link=args.tip,
+        state=q,
+        position_tolerance=args.position_tolerance,
+        orientation_tolerance=args.orientation_tolerance,
+        deadline=time.monotonic() + args.timeout,
+        random_seed=args.random_seed,
+    )
+    result = solver.solve_ik(problem)
+    reached = bool(result.success[0])
+    following = q.copy()
+    if reached:
+        following[problem.variables] = result.q[0, 0]
+    position = result.position_error[0, 0] if reached else result.attempt_position_error[0]
+    orientation = result.orientation_error[0, 0] if reached else result.attempt_orientation_error[0]
+    record = {
+        "status": Status(int(result.status[0])).name,
+        "message": result.messages[0],
+        "position_error_m": float(position),
+        "orientation_error_rad": float(orientation),
+        "iterations": int(result.iterations[0]),
+        "largest_joint_step": float(np.abs(following - q).max(initial=0.0)),
+        "solve_time_s": result.solve_time,
+    }
+    return record, following

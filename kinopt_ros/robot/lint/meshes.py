@@ -1,0 +1,39 @@
+"""Where the files of mesh URIs are."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def mesh_file(uri: str, urdf: Path) -> Path | None:
+    """The file that a mesh URI means, which need not exist; None if its package cannot be found.
+
+    ``package://name/...`` is looked for in the prefixes of AMENT_PREFIX_PATH and ROS_PACKAGE_PATH and in the folders
+    above the URDF, since a clone usually holds its own meshes.
+
+    Args:
+        uri: as the URDF has it.
+        urdf: the URDF's file, which relative paths start from.
+    """
+    if uri.startswith("package://"):
+        name, _, rest = uri.removeprefix("package://").partition("/")
+        if not name or ".." in Path(rest).parts:
+            return None
+        places = [place / rest for place in _package_places(name, urdf) if place.is_dir()]
+        return next((place for place in places if place.is_file()), places[0] if places else None)
+    if uri.startswith("file://"):
+        return Path(uri.removeprefix("file://"))
+    if "://" in uri:
+        return None
+    return urdf.parent / uri
+
+
+def _package_places(name: str, urdf: Path) -> Iterator[Path]:
+    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        if prefix:
+            yield Path(prefix) / "share" / name
+    for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
+        if folder:
+            yield Path(folder) / name
+    for above in urdf.resolve().parents:
+        yield above if above.name == name else above / name

@@ -1,0 +1,130 @@
+"""Each defect of a URDF is found at its line, with a remedy; good robots give no errors."""
+
+from pathlib import Path
+
+import pytest
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.robot.lint.finding import Finding, Severity
+from kinopt_ros.robot.lint.meshes import mesh_file
+from kinopt_ros.robot.lint.urdf import lint_urdf
+from kinopt_ros.robot.sources import find_robot, robot_names
+from kinopt_ros.robot.urdf import robot_from_urdf
+
+GOOD = """<robot name="r">
+  <link name="a"/>
+  <link name="b"/>
+  <link name="c"/>
+  <joint name="j1" type="revolute">
+    <parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" velocity="2" effort="1"/>
+  </joint>
+  <joint name="j2" type="prismatic">
+    <parent link="b"/><child link="c"/><axis xyz="0 0 1"/>
+    <limit lower="0" upper="1" velocity="2" effort="1"/>
+  </joint>
+</robot>
+"""
+LIMIT_1 = '<limit lower="-1" upper="1" velocity="2" effort="1"/>'
+AXIS_1 = '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/>'
+BC = '<parent link="b"/><child link="c"/>'
+
+# What is replaced by what: line, severity, words of the finding, words of the remedy.
+DEFECTS = {
+    "not XML": ("</robot>", "</robo>", 13, "error", "well-formed", "mend"),
+    "document type": ('<robot name="r">', '<!DOCTYPE x>\n<robot name="r">', 1, "error", "document type", "DOCTYPE"),
+    "another root": ("robot", "sdf", 1, "error", "<sdf>", "URDF"),
+    "xacro": ('<link name="c"/>', '<xacro:c xmlns:xacro="http://www.ros.org/wiki/xacro"/><link name="c"/>', 4, "error", "xacro", "run xacro"),
+    "no name": ('<link name="c"/>', '<link name="c"/><link/>', 4, "error", "no name", "name="),
+    "name twice": ('<link name="c"/>', '<link name="c"/>\n<link name="b"/>', 5, "error", "two links", "rename"),
+    "unknown type": ('type="revolute"', 'type="hinge"', 5, "error", "'hinge'", "revolute"),
+    "no parent": ('<parent link="a"/>', "", 5, "error", "no parent link", "<parent"),
+    "unknown child": ('<child link="b"/>', '<child link="bb"/>', 6, "error", "'bb'", "correct"),
+    "axis of zeros": (AXIS_1, AXIS_1.replace("0 0 1", "0 0 0"), 6, "error", "zero axis", "direction"),
+    "long axis": (AXIS_1, AXIS_1.replace("0 0 1", "0 0 2"), 6, "note", "length 2", "make it 1"),
+    "axis of two": (AXIS_1, AXIS_1.replace("0 0 1", "0 1"), 6, "error", "3 finite numbers", "plain"),
+    "no axis": (AXIS_1, AXIS_1.replace('<axis xyz="0 0 1"/>', ""), 5, "note", "no <axis>", "axis"),
+    "no limit": (LIMIT_1, "", 5, "error", "no <limit>", "continuous"),
+    "limits swapped": ('lower="-1" upper="1"', 'lower="2" upper="1"', 7, "error", "above", "swap"),
+    "cannot move": ('lower="-1" upper="1"', 'lower="1" upper="1"', 7, "warning", "cannot move", "fixed"),
+    "limits forgotten": ('lower="-1" upper="1" ', "", 7, "warning", "0 where not given", "range"),
+    "no velocity": ('lower="-1" upper="1" velocity="2"', 'lower="-1" upper="1"', 7, "warning", "velocity", "rad/s"),
+    "negative velocity": (LIMIT_1, LIMIT_1.replace('"2"', '"-2"'), 7, "error", "negative", "positive"),
+    "NaN limit": ('lower="-1"', 'lower="nan"', 7, "error", "lower='nan'", "plain"),
+    "continuous with limits": ('type="revolute"', 'type="continuous"', 7, "warning", "not used", "revolute"),
+    "mimic of nobody": (LIMIT_1, LIMIT_1 + '<mimic joint="j9"/>', 7, "error", "'j9'", "name a joint"),
+    "mimic of itself": (LIMIT_1, LIMIT_1 + '<mimic joint="j1"/>', 7, "error", "itself", "circle"),
+    "two parents": (BC, '<parent link="c"/><child link="b"/>', 10, "error", "two parents", "tree"),
+    "two roots": ('<link name="c"/>', '<link name="c"/>\n<link name="d"/>', 5, "error", "one root", "join"),
+    "cycle": ('<parent link="a"/>', '<parent link="c"/>', 5, "error", "cycle", "break"),
+    "two limits": (LIMIT_1, LIMIT_1 + "\n" + LIMIT_1, 8, "warning", "2 <limit>", "keep one"),
+    "only seen": ('<link name="c"/>', '<link name="c"><visual/></link>', 4, "note", "<collision>", "geometry"),
+}  # fmt: skip
+
+
+def errors(findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity is Severity.ERROR]
+
+
+def test_nothing_is_found_in_a_good_one() -> None:
+    assert lint_urdf(GOOD) == []
+
+
+@pytest.mark.parametrize("defect", sorted(DEFECTS))
+def test_a_defect_is_found_at_its_line(defect: str) -> None:
+    old, new, line, severity, words, remedy = DEFECTS[defect]
+    assert old in GOOD
+    count = -1 if defect == "another root" else 1
+    text = GOOD.replace(old, new, count)
+    found = [finding for finding in lint_urdf(text) if words in finding.what]
+    assert found, lint_urdf(text)
+    assert found[0].line == line
+    assert found[0].severity.value == severity
+    assert remedy in found[0].remedy
+    if severity == "error":
+        with pytest.raises(KinoptError):
+            robot_from_urdf(text)
+    else:
+        robot_from_urdf(text)
+
+
+def test_all_defects_are_listed_not_only_the_first() -> None:
+    text = GOOD.replace('type="revolute"', 'type="hinge"').replace('<child link="c"/>', '<child link="cc"/>')
+    assert len(errors(lint_urdf(text))) >= 2
+
+
+@pytest.mark.parametrize("name", robot_names())
+def test_errors_are_found_in_exactly_those_robots_that_do_not_load(name: str) -> None:
+    text = find_robot(name)[0].read_text(encoding="utf-8-sig")
+    found = errors(lint_urdf(text))
+    try:
+        robot_from_urdf(text)
+    except KinoptError:
+        assert found
+    else:
+        assert not found
+
+
+def test_meshes_are_looked_for(tmp_path: Path) -> None:
+    package = tmp_path / "my_robot"
+    (package / "meshes").mkdir(parents=True)
+    (package / "urdf").mkdir()
+    (package / "meshes" / "there.stl").write_text("")
+    urdf = package / "urdf" / "robot.urdf"
+    text = GOOD.replace(
+        '<link name="c"/>',
+        '<link name="c"><collision><geometry>\n<mesh filename="FILE"/>\n</geometry></collision></link>',
+    )
+
+    def found(file: str) -> list[Finding]:
+        return lint_urdf(text.replace("FILE", file), lambda uri: mesh_file(uri, urdf))
+
+    assert found("package://my_robot/meshes/there.stl") == []
+    assert found("../meshes/there.stl") == []
+    (missing,) = found("package://my_robot/meshes/gone.stl")
+    assert missing.line == 5
+    assert "does not exist" in missing.what
+    (unknown,) = found("package://other_robot/meshes/there.stl")
+    assert "cannot be resolved" in unknown.what
+    (escape,) = found("package://my_robot/../../etc/passwd")
+    assert "cannot be resolved" in escape.what
