@@ -34,7 +34,7 @@ DEFECTS = {
     "not XML": ("</robot>", "</robo>", 13, "error", "well-formed", "mend"),
     "document type": ('<robot name="r">', '<!DOCTYPE x>\n<robot name="r">', 1, "error", "document type", "DOCTYPE"),
     "another root": ("robot", "sdf", 1, "error", "<sdf>", "URDF"),
-    "xacro": ('<link name="c"/>', '<xacro:c xmlns:xacro="http://www.ros.org/wiki/xacro"/><link name="c"/>', 4, "error", "xacro", "run xacro"),
+    "xacro": ('<link name="c"/>', '<xacro:c xmlns:xacro="ros.org/wiki/xacro"/><link name="c"/>', 4, "error", "xacro", "run xacro"),
     "no name": ('<link name="c"/>', '<link name="c"/><link/>', 4, "error", "no name", "name="),
     "name twice": ('<link name="c"/>', '<link name="c"/>\n<link name="b"/>', 5, "error", "two links", "rename"),
     "unknown type": ('type="revolute"', 'type="hinge"', 5, "error", "'hinge'", "revolute"),
