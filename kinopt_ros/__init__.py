@@ -11,6 +11,7 @@ Conventions (units, frames, ``T_a_b``): kinopt_ros.robot.model. Nothing here nee
 """
 
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.kinematics.differential import frame_jacobian, joint_velocity
 from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
 from kinopt_ros.kinematics.jacobian import geometric_jacobian
 from kinopt_ros.problems.builder import ik_problem
@@ -40,8 +41,10 @@ __all__ = [
     "chain_pose",
     "create_solver",
     "forward_kinematics",
+    "frame_jacobian",
     "geometric_jacobian",
     "ik_problem",
+    "joint_velocity",
     "list_solvers",
     "load_robot",
     "robot_from_urdf",

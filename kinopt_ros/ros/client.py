@@ -13,9 +13,16 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.msg import MotionReport
-from kinopt_msgs.srv import ComputeFK, ListSolvers, SolveIK
+from kinopt_msgs.srv import ComputeFK, GetJacobian, ListSolvers, SolveIK, TwistToJointVelocity
 
-_SERVICES = {"solve_ik": SolveIK, "compute_fk": ComputeFK, "list_solvers": ListSolvers, "ready": Trigger}
+_SERVICES = {
+    "solve_ik": SolveIK,
+    "compute_fk": ComputeFK,
+    "get_jacobian": GetJacobian,
+    "twist_to_joint_velocity": TwistToJointVelocity,
+    "list_solvers": ListSolvers,
+    "ready": Trigger,
+}
 
 
 class NodeTimeoutError(Exception):

@@ -22,7 +22,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.msg import MotionReport
-from kinopt_msgs.srv import ComputeFK, ListSolvers, SolveIK
+from kinopt_msgs.srv import ComputeFK, GetJacobian, ListSolvers, SolveIK, TwistToJointVelocity
 from kinopt_ros.errors import InvalidStateError, KinoptError
 from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.planning.scheduler import Scheduler
@@ -34,6 +34,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import error_message
 from kinopt_ros.ros.description import Description
 from kinopt_ros.ros.diagnostics import create_diagnostics
+from kinopt_ros.ros.differential_services import JacobianService, TwistService
 from kinopt_ros.ros.fk_service import FkService
 from kinopt_ros.ros.frames import Frames
 from kinopt_ros.ros.ik_service import IkService
@@ -90,6 +91,8 @@ class KinoptNode(Node):
         serving = Serving(self, self._scheduler, statistics)
         serving.serve(SolveIK, "solve_ik", IkService(self._shared, statistics).task)
         serving.serve(ComputeFK, "compute_fk", FkService(self._shared).task)
+        serving.serve(GetJacobian, "get_jacobian", JacobianService(self._shared).task)
+        serving.serve(TwistToJointVelocity, "twist_to_joint_velocity", TwistService(self._shared).task)
         # What costs little is answered at once, whatever else is going on.
         solvers = answering(self, SolversService(self._shared).handle)
         self.create_service(ListSolvers, "~/list_solvers", solvers)

@@ -1,0 +1,228 @@
+"""Velocities: Jacobians in the frame that people think in, and joint velocities that make a twist.
+
+A twist is (v, w): linear velocity of the tip's origin, m/s, and angular velocity, rad/s, of the tip against the base
+link. ``frame`` says along which axes it is given: those of the root link (``world``), of the base link (``base``) or of
+the tip (``tip``); the same motion has another twist in each, and the same joint velocities.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.errors import (
+    InvalidGoalError,
+    InvalidRequestError,
+    InvalidStateError,
+    UnknownNameError,
+    UnsupportedFeatureError,
+)
+from kinopt_ros.kinematics.forward import chain_pose
+from kinopt_ros.kinematics.jacobian import geometric_jacobian, tangent_columns
+from kinopt_ros.robot.chain import KinematicChain, Motion, chain_between
+from kinopt_ros.robot.model import RobotModel
+
+WORLD, BASE, TIP = "world", "base", "tip"
+FRAMES = (WORLD, BASE, TIP)
+NEAR_SINGULAR = 1e-4
+"""Ratio of the smallest to the largest singular value below which a configuration is called near-singular."""
+_DAMPED = 0.02
+"""Singular values below this part of the largest one are damped ..."""
+_MOST_DAMPING = 0.02
+"""... by up to this part of it, so that no joint is faster than 25 / largest per unit of twist."""
+CHECKS = ("finite numbers", "velocity limits", "no joint pushed out of its limits")
+
+
+class UnknownFrameError(UnknownNameError):
+    """A frame that velocities cannot be given in."""
+
+    kind = "frame"
+    status = InvalidRequestError.status
+
+
+@dataclass(frozen=True, eq=False)
+class FrameJacobian:
+    """How joint velocities move the tip."""
+
+    J: Annotated[Float64, "6 n"]
+    """Twist per joint velocity; linear rows first."""
+    smallest: float
+    """Smallest singular value of J: of all min(6, n)."""
+    largest: float
+    """Largest one."""
+
+    @property
+    def near_singular(self) -> bool:
+        """Whether some twist can hardly be made."""
+        return self.smallest < NEAR_SINGULAR * self.largest or self.largest == 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class JointVelocity:
+    """Joint velocities for a twist."""
+
+    velocity: Annotated[Float64, "n"]
+    """rad/s, m/s"""
+    scale: float
+    """Part of the twist that was asked for, as much as the velocity limits allow; 1 if they allow all."""
+    achieved: Annotated[Float64, "6"]
+    """Twist that these velocities make, in the frame of the request."""
+    residual: Annotated[Float64, "6"]
+    """scale * twist - achieved: what joint limits, missing joints or a singularity stand in the way of."""
+    blocked: tuple[str, ...]
+    """Variables that stand at a limit and were not moved further."""
+    jacobian: FrameJacobian
+    """Of all joints, the blocked ones too."""
+
+
+def frame_jacobian(
+    robot: RobotModel,
+    base_link: str,
+    tip_link: str,
+    variables: Annotated[Int64, "n"],
+    q: Annotated[Float64, "nq"],
+    frame: str = BASE,
+    T_link_tool: Annotated[Float64, "4 4"] | None = None,
+) -> FrameJacobian:
+    """Jacobian of a link, or of a tool fixed to it.
+
+    Args:
+        robot: the robot.
+        base_link: link that the motion is measured against.
+        tip_link: link that moves.
+        variables: indices in q of the columns; one that does not move the tip has a column of zeros.
+        q: configuration of the whole robot.
+        frame: ``world``, ``base`` or ``tip``.
+        T_link_tool: pose of the tool in the tip link; None: the link itself.
+
+    Raises:
+        KinoptError: an unknown frame or link, a state that is not finite, or a floating joint among the columns.
+    """
+    if frame not in FRAMES:
+        raise UnknownFrameError(frame, FRAMES)
+    if q.shape != (robot.nq,) or not np.isfinite(q).all():
+        raise InvalidStateError(f"q must be {robot.nq} finite numbers; it has shape {q.shape}")
+    chain = chain_between(robot, base_link, tip_link)
+    columns = _columns(robot, chain, variables)
+    state = q[chain.variables]
+    T_base_tip = chain_pose(chain, state)
+    full = geometric_jacobian(chain, state)
+    if T_link_tool is not None:
+        lever = T_base_tip[:3, :3] @ T_link_tool[:3, 3]
+        full[:3] += np.cross(full[3:].T, lever).T
+        T_base_tip = T_base_tip @ T_link_tool
+    R = _axes(robot, base_link, q, frame, T_base_tip)
+    full = np.concatenate([R @ full[:3], R @ full[3:]])
+    J = np.zeros((6, len(variables)))
+    for k, column in enumerate(columns):
+        if column is not None:
+            J[:, k] = full[:, column]
+    singular = np.linalg.svd(J, compute_uv=False) if len(variables) else np.zeros(1)
+    return FrameJacobian(J, float(singular[-1]), float(singular[0]))
+
+
+def joint_velocity(
+    robot: RobotModel,
+    base_link: str,
+    tip_link: str,
+    variables: Annotated[Int64, "n"],
+    q: Annotated[Float64, "nq"],
+    twist: Annotated[Float64, "6"],
+    frame: str = BASE,
+    T_link_tool: Annotated[Float64, "4 4"] | None = None,
+    velocity_scaling: float = 1.0,
+) -> JointVelocity:
+    """Joint velocities that make a twist of the tip, as small as possible, inside the limits.
+
+    Least squares, damped where singular values are small, so that velocities stay bounded at singularities
+    (Y. Nakamura, H. Hanafusa, "Inverse kinematic solutions with singularity robustness for robot manipulator control",
+    1986; damping by the singular value: S. Chiaverini, "Singularity-robust task-priority redundancy resolution", 1997).
+    A joint at a limit is not pushed further: it is taken out, and the others make up for it as far as they can.
+    Velocity limits scale all joints alike, so that the direction stays.
+
+    Args:
+        robot: the robot.
+        base_link: link that the motion is measured against.
+        tip_link: link that moves.
+        variables: indices in q of the variables that may move.
+        q: configuration of the whole robot.
+        twist: (v, w), m/s and rad/s.
+        frame: ``world``, ``base`` or ``tip``.
+        T_link_tool: pose of the tool in the tip link; None: the link itself.
+        velocity_scaling: share of the velocity limits that may be used, in (0, 1].
+
+    Raises:
+        KinoptError: as ``frame_jacobian``, or a twist or scaling that is not usable.
+    """
+    twist = np.array(twist, dtype=np.float64)
+    if twist.shape != (6,) or not np.isfinite(twist).all():
+        raise InvalidGoalError(f"twist must be 6 finite numbers, not {twist.tolist()}")
+    if not 0.0 < velocity_scaling <= 1.0:
+        raise InvalidRequestError(f"velocity_scaling is {velocity_scaling}; allowed is above 0 and at most 1")
+    jacobian = frame_jacobian(robot, base_link, tip_link, variables, q, frame, T_link_tool)
+    lower, upper = robot.limits.lower[variables], robot.limits.upper[variables]
+    values = q[variables]
+    moving: Bool = np.ones(len(variables), dtype=np.bool_)
+    velocity = np.zeros(len(variables))
+    while moving.any():
+        velocity[:] = 0.0
+        velocity[moving] = _damped(jacobian.J[:, moving], twist)
+        outwards = ((values <= lower) & (velocity < 0.0)) | ((values >= upper) & (velocity > 0.0))
+        if not outwards.any():
+            break
+        moving &= ~outwards
+        velocity[~moving] = 0.0
+    limits = robot.limits.velocity[variables] * velocity_scaling
+    with np.errstate(divide="ignore"):
+        excess = float(np.max(np.abs(velocity) / limits, initial=0.0))
+    scale = min(1.0, 1.0 / excess) if excess > 0.0 else 1.0
+    # Rounding must not leave one above its limit.
+    velocity = np.clip(velocity * scale, -limits, limits)
+    achieved = jacobian.J @ velocity
+    return JointVelocity(
+        velocity,
+        scale,
+        achieved,
+        scale * twist - achieved,
+        tuple(robot.variable_names[i] for i in variables[~moving]),
+        jacobian,
+    )
+
+
+def _damped(J: Annotated[Float64, "6 k"], twist: Float64) -> Annotated[Float64, "k"]:
+    """Least squares by singular values; exact where none is small."""
+    U, s, Vt = np.linalg.svd(J, full_matrices=False)
+    if s[0] == 0.0:
+        return np.zeros(J.shape[1])
+    small = np.minimum(s / (_DAMPED * s[0]), 1.0)
+    damping = (1.0 - small**2) * (_MOST_DAMPING * s[0]) ** 2
+    return np.asarray(Vt.T @ (s / (s**2 + damping) * (U.T @ twist)))
+
+
+def _columns(robot: RobotModel, chain: KinematicChain, variables: Int64) -> list[int | None]:
+    """Column of the chain's Jacobian for each variable; None if it does not move the chain."""
+    first, _ = tangent_columns(chain)
+    place: dict[int, int] = {}
+    for column, kind, place_of in zip(chain.column.tolist(), chain.motion, first.tolist(), strict=True):
+        if kind != Motion.QUATERNION:
+            place[int(chain.variables[column])] = place_of
+            continue
+        four = set(chain.variables[column : column + 4].tolist())
+        for i in four.intersection(variables.tolist()):
+            raise UnsupportedFeatureError(
+                f"{robot.variable_names[i]} is part of a floating joint's quaternion, which has no velocity of its own"
+            )
+    return [place.get(int(i)) for i in variables]
+
+
+def _axes(
+    robot: RobotModel, base_link: str, q: Float64, frame: str, T_base_tip: Float64
+) -> Annotated[Float64, "3 3"]:
+    """Rotation that gives vectors of the base link in the axes of a frame."""
+    if frame == BASE:
+        return np.eye(3)
+    if frame == TIP:
+        return np.asarray(T_base_tip[:3, :3].T)
+    chain = chain_between(robot, robot.root_link, base_link)
+    return np.asarray(chain_pose(chain, q[chain.variables])[:3, :3])
