@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Bool, Int64
+from kinopt_ros.errors import NotReadyError
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
@@ -63,7 +64,11 @@ def with_remedies(
         if target is None:
             continue
         relaxed = _rows(problem, target, asked, end)
-        found = _solvable(robot, relaxed, chains, solve(relaxed))
+        try:
+            candidates = solve(relaxed)
+        except NotReadyError:  # advice is worth no waiting
+            break
+        found = _solvable(robot, relaxed, chains, candidates)
         for b in asked[found]:
             remedy[b] = f"; it is reached with free_axes: [{', '.join(freed)}]"
         asked = asked[~found]

@@ -25,18 +25,18 @@ from kinopt_ros.ros.ik_request import _seeds
 def test_their_number_tells_whose_they_are(
     targets: int, numbers: int, num_seeds: int, shape: tuple[int, ...]
 ) -> None:
-    request = SimpleNamespace(poses=[None] * targets, seeds=list(range(numbers)), num_seeds=num_seeds)
-    seeds = _seeds(request, 7)
+    request = SimpleNamespace(seeds=list(range(numbers)), num_seeds=num_seeds)
+    seeds = _seeds(request, targets, 7)
     assert seeds is not None
     np.testing.assert_array_equal(seeds, np.arange(numbers).reshape(shape))
 
 
 @pytest.mark.parametrize(("numbers", "num_seeds"), [(6, 0), (14, 0), (14, 3), (8, 1)])
 def test_what_does_not_fit_is_refused(numbers: int, num_seeds: int) -> None:
-    request = SimpleNamespace(poses=[None] * 4, seeds=[0.0] * numbers, num_seeds=num_seeds)
+    request = SimpleNamespace(seeds=[0.0] * numbers, num_seeds=num_seeds)
     with pytest.raises(InvalidStateError, match=f"seeds has {numbers}"):
-        _seeds(request, 7)
+        _seeds(request, 4, 7)
 
 
 def test_none_are_none() -> None:
-    assert _seeds(SimpleNamespace(poses=[None], seeds=[], num_seeds=0), 7) is None
+    assert _seeds(SimpleNamespace(seeds=[], num_seeds=0), 1, 7) is None
