@@ -16,6 +16,9 @@ from kinopt_ros.verification.trajectory import TrajectoryReport, verify_trajecto
 _AT_REST = 0.01
 """Share of the (scaled) velocity limits up to which a measured velocity counts as none: sensors never read 0."""
 
+START_TOLERANCE = 1e-3
+"""rad or m"""
+
 
 @dataclass(frozen=True, eq=False)
 class Motion:
@@ -33,6 +36,7 @@ def plan_joint_motion(
     goal: Annotated[Float64, "nq"],
     velocity_scaling: float,
     acceleration_scaling: float,
+    start_tolerance: float = START_TOLERANCE,
 ) -> Motion:
     """Move straight in joint space, as fast as the scaled limits allow, all joints arriving together.
 
@@ -44,9 +48,11 @@ def plan_joint_motion(
         goal: configuration to reach and stop in. Continuous joints take the shorter way round.
         velocity_scaling: share of the velocity limits in (0, 1].
         acceleration_scaling: share of the acceleration limits in (0, 1].
+        start_tolerance: how far the start may be outside the position limits, rad or m: sensors are not exact. From
+            there a joint moves inwards only.
 
     Raises:
-        KinoptError: a joint that cannot be commanded, a moving joint left out, a start outside the limits.
+        KinoptError: a joint that cannot be commanded, a moving joint left out, a start farther outside the limits.
     """
     variables = commanded_variables(robot, joints)
     left_out = np.setdiff1d(np.flatnonzero(start != goal), variables)
@@ -58,11 +64,12 @@ def plan_joint_motion(
     limits = robot.limits
     lower, upper = limits.lower[variables], limits.upper[variables]
     q = start[variables]
-    outside = np.flatnonzero((q < lower) | (q > upper))
+    outside = np.flatnonzero(~((q >= lower - start_tolerance) & (q <= upper + start_tolerance)))
     if outside.size:
         i = int(outside[0])
         raise StartStateError(
-            f"joint {joints[i]!r} is at {q[i]:.9g}, outside its limits {lower[i]:.9g} to {upper[i]:.9g}"
+            f"joint {joints[i]!r} is at {q[i]:.9g}, outside its limits {lower[i]:.9g} to {upper[i]:.9g} by more than "
+            f"{start_tolerance:g} (parameter start_state_tolerance)"
         )
     continuous = np.array([robot.joint(name).type is JointType.CONTINUOUS for name in joints])
     velocity, acceleration = scaled_limits(
@@ -82,7 +89,15 @@ def plan_joint_motion(
         start_velocity=velocity_now,
     )
     report = verify_trajectory(
-        trajectory, lower, upper, velocity, acceleration, jerk, start=q, start_velocity=velocity_now
+        trajectory,
+        lower,
+        upper,
+        velocity,
+        acceleration,
+        jerk,
+        start=q,
+        start_velocity=velocity_now,
+        start_outside=start_tolerance,
     )
     return Motion(trajectory, report)
 

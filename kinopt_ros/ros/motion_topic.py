@@ -110,6 +110,7 @@ class TargetPoseTopic:
             goal,
             context.parameter("velocity_scaling"),
             context.parameter("acceleration_scaling"),
+            context.parameter("start_state_tolerance"),
         )
         self._publish(robot, motion, report)
 

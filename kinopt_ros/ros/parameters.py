@@ -13,6 +13,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError
+from kinopt_ros.planning.motion import START_TOLERANCE
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class, solver_names
@@ -83,6 +84,14 @@ SPECS = (
     Spec("state_timeout", 1.0, "Joint states older than this are stale (s).", 1e-3, 3600.0),
     Spec("velocity_scaling", 0.1, "Share of the joint velocity limits that motions use.", 1e-3, 1.0),
     Spec("acceleration_scaling", 0.1, "Share of the joint acceleration limits that motions use.", 1e-3, 1.0),
+    Spec(
+        "start_state_tolerance",
+        START_TOLERANCE,
+        "How far joints may be outside their position limits when a motion starts (rad or m); from there they move "
+        "inwards only.",
+        0.0,
+        0.1,
+    ),
     Spec(
         "controller_joints",
         (),

@@ -73,6 +73,7 @@ def verify_trajectory(
     final_velocity_tolerance: float = 1e-7,
     position_tolerance: float = 1e-8,
     relative_tolerance: float = 1e-6,
+    start_outside: float = 0.0,
 ) -> TrajectoryReport:
     """Check a trajectory against limits and the state it has to start from; never raises for a bad one.
 
@@ -81,6 +82,8 @@ def verify_trajectory(
     order of the trajectory's joints. Positions may pass their limits by ``position_tolerance``, derivatives
     theirs by the part ``relative_tolerance``. (Between points h seconds apart, positions of float64 precision
     e define velocity, acceleration and jerk only to about e/h, e/h^2, e/h^3; that much is granted as well.)
+    A joint whose ``start`` is outside its position limits, but by no more than ``start_outside`` (rad or m), may
+    be there as long as it does not move outwards, and not come back once it is inside.
 
     If arrays do not fit together, hold numbers that are not finite, or times do not increase, there is no
     motion to check: the remaining checks are then named as not made.
@@ -111,6 +114,7 @@ def verify_trajectory(
         final_velocity_tolerance,
         position_tolerance,
         relative_tolerance,
+        start_outside,
     ):
         if not tolerance >= 0.0:
             raise InvalidRequestError(f"a tolerance is {tolerance}; it must be at least 0")
@@ -126,9 +130,9 @@ def verify_trajectory(
     with np.errstate(over="ignore", invalid="ignore"):
         control = control_points(trajectory)
         rounding = _rounding(trajectory, control)
-        violations += _outside(
-            trajectory, _LIMITS[0], control.position, lowest, highest, rounding[0] + position_tolerance
-        )
+        granted = rounding[0] + position_tolerance
+        reach = _inwards(control, position_now, lowest, highest, granted, rounding[1], start_outside)
+        violations += _outside(trajectory, _LIMITS[0], control.position, *reach, granted)
         curves = (control.velocity, control.acceleration, control.jerk)
         for name, curve, limit, noise in zip(_LIMITS[1:], curves, derivatives, rounding[1:], strict=True):
             granted = noise + np.where(np.isinf(limit), 0.0, limit * relative_tolerance)
@@ -250,19 +254,45 @@ def _rounding(trajectory: JointTrajectory, control: ControlPoints) -> tuple[Anno
     return tuple(np.where(np.isfinite(part), part, 0.0) for part in rounding)
 
 
+def _inwards(
+    control: ControlPoints,
+    start: Annotated[Float64, "n"],
+    lower: Annotated[Float64, "n"],
+    upper: Annotated[Float64, "n"],
+    granted: Annotated[Float64, "K n"],
+    velocity_rounding: Annotated[Float64, "K n"],
+    start_outside: float,
+) -> tuple[Annotated[Float64, "K n"], Annotated[Float64, "K n"]]:
+    """Position limits of every segment: as given, but for joints that start outside of them by no more than
+    ``start_outside``, the start as far as they come inwards from there, without ever moving outwards."""
+    lowest, highest = (np.repeat(limit[None], len(granted), axis=0) for limit in (lower, upper))
+    for sign, limit, reach in ((1.0, upper, highest), (-1.0, lower, lowest)):
+        excess = sign * (start - limit)
+        for i in np.flatnonzero((excess > 0.0) & (excess <= start_outside)):
+            beyond = (sign * control.position[:, :, i]).max(axis=0) > sign * limit[i] + granted[:, i]
+            if not beyond.any():
+                continue
+            last = int(np.flatnonzero(beyond)[-1]) + 1
+            noise = velocity_rounding[:last, i]
+            outwards, _ = upper_bounds(sign * control.velocity[:, :last, i], noise)
+            if (outwards <= noise).all():
+                reach[:last, i] = start[i]
+    return lowest, highest
+
+
 def _outside(
     trajectory: JointTrajectory,
     check: str,
     curve: Annotated[Float64, "d+1 K n"],
-    lower: Annotated[Float64, "n"],
-    upper: Annotated[Float64, "n"],
+    lower: Annotated[Float64, "... n"],
+    upper: Annotated[Float64, "... n"],
     granted: Annotated[Float64, "K n"],
 ) -> Iterator[Violation]:
-    """The worst passing of the limits by each joint that passes them anywhere."""
+    """The worst passing of the limits, of all segments (n,) or of each (K, n), by each joint that passes them."""
     count = len(granted)
     # The lower limit is the upper limit of the mirrored curve.
     both = np.concatenate([curve, -curve], axis=1)
-    limit = np.repeat([upper, -lower], count, axis=0)
+    limit = np.concatenate([np.broadcast_to(side, (count, curve.shape[2])) for side in (upper, -lower)])
     floor = limit + np.concatenate([granted, granted])
     highest, where = upper_bounds(both, floor)
     outside = ~(highest <= floor)

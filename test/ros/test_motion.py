@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
-from support.ros_requests import READY, StartNode, pose, target
+from support.ros_requests import READY, StartNode, ik, pose, target
 
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
@@ -152,3 +152,29 @@ def test_moveits_joint_limits_parameters_count(
     assert report.status.code == Status.SUCCESS, report.status.message
     fastest = max(abs(point.velocities[0]) for point in trajectory.points)
     assert 0.015 < fastest <= 0.02 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("excess", "code"),
+    [(1e-8, Status.SUCCESS), (5e-4, Status.SUCCESS), (0.05, Status.START_STATE_INVALID)],
+)
+def test_a_start_outside_the_limits(client: Client, excess: float, code: Status) -> None:
+    upper = PANDA.limits.upper[PANDA.variable_index["panda_joint4"]]
+    client.pretend_robot({**READY, "panda_joint4": upper + excess})
+    client.spin(0.2)
+    try:
+        # A state outside the limits is no reason to refuse a request either.
+        assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS
+        report, trajectory = client.move_to(target(pose(0.4, 0.1, 0.5)))
+    finally:
+        client.pretend_robot(READY)
+        client.spin(0.2)
+    assert Status(report.status.code) is code, report.status.message
+    if code is not Status.SUCCESS:
+        assert "start_state_tolerance" in report.status.message
+        assert trajectory is None
+        return
+    assert trajectory is not None
+    elbow = [point.positions[3] for point in trajectory.points]
+    assert elbow[0] == upper + excess
+    assert (np.diff(elbow)[: np.argmax(np.array(elbow) <= upper)] <= 0.0).all()

@@ -97,3 +97,41 @@ def test_joints_that_cannot_be_commanded(joints: list[str], error: type[Exceptio
     q = robot.default_q
     with pytest.raises(error, match=words):
         plan_joint_motion(robot, joints, q, np.zeros(6), q, 0.1, 0.1)
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+@pytest.mark.parametrize("excess", [1e-8, 5e-4])
+def test_a_start_a_little_outside_the_limits_moves_inwards(side: str, excess: float) -> None:
+    limit = getattr(ROBOT.limits, side)[3]
+    outwards = 1.0 if side == "upper" else -1.0
+    start, goal = START.copy(), GOAL.copy()
+    start[3] = limit + outwards * excess
+    motion = plan_joint_motion(ROBOT, JOINTS, start, STILL, goal, 0.5, 0.5)
+    assert motion.report.ok, motion.report.violations
+    np.testing.assert_array_equal(motion.trajectory.position[0], start)  # not bent into the limits
+    assert (outwards * np.diff(motion.trajectory.position[:, 3]) <= 0.0).all()
+    assert (outwards * (motion.trajectory.position[:, 3] - start[3]) <= 0.0).all()
+
+
+def test_a_joint_may_rest_a_little_outside() -> None:
+    start = START.copy()
+    start[3] = ROBOT.limits.upper[3] + 1e-4
+    goal = GOAL.copy()
+    goal[3] = start[3]
+    assert plan_joint_motion(ROBOT, JOINTS, start, STILL, goal, 0.5, 0.5).report.ok
+
+
+def test_the_tolerance_is_the_callers() -> None:
+    start = START.copy()
+    start[3] = ROBOT.limits.upper[3] + 0.01
+    with pytest.raises(StartStateError, match="start_state_tolerance"):
+        plan_joint_motion(ROBOT, JOINTS, start, STILL, GOAL, 0.5, 0.5)
+    assert plan_joint_motion(ROBOT, JOINTS, start, STILL, GOAL, 0.5, 0.5, 0.02).report.ok
+
+
+def test_outside_and_moving_outwards_is_never_a_verified_motion() -> None:
+    start, velocity = START.copy(), STILL.copy()
+    start[3] = ROBOT.limits.upper[3] + 1e-4
+    velocity[3] = 0.2
+    motion = plan_joint_motion(ROBOT, JOINTS, start, velocity, GOAL, 0.5, 0.5)
+    assert {violation.check for violation in motion.report.violations} == {"position limits"}

@@ -277,3 +277,57 @@ def test_overflowing_numbers_fail() -> None:
 def test_unusable_arguments_raise(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidRequestError, match=message):
         check(good(), **changes)
+
+
+def from_outside(*elbow: float, start: float = 2.0005) -> JointTrajectory:
+    """The shoulder goes from ``start``, which is outside its limit, through the given positions."""
+    parts = [
+        point_to_point(
+            NAMES,
+            np.array([a, -1.0, 0.5]),
+            np.array([b, -1.0, 0.5]),
+            LIMITS["velocity"],
+            LIMITS["acceleration"],
+            LIMITS["jerk"],
+        )
+        for a, b in zip((start, *elbow), elbow, strict=False)
+    ]
+    time, position, velocity, acceleration = parts[0].time, [parts[0].position], [parts[0].velocity], None
+    acceleration = [parts[0].acceleration]
+    for part in parts[1:]:
+        time = np.concatenate([time, time[-1] + part.time[1:]])
+        position.append(part.position[1:])
+        velocity.append(part.velocity[1:])
+        acceleration.append(part.acceleration[1:])
+    return JointTrajectory(
+        NAMES, time, np.concatenate(position), np.concatenate(velocity), np.concatenate(acceleration)
+    )
+
+
+@pytest.mark.parametrize(
+    ("shoulder", "good"),
+    [
+        ((1.0,), True),  # inwards
+        ((2.0004,), True),  # a little inwards
+        ((2.0,), True),
+        ((2.0008,), False),  # outwards
+        ((2.0006, 1.0), False),  # outwards first
+        ((1.9, 2.0004), False),  # inside and out again
+        ((1.9, 1.8, 1.95), True),  # inside and about there
+    ],
+)
+def test_from_outside_the_limits_only_inwards(shoulder: tuple[float, ...], good: bool) -> None:
+    start = np.array([2.0005, -1.0, 0.5])
+    trajectory = from_outside(*shoulder)
+    assert failed(check(trajectory, start=start)) == {"position limits"}  # not unless it is allowed
+    assert failed(check(trajectory, start=start, start_outside=4e-4)) == {"position limits"}
+    report = check(trajectory, start=start, start_outside=1e-3)
+    assert failed(report) == (set() if good else {"position limits"})
+    mirrored = replace(
+        trajectory,
+        position=trajectory.position * [-1, 1, 1],
+        velocity=trajectory.velocity * [-1, 1, 1],
+        acceleration=trajectory.acceleration * [-1, 1, 1],
+    )
+    report = check(mirrored, start=start * [-1, 1, 1], start_outside=1e-3)
+    assert failed(report) == (set() if good else {"position limits"})

@@ -27,6 +27,7 @@ GOOD = """<robot name="r">
 """
 LIMIT_1 = '<limit lower="-1" upper="1" velocity="2" effort="1"/>'
 AXIS_1 = '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/>'
+XACRO = '<xacro:c xmlns:xacro="ros.org/wiki/xacro"/><link name="c"/>'
 BC = '<parent link="b"/><child link="c"/>'
 
 # What is replaced by what: line, severity, words of the finding, words of the remedy.
@@ -34,7 +35,7 @@ DEFECTS = {
     "not XML": ("</robot>", "</robo>", 13, "error", "well-formed", "mend"),
     "document type": ('<robot name="r">', '<!DOCTYPE x>\n<robot name="r">', 1, "error", "document type", "DOCTYPE"),
     "another root": ("robot", "sdf", 1, "error", "<sdf>", "URDF"),
-    "xacro": ('<link name="c"/>', '<xacro:c xmlns:xacro="ros.org/wiki/xacro"/><link name="c"/>', 4, "error", "xacro", "run xacro"),
+    "xacro": ('<link name="c"/>', XACRO, 4, "error", "xacro", "run xacro"),
     "no name": ('<link name="c"/>', '<link name="c"/><link/>', 4, "error", "no name", "name="),
     "name twice": ('<link name="c"/>', '<link name="c"/>\n<link name="b"/>', 5, "error", "two links", "rename"),
     "unknown type": ('type="revolute"', 'type="hinge"', 5, "error", "'hinge'", "revolute"),
