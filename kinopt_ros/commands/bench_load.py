@@ -14,6 +14,9 @@ from kinopt_ros.commands.arguments import add_json, print_json
 from kinopt_ros.errors import SolverUnavailableError
 
 _OUTCOMES = ("right", "wrong", "lost", "refused", "unsolved")
+_NEEDED_WIDTH = 130
+_LONG = 300.0
+"""s from which on the growth of memory says something."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +73,7 @@ def _bar(enabled: bool) -> Iterator[Callable[[float], object]]:
 
 def _show(result: dict[str, Any]) -> None:
     console = Console()
+    console.width = max(console.width, _NEEDED_WIDTH)  # rather broken lines than figures cut off
     title = f"{result['clients']} clients, {result['duration_s']:g} s"
     table = Table(
         "request", "count", "per s", *_OUTCOMES, "p50 ms", "p95 ms", "p99 ms", "max ms", title=title
@@ -91,6 +95,8 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 def _sentences(result: dict[str, Any]) -> Iterator[str]:
     yield f"start of the process to the first answer: {result['start_to_first_answer_s']:.2f} s"
+    cpu = result["cpu_cores"]
+    yield f"processor time: node {cpu['node']:.2f} cores, clients {cpu['clients']:.2f}"
     diagnostics = result["diagnostics"]
     if "period_s" in diagnostics:
         yield (
@@ -101,11 +107,13 @@ def _sentences(result: dict[str, Any]) -> Iterator[str]:
         yield f"/diagnostics: {diagnostics['messages']} messages"
     memory = result["memory"]
     if memory:
-        yield (
+        sentence = (
             f"memory of the node: {memory['first_mib']:.0f} MiB at first, {memory['settled_mib']:.0f} after a fifth "
-            f"of the time, {memory['last_mib']:.0f} at the end, growing by "
-            f"{memory['growth_mib_per_hour']:.1f} MiB per hour"
+            f"of the time, {memory['last_mib']:.0f} at the end"
         )
+        if result["duration_s"] >= _LONG:
+            sentence += f", growing by {memory['growth_mib_per_hour']:.1f} MiB per hour"
+        yield sentence
     for kind, row in result["kinds"].items():
         yield f"{kind}: longest wait in the node's queue {row['queue_time_max_ms']:.0f} ms, {row['batched']} batched"
         yield from (f"{kind}: {example}" for example in row["examples"])

@@ -1,6 +1,7 @@
 """``kinopt bench load``: many clients at once, every answer judged, beside the cheapest service there is."""
 
 import multiprocessing
+import os
 import resource
 import time
 from collections.abc import Callable, Sequence
@@ -40,6 +41,9 @@ class _Watched:
     """When a message on /diagnostics came, s."""
     memory: list[tuple[float, float]] = field(default_factory=list)
     """Time (s) and resident memory of the node (MiB)."""
+    node_cpu: float = 0.0
+    """Processor time of the node, s."""
+    clients_cpu: float = 0.0
 
 
 def measure(
@@ -89,6 +93,7 @@ def measure(
         "kinds": {kind: _record(tally, duration) for kind, tally in sorted(tallies.items())},
         "health": {"lost": watched.health_lost, **_times(np.array(watched.health))},
         "diagnostics": _periods(watched.diagnostics),
+        "cpu_cores": {"node": watched.node_cpu / duration, "clients": watched.clients_cpu / duration},
         "memory": _memory(watched.memory),
         "node_alive": alive,
         "internal_errors": log.count("internal error") + log.count("Traceback"),
@@ -170,7 +175,9 @@ def _under_load(
         for connection in connections:
             while not connection.poll(0.0):
                 observer.spin(0.1)
-            for kind, tally in connection.recv().items():
+            group_tallies, used = connection.recv()
+            watched.clients_cpu += used
+            for kind, tally in group_tallies.items():
                 tallies.setdefault(kind, Tally()).add(tally)
         return tallies, watched
     finally:
@@ -185,7 +192,7 @@ def _watch(
 ) -> _Watched:
     watched = _Watched()
     subscription = _watch_diagnostics(observer, watched)
-    begin = time.monotonic()
+    begin, used = time.monotonic(), _processor_time(process.pid)
     while (elapsed := time.monotonic() - begin) < duration and process.running:
         report(elapsed / duration)
         start = time.perf_counter()
@@ -198,6 +205,7 @@ def _watch(
             watched.memory.append((elapsed, _resident(process.pid)))
         observer.spin(_HEALTH_PERIOD)
     report(1.0)
+    watched.node_cpu = _processor_time(process.pid) - used
     if subscription is not None:
         observer.node.destroy_subscription(subscription)
     return watched
@@ -220,6 +228,15 @@ def _resident(pid: int) -> float:
     except OSError:
         return float("nan")
     return pages * resource.getpagesize() / 2**20
+
+
+def _processor_time(pid: int) -> float:
+    """User and system time of a process, s; NaN where /proc does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return float("nan")
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _record(tally: Tally, duration: float) -> dict[str, Any]:

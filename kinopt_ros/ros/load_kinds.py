@@ -6,13 +6,13 @@ from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
-from geometry_msgs.msg import Point, Pose, Quaternion
+from std_msgs.msg import Header
 
 from kinopt_msgs.srv import ComputeFK, SolveIK
 from kinopt_ros.array import Float64
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
-from kinopt_ros.kinematics.se3 import pose_error
+from kinopt_ros.kinematics.se3 import inverse, pose_error
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -122,22 +122,32 @@ class Batch(ReachableTargets):
 
 
 class Unreachable(Kind):
-    """Targets inside the reach that no configuration meets: the solver tries hard, and must fail."""
+    """Poses for four of the arm's joints, which meet hardly any: the solver tries hard, and must fail.
+
+    That they are inside the reach keeps it from seeing that at once. In turn so few that the node gives them a quick
+    try first, and so many that it does not.
+    """
 
     name = "unreachable"
     service = "solve_ik"
     timeout = 2.0
+    _BASE = "panda_link3"
+    _SIZES = (5, 100)
 
     def __init__(self, client: str, seed: int) -> None:
-        at = np.random.default_rng(seed).uniform((0.74, -0.02, 0.08), (0.76, 0.02, 0.12), (10, 3))
-        forward = Quaternion(w=1.0)
-        poses = [Pose(position=Point(x=x, y=y, z=z), orientation=forward) for x, y, z in at.tolist()]
-        self._request = _solve_ik(poses, client, self.timeout, 0)
+        robot = load_robot("panda")
+        q = random_configurations(robot, max(self._SIZES), seed)
+        T = forward_kinematics(robot, q, links=(self._BASE, TIP))
+        T = inverse(T[:, 0]) @ T[:, 1]
+        T[:, 1, 3] += 0.03  # the wrist cannot leave the plane of the elbow so far
+        poses = poses_from_matrices(T)
+        self._requests = [
+            _solve_ik(poses[:size], client, self.timeout, 0, self._BASE) for size in self._SIZES
+        ]
 
     def request(self, i: int) -> Any:
-        """The same each time."""
-        del i
-        return self._request
+        """The i-th request."""
+        return self._requests[i % len(self._requests)]
 
     def judge(self, i: int, answer: Any) -> tuple[Outcome, str]:
         """No positions, and a code that says why."""
@@ -190,10 +200,13 @@ class ForwardKinematics(Kind):
 KINDS: dict[str, type[Any]] = {kind.name: kind for kind in (Single, Batch, Unreachable, ForwardKinematics)}
 
 
-def _solve_ik(poses: list[Any], client: str, timeout: float, random_seed: int) -> Any:
+def _solve_ik(
+    poses: list[Any], client: str, timeout: float, random_seed: int, base: str = "panda_link0"
+) -> Any:
     return SolveIK.Request(
+        header=Header(frame_id=base),
         poses=poses,
-        base_link="panda_link0",
+        base_link=base,
         tip_link=TIP,
         client=client,
         timeout=timeout,
