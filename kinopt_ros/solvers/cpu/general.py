@@ -60,8 +60,13 @@ POSTURE_DONE = 2e-4
 LEAST_WEIGHT = 1e-3
 """Variables without weight count this part of the heaviest."""
 
+FLIPS = 3
+"""Configurations tried per variable of a solution, see ``_flip``."""
+
 # Entries of ``search``.
-USE_SEEDS, TABLE_TRIES, FIRST, LAST, RANDOM_SEED, POLISH, ENOUGH = range(7)
+USE_SEEDS, TABLE_TRIES, LAST, RANDOM_SEED, POLISH, ENOUGH, MOST_STEPS = range(7)
+# Entries of ``progress``: attempts made of each kind.
+SEEDS, TABLE, RANDOM, POLISHED = range(4)
 
 
 @njit(**_INNER)
@@ -237,10 +242,15 @@ def _residuals(
             )
             block[k] = directions[k, 0] * dx + directions[k, 1] * dy + directions[k, 2] * dz
         _orientation_rows(goal, tolerance[t], rotation, block, directions)
-        error, ok = _judge(block, tolerance[t], scalar[t, 0] != 0, 0, LOOSE_POSITION)
-        worst, met = max(worst, error), met and ok
-        error, ok = _judge(block, tolerance[t], scalar[t, 1] != 0, 3, LOOSE_ORIENTATION)
-        worst, met = max(worst, error), met and ok
+        for group in range(2):
+            error, ok = _judge(
+                block,
+                tolerance[t],
+                scalar[t, group] != 0,
+                3 * group,
+                LOOSE_ORIENTATION if group else LOOSE_POSITION,
+            )
+            worst, met = max(worst, error), met and ok
         for i in range(z - a):
             j = kinds[a + i, COLUMN]
             f = motions[a + i, MULTIPLIER]
@@ -354,31 +364,57 @@ def _move(variables, rows, jacobian, wish, ease, normal, y, frozen, change, q, s
 
 
 @njit(**_INNER)
-def _descend(tree, goals, tolerance, scalar, work, wish, ease, q, max_steps, max_stalls):
-    """Steps from q, in place, until all aims are met or progress ends. Error as of ``_residuals``, and steps made."""
+def _descend(
+    tree, goals, tolerance, scalar, work, posture, weight, ease, plain, wish, q, draws, max_steps, max_stalls
+):
+    """Steps from q, in place, until all aims are met or progress ends. Error as of ``_residuals``, and steps made.
+
+    Up to ``draws`` steps before lead from a solution towards the posture, along the self-motion.
+    """
     base, tip, motions, kinds, starts, variables = tree
     axes, rows, directions, jacobian, normal, y, frozen, change = work
     previous = np.inf
+    reach = POSTURE_REACH
     stalls = 0
     steps = 0
-    for j in range(wish.shape[0]):
-        wish[j] = 0.0
+    made = 0
     while True:
         worst, met = _residuals(
             base, tip, motions, kinds, starts, goals, tolerance, scalar, q, axes, rows, directions, jacobian
         )
-        if met:
-            return worst, steps
         squared = 0.0
         for r in range(rows.shape[0]):
             squared += rows[r] * rows[r]
-        if not squared <= STALL_RATIO * previous:
-            stalls += 1
+        softness = squared
+        easy = plain
+        f = 0.0
+        if draws > 0:
+            if squared > 1e-3 and squared > previous:
+                reach *= 0.5
+            most = 1e-300
+            for j in range(q.shape[0]):
+                wish[j] = posture[j] - q[j] if weight[j] > 0.0 else 0.0
+                most = max(most, abs(wish[j]))
+            f = min(1.0, reach / most)
+            softness = 0.01 * squared
+            easy = ease
+        elif met:
+            return worst, made
+        else:
+            if not squared <= STALL_RATIO * previous:
+                stalls += 1
+            if steps >= max_steps or (stalls >= max_stalls and worst > 1.0):
+                return worst, made
+            steps += 1
+        for j in range(q.shape[0]):
+            wish[j] *= f
         previous = squared
-        if steps >= max_steps or (stalls >= max_stalls and worst > 1.0):
-            return worst, steps
-        _move(variables, rows, jacobian, wish, ease, normal, y, frozen, change, q, squared)
-        steps += 1
+        largest = _move(variables, rows, jacobian, wish, easy, normal, y, frozen, change, q, softness)
+        made += 1
+        if draws > 0:
+            draws = 0 if largest < POSTURE_DONE else draws - 1
+            if draws == 0:
+                previous = np.inf
 
 
 @njit(**_INNER)
@@ -387,56 +423,6 @@ def _cost(weight, reference, q):
     for j in range(q.shape[0]):
         cost += weight[j] * (q[j] - reference[j]) ** 2
     return cost
-
-
-@njit(**_INNER)
-def _refine(tree, goals, tolerance, scalar, work, wish, ease, plain, reference, weight, q, trial):
-    """Bring a solution nearer to a posture along its self-motion, in place; steps made. It stays a solution."""
-    base, tip, motions, kinds, starts, variables = tree
-    axes, rows, directions, jacobian, normal, y, frozen, change = work
-    _copy(q, trial)
-    reach = POSTURE_REACH
-    previous = np.inf
-    steps = 0
-    while steps < POSTURE_STEPS:
-        _residuals(
-            base,
-            tip,
-            motions,
-            kinds,
-            starts,
-            goals,
-            tolerance,
-            scalar,
-            trial,
-            axes,
-            rows,
-            directions,
-            jacobian,
-        )
-        squared = 0.0
-        for r in range(rows.shape[0]):
-            squared += rows[r] * rows[r]
-        if squared > 1e-3 and squared > previous:
-            reach *= 0.5
-        previous = squared
-        most = 1e-300
-        for j in range(q.shape[0]):
-            wish[j] = reference[j] - trial[j] if weight[j] > 0.0 else 0.0
-            most = max(most, abs(wish[j]))
-        f = min(1.0, reach / most)
-        for j in range(q.shape[0]):
-            wish[j] *= f
-        largest = _move(
-            variables, rows, jacobian, wish, ease, normal, y, frozen, change, trial, 0.01 * squared
-        )
-        steps += 1
-        if largest < POSTURE_DONE:
-            break
-    worst, made = _descend(tree, goals, tolerance, scalar, work, wish, plain, trial, POLISH_STEPS, MAX_STALLS)
-    if worst <= 1.0 and _cost(weight, reference, trial) < _cost(weight, reference, q):
-        _copy(trial, q)
-    return steps + made
 
 
 @njit(**_INNER)
@@ -479,7 +465,7 @@ def _flip(source, number, variables, q):
     with half turns of its neighbours, as wrists flip."""
     n = q.shape[0]
     _copy(source, q)
-    j, kind = number // 3, number % 3
+    j, kind = number // FLIPS, number % FLIPS
     if kind == 0:
         q[j] += np.pi
     else:
@@ -497,42 +483,53 @@ def _flip(source, number, variables, q):
 
 
 @njit(**_INNER)
-def _keep(q, cost, separation, periodic, found, costs, count):
-    """Add a solution to the found ones if it is distinct; of two that are not, and of too many, the better stay.
-    The new number of solutions."""
+def _keep(q, cost, separation, periodic, found, costs, flips, count):
+    """Add a solution to the found ones, in the place of those that it is not distinct from, if it is better than all
+    of these; of too many, the better stay. The new number of solutions."""
     n = q.shape[0]
-    for k in range(count):
-        same = True
-        for j in range(n):
-            difference = q[j] - found[k, j]
-            if periodic[j]:
-                difference -= 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
-            if abs(difference) > separation:
-                same = False
-                break
-        if same:
-            if cost < costs[k]:
-                costs[k] = cost
-                _copy(q, found[k])
-            return count
-    if count < found.shape[0]:
-        costs[count] = cost
-        _copy(q, found[count])
-        return count + 1
-    worst = 0
-    for k in range(count):
-        if costs[k] > costs[worst]:
-            worst = k
-    if cost < costs[worst]:
-        costs[worst] = cost
-        _copy(q, found[worst])
-    return count
+    left = 0  # those that stay, moved together
+    flipped = FLIPS * n
+    for look in range(2):
+        for k in range(count):
+            same = True
+            for j in range(n):
+                difference = q[j] - found[k, j]
+                if periodic[j]:
+                    difference -= 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
+                if abs(difference) > separation:
+                    same = False
+                    break
+            if same:
+                if costs[k] <= cost:
+                    return count
+                flipped = min(flipped, flips[k])
+            elif look == 1:
+                if left < k:
+                    costs[left] = costs[k]
+                    flips[left] = flips[k]
+                    _copy(found[k], found[left])
+                left += 1
+    place = left
+    if left == count:  # distinct from all
+        flipped = 0
+        if count == found.shape[0]:
+            place = 0
+            for k in range(count):
+                if costs[k] > costs[place]:
+                    place = k
+            if costs[place] <= cost:
+                return count
+            left -= 1
+    costs[place] = cost
+    flips[place] = flipped
+    _copy(q, found[place])
+    return left + 1
 
 
 @njit(**_OUTER)
 def solve_general(
     targets, seeds, reference, posture, weight, base, tip, motions, kinds, starts, variables, table, poses,
-    tolerance, scalar, separation, periodic, search, found, costs, count, cursor, best, errors, steps, done,
+    tolerance, scalar, separation, periodic, search, found, costs, flips, count, progress, best, errors, steps, done,
 ):  # fmt: skip
     """Search for every request that is not ``done``; what follows ``search`` is updated in place.
 
@@ -549,9 +546,13 @@ def solve_general(
         scalar: (T, 2), whether the first position (orientation) tolerance bounds the length of the error.
         separation, periodic: what makes solutions distinct.
         search: see ``USE_SEEDS`` and the following.
-        found: (B, K, n), solutions, of which the first ``count`` are valid; costs likewise.
-        cursor: (B,), flips tried so far.
+        found: (B, K, n), solutions, of which the first ``count`` are valid; costs likewise; flips: (B, K), how many
+            were tried from each.
+        progress: (B, 4), attempts made, see ``SEEDS`` and the following.
         best: (B, n), best attempt; errors: (B,), its error.
+
+    Returns:
+        Whether the search is through. If not, its steps are spent: call again to go on where it stopped.
     """
     n, T = variables.shape[1], base.shape[0]
     longest = 0
@@ -569,8 +570,7 @@ def solve_general(
         np.empty(n),
     )
     goals = np.empty((T, 12))
-    wish, plain, ease = np.zeros(n), np.ones(n), np.ones(n)
-    now, trial = np.empty(n), np.empty(n)
+    wish, plain, ease, now = np.zeros(n), np.ones(n), np.ones(n), np.empty(n)
     scores = np.empty(table.shape[0])
     wanted = posture.shape[0] > 0
     if wanted:
@@ -580,98 +580,84 @@ def solve_general(
         for j in range(n):
             ease[j] = 1.0 / max(weight[j] / heaviest, LEAST_WEIGHT)
     capacity = found.shape[1]
-    num_seeds = seeds.shape[1]
+    spent = 0
     for b in range(targets.shape[1]):
         if done[b]:
             continue
         _set_goals(base, targets, b, goals)
-        number = 0  # of seeds, the posture first
-        tried = 0  # table seeds
-        random = search[FIRST]
+        wanted_b = posture[b] if wanted else reference[b]
+        tried = progress[b]
         scored = False
         while True:
             if not wanted and count[b] == capacity:
                 done[b] = True
                 break
-            if search[USE_SEEDS] != 0 and number < num_seeds + 1:
-                if number == 0:
-                    number += 1
-                    if not wanted:
-                        continue
-                    for j in range(n):
-                        now[j] = posture[b, j]
-                else:
-                    for j in range(n):
-                        now[j] = seeds[b, number - 1, j]
-                    number += 1
+            if spent >= search[MOST_STEPS]:
+                return False
+            max_steps, max_stalls = MAX_STEPS, MAX_STALLS
+            flipped = count[b]  # a solution from which not every flip was tried
+            if capacity > 1 or wanted:
+                flipped = 0
+                while flipped < count[b] and flips[b, flipped] == FLIPS * n:
+                    flipped += 1
+            if search[USE_SEEDS] != 0 and tried[SEEDS] < seeds.shape[1] + 1:
+                number = tried[SEEDS]  # the posture comes first
+                tried[SEEDS] += 1
+                if number == 0 and not wanted:
+                    continue
                 for j in range(n):
-                    if variables[PERIOD, j] > 0.0 and abs(now[j]) > np.pi:
-                        turned = now[j] - 2.0 * np.pi * np.rint(now[j] / (2.0 * np.pi))
+                    value = seeds[b, number - 1, j] if number > 0 else posture[b, j]
+                    if variables[PERIOD, j] > 0.0 and abs(value) > np.pi:
+                        turned = value - 2.0 * np.pi * np.rint(value / (2.0 * np.pi))
                         if variables[LOWER, j] <= turned <= variables[UPPER, j]:
-                            now[j] = turned
-                    now[j] = min(max(now[j], variables[LOWER, j]), variables[UPPER, j])
-            elif search[USE_SEEDS] != 0 and tried < min(search[TABLE_TRIES], table.shape[0]):
+                            value = turned
+                    now[j] = min(max(value, variables[LOWER, j]), variables[UPPER, j])
+            elif search[USE_SEEDS] != 0 and tried[TABLE] < min(search[TABLE_TRIES], table.shape[0]):
+                nearest = 0
                 if not scored:
                     _score(poses, goals, tolerance, base, scores)
-                    scored = True
-                nearest = _nearest(scores)
-                scores[nearest] = np.inf
+                for _ in range(1 if scored else tried[TABLE] + 1):
+                    nearest = _nearest(scores)
+                    scores[nearest] = np.inf
+                scored = True
                 _copy(table[nearest], now)
-                tried += 1
-            elif (capacity > 1 or wanted) and cursor[b] < 3 * n * count[b]:
-                _flip(found[b, cursor[b] // (3 * n)], cursor[b] % (3 * n), variables, now)
-                cursor[b] += 1
-            elif count[b] > 0 and random >= search[ENOUGH]:
+                tried[TABLE] += 1
+            elif flipped < count[b]:
+                _flip(found[b, flipped], flips[b, flipped], variables, now)
+                flips[b, flipped] += 1
+            elif count[b] > 0 and tried[RANDOM] >= search[ENOUGH]:
                 done[b] = True
                 break
-            elif random < search[LAST]:
-                _random_configuration(search[RANDOM_SEED], random, variables, now)
-                random += 1
+            elif tried[RANDOM] < search[LAST]:
+                _random_configuration(search[RANDOM_SEED], tried[RANDOM], variables, now)
+                tried[RANDOM] += 1
+            elif search[POLISH] != 0 and count[b] == 0 and tried[POLISHED] == 0:
+                # Attempts were abandoned once they could not succeed: bring the best one as near as it gets.
+                _copy(best[b], now)
+                max_steps, max_stalls = POLISH_STEPS, POLISH_STEPS
+                tried[POLISHED] = 1
             else:
                 break
-            worst, made = _descend(
-                tree, goals, tolerance, scalar, work, wish, plain, now, MAX_STEPS, MAX_STALLS
-            )
-            steps[b] += made
-            if worst < errors[b]:
-                errors[b] = worst
-                _copy(now, best[b])
-            if worst <= 1.0:
+            cost = np.inf
+            for refining in range(2 if wanted else 1):
+                worst, made = _descend(
+                    tree, goals, tolerance, scalar, work, wanted_b, weight, ease, plain, wish, now,
+                    POSTURE_STEPS * refining, max_steps, max_stalls,
+                )  # fmt: skip
+                steps[b] += made
+                spent += made
+                if worst < errors[b]:
+                    errors[b] = worst
+                    _copy(now, best[b])
+                if worst > 1.0:
+                    break
+                before = cost
                 _choose_turn(variables, reference[b], now)
-                cost = _cost(plain, reference[b], now)
-                if wanted:
-                    cost = _cost(weight, posture[b], now)
-                    count[b] = _keep(now, cost, separation, periodic, found[b], costs[b], count[b])
-                    steps[b] += _refine(
-                        tree,
-                        goals,
-                        tolerance,
-                        scalar,
-                        work,
-                        wish,
-                        ease,
-                        plain,
-                        posture[b],
-                        weight,
-                        now,
-                        trial,
-                    )
-                    _choose_turn(variables, reference[b], now)
-                    cost = _cost(weight, posture[b], now)
-                count[b] = _keep(now, cost, separation, periodic, found[b], costs[b], count[b])
-        if search[POLISH] != 0 and count[b] == 0:
-            _copy(best[b], now)
-            worst, made = _descend(
-                tree, goals, tolerance, scalar, work, wish, plain, now, POLISH_STEPS, POLISH_STEPS
-            )
-            steps[b] += made
-            if worst < errors[b]:
-                errors[b] = worst
-                _copy(now, best[b])
-            if worst <= 1.0:
-                _choose_turn(variables, reference[b], now)
-                count[b] = _keep(now, 0.0, separation, periodic, found[b], costs[b], 0)
-                done[b] = True
+                cost = _cost(weight, wanted_b, now)
+                if cost < before:
+                    count[b] = _keep(now, cost, separation, periodic, found[b], costs[b], flips[b], count[b])
+                max_steps, max_stalls = POLISH_STEPS, MAX_STALLS
+    return True
 
 
 @njit(**_OUTER)
@@ -701,17 +687,29 @@ def tree_poses(base, tip, motions, kinds, starts, table, poses):
 
 _F1, _F2, _F3, _F4 = "float64[::1]", "float64[:, ::1]", "float64[:, :, ::1]", "float64[:, :, :, ::1]"
 _I1, _I2, _B1 = "int64[::1]", "int64[:, ::1]", "boolean[::1]"
+_TREE = f"{_F2}, {_F2}, {_F2}, {_I2}, {_I1}"
+_COMPILED = (
+    (
+        solve_general,
+        f"boolean({_F4}, {_F3}, {_F2}, {_F2}, {_F1}, {_TREE}, {_F2}, {_F2}, {_F3}, {_F2}, {_I2}, float64, {_B1}, "
+        f"{_I1}, {_F3}, {_F2}, {_I2}, {_I1}, {_I2}, {_F2}, {_F1}, {_I1}, {_B1})",
+    ),
+    (tree_poses, f"void({_TREE}, {_F2}, {_F3})"),
+)
 
 
-def compile_all() -> None:
-    """Compile both entry points, or load them if they were compiled before."""
-    for function in (solve_general, tree_poses):
+def load_or_compile(may_compile: bool) -> bool:
+    """Make both entry points ready: load them if they were compiled before, else compile them if that may be.
+
+    Whether they are ready.
+    """
+    for function, signature in _COMPILED:
+        if function.overloads:
+            continue
         forget_stale(function, kernel.__file__)
-    tree = f"{_F2}, {_F2}, {_F2}, {_I2}, {_I1}"
-    solve_general.compile(
-        f"void({_F4}, {_F3}, {_F2}, {_F2}, {_F1}, {tree}, {_F2}, {_F2}, {_F3}, {_F2}, {_I2}, float64, {_B1}, {_I1}, "
-        f"{_F3}, {_F2}, {_I1}, {_I1}, {_F2}, {_F1}, {_I1}, {_B1})"
-    )
-    tree_poses.compile(f"void({tree}, {_F2}, {_F3})")
-    for function in (solve_general, tree_poses):
+        # What Dispatcher.compile asks first, too; numba has no public way to ask for nothing more.
+        if not may_compile and function._cache.load_overload(signature, function.targetctx) is None:
+            return False
+        function.compile(signature)
         function.disable_compile()  # other argument types are a mistake, not a reason to compile in a request
+    return True

@@ -81,8 +81,8 @@ class _PlainWork:
             np.zeros(6),
         )
 
-    def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool) -> None:
-        """See ``search.Work``."""
+    def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
+        """See ``search.Work``; never long."""
         from kinopt_ros.solvers.cpu.kernel import solve_many
 
         tries = TABLE_TRIES if use_seeds else 0
@@ -101,6 +101,7 @@ class _PlainWork:
             self.steps[rows],
             self.done[rows],
         )
+        return True
 
     def candidates(
         self, problem: IkProblem, columns: Int64, timed_out: Bool, robot: RobotModel

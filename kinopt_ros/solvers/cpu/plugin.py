@@ -85,10 +85,11 @@ class CpuSolver(Solver):
         self._branch_attempts: int = options["branch_attempts"]
         self._chains: PreparedChains = PreparedChains(robot, self._max_restarts)
         self._cores = Cores(options["threads"])
+        _load_general()
 
     def warm_up(self) -> None:
-        """Compile what requests beyond the plain kind need, or load it if it was compiled before."""
-        _compile_general(wait=True)
+        """Compile what requests beyond the plain kind need, if it was not compiled on this machine before."""
+        _compile_general()
 
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""
@@ -106,6 +107,7 @@ class CpuSolver(Solver):
         from kinopt_ros.solvers.cpu.plain import solve_plain
         from kinopt_ros.solvers.cpu.several import solve_several
 
+        robot = self.robot
         plain = _plain_tolerances(problem)
         parts: list[tuple[Int64, IkCandidates]] = []
         if plain is not None:
@@ -115,62 +117,68 @@ class CpuSolver(Solver):
                     part,
                     plain,
                     chain_of_rows,
-                    self.robot,
+                    robot,
                     self._max_restarts,
-                    partial(self._hopeless, part),
+                    partial(_hopeless, robot, part),
                     self._cores,
                 )
                 parts.append((rows, found))
         else:
-            _compile_general(wait=problem.deadline is None)
+            if problem.deadline is None:
+                _compile_general()
+            elif not _ready:
+                raise NotReadyError(
+                    "several links, tolerances per axis, several solutions and postures have to be compiled once per "
+                    f"machine for solver {self.name}, which no deadline waits for; call its warm_up() before"
+                )
             for rows, tree_of_rows in self._chains.trees_of(problem):
                 part = _rows(problem, rows)
                 found = solve_several(
                     part,
                     tree_of_rows,
-                    self.robot,
+                    robot,
                     self._max_restarts,
                     self._branch_attempts,
-                    partial(self._hopeless, part),
+                    partial(_hopeless, robot, part),
                     self._cores,
                 )
                 parts.append((rows, found))
         return _joined(problem, parts)
 
-    def _hopeless(self, problem: IkProblem) -> Annotated[Bool, "B"]:
-        """Which requests have a target beyond the reach of every configuration."""
-        hopeless = np.zeros(problem.batch_size, dtype=np.bool_)
-        for target in problem.targets:
-            chain = chain_between(self.robot, problem.base_link, target.link)
-            hopeless |= target_beyond_reach(self.robot, target, chain) > _REACH_ROUNDING
-        return hopeless
-
 
 _compiling = threading.Lock()
-_compiled = False
+_ready = False
 
 
-def _compile_general(wait: bool) -> None:
-    """Compile the general kernel once per process, if it was not.
+def _compile_general() -> None:
+    """Compile the general kernel once per process, or wait until another thread has done it."""
+    global _ready
+    if not _ready:
+        from kinopt_ros.solvers.cpu.general import load_or_compile
 
-    Raises:
-        NotReadyError: another thread is at it, and the caller does not want to wait.
-    """
-    global _compiled
-    if _compiled:
-        return
-    if not _compiling.acquire(blocking=wait):
-        raise NotReadyError(
-            "solver cpu is compiling what several links, free axes, several solutions and postures need; "
-            "try again soon"
-        )
-    try:
-        from kinopt_ros.solvers.cpu.general import compile_all
+        with _compiling:
+            _ready = load_or_compile(may_compile=True)
 
-        compile_all()
-        _compiled = True
-    finally:
-        _compiling.release()
+
+def _load_general() -> None:
+    """Load the general kernel if it lies on disk, unless another thread is at it."""
+    global _ready
+    if not _ready and _compiling.acquire(blocking=False):
+        from kinopt_ros.solvers.cpu.general import load_or_compile
+
+        try:
+            _ready = load_or_compile(may_compile=False)
+        finally:
+            _compiling.release()
+
+
+def _hopeless(robot: RobotModel, problem: IkProblem) -> Annotated[Bool, "B"]:
+    """Which requests have a target beyond the reach of every configuration."""
+    hopeless = np.zeros(problem.batch_size, dtype=np.bool_)
+    for target in problem.targets:
+        chain = chain_between(robot, problem.base_link, target.link)
+        hopeless |= target_beyond_reach(robot, target, chain) > _REACH_ROUNDING
+    return hopeless
 
 
 def _plain_tolerances(problem: IkProblem) -> tuple[float, float] | None:

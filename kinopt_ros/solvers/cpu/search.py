@@ -15,6 +15,8 @@ LOOK_SECONDS = 1e-3
 """Time between two looks at the clock, about."""
 FIRST_BLOCK = 4
 """Requests or restarts before the pace is known."""
+DATED_BLOCK = 64
+"""Most requests between two looks at the clock if there is a deadline: all may be harder than those before."""
 WORTH_THREADS = 32
 """Requests from which on several threads are used: handing work to one costs some 50 us."""
 
@@ -24,9 +26,12 @@ class Work(Protocol):
 
     done: Annotated[Bool, "B"]
 
-    def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool) -> None:
-        """For every row that is not done: seeds, the table and what follows from solutions, if wanted; then random
-        restarts ``first`` to ``last``; then bring the best attempt as near as it gets, if wanted."""
+    def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
+        """For every row that is not done: seeds and the table, if wanted; what follows from solutions; random
+        restarts ``first`` to ``last``; then bring the best attempt as near as it gets, if wanted.
+
+        Whether it went through: work that takes long looks at the clock itself, and stops at ``end`` (a value of
+        time.monotonic())."""
 
 
 class Cores:
@@ -37,6 +42,7 @@ class Cores:
         self.count = threads or len(os.sched_getaffinity(0))
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
+        self._closed = False
 
     def run(self, worker: Callable[[], None], units: int) -> None:
         """Run a worker on all threads, or here if there is little to do, until all are back."""
@@ -45,17 +51,18 @@ class Cores:
             worker()
             return
         with self._lock:
-            if self._pool is None:
+            if self._pool is None and not self._closed:
                 self._pool = ThreadPoolExecutor(self.count - 1, thread_name_prefix="kinopt_cpu")
-            futures = [self._pool.submit(worker) for _ in range(helpers)]
+            futures = [] if self._pool is None else [self._pool.submit(worker) for _ in range(helpers)]
         worker()
         for future in futures:
             if not future.cancel():  # one that has not begun has nothing left to do
                 future.result()
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads. Who is at work goes on alone."""
         with self._lock:
+            self._closed = True
             if self._pool is not None:
                 self._pool.shutdown(wait=False, cancel_futures=True)
                 self._pool = None
@@ -81,21 +88,22 @@ def search(
     B = len(work.done)
     cut = np.zeros(B, dtype=np.bool_)
     end = float("inf") if deadline is None else deadline
+    most = B if deadline is None else DATED_BLOCK
     blocks = _Blocks(B)
 
     def seeds() -> None:
         size = FIRST_BLOCK
         while (rows := blocks.take(size)) is not None:
             start = time.monotonic()
-            if start >= end:
+            if start >= end or not work.run(rows, True, 0, 0, False, end):
                 cut[rows] = True
                 continue
-            work.run(rows, True, 0, 0, polish=False)
-            size = _pace(rows.stop - rows.start, time.monotonic() - start)
+            size = min(_pace(rows.stop - rows.start, time.monotonic() - start), most)
 
     cores.run(seeds, B)
     left = np.flatnonzero(~work.done)
-    if not left.size:
+    if not left.size or time.monotonic() >= end:
+        cut[left] = True
         return cut & ~work.done
     lost = hopeless()
     singles = _Blocks(len(left))
@@ -109,11 +117,10 @@ def search(
             first = 0
             while not work.done[b]:
                 start = time.monotonic()
-                if start >= end:
+                until = min(first + size, last)
+                if start >= end or not work.run(rows, False, first, until, until == last, end):
                     cut[b] = True
                     break
-                until = min(first + size, last)
-                work.run(rows, False, first, until, polish=until == last)
                 if until == last:
                     break
                 size = _pace(until - first, time.monotonic() - start)

@@ -1,5 +1,6 @@
 """Requests beyond the plain kind: several links, tolerances per axis, several solutions, preferred postures."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.prepared import Prepared
     from kinopt_ros.solvers.cpu.tree import PackedTree
 
+STEPS = 2800
+"""Steps between two looks at the clock for one variable and one link, some milliseconds; they grow with the number of
+variables and the square of that of links."""
 POSTURE_ATTEMPTS = 10
 """Random restarts in search of a better posture, once there is a solution: 98 % of the Panda's optima need none."""
 
@@ -59,8 +63,9 @@ class _Work:
     """Random restarts after which a request that has a solution is done."""
     found: Annotated[Float64, "B K n"]
     costs: Annotated[Float64, "B K"]
+    flips: Annotated[Int64, "B K"]
     count: Annotated[Int64, "B"]
-    cursor: Annotated[Int64, "B"]
+    progress: Annotated[Int64, "B 4"]
     best: Annotated[Float64, "B n"]
     errors: Annotated[Float64, "B"]
     steps: Annotated[Int64, "B"]
@@ -99,50 +104,35 @@ class _Work:
             enough=enough,
             found=np.full((B, K, n), np.nan),
             costs=np.full((B, K), np.inf),
+            flips=np.zeros((B, K), np.int64),
             count=np.zeros(B, np.int64),
-            cursor=np.zeros(B, np.int64),
+            progress=np.zeros((B, 4), np.int64),
             best=np.clip(state, packed.lower, packed.upper),
             errors=np.full(B, np.inf),
             steps=np.zeros(B, np.int64),
             done=np.zeros(B, np.bool_),
         )
 
-    def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool) -> None:
-        """See ``search.Work``."""
+    def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
+        """See ``search.Work``. Restarts go on from where they stopped, which is ``first``."""
         from kinopt_ros.solvers.cpu.general import solve_general
 
         tree = self.packed
+        T, _, n = len(self.targets), *self.posture.shape
+        steps = max(1, STEPS // (n * T * T))
         plan = np.array(
-            [use_seeds, TABLE_TRIES, first, last, self.signed_seed, polish, self.enough], dtype=np.int64
+            [use_seeds, TABLE_TRIES, last, self.signed_seed, polish, self.enough, steps], dtype=np.int64
         )
-        solve_general(
-            np.ascontiguousarray(self.targets[:, rows]),
-            self.seeds[rows],
-            self.reference[rows],
-            self.posture[rows],
-            self.weight,
-            tree.base,
-            tree.tip,
-            tree.motions,
-            tree.kinds,
-            tree.starts,
-            tree.rows,
-            tree.table,
-            tree.poses,
-            self.tolerance,
-            self.scalar,
-            self.separation,
-            self.periodic,
-            plan,
-            self.found[rows],
-            self.costs[rows],
-            self.count[rows],
-            self.cursor[rows],
-            self.best[rows],
-            self.errors[rows],
-            self.steps[rows],
-            self.done[rows],
-        )
+        asked = np.ascontiguousarray(self.targets[:, rows]), self.seeds[rows], self.reference[rows]
+        posture = self.posture[rows], self.weight
+        chains = tree.base, tree.tip, tree.motions, tree.kinds, tree.starts, tree.rows, tree.table, tree.poses
+        accepted = self.tolerance, self.scalar, self.separation, self.periodic
+        found = self.found[rows], self.costs[rows], self.flips[rows], self.count[rows], self.progress[rows]
+        outcome = self.best[rows], self.errors[rows], self.steps[rows], self.done[rows]
+        while not solve_general(*asked, *posture, *chains, *accepted, plan, *found, *outcome):
+            if time.monotonic() >= end:
+                return False
+        return True
 
     def candidates(self, problem: IkProblem, columns: Int64, cut: Bool, robot: RobotModel) -> IkCandidates:
         """In the problem's variables; those that do not move a tip stay where they are."""

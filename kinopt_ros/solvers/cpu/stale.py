@@ -9,7 +9,7 @@ def forget_stale(function: Any, *sources: str) -> None:
 
     numba compares the file of a function with its cached code, but not the files of functions compiled into it. Call
     this before the function is compiled. A folder that may not be written is left alone: what another user
-    installed does not change under him.
+    installed, or a read-only file system holds, does not change under him.
     """
     folder = Path(function.stats.cache_path)
     stem = Path(function.py_func.__code__.co_filename).stem
@@ -18,5 +18,5 @@ def forget_stale(function: Any, *sources: str) -> None:
         try:
             if index.stat().st_mtime <= newest:
                 index.unlink()
-        except (FileNotFoundError, PermissionError):  # another process was quicker, or it is not ours
+        except OSError:  # another process was quicker, or it is not ours to remove
             continue

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Bool, Float64
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import periodic_variables
@@ -31,55 +31,50 @@ def with_whole_turns(
         reference, weight = problem.state[:, variables], np.ones(len(variables))
     else:
         reference, weight = problem.posture.reference, problem.posture.weight
-    K = problem.num_solutions
     answer = np.full_like(q, np.nan)
     for b in range(len(q)):
-        best: list[tuple[float, tuple[float, ...]]] = []
-        for solution in q[b]:
-            if not np.isnan(solution).any():
-                best += _equivalents(solution, reference[b], weight, periodic, lower, upper, K)
-        best.sort()
-        for k, (_, values) in enumerate(best[:K]):
+        solutions = q[b][~np.isnan(q[b]).any(axis=1)]
+        choices = [_choices(solution, reference[b], weight, periodic, lower, upper) for solution in solutions]
+        for k, values in enumerate(_best(choices, problem.num_solutions)):
             answer[b, k] = values
     return answer
 
 
-def _equivalents(
-    q: Float64,
-    reference: Float64,
-    weight: Float64,
-    periodic: Float64,
-    lower: Float64,
-    upper: Float64,
-    most: int,
-) -> list[tuple[float, tuple[float, ...]]]:
-    """The ``most`` equivalents of least cost, with their costs, from the best on: each next one changes the turn of
-    one joint of one before."""
+def _choices(
+    q: Float64, reference: Float64, weight: Float64, periodic: Bool, lower: Float64, upper: Float64
+) -> list[list[tuple[float, float, float]]]:
+    """For every variable its equivalent values inside the limits, best first, each after its cost and its distance
+    from q."""
     choices = []
     for j, value in enumerate(q):
         turns = [0.0]
         if periodic[j]:
             low = max((lower[j] - value) / (2 * np.pi), -_MOST_TURNS)
             high = min((upper[j] - value) / (2 * np.pi), _MOST_TURNS)
-            turns = [2 * np.pi * k for k in range(int(np.ceil(low)), int(np.floor(high)) + 1)] or [0.0]
+            turns = [2 * np.pi * k for k in range(int(np.ceil(low)), int(np.floor(high)) + 1)]
         turned = [float(value + turn) for turn in turns if lower[j] <= value + turn <= upper[j]] or [
             float(value)
         ]
         choices.append(
             sorted((float(weight[j] * (v - reference[j]) ** 2), abs(v - value), v) for v in turned)
         )
-    first = (0,) * len(q)
-    heap = [(sum(choice[0][0] for choice in choices), first)]
-    seen = {first}
-    answer: list[tuple[float, tuple[float, ...]]] = []
+    return choices
+
+
+def _best(choices: list[list[list[tuple[float, float, float]]]], most: int) -> list[list[float]]:
+    """The ``most`` combinations of least cost of all solutions, from the best on: each next one changes the turn of one
+    joint of one before."""
+    heap = [(sum(c[0][0] for c in own), k, (0,) * len(own)) for k, own in enumerate(choices)]
+    heapq.heapify(heap)
+    seen = {entry[1:] for entry in heap}
+    answer: list[list[float]] = []
     while heap and len(answer) < most:
-        cost, index = heapq.heappop(heap)
-        answer.append((cost, tuple(choice[i][2] for choice, i in zip(choices, index, strict=True))))
+        cost, k, index = heapq.heappop(heap)
+        own = choices[k]
+        answer.append([own[j][i][2] for j, i in enumerate(index)])
         for j, i in enumerate(index):
-            if i + 1 < len(choices[j]):
-                following = (*index[:j], i + 1, *index[j + 1 :])
-                if following not in seen:
-                    seen.add(following)
-                    step = choices[j][i + 1][0] - choices[j][i][0]
-                    heapq.heappush(heap, (cost + step, following))
+            following = (*index[:j], i + 1, *index[j + 1 :])
+            if i + 1 < len(own[j]) and (k, following) not in seen:
+                seen.add((k, following))
+                heapq.heappush(heap, (cost + own[j][i + 1][0] - own[j][i][0], k, following))
     return answer

@@ -23,7 +23,7 @@ class Recorder:
         self.threads: set[int] = set()
         self.longest = 0.0
 
-    def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool) -> None:
+    def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
         start = time.monotonic()
         self.threads.add(threading.get_ident())
         for b in range(rows.start, rows.stop):
@@ -41,6 +41,7 @@ class Recorder:
                     break
             self.polished[b] += polish and not self.done[b]
         self.longest = max(self.longest, time.monotonic() - start)
+        return True
 
 
 def nobody(count: int) -> Callable[[], np.ndarray]:
@@ -96,10 +97,11 @@ def test_large_batches_use_several_threads_small_ones_one() -> None:
 
 def test_errors_in_a_thread_are_not_lost() -> None:
     class Broken(Recorder):
-        def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool) -> None:
+        def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
             time.sleep(1e-3)
             if threading.current_thread() is not threading.main_thread():
                 raise ZeroDivisionError
+            return True
 
     with pytest.raises(ZeroDivisionError):
         search(Broken([-1] * 200), 0, nobody(200), None, Cores(2))
