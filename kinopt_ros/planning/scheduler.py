@@ -41,8 +41,8 @@ class Task(ABC):
         self.arrived = time.monotonic()
 
     @abstractmethod
-    def quick(self, others: Sequence["Task"]) -> Sequence["Task"]:
-        """Try to answer this task and others of its key within some milliseconds. Those that need longer."""
+    def quick(self, others: Sequence["Task"], hurried: bool = False) -> Sequence["Task"]:
+        """Try to answer this task and others of its key soon, ``hurried`` very soon. Those that need longer."""
 
     @abstractmethod
     def slow(self) -> None:
@@ -163,9 +163,16 @@ class Scheduler:
             self.submit(task)
             self._answered = -math.inf
             return
-        left = task.quick(())
+        left = task.quick((), hurried=True)
         self._answered = time.monotonic()
-        self._go_on(left)
+        if left:
+            with self._lock:
+                closed = self._closed
+                for unfinished in left if not closed else ():
+                    self._quick.put(unfinished)
+                self._quick_ready.notify(len(left))
+            for unfinished in left if closed else ():
+                unfinished.refuse(QueueFullError("the node is shutting down"))
 
     def close(self) -> None:
         """Refuse what is waiting and let the threads end after what they are at. Does not wait for them."""
@@ -250,7 +257,7 @@ class CallTask(Task):
         self._call = call
         self._refuse = refuse
 
-    def quick(self, others: Sequence[Task]) -> Sequence[Task]:
+    def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Call."""
         self._call()
         return others

@@ -19,8 +19,11 @@ from kinopt_ros.ros.ik_request import IkRequest, read_ik_request
 from kinopt_ros.ros.serving import Reply
 from kinopt_ros.status import Status
 
-QUICK_SECONDS = 0.01
-"""Time of a first try; what is not done by then goes on in the slow lane."""
+HURRIED_SECONDS = 0.005
+"""Time of a first try on the thread that takes requests in."""
+QUICK_SECONDS = 0.05
+"""Time of a try in the quick lane; what is not done by then goes on in the slow lane. Longer than any usual request
+takes, also where threads wait for the interpreter."""
 QUICK_TARGETS = 64
 """Larger batches go to the slow lane at once."""
 QUICK_SOLUTIONS = 64
@@ -59,14 +62,15 @@ class _IkTask(Task):
         self.reply = reply
         self._statistics = statistics
 
-    def quick(self, others: Sequence[Task]) -> Sequence[Task]:
+    def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Solve all together for some milliseconds; those that the time cut short are left."""
+        seconds = HURRIED_SECONDS if hurried else QUICK_SECONDS
         tasks = [task for task in (self, *others) if isinstance(task, _IkTask) and task._in_time()]
         if not tasks:
             return ()
         try:
             problems = [task.asked.problem for task in tasks]
-            pooled = self._solve(merged(problems, time.monotonic() + QUICK_SECONDS), tasks)
+            pooled = self._solve(merged(problems, time.monotonic() + seconds), tasks)
             parts = taken_apart(pooled.result, [problem.batch_size for problem in problems])
         except Exception as error:  # nothing ends a worker
             if len(tasks) == 1:

@@ -97,7 +97,7 @@ class HandlerTask(Task):
         self._request = request
         self._reply = reply
 
-    def quick(self, others: Sequence[Task]) -> Sequence[Task]:
+    def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Answer it."""
         self._answer()
         return others
