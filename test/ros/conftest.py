@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kinopt_ros.robot.sources import find_robot
+from kinopt_ros.robot.sources import find_robot, load_robot
 from kinopt_ros.ros.main import missing
+from kinopt_ros.solvers.registry import create_solver
 
 _MISSING = missing()
 if _MISSING is not None:
@@ -37,6 +38,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def ros() -> Iterator[None]:
     """An initialised rclpy, in a domain of this run's own, as are the nodes that it starts."""
     isolate()
+    # Compile here what a node would compile after it is ready, answering NOT_READY meanwhile.
+    solver = create_solver("cpu", load_robot("panda"))
+    solver.warm_up()
+    solver.close()
     rclpy.init(args=[])
     yield
     rclpy.try_shutdown()

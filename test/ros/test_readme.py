@@ -1,0 +1,58 @@
+"""The requests of the README, pasted."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kinopt_msgs.srv import SolveIK, TwistToJointVelocity
+from kinopt_ros.ros.client import Client
+from kinopt_ros.status import Status
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+REQUESTS = dict(re.findall(r"^\| ([^|`]+) \| `(\{.*\})` \|$", README, re.MULTILINE))
+PLACEHOLDER = "{...}"
+
+
+def filled(message: Any, values: dict[str, Any]) -> Any:
+    """A message with fields as `ros2 service call` takes them."""
+    types = message.get_fields_and_field_types()
+    for name, value in values.items():
+        assert name in types, f"{type(message).__name__} has no {name}"
+        part = getattr(message, name)
+        if isinstance(value, dict):
+            filled(part, value)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            from geometry_msgs.msg import Pose
+
+            setattr(message, name, [filled(Pose(), one) for one in value])
+        else:
+            setattr(message, name, value)
+    return message
+
+
+def test_there_are_requests() -> None:
+    assert len(REQUESTS) >= 10
+
+
+@pytest.mark.parametrize("what", sorted(REQUESTS))
+def test_a_request_of_the_table(client: Client, what: str) -> None:
+    if PLACEHOLDER in REQUESTS[what]:
+        pytest.skip("for a robot with two hands: the Panda has one")
+    answer = client.call("solve_ik", filled(SolveIK.Request(), yaml.safe_load(REQUESTS[what])))
+    expected = Status.NO_IK_SOLUTION if "out of reach" in what else Status.SUCCESS
+    assert Status(answer.status.code) is expected, answer.status.message
+    if expected is Status.SUCCESS:
+        assert answer.positions
+    else:
+        assert answer.attempt_poses
+
+
+def test_the_request_for_a_velocity(client: Client) -> None:
+    (text,) = re.findall(r'TwistToJointVelocity "(\{.*?\}\}, frame: tip\})"', README)
+    request = filled(TwistToJointVelocity.Request(), yaml.safe_load(text))
+    answer = client.call("twist_to_joint_velocity", request)
+    assert answer.status.code == Status.SUCCESS
+    assert answer.achieved.linear.x == pytest.approx(0.05, abs=1e-9)
