@@ -30,7 +30,8 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         raise InvalidRequestError(f"every PoseTarget needs the same number of poses, not {sizes}")
     for target in problem.targets:
         _check_target(target, robot)
-    if not np.array_equal(problem.variables, variables_of_joints(robot, tuple(problem.joints))):
+    expected = variables_of_joints(robot, tuple(problem.joints))
+    if problem.variables is not expected and not np.array_equal(problem.variables, expected):
         raise InvalidRequestError("variables do not belong to joints; build problems with ik_problem()")
     if problem.state.shape != (sizes[0], robot.nq):
         raise InvalidStateError(
@@ -41,7 +42,7 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
     n = len(problem.variables)
     if problem.seeds.ndim != 3 or problem.seeds.shape[::2] != (sizes[0], n):
         raise InvalidStateError(f"seeds has shape {problem.seeds.shape}; allowed is ({sizes[0]}, S, {n})")
-    if not np.isfinite(problem.seeds).all():
+    if problem.seeds.size and not np.isfinite(problem.seeds).all():
         raise InvalidStateError("seeds contains a value that is not finite")
     if not 1 <= problem.num_solutions <= MOST_SOLUTIONS:
         raise InvalidRequestError(
@@ -141,7 +142,7 @@ def _check_target(target: PoseTarget, robot: RobotModel) -> None:
                 f"{what} is {tolerance}; allowed is a number above 0, or three of them in a tuple for the axes of "
                 "the target's frame, where inf frees an axis"
             )
-    if all(target.free_position) and all(target.free_orientation):
+    if target.plain is None and all(target.free_position) and all(target.free_orientation):
         raise InvalidGoalError(f"the target of {target.link!r} leaves every axis free: nothing is asked")
 
 

@@ -12,6 +12,7 @@ from kinopt_ros.errors import InvalidRequestError, NotReadyError, UnknownNameErr
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.validation import check_ik_problem
 from kinopt_ros.robot.chain import chain_between
+from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.remedies import with_remedies
 from kinopt_ros.solvers.result import IkCandidates, IkResult
@@ -63,6 +64,11 @@ class Option:
             if not low <= given <= high:
                 raise InvalidRequestError(f"{self.name} is {given!r}; allowed is {low} to {high}")
         return given
+
+
+@remembered
+def _joint_types(robot: RobotModel, joints: tuple[str, ...]) -> tuple[tuple[str, JointType], ...]:
+    return tuple((name, robot.joint(name).type) for name in joints)
 
 
 class UnknownOptionError(UnknownNameError):
@@ -131,19 +137,18 @@ class Solver(ABC):
     def check_supported(self, problem: IkProblem) -> None:
         """Refuse by name what this solver cannot honour (UnsupportedFeatureError)."""
         targets = problem.targets
-        asked = {
-            Feature.SEVERAL_TARGETS: len(targets) > 1,
-            Feature.SEVERAL_SOLUTIONS: problem.num_solutions > 1,
-            Feature.AXIS_TOLERANCES: any(target.plain is None for target in targets),
-            Feature.TOOL: any(target.T_link_tool is not None for target in targets),
-            Feature.POSTURE: problem.posture is not None,
-            Feature.TURNS: problem.turns,
-        }
-        for feature, wanted in asked.items():
+        asked = (
+            (len(targets) > 1, Feature.SEVERAL_TARGETS),
+            (problem.num_solutions > 1, Feature.SEVERAL_SOLUTIONS),
+            (any(target.plain is None for target in targets), Feature.AXIS_TOLERANCES),
+            (any(target.T_link_tool is not None for target in targets), Feature.TOOL),
+            (problem.posture is not None, Feature.POSTURE),
+            (problem.turns, Feature.TURNS),
+        )
+        for wanted, feature in asked:  # no dictionary: an enum takes a microsecond to be a key
             if wanted and feature not in self.capabilities.features:
                 raise UnsupportedFeatureError(f"solver {self.name} does not support {feature.value}")
-        for name in problem.joints:
-            joint_type = self.robot.joint(name).type
+        for name, joint_type in _joint_types(self.robot, problem.joints):
             if joint_type not in self.capabilities.joint_types:
                 known = ", ".join(sorted(t.value for t in self.capabilities.joint_types))
                 raise UnsupportedFeatureError(

@@ -46,8 +46,10 @@ def with_remedies(
     Only for one target and fewer than six joints that move it: others rarely fail for want of freedom. What is
     advised was verified.
     """
+    if len(problem.targets) > 1 or not any(result.messages):
+        return result
     failed = np.flatnonzero(result.status == Status.NO_IK_SOLUTION)
-    if not failed.size or len(problem.targets) > 1:
+    if not failed.size:
         return result
     if len(np.intersect1d(chains[0].variables, problem.variables)) >= 6:
         return result

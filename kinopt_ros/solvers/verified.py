@@ -47,9 +47,9 @@ def verified_ik_result(
     K = candidates.q.shape[1]
     claims = candidates.q.reshape(B * K, n)
     claimed: Bool = np.asarray(~np.isnan(claims).all(axis=1))
-    report = verify_configurations(robot, problem, chains, claims, np.repeat(np.arange(B), K))
-    ok = report.ok.copy()
-    ok[~claimed] = False
+    request = np.arange(B) if K == 1 else np.repeat(np.arange(B), K)
+    report = verify_configurations(robot, problem, chains, claims, request)
+    ok = report.ok & claimed
     q = np.where(ok[:, None], claims, np.nan).reshape(B, K, n)
     position = np.where(ok, report.position_error, np.nan).reshape(B, K)
     orientation = np.where(ok, report.orientation_error, np.nan).reshape(B, K)
@@ -62,10 +62,10 @@ def verified_ik_result(
         for values in (q, position, orientation, distance):
             values[missing] = np.nan
 
-    solved: Bool = np.asarray(ok.reshape(B, K).any(axis=1))
-    attempt = np.full((B, n), np.nan)
-    attempt_errors = np.full((2, B), np.nan)
-    attempt_pose = np.full((B, T, 4, 4), np.nan)
+    solved: Bool = ok if K == 1 else np.asarray(ok.reshape(B, K).any(axis=1))
+    attempt, attempt_errors, attempt_pose = np.empty((B, n)), np.empty((2, B)), np.empty((B, T, 4, 4))
+    for values in (attempt, attempt_errors, attempt_pose):
+        values.fill(np.nan)
     status = np.full(B, int(Status.SUCCESS), dtype=np.int64)
     messages = [""] * B
     failed = np.flatnonzero(~solved)
@@ -83,7 +83,7 @@ def verified_ik_result(
         for b, (code, message) in zip(failed.tolist(), reasons, strict=True):
             status[b], messages[b] = code, message
     return IkResult(
-        joint_names=tuple(robot.variable_names[i] for i in problem.variables),
+        joint_names=tuple([robot.variable_names[i] for i in problem.variables.tolist()]),
         q=q,
         status=status,
         messages=tuple(messages),
@@ -107,7 +107,8 @@ def _preference(problem: IkProblem, q: Annotated[Float64, "B K n"]) -> Annotated
     """What solutions are sorted by; NaN where there is none."""
     if problem.posture is not None:
         return problem.posture.distance(q)
-    return np.asarray(np.linalg.norm(q - problem.state[:, None, problem.variables], axis=-1))
+    difference = q - problem.state[:, None, problem.variables]
+    return np.asarray(np.sqrt(np.add.reduce(difference * difference, axis=-1)))
 
 
 def _distinct(

@@ -62,8 +62,7 @@ def verify_configurations(
     if not finite.all():  # keep NaN out of the kinematics; such rows fail anyway
         full[~finite] = problem.state[request[~finite]]
     violation = limit_violation(robot, full, problem.variables)
-    ok = finite.copy()
-    ok[~(violation <= 0.0)] = False
+    ok = finite & (violation <= 0.0)
     position = np.zeros(len(q))
     orientation = np.zeros(len(q))
     tools = np.empty((len(chains), len(q), 4, 4))
@@ -72,7 +71,7 @@ def verify_configurations(
         if target.T_link_tool is not None:
             T_base_tool = T_base_tool @ target.T_link_tool
         distance, angle, within = target_errors(target, target.T_base_target[request], T_base_tool)
-        ok[~within] = False
+        ok &= within
         position = np.maximum(position, distance)
         orientation = np.maximum(orientation, angle)
         tools[number] = T_base_tool

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -65,15 +66,15 @@ class _PlainWork:
         """Nothing tried yet: the state is the best attempt."""
         batch = problem.batch_size
         state = np.ascontiguousarray(problem.state[:, packed.variables])
-        seeds = np.empty((batch, 1 + problem.seeds.shape[1], state.shape[1]))
-        seeds[:, 0] = state
-        seeds[:, 1:] = problem.seeds[:, :, columns]
+        seeds = state[:, None]
+        if problem.seeds.shape[1]:
+            seeds = np.concatenate([seeds, problem.seeds[:, :, columns]], axis=1)
         return cls(
             packed,
             np.array(problem.targets[0].T_base_target, dtype=np.float64, order="C"),
             seeds,
             state,
-            np.clip(state, packed.lower, packed.upper),
+            np.minimum(np.maximum(state, packed.lower), packed.upper),
             np.full(batch, np.inf),
             np.zeros(batch, np.int64),
             np.zeros(batch, np.bool_),
@@ -107,7 +108,8 @@ class _PlainWork:
         self, problem: IkProblem, columns: Int64, timed_out: Bool, robot: RobotModel
     ) -> IkCandidates:
         """In the problem's variables; those that do not move the tip stay where they are."""
-        attempt = standing(problem, robot)
+        n = len(problem.variables)
+        attempt = standing(problem, robot) if len(columns) < n else np.empty((problem.batch_size, n))
         attempt[:, columns] = self.q
         q = np.where(self.done[:, None], attempt, np.nan)[:, None, :]
         return IkCandidates(q=q, attempt=attempt, iterations=self.steps, timed_out=timed_out)
@@ -126,6 +128,7 @@ def signed(random_seed: int) -> int:
     return (random_seed + 2**63) % 2**64 - 2**63
 
 
+@lru_cache(maxsize=64)
 def _passes(position: float, angle: float, max_restarts: int) -> list[tuple[Float64, int]]:
     """Efforts (see the kernel) and random restarts of the searches to make, one after the other.
 

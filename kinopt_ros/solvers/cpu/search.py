@@ -101,8 +101,10 @@ def search(
             size = min(_pace(rows.stop - rows.start, time.monotonic() - start), most)
 
     cores.run(seeds, B)
+    if work.done.all():
+        return np.zeros(B, dtype=np.bool_)
     left = np.flatnonzero(~work.done)
-    if not left.size or time.monotonic() >= end:
+    if time.monotonic() >= end:
         cut[left] = True
         return cut & ~work.done
     lost = hopeless()

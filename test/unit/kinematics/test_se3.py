@@ -120,3 +120,18 @@ def test_is_pose():
 
 def test_zero_quaternion_is_nan():
     assert np.isnan(se3.normalized([0, 0, 0, 0])).all()
+
+
+def test_one_matrix_is_judged_as_many_are() -> None:
+    generator = np.random.default_rng(5)
+    T = se3.pose(se3.so3_exp(generator.normal(size=(17 * 16, 3))), generator.normal(size=(17 * 16, 3)))
+    spoilt = T.reshape(17, 16, 16).copy()
+    wrong = (2e-7, -2e-5, 1e-3, 0.5, -3.0, 1e200, np.nan, np.inf)
+    for entry in range(16):
+        for k, change in enumerate(wrong):
+            spoilt[k, entry, entry] += change
+    spoilt[8, :, [0, 4, 8]] *= -1.0  # mirrored
+    stack = spoilt.reshape(-1, 4, 4)
+    alone = [bool(se3.is_pose(one)) for one in stack]
+    assert alone == se3.is_pose(stack).tolist()
+    assert 0 < sum(alone) < len(alone)
