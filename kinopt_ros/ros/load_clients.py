@@ -1,22 +1,25 @@
-"""Clients of the load test: many in one process, each with service clients and targets of its own.
+"""Clients of the load test: many in one process, each with a name, targets and requests of its own.
 
-DDS brings every answer of a service to every client of it, and the clients drop those of others. An executor of rclpy
-needs 0.15 ms for each of them, which for 64 clients on one machine is more than the node needs for its work. So there
-is none here: whoever waits looks for an answer every half millisecond.
+DDS brings every answer of a service to everybody who is connected to it, who drops those of others; rclpy needs
+0.15 ms for each. With 64 connections on one machine that is more than all the work of the node, and whoever is starved
+loses answers. So the clients of a process share one connection per service, which tells their answers apart by their
+numbers, as DDS does for threads of a program.
 """
 
 import math
 import time
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 import rclpy
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from kinopt_msgs.srv import ComputeFK, SolveIK
 from kinopt_ros.ros.load_kinds import KINDS, Kind, Outcome
@@ -25,10 +28,11 @@ LOST = "lost"
 LOST_SECONDS = 20.0
 """An answer that is not there so long after its request's own timeout is lost."""
 _EXAMPLES = 5
-_POLL = 5e-4
-"""s between two looks."""
-_DEPTH = 10
-"""Answers, of whomever, that a client keeps: rclpy's default for services."""
+_POLL = 0.005
+"""s that the executor waits at most. Always the same: with another timeout rclpy forgets what was ready already, and
+answers were lost that way."""
+_QUEUED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+"""Answers are not lost while the process waits for a processor."""
 _SERVICES: dict[str, Any] = {"solve_ik": SolveIK, "compute_fk": ComputeFK}
 _NODE = "kinopt"
 
@@ -76,9 +80,9 @@ class Tally:
 class _LoadClient:
     """Sends one request at a time."""
 
-    def __init__(self, spec: ClientSpec, node: Node, tally: Tally) -> None:
+    def __init__(self, spec: ClientSpec, connections: Mapping[str, Any], tally: Tally) -> None:
         self._kind: Kind = KINDS[spec.kind](spec.name, spec.seed)
-        self._client: Any = node.create_client(_SERVICES[self._kind.service], f"{_NODE}/{self._kind.service}")
+        self._client = connections[self._kind.service]
         self._tally = tally
         self._period = 1.0 / spec.rate if spec.rate else 0.0
         self._number = 0
@@ -93,10 +97,6 @@ class _LoadClient:
         """Whether an answer is still to come."""
         return self._future is not None
 
-    def connected(self) -> bool:
-        """Whether the service is there."""
-        return bool(self._client.service_is_ready())
-
     def begin(self, now: float) -> None:
         """Say when the test begins."""
         self.due = now + self._offset
@@ -105,7 +105,6 @@ class _LoadClient:
         """Send the next request if its time has come and the last one is answered."""
         if self._future is None and now >= self.due:
             self.due = max(self.due + self._period, now)
-            self._look()  # forget the answers of others
             self._sent = time.monotonic()
             self._future = self._client.call_async(self._kind.request(self._number))
 
@@ -113,9 +112,9 @@ class _LoadClient:
         """See whether the answer is there, and judge it."""
         if self._future is None:
             return
-        answer = self._look()
         elapsed = time.monotonic() - self._sent
-        if answer is not None:
+        if self._future.done():
+            answer = self._future.result()
             outcome, sentence = self._kind.judge(self._number, answer)
             self._tally.times.append(elapsed)
             self._tally.batched += bool(getattr(answer, "batched_with", 0))
@@ -129,22 +128,6 @@ class _LoadClient:
         self._future = None
         self._number += 1
 
-    def _look(self) -> Any:
-        """The answer that is waited for, if it is there."""
-        for _ in range(_DEPTH + 1):
-            with self._client.handle:
-                header, answer = self._client.handle.take_response(self._client.srv_type.Response)
-            if header is None:  # nothing, or the answer to somebody else
-                continue
-            try:
-                future = self._client.get_pending_request(header.request_id.sequence_number)
-            except KeyError:  # too late: counted as lost
-                continue
-            self._client.remove_pending_request(future)
-            if future is self._future:
-                return answer
-        return None
-
 
 def run_clients(
     specs: Sequence[ClientSpec], number: int, duration: float, connection: "Connection[Any, Any]"
@@ -153,11 +136,18 @@ def run_clients(
     the tallies and the processor time used."""
     rclpy.init(args=[])
     node = Node(f"kinopt_load_{number}")
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
     try:
+        connections: dict[str, Any] = {
+            name: node.create_client(kind, f"{_NODE}/{name}", qos_profile=_QUEUED)
+            for name, kind in _SERVICES.items()
+        }
         tallies = {spec.kind: Tally() for spec in specs}
-        clients = [_LoadClient(spec, node, tallies[spec.kind]) for spec in specs]
-        while not all(client.connected() for client in clients):
+        clients = [_LoadClient(spec, connections, tallies[spec.kind]) for spec in specs]
+        while not all(client.service_is_ready() for client in connections.values()):
             time.sleep(0.05)
+        executor.spin_once(timeout_sec=1.0)  # the node's side may be a moment behind ours
         connection.send("ready")
         connection.recv()
         begin, used = time.monotonic(), time.process_time()
@@ -168,10 +158,11 @@ def run_clients(
             if now < begin + duration:
                 for client in clients:
                     client.send_if_due(now)
-            time.sleep(_POLL)
+            executor.spin_once(timeout_sec=_POLL)
             for client in clients:
                 client.take()
         connection.send((tallies, time.process_time() - used))
     finally:
+        executor.shutdown()
         node.destroy_node()
         rclpy.try_shutdown()
