@@ -11,6 +11,7 @@ COMMANDS = {
     "demo": "start the node, ask it for a motion, show the verified answer",
     "ik": "joint positions that bring a link to a pose",
     "fk": "poses of links for given joint positions",
+    "replay": "solve recorded problems again and compare",
     "bench": "measure solvers side by side",
     "doctor": "what works here, what does not, and why",
 }

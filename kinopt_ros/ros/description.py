@@ -4,6 +4,7 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 import threading
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
@@ -26,6 +27,7 @@ class Description:
         self._node = node
         self._loader = loader
         self._from_topic = {_URDF: "", _SRDF: ""}
+        self._texts: WeakKeyDictionary[RobotModel, tuple[str, str]] = WeakKeyDictionary()
         self._building: int | None = None
         """Thread that builds a robot. It declares parameters, which calls back as if somebody had set them."""
 
@@ -78,6 +80,10 @@ class Description:
         """Whether these parameters bring another description."""
         return any(parameter.name in (_URDF, _SRDF) for parameter in given)
 
+    def texts_of(self, robot: RobotModel) -> tuple[str, str]:
+        """URDF and SRDF that a robot was built from."""
+        return self._texts.get(robot, ("", ""))
+
     def _take(self, name: str, text: str) -> None:
         if parameters.value(self._node, name):
             self._node.get_logger().info(f"topic {name} is not used: the parameter of that name is set")
@@ -94,10 +100,13 @@ class Description:
         """The robot of the newest texts."""
         self._building = threading.get_ident()
         try:
-            robot = robot_from_urdf(self._text(_URDF), self._text(_SRDF) or None)
+            urdf, srdf = self._text(_URDF), self._text(_SRDF)
+            robot = robot_from_urdf(urdf, srdf or None)
             unknown = declare_joint_limits(self._node, robot)
             if unknown:
                 self._node.get_logger().warning(f"parameters of no joint of the robot: {shortened(unknown)}")
-            return with_joint_limits(self._node, robot)
+            built = with_joint_limits(self._node, robot)
+            self._texts[built] = urdf, srdf
+            return built
         finally:
             self._building = None

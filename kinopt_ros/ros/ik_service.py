@@ -15,6 +15,7 @@ from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import flat_array, poses_from_matrices, status_message
+from kinopt_ros.ros.failure_records import FailureRecords
 from kinopt_ros.ros.ik_request import IkRequest, read_ik_request
 from kinopt_ros.ros.serving import Reply
 from kinopt_ros.status import Status
@@ -39,20 +40,23 @@ class DeadlinePassedError(KinoptError):
 class IkService:
     """Makes tasks of kinopt_msgs/SolveIK requests."""
 
-    def __init__(self, context: Context, statistics: Statistics) -> None:
+    def __init__(self, context: Context, statistics: Statistics, records: FailureRecords) -> None:
         self._context = context
         self._statistics = statistics
+        self._records = records
 
     def task(self, request: Any, reply: Reply) -> Task:
         """The task of a request; KinoptError if it cannot be answered."""
         asked = read_ik_request(self._context, request, reply.arrived)
-        return _IkTask(request.client, asked, reply, self._statistics)
+        return _IkTask(request.client, asked, reply, self._statistics, self._records)
 
 
 class _IkTask(Task):
     """One request on its way through the lanes."""
 
-    def __init__(self, client: str, asked: IkRequest, reply: Reply, statistics: Statistics) -> None:
+    def __init__(
+        self, client: str, asked: IkRequest, reply: Reply, statistics: Statistics, records: FailureRecords
+    ) -> None:
         problem = asked.problem
         size = problem.batch_size
         slow = size > QUICK_TARGETS or size * problem.num_solutions > QUICK_SOLUTIONS
@@ -61,6 +65,7 @@ class _IkTask(Task):
         self.asked = asked
         self.reply = reply
         self._statistics = statistics
+        self._records = records
 
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Solve all together for some milliseconds; those that the time cut short are left."""
@@ -137,6 +142,7 @@ class _IkTask(Task):
         response.queue_time = self.reply.queue_time
         response.wall_time = time.monotonic() - self.reply.arrived
         self.reply.send(response)
+        self._records.note(self.asked, pooled.result)
 
 
 def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:

@@ -35,6 +35,7 @@ from kinopt_ros.ros.conversions import error_message
 from kinopt_ros.ros.description import Description
 from kinopt_ros.ros.diagnostics import create_diagnostics
 from kinopt_ros.ros.differential_services import JacobianService, TwistService
+from kinopt_ros.ros.failure_records import FailureRecords, checked_folder
 from kinopt_ros.ros.fk_service import FkService
 from kinopt_ros.ros.frames import Frames
 from kinopt_ros.ros.ik_service import IkService
@@ -62,6 +63,8 @@ class KinoptNode(Node):
         self._loader = RobotLoader(self._report_loading)
         self._shared = Context(self, self._loader, JointStates(), Frames(self))
         self._description = Description(self, self._loader)
+        self._records = FailureRecords(self, self._description)
+        self._records.use(parameters.value(self, "record_failures"))
         self._scheduler = self._create_scheduler()
         self._create_topics()
         self._create_services()
@@ -73,6 +76,7 @@ class KinoptNode(Node):
         """Stop background work. The node cannot be used afterwards."""
         self._scheduler.close()
         self._target_pose.close()
+        self._records.close()
         self._loader.close()
 
     def _create_topics(self) -> None:
@@ -89,7 +93,7 @@ class KinoptNode(Node):
     def _create_services(self) -> None:
         statistics = Statistics()
         serving = Serving(self, self._scheduler, statistics)
-        serving.serve(SolveIK, "solve_ik", IkService(self._shared, statistics).task)
+        serving.serve(SolveIK, "solve_ik", IkService(self._shared, statistics, self._records).task)
         serving.serve(ComputeFK, "compute_fk", FkService(self._shared).task)
         serving.serve(GetJacobian, "get_jacobian", JacobianService(self._shared).task)
         serving.serve(TwistToJointVelocity, "twist_to_joint_velocity", TwistService(self._shared).task)
@@ -125,7 +129,7 @@ class KinoptNode(Node):
             self.get_logger().warning(f"joint_states: {error}", throttle_duration_sec=5.0)
 
     def _check_parameters(self, given: list[Parameter[Any]]) -> SetParametersResult:
-        for check in (parameters.check, self._description.check, self._check_names):
+        for check in (parameters.check, _check_folder, self._description.check, self._check_names):
             result = check(given)
             if not result.successful:
                 return result
@@ -148,6 +152,7 @@ class KinoptNode(Node):
 
     def _parameters_changed(self, given: list[Parameter[Any]]) -> None:
         self._shared.forget_parameters()
+        self._records.use(parameters.value(self, "record_failures"))
         self._scheduler.capacity = parameters.value(self, "queue_size")
         self._scheduler.most_alike = parameters.value(self, "batching")
         if self._description.concerned_by(given):
@@ -159,6 +164,17 @@ class KinoptNode(Node):
             return
         self.get_logger().error(sentence)
         self._reports.publish(MotionReport(status=error_message(error)))
+
+
+def _check_folder(given: list[Parameter[Any]]) -> SetParametersResult:
+    """Refuse a folder for records that cannot be used."""
+    try:
+        for parameter in given:
+            if parameter.name == "record_failures":
+                checked_folder(parameter.value)
+    except KinoptError as error:
+        return parameters.refusal(str(error))
+    return SetParametersResult(successful=True)
 
 
 def spin(arguments: list[str] | None = None) -> None:

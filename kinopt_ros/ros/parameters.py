@@ -111,6 +111,11 @@ SPECS = (
         "batching", 16, "Most waiting requests of one kind that are solved together; 1: each alone.", 1, 1000
     ),
     Spec(
+        "record_failures",
+        "",
+        "Folder for failed IK requests, as records for `kinopt replay`, 1000 at most. Empty: none are kept.",
+    ),
+    Spec(
         "fallback_chain",
         (),
         "Solvers that may take over from one that cannot, in this order. Empty: all that are installed.",

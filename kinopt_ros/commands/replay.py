@@ -1,0 +1,104 @@
+"""`kinopt replay`: solves recorded problems again and compares the outcome."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from kinopt_ros.commands.arguments import add_json, print_json
+from kinopt_ros.errors import InvalidRequestError, KinoptError
+from kinopt_ros.problems.record import Record, load_record, recorded_problem, recorded_robot
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.solvers.registry import create_solver
+from kinopt_ros.status import Status
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("records", nargs="+", metavar="FILE|FOLDER", help="records, or folders of them")
+    parser.add_argument("--robot", metavar="NAME|FILE", help="solve for this robot, not for the recorded one")
+    parser.add_argument("--solver", metavar="NAME", help="solve with this solver (default: the recorded one)")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit status 0 if no outcome is worse than the recorded one, else 1."""
+    files = _files(args.records)
+    rows = [_replayed(file, args) for file in files]
+    worse = sum(row["worse"] for row in rows)
+    if args.json:
+        print_json({"records": rows, "worse": worse})
+    else:
+        _show(rows)
+    return 1 if worse else 0
+
+
+def _files(given: list[str]) -> list[Path]:
+    files: list[Path] = []
+    for name in given:
+        path = Path(name)
+        if path.is_dir():
+            files += sorted(path.glob("*.yaml"))
+        elif path.is_file():
+            files.append(path)
+        else:
+            raise InvalidRequestError(f"there is no record or folder {name!r}")
+    if not files:
+        raise InvalidRequestError(f"there is no record (*.yaml) in {', '.join(given)}")
+    return files
+
+
+def _replayed(file: Path, args: argparse.Namespace) -> dict[str, Any]:
+    record = load_record(file)
+    row: dict[str, Any] = {"file": file.name, "robot": record.robot, "recorded": _names(record.status)}
+    try:
+        robot = load_robot(args.robot) if args.robot else recorded_robot(record, file)
+        return row | _solved(record, robot, args.solver or record.solver)
+    except KinoptError as error:
+        return row | {"now": [error.status.name], "message": str(error), "worse": True}
+
+
+def _solved(record: Record, robot: RobotModel, solver_name: str) -> dict[str, Any]:
+    options = record.options if solver_name == record.solver else {}
+    solver = create_solver(solver_name, robot, options)
+    solver.warm_up()
+    try:
+        result = solver.solve_ik(recorded_problem(record, robot))
+    finally:
+        solver.close()
+    before = np.array([code == Status.SUCCESS for code in record.status], dtype=bool)
+    worse = len(before) == len(result.success) and bool((before & ~result.success).any())
+    failed = [message for message in result.messages if message]
+    return {
+        "now": _names(result.status.tolist()),
+        "message": failed[0] if failed else "",
+        "solver": result.solver,
+        "time_ms": 1e3 * result.solve_time,
+        "worse": worse,
+    }
+
+
+def _names(codes: Any) -> list[str]:
+    """Names of codes, each once, in their order."""
+    known = {int(status): status.name for status in Status}
+    return list(dict.fromkeys(known.get(int(code), str(code)) for code in codes))
+
+
+def _show(rows: list[dict[str, Any]]) -> None:
+    table = Table("record", "robot", "then", "now", "ms", "message")
+    for row in rows:
+        colour = "red" if row["worse"] else "green"
+        time = f"{row['time_ms']:.2f}" if "time_ms" in row else ""
+        table.add_row(
+            row["file"],
+            row["robot"],
+            ", ".join(row["recorded"]),
+            f"[{colour}]{', '.join(row['now'])}[/]",
+            time,
+            row["message"],
+        )
+    Console().print(table)

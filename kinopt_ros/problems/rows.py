@@ -1,0 +1,19 @@
+"""Some requests of a problem."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from kinopt_ros.array import Int64
+from kinopt_ros.problems.ik import IkProblem
+
+
+def rows_of(problem: IkProblem, rows: Annotated[Int64, "R"]) -> IkProblem:
+    """The problem of the given requests, in their order."""
+    posture = problem.posture
+    return replace(
+        problem,
+        targets=tuple(replace(t, T_base_target=t.T_base_target[rows]) for t in problem.targets),
+        state=problem.state[rows],
+        seeds=problem.seeds[rows],
+        posture=None if posture is None else replace(posture, reference=posture.reference[rows]),
+    )

@@ -1,0 +1,155 @@
+"""Records: every number comes back bit for bit, and what is solved again is answered the same."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+from kinopt_ros.bench.verify.requests import KINDS, draw
+from kinopt_ros.bench.verify.robots import Subject, subjects
+from kinopt_ros.cli import main
+from kinopt_ros.errors import InvalidRequestError, KinoptError
+from kinopt_ros.problems.record import (
+    ROBOTS,
+    load_record,
+    make_record,
+    recorded_problem,
+    recorded_robot,
+    save_record,
+)
+from kinopt_ros.solvers.registry import create_solver
+from kinopt_ros.status import Status
+
+SUBJECTS = {subject.name: subject for subject in subjects()[0]}
+ARM = SUBJECTS["panda"]
+
+
+def saved(folder: Path, subject: Subject, kind: str, seed: int = 0, timeout: float | None = None) -> Path:
+    problem = draw(subject, np.random.default_rng(seed), 4, kind).problem
+    solver = create_solver("cpu", subject.robot)
+    solver.warm_up()
+    result = solver.solve_ik(problem)
+    record = make_record(
+        subject.robot, problem, "cpu", {}, timeout, result.status.tolist(), result.messages, subject.urdf
+    )
+    file = folder / f"{kind}.yaml"
+    save_record(record, file, subject.urdf)
+    return file
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("name", ["panda", "gantry", "mimic"])
+def test_every_number_comes_back(tmp_path: Path, name: str, kind: str) -> None:
+    subject = SUBJECTS[name]
+    problem = draw(subject, np.random.default_rng(3), 4, kind).problem
+    save_record(
+        make_record(subject.robot, problem, "cpu", urdf=subject.urdf), tmp_path / "r.yaml", subject.urdf
+    )
+    record = load_record(tmp_path / "r.yaml")
+    robot = recorded_robot(record, tmp_path / "r.yaml")
+    again = recorded_problem(record, robot)
+    for before, after in zip(problem.targets, again.targets, strict=True):
+        assert before.link == after.link
+        assert before.position_tolerance == after.position_tolerance
+        assert before.orientation_tolerance == after.orientation_tolerance
+        np.testing.assert_array_equal(before.T_base_target, after.T_base_target)
+        assert (before.T_link_tool is None) is (after.T_link_tool is None)
+        if before.T_link_tool is not None and after.T_link_tool is not None:
+            np.testing.assert_array_equal(before.T_link_tool, after.T_link_tool)
+    for field in ("state", "seeds", "variables"):
+        np.testing.assert_array_equal(getattr(problem, field), getattr(again, field))
+    for field in ("base_link", "joints", "num_solutions", "min_separation", "turns", "random_seed"):
+        assert getattr(problem, field) == getattr(again, field)
+    assert (problem.posture is None) is (again.posture is None)
+    if problem.posture is not None and again.posture is not None:
+        np.testing.assert_array_equal(problem.posture.reference, again.posture.reference)
+        np.testing.assert_array_equal(problem.posture.weight, again.posture.weight)
+    np.testing.assert_array_equal(robot.limits.lower, subject.robot.limits.lower)
+    solver = create_solver("cpu", subject.robot)
+    solver.warm_up()
+    np.testing.assert_array_equal(solver.solve_ik(problem).q, create_solver("cpu", robot).solve_ik(again).q)
+
+
+def test_a_deadline_starts_anew(tmp_path: Path) -> None:
+    record = load_record(saved(tmp_path, ARM, "plain", timeout=2.0))
+    assert record.timeout == 2.0
+    deadline = recorded_problem(record, ARM.robot).deadline
+    assert deadline is not None
+    assert math.isfinite(deadline)
+
+
+def test_the_description_is_kept_once(tmp_path: Path) -> None:
+    saved(tmp_path, ARM, "plain")
+    saved(tmp_path, ARM, "tool")
+    (description,) = (tmp_path / ROBOTS).iterdir()
+    assert description.read_text() == ARM.urdf
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no record"),
+        ("[1, 2]", "no record"),
+        ("kinopt_record: 99", "no record"),
+        ("kinopt_record: 1\nrobot: x", "not a whole record"),
+        ("{unclosed", "cannot be read"),
+    ],
+)
+def test_what_is_no_record_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(text)
+    with pytest.raises(InvalidRequestError, match=words):
+        load_record(file)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("num_solutions: 1", "num_solutions: 0"),
+        ("link: panda_link8", "link: flange"),
+        ("- panda_joint3", "- elbow"),
+        ("position_tolerance: 0.0001", "position_tolerance: tight"),
+        ("- []", "- [1.0]"),
+    ],
+)
+def test_a_record_that_is_not_consistent_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    file = saved(tmp_path, ARM, "plain")
+    text = file.read_text()
+    if old not in text:
+        old, new = old.replace("- ", ""), new.replace("- ", "")
+    assert old in text
+    file.write_text(text.replace(old, new))
+    with pytest.raises(KinoptError):
+        recorded_problem(load_record(file), ARM.robot)
+
+
+def test_replay_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = saved(tmp_path, ARM, "plain")
+    saved(tmp_path, SUBJECTS["gantry"], "tool")
+    assert main(["replay", str(tmp_path)]) == 0
+    assert "SUCCESS" in capsys.readouterr().out
+    record = load_record(file)
+    # As if it had been solved before, at a place where nobody can be.
+    problem = dict(record.problem)
+    target = dict(problem["targets"][0])
+    target["T_base_target"] = [[1.0, 0, 0, 9.0, 0, 1.0, 0, 0, 0, 0, 1.0, 0, 0, 0, 0, 1.0]] * len(
+        target["T_base_target"]
+    )
+    problem["targets"] = [target]
+    worse = replace(record, problem=problem, status=(int(Status.SUCCESS),) * len(record.status))
+    save_record(worse, tmp_path / "worse.yaml")
+    assert main(["replay", str(tmp_path / "worse.yaml"), "--json"]) == 1
+    output = capsys.readouterr().out
+    assert '"worse": 1' in output
+    assert "out of reach" in output
+
+
+@pytest.mark.parametrize(("arguments", "words"), [(["nowhere"], "nowhere"), (["{folder}"], "no record")])
+def test_replay_of_nothing_is_refused(
+    tmp_path: Path, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", *(argument.replace("{folder}", str(tmp_path)) for argument in arguments)]) == 1
+    assert words in capsys.readouterr().err
