@@ -21,6 +21,7 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.bench.judge import Judge
 from kinopt_ros.bench.peers import PEERS, Peer, build_peer
+from kinopt_ros.bench.plots import SolverRun, check_plot, plot_runs
 from kinopt_ros.bench.table import print_table, progress
 from kinopt_ros.bench.targets import SAMPLINGS, IkTask, ik_task
 from kinopt_ros.errors import SolverUnavailableError, UnknownSolverError, UnsupportedFeatureError
@@ -50,6 +51,7 @@ def run_ik_bench(
     sampling: str = "random",
     seed: int = 0,
     report: Callable[[str], object] = lambda solver: None,
+    runs: list[SolverRun] | None = None,
 ) -> list[Row]:
     """One row per solver; ``cpu`` brings a second one, ``cpu:solve_ik``, for the public interface.
 
@@ -62,6 +64,7 @@ def run_ik_bench(
         sampling: ``random`` or ``halton``.
         seed: of the targets.
         report: called with a solver's name before it is measured.
+        runs: takes what each solver did, call by call, for pictures.
     """
     names = _with_public_rows(solvers)
     for name in names:
@@ -78,7 +81,10 @@ def run_ik_bench(
         except (SolverUnavailableError, UnsupportedFeatureError) as error:
             rows.append(row | {"note": str(error)})
             continue
-        rows.append(row | _measure(peer, task, judge))
+        figures, run = _measure(peer, task, judge)
+        rows.append(row | figures)
+        if runs is not None:
+            runs.append(run)
     return rows
 
 
@@ -91,7 +97,7 @@ def _with_public_rows(solvers: Sequence[str]) -> list[str]:
     return names
 
 
-def _measure(peer: Peer, task: IkTask, judge: Judge) -> Row:
+def _measure(peer: Peer, task: IkTask, judge: Judge) -> tuple[Row, SolverRun]:
     poses = list(task.T_base_target)
     solve = peer.solve
     for T in poses[:WARM_UP]:
@@ -107,7 +113,8 @@ def _measure(peer: Peer, task: IkTask, judge: Judge) -> Row:
         & (verdict.orientation_error <= ORIENTATION_TOLERANCE)
         & (verdict.limit_violation <= 0.0)
     )
-    return {
+    run = SolverRun(peer.name, 1e-3 * calls, solved, task.T_base_target[:, :3, 3])
+    figures: Row = {
         "version": peer.version,
         "seeds": peer.seeds,
         "success": float(solved.mean()),
@@ -119,6 +126,7 @@ def _measure(peer: Peer, task: IkTask, judge: Judge) -> Row:
         "orientation_error_max_rad": _largest(verdict.orientation_error[solved]),
         "limit_violation_max": _largest(verdict.limit_violation),
     }
+    return figures, run
 
 
 def _single_calls(solve: Callable[[Float64], Float64], poses: list[Float64]) -> Float64:
@@ -149,6 +157,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--targets", type=int, default=1000, metavar="N", help="number of targets (1000)")
     parser.add_argument("--sampling", choices=SAMPLINGS, default="random", help="of the targets (random)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the sampling (0)")
+    parser.add_argument(
+        "--plot", metavar="FILE.png", help="draw times of calls, and where targets were solved and missed"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
 
 
@@ -157,10 +168,14 @@ def main(args: argparse.Namespace) -> int:
     solvers = [name.strip() for name in args.solver.split(",") if name.strip()]
     if not solvers:
         raise UnknownSolverError(args.solver, PEERS)
+    picture = check_plot(args.plot) if args.plot else None
+    runs: list[SolverRun] = []
     with progress("measuring", enabled=not args.json and sys.stderr.isatty()) as report:
         rows = run_ik_bench(
-            args.robot, args.base, args.tip, solvers, args.targets, args.sampling, args.seed, report
+            args.robot, args.base, args.tip, solvers, args.targets, args.sampling, args.seed, report, runs
         )
+    if picture is not None and runs:
+        plot_runs(runs, f"{rows[0]['robot']}, {args.targets:,} {args.sampling} targets", picture)
     if args.json:
         print(json.dumps(rows, indent=2, allow_nan=False))
     else:
