@@ -68,7 +68,7 @@ class _PlainWork:
         state = np.ascontiguousarray(problem.state[:, packed.variables])
         seeds = state[:, None]
         if problem.seeds.shape[1]:
-            seeds = np.concatenate([seeds, problem.seeds[:, :, columns]], axis=1)
+            seeds = np.ascontiguousarray(np.concatenate([seeds, problem.seeds[:, :, columns]], axis=1))
         return cls(
             packed,
             np.array(problem.targets[0].T_base_target, dtype=np.float64, order="C"),

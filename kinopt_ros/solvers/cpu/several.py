@@ -92,7 +92,9 @@ class _Work:
         return cls(
             packed=packed,
             targets=np.array([target.T_base_target for target in problem.targets]),
-            seeds=np.concatenate([state[:, None], problem.seeds[:, :, columns]], axis=1),
+            seeds=np.ascontiguousarray(
+                np.concatenate([state[:, None], problem.seeds[:, :, columns]], axis=1)
+            ),
             reference=state if wanted is None else posture,
             posture=posture,
             weight=np.ones(n) if wanted is None else np.ascontiguousarray(wanted.weight[columns]),
