@@ -1,0 +1,280 @@
+"""Whatever is thrown at a real node: every request gets one answer with a known code and a sentence, nothing is
+published that was not asked for, no internal error shows, and the node goes on serving."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Twist, Vector3
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters, SetParameters
+from sensor_msgs.msg import JointState
+from support.ros_requests import READY, ik, pose
+
+from kinopt_msgs.srv import ComputeFK, GetJacobian, SolveIK, TwistToJointVelocity
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.conversions import matrices_from_poses
+from kinopt_ros.status import Status
+
+ROBOT = load_robot("panda")
+CODES = {int(status) for status in Status}
+FUZZ = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+odd_floats = st.sampled_from([0.0, -1.0, 1.0, math.nan, math.inf, -math.inf, 1e300, -1e300, 5e-324, 1e-9])
+floats = st.one_of(odd_floats, st.floats(-2.0, 2.0), st.floats())
+names = st.one_of(
+    st.sampled_from(
+        [*ROBOT.link_names, *ROBOT.joint_by_name, *ROBOT.groups, "", "world", "base", "tip", "tf"]
+    ),
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cs"], exclude_characters="\0"), max_size=12),
+)
+few = st.integers(0, 3)
+
+
+def lists(of: st.SearchStrategy[Any], most: int = 8) -> st.SearchStrategy[list[Any]]:
+    return st.lists(of, max_size=most)
+
+
+points = st.builds(Point, x=floats, y=floats, z=floats)
+quaternions = st.one_of(
+    st.sampled_from([(0.0, 0.0, 0.0, 1.0), (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)]).map(
+        lambda q: Quaternion(x=q[0], y=q[1], z=q[2], w=q[3])
+    ),
+    st.builds(Quaternion, x=floats, y=floats, z=floats, w=floats),
+)
+poses = st.builds(Pose, position=points, orientation=quaternions)
+good_poses = st.tuples(st.floats(-0.7, 0.7), st.floats(-0.7, 0.7), st.floats(0.0, 0.9)).map(
+    lambda p: pose(*p)
+)
+joint_states = st.builds(JointState, name=lists(names), position=lists(floats), velocity=lists(floats, 2))
+
+
+def sometimes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Mostly left out, so that some requests have one thing wrong and not ten."""
+    return st.one_of(st.none(), st.none(), st.none(), st.none(), strategy)
+
+
+def requests(kind: Any, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    def build(values: dict[str, Any]) -> Any:
+        request = kind()
+        for name, value in values.items():
+            if value is None:
+                continue
+            if name == "frame_id":
+                request.header.frame_id = value
+            else:
+                setattr(request, name, value)
+        return request
+
+    return st.fixed_dictionaries(fields).map(build)
+
+
+common = {
+    "group": sometimes(names),
+    "base_link": sometimes(names),
+    "tip_link": sometimes(names),
+    "tool": sometimes(poses),
+    "state": sometimes(joint_states),
+    "locked_joints": sometimes(lists(names, 3)),
+}
+SOLVE = requests(
+    SolveIK.Request,
+    **common,
+    frame_id=sometimes(names),
+    poses=lists(st.one_of(good_poses, good_poses, poses), 4),
+    tip_links=sometimes(lists(names, 3)),
+    base_pose=sometimes(st.lists(poses, max_size=1)),
+    unlocked_groups=sometimes(lists(names, 2)),
+    locked_groups=sometimes(lists(names, 2)),
+    seeds=sometimes(lists(floats, 15)),
+    num_seeds=sometimes(few),
+    position_tolerance=sometimes(floats),
+    orientation_tolerance=sometimes(floats),
+    position_tolerances=sometimes(lists(floats, 4)),
+    orientation_tolerances=sometimes(lists(floats, 4)),
+    free_axes=sometimes(lists(st.one_of(st.sampled_from(["x", "y", "z", "rx", "ry", "rz"]), names), 6)),
+    num_solutions=sometimes(st.sampled_from([0, 1, 3, 20, 1001, 2**32 - 1])),
+    min_separation=sometimes(floats),
+    turns=sometimes(st.booleans()),
+    prefer=sometimes(st.one_of(st.sampled_from(["any", "closest", "rest", "mid_range"]), names)),
+    rest=sometimes(joint_states),
+    timeout=sometimes(st.one_of(odd_floats, st.floats(1e-6, 0.3))),
+    random_seed=sometimes(st.integers(0, 2**64 - 1)),
+    solver=sometimes(st.one_of(st.sampled_from(["cpu", "auto"]), names)),
+    no_fallback=sometimes(st.booleans()),
+    client=sometimes(names),
+)
+FK = requests(
+    ComputeFK.Request,
+    frame_id=sometimes(names),
+    links=lists(names, 3),
+    joint_names=sometimes(lists(names, 8)),
+    positions=sometimes(lists(floats, 16)),
+)
+JACOBIAN = requests(GetJacobian.Request, **common, frame=sometimes(names))
+vectors = st.builds(Vector3, x=floats, y=floats, z=floats)
+TWIST = requests(
+    TwistToJointVelocity.Request,
+    **common,
+    frame=sometimes(names),
+    twist=st.builds(Twist, linear=vectors, angular=vectors),
+    velocity_scaling=sometimes(floats),
+)
+
+
+def answered(client: Client, service: str, request: Any) -> Any:
+    answer = client.call(service, request, timeout=30.0)
+    assert answer.status.code in CODES
+    if answer.status.code != Status.SUCCESS:
+        assert len(answer.status.message) > 10
+        assert "internal error" not in answer.status.message
+    assert not client.trajectories[seen(client) :]
+    return answer
+
+
+_published: dict[int, int] = {}
+
+
+def seen(client: Client) -> int:
+    return _published.setdefault(id(client), len(client.trajectories))
+
+
+@FUZZ
+@given(request=SOLVE)
+def test_solve_ik(client: Client, request: SolveIK.Request) -> None:
+    answer = answered(client, "solve_ik", request)
+    n = len(answer.joint_names)
+    for positions in np.array(answer.positions).reshape(-1, n) if n and answer.positions else ():
+        if np.isnan(positions).any():
+            continue
+        for name, value in zip(answer.joint_names, positions, strict=True):
+            i = ROBOT.variable_index[name]
+            assert ROBOT.limits.lower[i] <= value <= ROBOT.limits.upper[i]
+
+
+@FUZZ
+@given(at=good_poses, axes=st.sets(st.sampled_from(["rx", "ry", "rz"])), few=st.integers(0, 4))
+def test_good_requests_are_answered_right(client: Client, at: Pose, axes: set[str], few: int) -> None:
+    request = ik(at, free_axes=sorted(axes), num_solutions=few, timeout=0.5)
+    answer = answered(client, "solve_ik", request)
+    assert Status(answer.status.code) in (Status.SUCCESS, Status.NO_IK_SOLUTION, Status.TIMED_OUT)
+    for positions in np.array(answer.positions).reshape(-1, 7):
+        if np.isnan(positions).any():
+            continue
+        q = ROBOT.default_q.copy()
+        q[:7] = positions
+        reached = forward_kinematics(ROBOT, q, links=("panda_link8",))[0]
+        assert np.linalg.norm(reached[:3, 3] - matrices_from_poses([at])[0, :3, 3]) <= 1e-4 + 1e-9
+
+
+@FUZZ
+@given(request=FK)
+def test_compute_fk(client: Client, request: ComputeFK.Request) -> None:
+    answered(client, "compute_fk", request)
+
+
+@FUZZ
+@given(request=JACOBIAN)
+def test_get_jacobian(client: Client, request: GetJacobian.Request) -> None:
+    answer = answered(client, "get_jacobian", request)
+    assert np.isfinite(answer.jacobian).all()
+
+
+@FUZZ
+@given(request=TWIST)
+def test_twist_to_joint_velocity(client: Client, request: TwistToJointVelocity.Request) -> None:
+    answer = answered(client, "twist_to_joint_velocity", request)
+    assert np.isfinite(answer.velocities).all()
+
+
+@FUZZ
+@given(message=joint_states)
+def test_joint_states(client: Client, message: JointState) -> None:
+    client.publish_joint_state(message)
+    client.spin(0.005)
+    client.publish_joint_state(JointState(name=list(READY), position=list(READY.values())))
+
+
+@settings(FUZZ, max_examples=25)
+@given(frame=names, at=poses)
+def test_target_pose_moves_nothing_that_it_should_not(client: Client, frame: str, at: Pose) -> None:
+    reports = len(client.reports)
+    message = PoseStamped(pose=at)
+    message.header.frame_id = frame
+    client.publish_target(message)
+    assert client.spin_until(lambda: len(client.reports) > reports, 10.0)
+    report = client.reports[-1]
+    assert report.status.code in CODES
+    if report.status.code == Status.SUCCESS:  # by chance a target that can be reached
+        client.spin_until(lambda: len(client.trajectories) > seen(client), 5.0)
+    else:
+        assert len(report.status.message) > 10
+    assert len(client.trajectories) - seen(client) == (report.status.code == Status.SUCCESS)
+    _published[id(client)] = len(client.trajectories)
+
+
+values = st.one_of(
+    st.booleans().map(lambda v: ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=v)),
+    st.integers(-(2**63), 2**63 - 1).map(
+        lambda v: ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=v)
+    ),
+    floats.map(lambda v: ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=v)),
+    names.map(lambda v: ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=v)),
+    lists(names, 3).map(
+        lambda v: ParameterValue(type=ParameterType.PARAMETER_STRING_ARRAY, string_array_value=v)
+    ),
+    st.just(ParameterValue(type=ParameterType.PARAMETER_NOT_SET)),
+)
+PARAMETERS = (
+    "robot_description", "robot_description_semantic", "solver", "ik.solver", "allow_fallback", "default_group",
+    "ik.timeout", "ik.max_timeout", "ik.position_tolerance", "ik.orientation_tolerance", "max_batch", "state_timeout",
+    "velocity_scaling", "acceleration_scaling", "start_state_tolerance", "controller_joints", "threads", "queue_size",
+    "batching", "fallback_chain", "record_failures", "cpu.max_restarts", "cpu.threads",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_parameters(client: Client, name: str) -> None:
+    setter = client.node.create_client(SetParameters, "kinopt/set_parameters")
+    getter = client.node.create_client(GetParameters, "kinopt/get_parameters")
+    assert getter.wait_for_service(5.0)
+    present = getter.call_async(GetParameters.Request(names=[name]))
+    assert client.spin_until(present.done, 10.0)
+    (before,) = present.result().values
+    assert setter.wait_for_service(5.0)
+
+    def put(value: ParameterValue) -> Any:
+        future = setter.call_async(SetParameters.Request(parameters=[Parameter(name=name, value=value)]))
+        assert client.spin_until(future.done, 30.0)
+        return future.result().results[0]
+
+    @settings(FUZZ, max_examples=12)
+    @given(value=values)
+    def fuzz(value: ParameterValue) -> None:
+        result = put(value)
+        if not result.successful:
+            assert len(result.reason) > 5
+        else:
+            assert put(before).successful  # as it was
+
+    fuzz()
+    client.node.destroy_client(setter)
+    client.node.destroy_client(getter)
+    assert client.wait_until_ready(60.0)
+    good = client.call("solve_ik", ik(pose()), timeout=30.0)
+    assert good.status.code in (Status.SUCCESS, Status.NOT_READY), good.status.message
+
+
+def test_and_it_still_serves(client: Client) -> None:
+    client.wait_until_ready(60.0)
+    assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS
