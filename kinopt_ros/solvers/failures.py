@@ -1,6 +1,7 @@
 """Why requests failed: a code and a sentence from what the core itself can see."""
 
 import math
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -69,11 +70,16 @@ def out_of_reach(
     sentences = [""] * len(requests)
     for target, chain in zip(problem.targets, chains, strict=True):
         beyond = target_beyond_reach(robot, target, chain)[requests]
+        if not (beyond > _REACH_ROUNDING).any():
+            continue
+        anyhow = replace(target, orientation_tolerance=math.inf)
+        turned = target_beyond_reach(robot, anyhow, chain)[requests] <= _REACH_ROUNDING
         for row in np.flatnonzero(beyond > _REACH_ROUNDING):
             distance = float(np.linalg.norm(target.T_base_target[requests[row], :3, 3]))
             sentences[row] = (
                 f"out of reach: the target of {target.link!r} is {distance:.3f} m from {problem.base_link!r}, "
                 f"and at least {beyond[row]:.3f} m farther than the links between can stretch"
+                f"{' in that orientation' if turned[row] else ''}"
             )
     return sentences
 

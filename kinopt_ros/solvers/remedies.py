@@ -53,7 +53,8 @@ def with_remedies(
         return result
     if len(np.intersect1d(chains[0].variables, problem.variables)) >= 6:
         return result
-    failed = failed[target_beyond_reach(robot, problem.targets[0], chains[0])[failed] == 0.0]
+    anyhow = replace(problem.targets[0], orientation_tolerance=math.inf)
+    failed = failed[target_beyond_reach(robot, anyhow, chains[0])[failed] == 0.0]
     end = time.monotonic() + _SECONDS
     if problem.deadline is not None:
         end = min(end, problem.deadline)

@@ -331,3 +331,15 @@ def test_closing_while_solving_neither_hangs_nor_starts_threads_again() -> None:
 def _own_threads(solver: CpuSolver) -> list[threading.Thread]:
     pool = solver._cores._pool
     return [] if pool is None else list(pool._threads)
+
+
+@pytest.mark.parametrize("options", [{}, {"prefer": "mid_range"}, {"num_solutions": 2}])
+def test_several_seeds_for_each_of_several_requests(options: dict[str, Any]) -> None:
+    panda = arm("panda")
+    T = panda.targets(5)
+    seeds = np.random.default_rng(8).uniform(panda.lower, panda.upper, (5, 3, 7))
+    together = panda.solver.solve_ik(panda.problem(T, seeds=seeds, **options))
+    assert together.success.all()
+    for b in range(5):
+        alone = panda.solver.solve_ik(panda.problem(T[b], seeds=seeds[b], **options))
+        np.testing.assert_array_equal(alone.q[0], together.q[b])
