@@ -39,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HZ",
         help="likewise of each client that sends 1000 targets, or unreachable ones (1)",
     )
+    parser.add_argument(
+        "--no-unreachable", action="store_true", help="no clients that send targets which cannot be reached"
+    )
     add_json(parser)
     parser.set_defaults(measure=main)
 
@@ -53,7 +56,9 @@ def main(args: argparse.Namespace) -> int:
     from kinopt_ros.ros.load import faultless, measure
 
     with _bar(enabled=not args.json and sys.stderr.isatty()) as report:
-        result = measure(args.clients, args.duration, args.rate, args.heavy_rate, report)
+        result = measure(
+            args.clients, args.duration, args.rate, args.heavy_rate, not args.no_unreachable, report
+        )
     if args.json:
         print_json(result)
     else:

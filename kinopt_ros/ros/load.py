@@ -47,7 +47,12 @@ class _Watched:
 
 
 def measure(
-    clients: int, duration: float, rate: float, heavy_rate: float, report: Callable[[float], object]
+    clients: int,
+    duration: float,
+    rate: float,
+    heavy_rate: float,
+    unreachable: bool,
+    report: Callable[[float], object],
 ) -> dict[str, Any]:
     """One node for the Panda, and clients in other processes.
 
@@ -57,6 +62,7 @@ def measure(
         duration: s.
         rate: requests per second of each client with small requests; 0: the next one follows the answer.
         heavy_rate: likewise of those with 1,000 or with unreachable targets.
+        unreachable: whether some clients send unreachable targets.
         report: is told the share of the time that has passed.
 
     Raises:
@@ -76,7 +82,7 @@ def measure(
         with NodeProcess(bundled_parameters("panda")) as process:
             first = _first_answer(observer, process, start)
             idle = _idle_times(observer)
-            groups = _groups(clients, rate, heavy_rate)
+            groups = _groups(clients, rate, heavy_rate, unreachable)
             tallies, watched = _under_load(observer, process, groups, duration, report)
             alive = process.running
             log = process.log_text()
@@ -108,17 +114,18 @@ def faultless(result: dict[str, Any]) -> bool:
     )
 
 
-def _groups(clients: int, rate: float, heavy_rate: float) -> list[list[ClientSpec]]:
+def _groups(clients: int, rate: float, heavy_rate: float, unreachable: bool) -> list[list[ClientSpec]]:
     """Clients by process. The heavy ones keep to themselves: taking in their answers must not delay other clients."""
     heavy, fk = max(1, clients // 32), max(1, clients // 10)
-    kinds = ["batch"] * heavy + ["unreachable"] * heavy + ["fk"] * fk
+    kinds = ["batch"] * heavy + ["unreachable"] * (heavy * unreachable)
+    heavy = len(kinds)
+    kinds += ["fk"] * fk
     kinds += ["single"] * (clients - len(kinds))
     specs = [
-        ClientSpec(kind, f"{kind}_{i}", i, heavy_rate if i < 2 * heavy else rate)
-        for i, kind in enumerate(kinds)
+        ClientSpec(kind, f"{kind}_{i}", i, heavy_rate if i < heavy else rate) for i, kind in enumerate(kinds)
     ]
-    light = specs[2 * heavy :]
-    return [specs[: 2 * heavy], *(light[i::_LIGHT_PROCESSES] for i in range(_LIGHT_PROCESSES))]
+    light = specs[heavy:]
+    return [specs[:heavy], *(light[i::_LIGHT_PROCESSES] for i in range(_LIGHT_PROCESSES))]
 
 
 def _first_answer(observer: Client, process: NodeProcess, start: float) -> float:
