@@ -8,7 +8,6 @@ solvers' answers pass the same check. The branches that exist are those that eit
 import argparse
 import json
 import sys
-import time
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
@@ -18,7 +17,7 @@ from rich.table import Table
 
 from kinopt_ros.array import Float64
 from kinopt_ros.bench.peers import require
-from kinopt_ros.bench.table import progress
+from kinopt_ros.bench.progress import Report, no_report, progress_bar, timed_loop
 from kinopt_ros.bench.targets import IkTask, ik_task
 from kinopt_ros.errors import KinoptError, UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import chain_pose
@@ -56,8 +55,10 @@ class BranchRow:
     analytic_us_per_pose: float
 
 
-def run_branch_bench(robot: str, base: str, tip: str, poses: int, seed: int = 0) -> BranchRow:
-    """Compare both solvers on random reachable poses.
+def run_branch_bench(
+    robot: str, base: str, tip: str, poses: int, seed: int = 0, report: Report = no_report
+) -> BranchRow:
+    """Compare both solvers on random reachable poses; ``report`` is told of two calls per pose.
 
     Raises:
         SolverUnavailableError: EAIK is not installed.
@@ -82,12 +83,9 @@ def run_branch_bench(robot: str, base: str, tip: str, poses: int, seed: int = 0)
         for T in task.T_base_target
     ]
     solver.solve_ik(problems[0])
-    start = time.process_time()
-    ours = [solver.solve_ik(problem).q[0] for problem in problems]
-    our_time = time.process_time() - start
-    start = time.process_time()
-    theirs = [analytic(T) for T in task.T_base_target]
-    their_time = time.process_time() - start
+    found_here, our_time = timed_loop(solver.solve_ik, problems, f"{robot}, ours", report)
+    ours = [result.q[0] for result in found_here]
+    theirs, their_time = timed_loop(analytic, list(task.T_base_target), f"{robot}, EAIK", report)
     solver.close()
 
     branches = found = found_analytic = complete = 0
@@ -184,13 +182,15 @@ def main(args: argparse.Namespace) -> int:
     """Measure and print; 0 if every arm could be measured."""
     known = robot_names()
     rows, failures = [], []
-    with progress("measuring", enabled=not args.json and sys.stderr.isatty()) as report:
-        for robot in [args.robot] if args.robot else sorted(ARMS):
-            report(robot)
+    robots = [args.robot] if args.robot else sorted(ARMS)
+    total = 2 * args.poses * len(robots)
+    with progress_bar("measuring", total, enabled=not args.json and sys.stderr.isatty()) as report:
+        for robot in robots:
+            report(robot, 0)
             try:
                 if robot not in known:
                     raise UnsupportedFeatureError(f"{robot}: not installed (pip install example-robot-data)")
-                rows.append(run_branch_bench(robot, *ARMS[robot], args.poses, args.seed))
+                rows.append(run_branch_bench(robot, *ARMS[robot], args.poses, args.seed, report))
             except KinoptError as error:
                 failures.append(str(error))
     if args.json:

@@ -12,7 +12,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from kinopt_ros.array import Float64
 from kinopt_ros.bench.judge import Judge
 from kinopt_ros.bench.peers import PEERS, Peer, build_peer
 from kinopt_ros.bench.plots import SolverRun, check_plot, plot_runs
-from kinopt_ros.bench.table import print_table, progress
+from kinopt_ros.bench.progress import Report, no_report, progress_bar, timed_loop
+from kinopt_ros.bench.table import print_table
 from kinopt_ros.bench.targets import SAMPLINGS, IkTask, ik_task
 from kinopt_ros.errors import SolverUnavailableError, UnknownSolverError, UnsupportedFeatureError
 
@@ -32,6 +33,8 @@ ORIENTATION_TOLERANCE = 1e-6
 """rad"""
 WARM_UP = 20
 """Calls before the clock starts."""
+PASSES = 2
+"""Over the targets, per solver: one for the mean, one for single calls."""
 DEFAULT_SOLVERS = "cpu,rtb_ik_lm,trac_ik,pinocchio_lm"
 KEYS = (
     "robot", "solver", "version", "targets", "seeds", "success", "mean_us", "median_us", "p99_us", "max_us",
@@ -50,7 +53,7 @@ def run_ik_bench(
     targets: int = 1000,
     sampling: str = "random",
     seed: int = 0,
-    report: Callable[[str], object] = lambda solver: None,
+    report: Report = no_report,
     runs: list[SolverRun] | None = None,
 ) -> list[Row]:
     """One row per solver; ``cpu`` brings a second one, ``cpu:solve_ik``, for the public interface.
@@ -63,7 +66,7 @@ def run_ik_bench(
         targets: number of targets.
         sampling: ``random`` or ``halton``.
         seed: of the targets.
-        report: called with a solver's name before it is measured.
+        report: told a solver's name and how many of its calls were made, ``count_calls`` of them in all.
         runs: takes what each solver did, call by call, for pictures.
     """
     names = _with_public_rows(solvers)
@@ -74,18 +77,24 @@ def run_ik_bench(
     judge = Judge(task)
     rows = []
     for name in names:
-        report(name)
+        report(name, 0)
         row: Row = dict.fromkeys(KEYS) | {"robot": task.robot.name, "solver": name, "targets": targets}
         try:
             peer = build_peer(name, task)
         except (SolverUnavailableError, UnsupportedFeatureError) as error:
             rows.append(row | {"note": str(error)})
+            report(name, PASSES * targets)
             continue
-        figures, run = _measure(peer, task, judge)
+        figures, run = _measure(peer, task, judge, report)
         rows.append(row | figures)
         if runs is not None:
             runs.append(run)
     return rows
+
+
+def count_calls(solvers: Sequence[str], targets: int) -> int:
+    """Timed calls of ``run_ik_bench``."""
+    return PASSES * targets * len(_with_public_rows(solvers))
 
 
 def _with_public_rows(solvers: Sequence[str]) -> list[str]:
@@ -97,15 +106,13 @@ def _with_public_rows(solvers: Sequence[str]) -> list[str]:
     return names
 
 
-def _measure(peer: Peer, task: IkTask, judge: Judge) -> tuple[Row, SolverRun]:
+def _measure(peer: Peer, task: IkTask, judge: Judge, report: Report) -> tuple[Row, SolverRun]:
     poses = list(task.T_base_target)
     solve = peer.solve
     for T in poses[:WARM_UP]:
         solve(T)
-    start = time.process_time()
-    answers = [solve(T) for T in poses]
-    mean = (time.process_time() - start) / len(poses)
-    calls = _single_calls(solve, poses)
+    answers, seconds = timed_loop(solve, poses, peer.name, report)
+    calls = _single_calls(peer, poses, report)
     q = np.array(answers, dtype=np.float64).reshape(len(poses), len(task.variables))
     verdict = judge(q)
     solved = (
@@ -118,7 +125,7 @@ def _measure(peer: Peer, task: IkTask, judge: Judge) -> tuple[Row, SolverRun]:
         "version": peer.version,
         "seeds": peer.seeds,
         "success": float(solved.mean()),
-        "mean_us": 1e6 * mean,
+        "mean_us": 1e6 * seconds / len(poses),
         "median_us": 1e-3 * float(np.median(calls)),
         "p99_us": 1e-3 * float(np.percentile(calls, 99)),
         "max_us": 1e-3 * float(calls.max()),
@@ -129,15 +136,16 @@ def _measure(peer: Peer, task: IkTask, judge: Judge) -> tuple[Row, SolverRun]:
     return figures, run
 
 
-def _single_calls(solve: Callable[[Float64], Float64], poses: list[Float64]) -> Float64:
+def _single_calls(peer: Peer, poses: list[Float64], report: Report) -> Float64:
     """Nanoseconds of every call. A second pass, so that reading the clock does not burden the mean."""
-    clock = time.perf_counter_ns
-    spent = np.empty(len(poses))
-    for i, T in enumerate(poses):
+    clock, solve = time.perf_counter_ns, peer.solve
+
+    def timed(T: Float64) -> int:
         before = clock()
         solve(T)
-        spent[i] = clock() - before
-    return spent
+        return clock() - before
+
+    return np.array(timed_loop(timed, poses, peer.name, report)[0], dtype=np.float64)
 
 
 def _largest(values: Float64) -> float | None:
@@ -168,16 +176,17 @@ def main(args: argparse.Namespace) -> int:
     solvers = [name.strip() for name in args.solver.split(",") if name.strip()]
     if not solvers:
         raise UnknownSolverError(args.solver, PEERS)
-    picture = check_plot(args.plot) if args.plot else None
+    picture = None if args.plot is None else check_plot(args.plot)
     runs: list[SolverRun] = []
-    with progress("measuring", enabled=not args.json and sys.stderr.isatty()) as report:
+    total = count_calls(solvers, args.targets)
+    with progress_bar("measuring", total, enabled=not args.json and sys.stderr.isatty()) as report:
         rows = run_ik_bench(
             args.robot, args.base, args.tip, solvers, args.targets, args.sampling, args.seed, report, runs
         )
-    if picture is not None and runs:
-        plot_runs(runs, f"{rows[0]['robot']}, {args.targets:,} {args.sampling} targets", picture)
     if args.json:
         print(json.dumps(rows, indent=2, allow_nan=False))
     else:
         print_table(rows)
+    if picture is not None:
+        plot_runs(runs, f"{rows[0]['robot']}, {args.targets:,} {args.sampling} targets", picture)
     return 1 if any("note" in row for row in rows) else 0

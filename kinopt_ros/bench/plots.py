@@ -12,7 +12,8 @@ from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError
 
 _PERCENTILES = (50, 99)
-_SOLVED, _MISSED = "#4c8f5f", "#c8452f"
+_MISSED = "#e0341f"
+_PROJECTIONS = ((0, 2), (0, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,57 +46,85 @@ def check_plot(file: str) -> Path:
 
 
 def plot_runs(runs: Sequence[SolverRun], title: str, file: Path) -> None:
-    """One picture: a histogram of all times, and for each solver a map of targets from the side and from above."""
-    import matplotlib as mpl
+    """One picture: a histogram of all times, and for each solver a map of targets from the side and from above.
 
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
+    Raises:
+        InvalidRequestError: there are no runs, or the file cannot be written.
+    """
+    if not runs:
+        raise InvalidRequestError("no solver could be measured: there is nothing to draw")
+    from matplotlib.figure import Figure
 
-    rows = 1 + len(runs)
-    figure = plt.figure(figsize=(10.0, 3.6 + 3.8 * len(runs)), layout="constrained")
-    grid = figure.add_gridspec(rows, 2, height_ratios=[1.0, *[1.1] * len(runs)])
-    _histogram(figure.add_subplot(grid[0, :]), runs)
-    reach = max(float(np.abs(run.position[:, :2]).max()) for run in runs) * 1.05
-    for row, run in enumerate(runs, start=1):
-        for column, (i, j, names) in enumerate(((0, 2, "xz"), (0, 1, "xy"))):
-            _map(figure.add_subplot(grid[row, column]), run, i, j, names, reach)
+    heights = (4.2, 4.3 * len(runs))
+    figure = Figure(figsize=(11.0, sum(heights)), layout="constrained")
     figure.suptitle(title)
-    figure.savefig(file, dpi=110)
-    plt.close(figure)
+    # Two figures in one, so that the legend does not take the maps' width.
+    parts: Any = figure.subfigures(2, 1, height_ratios=heights)
+    top, bottom = parts
+    _histogram(top.subplots(), runs)
+    panels = bottom.subplots(len(runs), 2, squeeze=False)
+    edges = _edges(np.concatenate([run.position for run in runs]), len(runs[0].solved))
+    for row, run in zip(panels, runs, strict=True):
+        for axes, (i, j) in zip(row, _PROJECTIONS, strict=True):
+            mesh = _map(axes, run, i, j, edges)
+    bar = bottom.colorbar(mesh, ax=panels, aspect=30, shrink=0.9 / len(runs))
+    bar.set_label("solved in a cell, %; red cross: a missed target")
+    try:
+        figure.savefig(file, format="png", dpi=110)
+    except OSError as error:
+        raise InvalidRequestError(f"the plot {str(file)!r} cannot be written: {error}") from error
 
 
 def _histogram(axes: Any, runs: Sequence[SolverRun]) -> None:
+    """Up to the slowest call, which is why the counts are logarithmic."""
     low = min(float(run.microseconds.min()) for run in runs)
-    high = max(float(np.percentile(run.microseconds, 99.9)) for run in runs)
-    bins = np.geomspace(max(low, 0.1), max(high, 2.0 * low), 90)
+    high = max(float(run.microseconds.max()) for run in runs)
+    low = max(low, 0.1)
+    bins = np.geomspace(low, max(1.01 * high, 2.0 * low), 90)
     for number, run in enumerate(runs):
         colour = f"C{number}"
-        times = np.clip(run.microseconds, bins[0], bins[-1])
+        times = np.maximum(run.microseconds, low)
         marks = np.percentile(run.microseconds, _PERCENTILES)
         label = f"{run.solver}: " + ", ".join(
-            f"p{p} {value:.3g} µs" for p, value in zip(_PERCENTILES, marks, strict=True)
+            f"p{p} {_duration(value)}" for p, value in zip(_PERCENTILES, marks, strict=True)
         )
-        weights = np.full(len(times), 100.0 / len(times))
-        axes.hist(times, bins=bins, weights=weights, histtype="stepfilled", alpha=0.25, color=colour)
-        axes.hist(times, bins=bins, weights=weights, histtype="step", color=colour, label=label)
+        axes.hist(times, bins=bins, histtype="stepfilled", alpha=0.15, color=colour)
+        axes.hist(times, bins=bins, histtype="step", color=colour, label=label)
         for mark, style in zip(marks, ("-", ":"), strict=True):
-            axes.axvline(mark, color=colour, linestyle=style, linewidth=1.0)
+            axes.axvline(mark, color=colour, linestyle=style, linewidth=1.2)
     axes.set_xscale("log")
-    axes.set_xlabel("time of a call, µs")
-    axes.set_ylabel("calls, %")
-    axes.legend(frameon=False)
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=0.7)
+    axes.set_xlabel("time of a call, µs; lines: p50 solid, p99 dotted")
+    axes.set_ylabel("calls")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small", frameon=False)
 
 
-def _map(axes: Any, run: SolverRun, i: int, j: int, names: str, reach: float) -> None:
+def _duration(microseconds: float) -> str:
+    return f"{microseconds:.1f} µs" if microseconds < 1e3 else f"{1e-3 * microseconds:.2f} ms"
+
+
+def _edges(position: Annotated[Float64, "N 3"], targets: int) -> list[Float64]:
+    """Cell edges along x, y and z, equally wide, so many that a cell has a few targets."""
+    low, high = position.min(axis=0), position.max(axis=0)
+    width = max(float((high - low).max()), 1e-3) / float(np.clip(np.sqrt(targets / 4), 8, 40))
+    return [np.arange(a - 0.5 * width, b + 1.5 * width, width) for a, b in zip(low, high, strict=True)]
+
+
+def _map(axes: Any, run: SolverRun, i: int, j: int, edges: list[Float64]) -> Any:
+    """Share of the targets solved per cell, whatever their third coordinate, and crosses at the missed ones."""
+    bins = [edges[i], edges[j]]
+    asked = np.histogram2d(run.position[:, i], run.position[:, j], bins)[0]
     hits, misses = run.position[run.solved], run.position[~run.solved]
-    axes.scatter(hits[:, i], hits[:, j], s=2.0, color=_SOLVED, alpha=0.35, linewidths=0, rasterized=True)
-    axes.scatter(misses[:, i], misses[:, j], s=14.0, color=_MISSED, marker="x", linewidths=1.0)
+    solved = np.histogram2d(hits[:, i], hits[:, j], bins)[0]
+    share = np.divide(100.0 * solved, asked, out=np.full(asked.shape, np.nan), where=asked > 0)
+    mesh = axes.pcolormesh(*bins, share.T, vmin=0.0, vmax=100.0, cmap="cividis", rasterized=True)
+    # Smaller where there are many, so that the cells stay visible.
+    size = float(np.clip(4000 / max(len(misses), 1), 4, 36))
+    axes.scatter(misses[:, i], misses[:, j], s=size, color=_MISSED, marker="x", linewidths=1.1)
     axes.set_aspect("equal")
-    axes.set_xlim(-reach, reach)
-    axes.set_xlabel(f"{names[0]}, m")
-    axes.set_ylabel(f"{names[1]}, m")
-    share = 100.0 * float(run.solved.mean())
-    axes.set_title(
-        f"{run.solver}: {share:.2f} % solved, {len(misses)} missed (×)" if names == "xz" else "from above",
-        fontsize="medium",
-    )
+    axes.set_xlabel(f"{'xyz'[i]}, m")
+    axes.set_ylabel(f"{'xyz'[j]}, m")
+    seen = "from the side" if (i, j) == _PROJECTIONS[0] else "from above"
+    axes.set_title(f"{run.solver}, {seen}: {len(misses)} of {len(run.solved)} missed", fontsize="medium")
+    return mesh

@@ -1,7 +1,6 @@
 """Benchmark rows for the eye."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 HEADINGS = (
@@ -16,18 +15,6 @@ HEADINGS = (
     "beyond limits",
 )
 NEEDED_WIDTH = 130
-
-
-@contextmanager
-def progress(title: str, enabled: bool) -> Iterator[Callable[[str], object]]:
-    """A spinner on a terminal that names what is under way; nothing elsewhere."""
-    if not enabled:
-        yield lambda what: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(title) as status:
-        yield lambda what: status.update(f"{title} {what}")
 
 
 def print_table(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from kinopt_ros.bench import branches, ik
 from kinopt_ros.bench.machine import machine
-from kinopt_ros.bench.table import print_table, progress
+from kinopt_ros.bench.progress import progress_bar
+from kinopt_ros.bench.table import print_table
 from kinopt_ros.bench.verify import soak
 from kinopt_ros.commands import bench_load
 from kinopt_ros.commands.arguments import add_json, plain, print_json
@@ -76,11 +77,13 @@ def _all(args: argparse.Namespace) -> int:
     known = robot_names()
     arms = {robot: links for robot, links in ARMS.items() if robot in known}
     record: dict[str, Any] = {"machine": machine(), "ik": []}
+    # Pinocchio's loop in Python is slow: fewer targets say as much about it.
+    many, few = (("cpu", "rtb_ik_lm", "trac_ik"), 10_000), (("pinocchio_lm",), 500)
+    total = ik.count_calls(*many) + ik.count_calls(*few)
     for robot, (base, tip) in arms.items():
-        with progress(f"measuring {robot},", enabled=sys.stderr.isatty()) as report:
-            # Pinocchio's loop in Python is slow: fewer targets say as much about it.
-            rows = ik.run_ik_bench(robot, base, tip, ("cpu", "rtb_ik_lm", "trac_ik"), 10_000, report=report)
-            rows += ik.run_ik_bench(robot, base, tip, ("pinocchio_lm",), 500, report=report)
+        with progress_bar(f"measuring {robot},", total, enabled=sys.stderr.isatty()) as report:
+            rows = ik.run_ik_bench(robot, base, tip, *many, report=report)
+            rows += ik.run_ik_bench(robot, base, tip, *few, report=report)
         print_table(rows)
         record["ik"] += rows
     for robot in set(ARMS) - set(arms):

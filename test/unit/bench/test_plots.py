@@ -1,13 +1,14 @@
 """Pictures of a benchmark."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pinocchio")
-from kinopt_ros.bench import plots
+from kinopt_ros.bench import ik, plots
 from kinopt_ros.cli import main
 from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError
 
@@ -44,3 +45,60 @@ def test_without_matplotlib_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(plots, "find_spec", lambda name: None)
     with pytest.raises(SolverUnavailableError, match="pip install matplotlib"):
         plots.check_plot("x.png")
+
+
+def test_nothing_measured_and_places_that_cannot_be_written_are_sentences(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequestError, match="no solver could be measured"):
+        plots.plot_runs([], "title", tmp_path / "x.png")
+    run = plots.SolverRun("x", np.full(4, 3.0), np.ones(4, dtype=bool), np.zeros((4, 3)))
+    folder = tmp_path / "folder.png"
+    folder.mkdir()
+    with pytest.raises(InvalidRequestError, match=r"folder\.png.*cannot be written"):
+        plots.plot_runs([run], "title", folder)
+
+
+def test_a_bad_name_costs_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(*arguments: object) -> None:
+        raise AssertionError("measured, though the picture cannot be kept")
+
+    monkeypatch.setattr(ik, "run_ik_bench", measured)
+    for name in ("x.jpg", ""):
+        assert main(["bench", "ik", "--targets", "5", "--plot", name]) == 1
+
+
+def test_cells_show_the_share_that_was_solved() -> None:
+    from matplotlib.figure import Figure
+
+    # Three targets in one cell, one of them missed; one target far away in another cell.
+    position = np.array([[0.0, 0.0, 0.0], [0.01, 0.0, 0.0], [0.0, 0.0, 0.01], [1.0, 0.0, 0.5]])
+    run = plots.SolverRun("x", np.full(4, 3.0), np.array([True, False, True, True]), position)
+    axes = Figure().subplots()
+    mesh = plots._map(axes, run, 0, 2, plots._edges(position, 4))
+    shares = mesh.get_array().compressed()
+    assert sorted(shares) == pytest.approx([200 / 3, 100.0])
+    (crosses,) = [artist for artist in axes.collections if artist is not mesh]
+    ((x, z),) = crosses.get_offsets()
+    assert (x, z) == (0.01, 0.0)
+    column, row = (np.searchsorted(edge, at) - 1 for edge, at in zip(_cells(mesh), (x, z), strict=True))
+    assert mesh.get_array()[row, column] == pytest.approx(200 / 3)
+
+
+def _cells(mesh: Any) -> tuple[Any, Any]:
+    """Edges of the drawn cells along both axes."""
+    corners = mesh.get_coordinates()
+    return corners[0, :, 0], corners[:, 0, 1]
+
+
+def test_the_slowest_call_is_in_the_histogram_and_p50_and_p99_are_marked() -> None:
+    from matplotlib.figure import Figure
+
+    times = np.linspace(10.0, 5000.0, 101)
+    run = plots.SolverRun("x", times, np.ones(101, dtype=bool), np.zeros((101, 3)))
+    axes = Figure().subplots()
+    plots._histogram(axes, [run])
+    assert sum(line.get_xdata()[0] for line in axes.lines) == pytest.approx(
+        np.percentile(times, 50) + np.percentile(times, 99)
+    )
+    assert axes.get_xlim()[1] >= 5000.0
+    (entry,) = axes.get_legend().get_texts()
+    assert entry.get_text() == "x: p50 2.50 ms, p99 4.95 ms"
