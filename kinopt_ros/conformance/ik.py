@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 from kinopt_ros.array import Float64, Int64
+from kinopt_ros.conformance.ik_features import FeatureConformance
 from kinopt_ros.conformance.robots import ROBOTS, seven_revolute
-from kinopt_ros.errors import InvalidGoalError, KinoptError, NotReadyError, UnsupportedFeatureError
+from kinopt_ros.errors import InvalidGoalError, KinoptError, NotReadyError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import pose_error
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.base import Feature, Solver
+from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.registry import create_solver, solver_class
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.status import Status
@@ -38,7 +39,7 @@ def full_configurations(problem: IkProblem, q: Float64, requests: Int64) -> Floa
     return full
 
 
-class IkConformance:
+class IkConformance(FeatureConformance):
     """Set ``solver`` to the plugin's registered name."""
 
     solver: ClassVar[str]
@@ -60,6 +61,7 @@ class IkConformance:
     def plugin(self, robot: RobotModel) -> Iterator[Solver]:
         """The plugin, configured for the robot."""
         solver = create_solver(self.solver, robot)
+        solver.warm_up()
         yield solver
         solver.close()
 
@@ -243,18 +245,6 @@ class IkConformance:
         ):
             with pytest.raises(KinoptError):
                 plugin.solve_ik(broken)
-
-    def test_unsupported_features_are_refused_by_name(self, robot: RobotModel, plugin: Solver) -> None:
-        problem = reachable_problem(robot, 2)
-        for feature, asking in (
-            (Feature.SEVERAL_TARGETS, replace(problem, targets=problem.targets * 2)),
-            (Feature.SEVERAL_SOLUTIONS, replace(problem, num_solutions=4)),
-        ):
-            if feature in plugin.capabilities.features:
-                assert plugin.solve_ik(asking).success.any()
-            else:
-                with pytest.raises(UnsupportedFeatureError, match=feature.value):
-                    plugin.solve_ik(asking)
 
     def test_unknown_options_are_refused(self) -> None:
         with pytest.raises(KinoptError, match="no_such_option"):

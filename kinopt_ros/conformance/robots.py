@@ -138,6 +138,31 @@ def with_mimic() -> RobotModel:
     )
 
 
+def two_arms() -> RobotModel:
+    """A torso that turns and two 6R arms on it, whose tips are ``l7`` and ``l13``."""
+    joints = [
+        _joint(
+            "torso", "revolute", "l0", "l1", "0 0 0.5", "0 0 0", "0 0 1", _LIMIT.format(lower=-1.5, upper=1.5)
+        )
+    ]
+    limit = _LIMIT.format(lower=-2.6, upper=2.6)
+    for side, first, y in (("left", 2, 0.2), ("right", 8, -0.2)):
+        rows = [
+            (f"0 {y} 0.3", "0 1 0"),
+            ("0 0 0", "1 0 0"),
+            ("0 0 -0.3", "0 1 0"),
+            ("0 0 -0.25", "0 0 1"),
+            ("0 0 -0.05", "0 1 0"),
+            ("0 0 -0.08", "1 0 0"),
+        ]
+        for i, (xyz, axis) in enumerate(rows):
+            parent = "l1" if i == 0 else f"l{first + i - 1}"
+            joints.append(
+                _joint(f"{side}_{i + 1}", "revolute", parent, f"l{first + i}", xyz, "0 0 0", axis, limit)
+            )
+    return _robot("two_arms", 14, joints)
+
+
 ROBOTS = {
     "six_revolute": (six_revolute, {JointType.REVOLUTE}),
     "seven_revolute": (seven_revolute, {JointType.REVOLUTE}),

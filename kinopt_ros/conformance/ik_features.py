@@ -1,0 +1,297 @@
+"""What a plugin that declares a feature must do with it, and that every other one refuses it by name.
+
+Judged by forward kinematics, limits and formulas of this file alone.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from kinopt_ros.array import Float64
+from kinopt_ros.conformance.robots import two_arms
+from kinopt_ros.errors import UnsupportedFeatureError
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.kinematics.se3 import so3_exp
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem, Posture
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.turns import periodic_variables
+from kinopt_ros.solvers.base import Feature, Solver
+from kinopt_ros.solvers.registry import create_solver, solver_class
+from kinopt_ros.solvers.result import IkResult
+
+_COUNT = 20
+"""Targets per test: each of these takes some solvers long."""
+_ROUNDING = 1e-9
+_FREED: dict[str, tuple[str, ...]] = {
+    "tool axis": ("rz",),
+    "two axes": ("rx", "ry"),
+    "orientation": ("rx", "ry", "rz"),
+    "position along one axis": ("x",),
+}
+
+
+class FeatureConformance:
+    """Part of IkConformance, which has the fixtures ``robot`` and ``plugin``."""
+
+    solver: ClassVar[str]
+    minimum_success: ClassVar[float]
+
+    def _needs(self, feature: Feature) -> None:
+        if feature not in solver_class(self.solver).capabilities.features:
+            pytest.skip(f"{self.solver} does not declare {feature.value}")
+
+    def _solved(self, result: IkResult) -> None:
+        assert result.success.mean() >= self.minimum_success, [m for m in result.messages if m][:3]
+
+    @pytest.mark.parametrize("feature", list(Feature))
+    def test_what_is_not_declared_is_refused_by_name(
+        self, robot: RobotModel, plugin: Solver, feature: Feature
+    ) -> None:
+        problem = _problem(robot, 2)
+        target = problem.targets[0]
+        n = len(problem.variables)
+        asking = {
+            Feature.SEVERAL_TARGETS: replace(problem, targets=(target, target)),
+            Feature.SEVERAL_SOLUTIONS: replace(problem, num_solutions=4),
+            Feature.AXIS_TOLERANCES: replace(
+                problem, targets=(replace(target, orientation_tolerance=(1e-3, 1e-3, np.inf)),)
+            ),
+            Feature.TOOL: replace(problem, targets=(replace(target, T_link_tool=np.eye(4)),)),
+            Feature.POSTURE: replace(problem, posture=Posture(np.zeros((2, n)), np.ones(n))),
+            Feature.TURNS: replace(problem, turns=True),
+        }[feature]
+        if feature in plugin.capabilities.features:
+            assert plugin.solve_ik(asking).success.any()
+        else:
+            with pytest.raises(UnsupportedFeatureError, match=feature.value):
+                plugin.solve_ik(asking)
+
+    def test_several_links_reach_their_targets_together(self) -> None:
+        self._needs(Feature.SEVERAL_TARGETS)
+        robot, tips = two_arms(), ("l7", "l13")
+        q = random_configurations(robot, _COUNT, 8)
+        T = forward_kinematics(robot, q, links=tips)
+        solver = create_solver(self.solver, robot)
+        problem = ik_problem(robot, T, tip_link=tips)
+        assert len(problem.variables) == 13
+        result = solver.solve_ik(problem)
+        solver.close()
+        self._solved(result)
+        _check_limits(robot, problem, result)
+        for number in range(2):
+            for b, pose in _poses(robot, problem, result, number):
+                distance, angle = _errors(T[b, number], pose)
+                assert distance <= POSITION_TOLERANCE
+                assert angle <= ORIENTATION_TOLERANCE
+                assert distance <= result.position_error[b, 0] + _ROUNDING
+                assert angle <= result.orientation_error[b, 0] + _ROUNDING
+
+    def test_targets_that_exclude_one_another_fail(self) -> None:
+        self._needs(Feature.SEVERAL_TARGETS)
+        robot, tips = two_arms(), ("l7", "l13")
+        T = forward_kinematics(robot, random_configurations(robot, 1, 8), links=tips)
+        T[0, 1, :3, 3] += np.array([0.0, 0.0, 3.0])
+        solver = create_solver(self.solver, robot)
+        result = solver.solve_ik(ik_problem(robot, T, tip_link=tips))
+        solver.close()
+        assert not result.success.any()
+
+    def test_several_solutions_are_distinct_sorted_and_right(self, robot: RobotModel, plugin: Solver) -> None:
+        self._needs(Feature.SEVERAL_SOLUTIONS)
+        problem = _problem(robot, _COUNT, num_solutions=6)
+        result = plugin.solve_ik(problem)
+        self._solved(result)
+        assert (result.num_found > 1).any()
+        _check_limits(robot, problem, result)
+        _check_poses(robot, problem, result)
+        _check_distinct(problem, result, periodic_variables(robot)[problem.variables])
+
+    def test_whole_turns_count_as_solutions_where_asked_for(self, robot: RobotModel, plugin: Solver) -> None:
+        self._needs(Feature.SEVERAL_SOLUTIONS)
+        self._needs(Feature.TURNS)
+        problem = _problem(robot, _COUNT, num_solutions=6, turns=True)
+        result = plugin.solve_ik(problem)
+        self._solved(result)
+        _check_limits(robot, problem, result)
+        _check_poses(robot, problem, result)
+        _check_distinct(problem, result, np.zeros(len(problem.variables), dtype=np.bool_))
+        if any(robot.joint(name).type is JointType.CONTINUOUS for name in problem.joints):
+            assert (result.num_found[result.success] == 6).all()
+
+    def test_a_tool_reaches_the_target(self, robot: RobotModel, plugin: Solver) -> None:
+        self._needs(Feature.TOOL)
+        tool = np.eye(4)
+        tool[:3, :3] = so3_exp(np.array([0.3, -0.7, 0.4]))
+        tool[:3, 3] = 0.05, -0.02, 0.11
+        tip = robot.link_names[-1]
+        T = forward_kinematics(robot, random_configurations(robot, _COUNT, 9), links=(tip,))[:, 0] @ tool
+        problem = ik_problem(robot, T, tip_link=tip, T_link_tool=tool)
+        result = plugin.solve_ik(problem)
+        self._solved(result)
+        _check_limits(robot, problem, result)
+        _check_poses(robot, problem, result)
+
+    def test_a_posture_brings_the_answer_nearer(self, robot: RobotModel, plugin: Solver) -> None:
+        self._needs(Feature.POSTURE)
+        plain = _problem(robot, _COUNT)
+        before = plugin.solve_ik(plain)
+        rows = np.flatnonzero(before.success)
+        reference = random_configurations(robot, 1, 10)[:, plain.variables].repeat(_COUNT, axis=0)
+        weight = np.linspace(0.5, 2.0, len(plain.variables))
+        seeds = before.q.copy()
+        seeds[~before.success] = reference[0]
+        problem = replace(plain, seeds=seeds, posture=Posture(reference, weight))
+        result = plugin.solve_ik(problem)
+        assert result.success[rows].all()  # the first seed is a solution
+        _check_limits(robot, problem, result)
+        _check_poses(robot, problem, result)
+
+        def cost(answers: IkResult) -> Float64:
+            return np.asarray((weight * (answers.q[rows, 0] - reference[rows]) ** 2).sum(axis=1))
+
+        assert (cost(result) <= cost(before) + _ROUNDING).all()
+        if len(plain.variables) > 6:  # free to move while the tip stays
+            assert cost(result).mean() < 0.9 * cost(before).mean()
+
+    @pytest.mark.parametrize("freed", _FREED.values(), ids=_FREED)
+    def test_free_axes_are_free_and_the_others_are_not(
+        self, robot: RobotModel, plugin: Solver, freed: tuple[str, ...]
+    ) -> None:
+        # Five joints reach these poses, but not once they are moved: only who leaves the axes free can solve them.
+        self._needs(Feature.AXIS_TOLERANCES)
+        locked = _problem(robot, 1).joints[:-5]
+        tip = robot.link_names[-1]
+        q = random_configurations(robot, _COUNT, 11)
+        T = forward_kinematics(robot, q, links=(tip,))[:, 0]
+        for b in range(_COUNT):
+            T[b] = T[b] @ _motion(freed, np.random.default_rng(b))
+        state = np.repeat(robot.default_q[None], _COUNT, axis=0)
+        held = [i for name in locked for i in robot.variables_of(name)]
+        state[:, held] = q[:, held]
+        problem = ik_problem(robot, T, tip_link=tip, state=state, free_axes=freed, locked_joints=locked)
+        assert len(problem.joints) == 5
+        result = plugin.solve_ik(problem)
+        self._solved(result)
+        _check_limits(robot, problem, result)
+        for b, pose in _poses(robot, problem, result):
+            _check_axes(T[b], pose, freed)
+
+    def test_every_axis_has_its_own_tolerance(self, robot: RobotModel, plugin: Solver) -> None:
+        self._needs(Feature.AXIS_TOLERANCES)
+        position, orientation = (2e-2, 1e-4, 1e-3), (1e-3, 0.2, 1e-2)
+        problem = _problem(robot, _COUNT, position_tolerance=position, orientation_tolerance=orientation)
+        result = plugin.solve_ik(problem)
+        self._solved(result)
+        _check_limits(robot, problem, result)
+        for b, pose in _poses(robot, problem, result):
+            relative = np.linalg.inv(problem.targets[0].T_base_target[b]) @ pose
+            assert (np.abs(relative[:3, 3]) <= np.array(position) + _ROUNDING).all()
+            assert (np.abs(_rotation_vector(relative[:3, :3])) <= np.array(orientation) + _ROUNDING).all()
+
+
+def _problem(robot: RobotModel, count: int, **options: Any) -> IkProblem:
+    """Targets that some configuration inside the limits reaches."""
+    tip = robot.link_names[-1]
+    T = forward_kinematics(robot, random_configurations(robot, count, 12), links=(tip,))[:, 0]
+    return ik_problem(robot, T, tip_link=tip, **options)
+
+
+def _motion(axes: Collection[str], generator: np.random.Generator) -> Float64:
+    """A motion that changes a pose along or about some axes of its own frame only."""
+    T = np.eye(4)
+    for k, name in enumerate(("x", "y", "z")):
+        if name in axes:
+            T[k, 3] = generator.uniform(0.1, 0.3)
+    turns = [0.7 * generator.uniform(0.3, 1.0) * (name in axes) for name in ("rx", "ry", "rz")]
+    T[:3, :3] = so3_exp(np.array(turns))
+    return T
+
+
+def _poses(
+    robot: RobotModel, problem: IkProblem, result: IkResult, number: int = 0, k: int = 0
+) -> list[tuple[int, Float64]]:
+    """Requests that have a k-th solution, and the pose of a target's tool in it."""
+    target = problem.targets[number]
+    poses = []
+    for b in np.flatnonzero(result.num_found > k).tolist():
+        full = problem.state[b].copy()
+        full[problem.variables] = result.q[b, k]
+        T = forward_kinematics(robot, full, links=(problem.base_link, target.link))
+        pose = np.linalg.inv(T[0]) @ T[1]
+        poses.append((b, pose if target.T_link_tool is None else pose @ target.T_link_tool))
+    return poses
+
+
+def _check_limits(robot: RobotModel, problem: IkProblem, result: IkResult) -> None:
+    q = result.q[np.arange(result.q.shape[1]) < result.num_found[:, None]]
+    assert np.isfinite(q).all()
+    assert (q >= robot.limits.lower[problem.variables]).all()
+    assert (q <= robot.limits.upper[problem.variables]).all()
+
+
+def _check_poses(robot: RobotModel, problem: IkProblem, result: IkResult) -> None:
+    """All solutions, for one target with the default tolerances."""
+    for k in range(result.q.shape[1]):
+        for b, pose in _poses(robot, problem, result, k=k):
+            distance, angle = _errors(problem.targets[0].T_base_target[b], pose)
+            assert distance <= POSITION_TOLERANCE
+            assert angle <= ORIENTATION_TOLERANCE
+
+
+def _check_distinct(problem: IkProblem, result: IkResult, periodic: np.ndarray) -> None:
+    """No two solutions are the same, whole turns of periodic variables aside, and the nearest to the state is first."""
+    for b in range(len(result.q)):
+        q = result.q[b, : result.num_found[b]]
+        lengths = np.linalg.norm(q - problem.state[b, problem.variables], axis=1)
+        assert (np.diff(lengths) >= -_ROUNDING).all()
+        for k in range(1, len(q)):
+            difference = np.abs(q[:k] - q[k])
+            turned = np.minimum(difference % (2.0 * np.pi), -difference % (2.0 * np.pi))
+            difference = np.where(periodic, turned, difference)
+            assert (difference.max(axis=1) > problem.min_separation - _ROUNDING).all()
+
+
+def _errors(T_target: Float64, T_tip: Float64) -> tuple[float, float]:
+    """Distance and angle between two poses."""
+    relative = np.linalg.inv(T_target) @ T_tip
+    return float(np.linalg.norm(relative[:3, 3])), float(np.linalg.norm(_rotation_vector(relative[:3, :3])))
+
+
+def _rotation_vector(R: Float64) -> Float64:
+    """Axis times angle, for less than a quarter turn."""
+    axis = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    sine = float(np.linalg.norm(axis))
+    assert np.trace(R) > 1.0
+    return axis * (np.arcsin(min(sine, 1.0)) / sine if sine > 0.0 else 1.0)
+
+
+def _check_axes(T_target: Float64, T_tip: Float64, freed: Collection[str]) -> None:
+    """What is not free is within the tolerances."""
+    relative = np.linalg.inv(T_target) @ T_tip
+    kept = [k for k, name in enumerate(("x", "y", "z")) if name not in freed]
+    assert np.linalg.norm(relative[kept, 3]) <= POSITION_TOLERANCE + _ROUNDING
+    R = relative[:3, :3]
+    turns = [name for name in ("rx", "ry", "rz") if name in freed]
+    if not turns:
+        assert np.linalg.norm(_rotation_vector(R)) <= ORIENTATION_TOLERANCE + _ROUNDING
+    elif turns == ["rz"]:  # the z axes agree
+        assert np.arctan2(np.hypot(R[0, 2], R[1, 2]), R[2, 2]) <= ORIENTATION_TOLERANCE + _ROUNDING
+    elif turns == ["rx", "ry"]:  # turned back to z the shortest way, no turn about z is left
+        x, y, z = R[:, 2]
+        assert z > -1.0 + 1e-6
+        shortest = np.array(
+            [
+                [1 - x * x / (1 + z), -x * y / (1 + z), x],
+                [-x * y / (1 + z), 1 - y * y / (1 + z), y],
+                [-x, -y, z],
+            ]
+        )
+        left = shortest.T @ R
+        assert abs(np.arctan2(left[1, 0], left[0, 0])) <= ORIENTATION_TOLERANCE + _ROUNDING
+    else:
+        assert len(turns) == 3
