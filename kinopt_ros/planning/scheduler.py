@@ -5,7 +5,6 @@ to the slow lane, whose threads may take as long as a task's deadline allows. In
 who sends a hundred requests waits for himself.
 """
 
-import math
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -14,9 +13,6 @@ from collections.abc import Callable, Hashable, Sequence
 
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.status import Status
-
-RUSH_SECONDS = 3e-4
-"""A request that is taken in so soon after an answer was waiting before: a client needs longer for its next one."""
 
 
 class QueueFullError(KinoptError):
@@ -114,8 +110,6 @@ class Scheduler:
         self._closed = False
         self._trying = 0
         """Threads in the middle of a quick try."""
-        self._answered = -math.inf
-        """When ``answer`` last ended a try, time.monotonic()."""
         self._threads = [
             threading.Thread(target=lane, name=f"{lane.__name__.strip('_')}_{i}")
             for lane, count in ((self._quick_lane, quick_threads), (self._slow_lane, slow_threads))
@@ -150,21 +144,18 @@ class Scheduler:
     def answer(self, task: Task) -> None:
         """Give a task its quick try on this very thread if nobody else is waiting, else ``submit`` it.
 
-        Saves a lone request two changes of threads, which cost more than the answer. To be called from one thread only,
-        the one that takes requests in: what comes on the heels of the last answer shows that more are waiting to be
-        taken in, and these are worth being collected.
+        Saves a lone request two changes of threads, which cost more than the answer. To be called from the one thread
+        that takes requests in.
 
         Raises:
             QueueFullError: as of ``submit``.
         """
         with self._lock:
             here = not (task.starts_slow or self._closed or len(self._quick) or self._trying)
-        if not here or time.monotonic() - self._answered < RUSH_SECONDS:
+        if not here:
             self.submit(task)
-            self._answered = -math.inf
             return
         left = task.quick((), hurried=True)
-        self._answered = time.monotonic()
         if left:
             with self._lock:
                 closed = self._closed

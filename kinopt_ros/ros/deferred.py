@@ -6,10 +6,16 @@ keeps the two until somebody has the answer.
 """
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from rclpy.node import Node
+
+_MOST_AT_ONCE = 32
+_ROUND_SECONDS = 0.005
+"""Most requests, and most time, to take them in one round: other callbacks wait meanwhile."""
 
 
 class Pending:
@@ -38,9 +44,12 @@ class Pending:
 
 
 def create_deferred_service(
-    node: Node, service_type: Any, name: str, begin: Callable[[Any, Pending], None], **options: Any
+    node: Node, service_type: Any, name: str, begin: Callable[[Any, Pending, bool], None], **options: Any
 ) -> Any:
-    """A service of which ``begin(request, pending)`` takes each request and returns at once.
+    """A service of which ``begin(request, pending, alone)`` takes each request and returns at once.
+
+    Requests that wait behind the one that rclpy brings are taken at the same time: rclpy takes one per service and
+    round, and a round costs about as much as an answer. ``alone`` says that there was none.
 
     Options as of ``Node.create_service``.
     """
@@ -48,14 +57,36 @@ def create_deferred_service(
     def callback(request: Any, response: Any) -> Any:
         del response  # a fresh one is made when there is an answer
         pending = Pending()
-        begin(request, pending)
+        waiting = list(_waiting(service))
+        begin(request, pending, not waiting)
+        for other, header in waiting:
+            later = Pending()
+            later.bind(partial(_send_to, send, header))
+            begin(other, later, False)
         return pending
 
     service: Any = node.create_service(service_type, name, callback, **options)
-    send = service.send_response
+    send: Callable[[Any, Any], None] = service.send_response
 
     def send_response(response: Any, header: Any) -> None:
         response.bind(lambda answer: send(answer, header))
 
     service.send_response = send_response
     return service
+
+
+def _waiting(service: Any) -> Iterator[tuple[Any, Any]]:
+    """Requests that have arrived, and their headers."""
+    end = time.monotonic() + _ROUND_SECONDS
+    for _ in range(_MOST_AT_ONCE):
+        if time.monotonic() >= end:
+            return
+        with service.handle:
+            request, header = service.handle.service_take_request(service.srv_type.Request)
+        if header is None:
+            return
+        yield request, header
+
+
+def _send_to(send: Callable[[Any, Any], None], header: Any, answer: Any) -> None:
+    send(answer, header)

@@ -76,10 +76,14 @@ class Serving:
     def serve(self, service_type: Any, name: str, make_task: Callable[[Any, Reply], Task]) -> None:
         """Offer a service. ``make_task(request, reply)`` reads a request, quickly; if it raises, that is the answer."""
 
-        def begin(request: Any, pending: Pending) -> None:
+        def begin(request: Any, pending: Pending, alone: bool) -> None:
             reply = Reply(self, name, service_type.Response, pending)
             try:
-                self.scheduler.answer(make_task(request, reply))
+                task = make_task(request, reply)
+                if alone:
+                    self.scheduler.answer(task)
+                else:  # worth being collected
+                    self.scheduler.submit(task)
             except Exception as error:  # nothing leaves a callback
                 reply.refuse(error)
 

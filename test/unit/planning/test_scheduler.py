@@ -7,7 +7,6 @@ from collections.abc import Hashable, Iterator, Sequence
 import pytest
 
 from kinopt_ros.errors import KinoptError
-from kinopt_ros.planning import scheduler as scheduler_module
 from kinopt_ros.planning.scheduler import FairQueue, QueueFullError, Scheduler, Task
 
 LONG = 20.0
@@ -222,18 +221,6 @@ def test_a_lone_task_that_needs_longer_leaves_that_thread(scheduler: Scheduler, 
     scheduler.answer(task)
     finish([task])
     assert task.thread is not threading.current_thread()
-
-
-def test_a_task_on_the_heels_of_another_is_left_to_the_workers(
-    scheduler: Scheduler, log: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scheduler_module, "RUSH_SECONDS", LONG)
-    first, second = Recorded(log, "first"), Recorded(log, "second")
-    scheduler.answer(first)
-    scheduler.answer(second)
-    finish([first, second])
-    assert first.thread is threading.current_thread()
-    assert second.thread is not threading.current_thread()
 
 
 def test_nobody_overtakes_those_who_wait(scheduler: Scheduler, log: list[str], gate: threading.Event) -> None:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ class Node:
 
     def __init__(self) -> None:
         self.sent: list[tuple[Any, Any]] = []
+        self.waiting: list[tuple[Any, Any]] = []
+        """Requests behind the one that the executor takes, and their headers."""
         self.callback: Callable[[Any, Any], Any] | None = None
 
     def create_service(
@@ -25,7 +28,20 @@ class Node:
         node = self
         self.callback = callback
 
+        class Handle:
+            def __enter__(self) -> None:
+                pass
+
+            def __exit__(self, *error: object) -> None:
+                pass
+
+            def service_take_request(self, kind: Any) -> tuple[Any, Any]:
+                return node.waiting.pop(0) if node.waiting else (None, None)
+
         class Service:
+            handle = Handle()
+            srv_type = SimpleNamespace(Request=object)
+
             def send_response(self, response: Any, header: Any) -> None:
                 node.sent.append((response, header))
 
@@ -39,32 +55,54 @@ def ask(node: Node, service: Any, request: Any, header: Any) -> None:
 
 
 @pytest.fixture
-def begun() -> list[tuple[Any, Pending]]:
+def begun() -> list[tuple[Any, Pending, bool]]:
     return []
 
 
 @pytest.fixture
-def serving(begun: list[tuple[Any, Pending]]) -> tuple[Node, Any]:
+def serving(begun: list[tuple[Any, Pending, bool]]) -> tuple[Node, Any]:
     node = Node()
     service = create_deferred_service(
         node,  # type: ignore[arg-type]
         object,
         "~/s",
-        lambda request, pending: begun.append((request, pending)),
+        lambda request, pending, alone: begun.append((request, pending, alone)),
     )
     return node, service
 
 
 def test_an_answer_after_the_callback_goes_to_its_request(
-    serving: tuple[Node, Any], begun: list[tuple[Any, Pending]]
+    serving: tuple[Node, Any], begun: list[tuple[Any, Pending, bool]]
 ) -> None:
     node, service = serving
     for i in range(3):
         ask(node, service, f"request {i}", f"header {i}")
     assert node.sent == []
-    for request, pending in reversed(begun):
+    for request, pending, _ in reversed(begun):
         pending.send(request.replace("request", "answer"))
     assert node.sent == [(f"answer {i}", f"header {i}") for i in (2, 1, 0)]
+
+
+def test_requests_that_wait_are_taken_at_the_same_time(
+    serving: tuple[Node, Any], begun: list[tuple[Any, Pending, bool]]
+) -> None:
+    node, service = serving
+    ask(node, service, "request 0", "header 0")
+    node.waiting = [(f"request {i}", f"header {i}") for i in (2, 3)]
+    ask(node, service, "request 1", "header 1")
+    assert [alone for _, _, alone in begun] == [True, False, False, False]
+    for request, pending, _ in reversed(begun):
+        pending.send(request.replace("request", "answer"))
+    assert sorted(node.sent) == [(f"answer {i}", f"header {i}") for i in range(4)]
+
+
+def test_a_flood_is_not_taken_in_one_go(
+    serving: tuple[Node, Any], begun: list[tuple[Any, Pending, bool]]
+) -> None:
+    node, service = serving
+    node.waiting = [(f"request {i}", f"header {i}") for i in range(1, 1000)]
+    ask(node, service, "request 0", "header 0")
+    assert 1 < len(begun) < 100
 
 
 def test_an_answer_within_the_callback_waits_for_the_header() -> None:
@@ -73,7 +111,7 @@ def test_an_answer_within_the_callback_waits_for_the_header() -> None:
         node,  # type: ignore[arg-type]
         object,
         "~/s",
-        lambda request, pending: pending.send("at once"),
+        lambda request, pending, alone: pending.send("at once"),
     )
     ask(node, service, "request", "header")
     assert node.sent == [("at once", "header")]
