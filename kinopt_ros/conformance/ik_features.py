@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from kinopt_ros.array import Float64
-from kinopt_ros.conformance.robots import two_arms
+from kinopt_ros.conformance.robots import ROBOTS, two_arms
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import so3_exp
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem, Posture
-from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import periodic_variables
 from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.registry import create_solver, solver_class
@@ -111,17 +111,28 @@ class FeatureConformance:
         _check_poses(robot, problem, result)
         _check_distinct(problem, result, periodic_variables(robot)[problem.variables])
 
-    def test_whole_turns_count_as_solutions_where_asked_for(self, robot: RobotModel, plugin: Solver) -> None:
+    def test_whole_turns_count_as_solutions_where_asked_for(self) -> None:
         self._needs(Feature.SEVERAL_SOLUTIONS)
         self._needs(Feature.TURNS)
-        problem = _problem(robot, _COUNT, num_solutions=6, turns=True)
-        result = plugin.solve_ik(problem)
-        self._solved(result)
-        _check_limits(robot, problem, result)
-        _check_poses(robot, problem, result)
-        _check_distinct(problem, result, np.zeros(len(problem.variables), dtype=np.bool_))
-        if any(robot.joint(name).type is JointType.CONTINUOUS for name in problem.joints):
-            assert (result.num_found[result.success] == 6).all()
+        build, joint_types = ROBOTS["continuous_and_prismatic"]
+        if joint_types - solver_class(self.solver).capabilities.joint_types:
+            pytest.skip(f"{self.solver} does not move continuous joints")
+        robot = build()
+        solver = create_solver(self.solver, robot)
+        # Six joints have few solutions for one pose; only turns of the endless ones make them many.
+        tip, lift = robot.link_names[-1], robot.variable_index["lift"]
+        q = random_configurations(robot, 5, 12)
+        q[:, lift] = robot.default_q[lift]
+        T = forward_kinematics(robot, q, links=(tip,))[:, 0]
+        problem = ik_problem(robot, T, tip_link=tip, locked_joints=["lift"], num_solutions=40)
+        few, many = solver.solve_ik(problem), solver.solve_ik(replace(problem, turns=True))
+        solver.close()
+        self._solved(many)
+        assert (few.num_found < 40).all()
+        assert (many.num_found[many.success] == 40).all()
+        _check_limits(robot, problem, many)
+        _check_poses(robot, problem, many)
+        _check_distinct(problem, many, np.zeros(len(problem.variables), dtype=np.bool_))
 
     def test_a_tool_reaches_the_target(self, robot: RobotModel, plugin: Solver) -> None:
         self._needs(Feature.TOOL)
