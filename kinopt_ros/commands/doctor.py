@@ -124,7 +124,12 @@ def _findings(args: argparse.Namespace) -> list[tuple[Path, Finding]]:
         try:
             robot = robot_from_urdf(text)
         except KinoptError:
-            return findings  # without a robot an SRDF says nothing
+            # Every name in it would be unknown.
+            remedy = "mend the URDF first"
+            return [
+                *findings,
+                (srdf, Finding(Severity.NOTE, 0, "not looked at, since the URDF cannot be loaded", remedy)),
+            ]
         srdf_text = srdf.read_text(encoding="utf-8-sig", errors="replace")
         findings += [(srdf, finding) for finding in lint_srdf(srdf_text, robot)]
     return findings

@@ -72,13 +72,19 @@ def run(args: argparse.Namespace, robot: RobotModel) -> int:
         "targets": len(steps),
         "successes": len(solved),
         "median_iterations": median(step["iterations"] for step in steps),
+        "position_error_max_m": max(step["position_error_m"] for step in steps),
+        "orientation_error_max_rad": max(step["orientation_error_rad"] for step in steps),
         "largest_joint_step": max((step["largest_joint_step"] for step in solved), default=None),
     }
     if args.json:
         print_json({"robot": robot.name, "base": base, "tip": tip, **summary, "steps": steps})
     else:
         console.print(
-            f"{len(solved)} of {len(steps)} reached, {summary['median_iterations']:g} iterations at the median"
+            f"{len(solved)} of {len(steps)} reached, {summary['median_iterations']:g} iterations at the median, "
+            f"off by {summary['position_error_max_m']:.1e} m, "
+            f"{summary['orientation_error_max_rad']:.1e} rad at most",
+            highlight=False,
+            soft_wrap=True,
         )
     return 0 if len(solved) == len(steps) else 2
 

@@ -31,11 +31,13 @@ class Node:
 
 def parse_lines(text: str, what: str) -> Node | Finding:
     """The root element, or why there is none."""
+    body = text.lstrip("\ufeff \t\r\n")
+    above = text[: len(text) - len(body)].count("\n")  # lines that the parser does not see
     stack: list[Node] = [Node("", {}, 0)]
     parser: Any = expat.ParserCreate()
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        node = Node(tag, attributes, parser.CurrentLineNumber)
+        node = Node(tag, attributes, above + parser.CurrentLineNumber)
         stack[-1].children.append(node)
         stack.append(node)
 
@@ -45,20 +47,20 @@ def parse_lines(text: str, what: str) -> Node | Finding:
 
     doctype: list[int] = []
     parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.StartDoctypeDeclHandler = lambda *_: doctype.append(parser.CurrentLineNumber)
+    parser.StartDoctypeDeclHandler = lambda *_: doctype.append(above + parser.CurrentLineNumber)
     try:
         # Entities can only be declared in a document type; none is expanded before it is refused.
         parser.EntityDeclHandler = lambda *_: (_ for _ in ()).throw(expat.ExpatError("entities"))
-        parser.Parse(text.lstrip("\ufeff \t\r\n") if text[:1] in "\ufeff \t\r\n" else text, True)
+        parser.Parse(body, True)
     except expat.ExpatError as error:
         if doctype:
             return _doctype(what, doctype[0])
-        line = getattr(error, "lineno", 0)
+        line = above + error.lineno
         xacro = "run xacro first, if it is a xacro file; else " if "<xacro:" in text else ""
         return Finding(
             Severity.ERROR,
             line,
-            f"the {what} is not well-formed XML: {error}",
+            f"the {what} is not well-formed XML: {expat.ErrorString(error.code)}, column {error.offset + 1}",
             f"{xacro}mend it at that place",
         )
     if doctype:

@@ -68,6 +68,20 @@ def test_doctor_names_what_is_wrong_with_a_robot(tmp_path: Path, capsys: pytest.
     assert "root" in capsys.readouterr().out
 
 
+def test_doctor_says_that_an_srdf_waits_for_its_robot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken, srdf = tmp_path / "broken.urdf", tmp_path / "some.srdf"
+    broken.write_text("<robot name='x'>\n<link name='a'/>\n<link name='b'/>\n</robot>")
+    srdf.write_text("<robot name='x'/>")
+    assert main(["doctor", "--robot", str(broken), "--srdf", str(srdf), "--json"]) == 1
+    first, second = json.loads(capsys.readouterr().out)["findings"]
+    assert set(first) == {"severity", "file", "line", "what", "remedy"}
+    assert (first["severity"], first["file"], first["line"]) == ("error", str(broken), 3)
+    assert (second["severity"], second["file"]) == ("note", str(srdf))
+    assert "not looked at" in second["what"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

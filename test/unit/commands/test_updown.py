@@ -13,6 +13,9 @@ def test_every_target_is_reached_in_few_iterations(capsys: pytest.CaptureFixture
     record = json.loads(capsys.readouterr().out)
     assert record["targets"] == record["successes"] == 40
     assert record["median_iterations"] <= 5
+    for name in ("position_error", "m"), ("orientation_error", "rad"):
+        worst = max(step["_".join(name)] for step in record["steps"])
+        assert record[f"{name[0]}_max_{name[1]}"] == worst < 1e-3
     assert record["largest_joint_step"] < 0.5
     assert len(record["steps"]) == 40
 

@@ -89,6 +89,13 @@ def test_a_defect_is_found_at_its_line(defect: str) -> None:
         robot_from_urdf(text)
 
 
+@pytest.mark.parametrize("defect", ["not XML", "two roots"])
+def test_empty_lines_at_the_beginning_count(defect: str) -> None:
+    old, new, line, _, words, _ = DEFECTS[defect]
+    found = lint_urdf("\n\r\n  \n" + GOOD.replace(old, new))
+    assert [finding.line for finding in found if words in finding.what] == [line + 3]
+
+
 def test_all_defects_are_listed_not_only_the_first() -> None:
     text = GOOD.replace('type="revolute"', 'type="hinge"').replace('<child link="c"/>', '<child link="cc"/>')
     assert len(errors(lint_urdf(text))) >= 2
