@@ -40,6 +40,8 @@ class Summary:
     """How often each code was the answer within the last RECENT seconds."""
     reasons: dict[str, int]
     """How often each reason to take another solver."""
+    recent_fallbacks: int
+    """How often another one was taken within the last RECENT seconds."""
 
 
 @dataclass
@@ -47,7 +49,7 @@ class _Series:
     codes: Counter[int] = field(default_factory=Counter)
     wall: deque[float] = field(default_factory=lambda: deque(maxlen=_NEWEST))
     queue: deque[float] = field(default_factory=lambda: deque(maxlen=_NEWEST))
-    recent: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=_NEWEST))
+    recent: deque[tuple[float, int, bool]] = field(default_factory=lambda: deque(maxlen=_NEWEST))
     reasons: Counter[str] = field(default_factory=Counter)
 
 
@@ -75,7 +77,7 @@ class Statistics:
             series.codes[code] += 1
             series.wall.append(wall)
             series.queue.append(queue)
-            series.recent.append((time.monotonic(), code))
+            series.recent.append((time.monotonic(), code, bool(reason)))
             if reason:
                 known = reason in series.reasons or len(series.reasons) < _MOST_NAMES
                 series.reasons[reason if known else OTHER] += 1
@@ -93,9 +95,16 @@ class Statistics:
             wall, queue = list(series.wall), list(series.queue)
             recent = list(series.recent)
         since = time.monotonic() - RECENT
-        newest = Counter(code for moment, code in recent if moment >= since)
+        newest = Counter(code for moment, code, _ in recent if moment >= since)
+        fell_back = sum(moment >= since and other for moment, _, other in recent)
         return Summary(
-            sum(codes.values()), codes, _percentiles(wall), _percentiles(queue), dict(newest), reasons
+            sum(codes.values()),
+            codes,
+            _percentiles(wall),
+            _percentiles(queue),
+            dict(newest),
+            reasons,
+            fell_back,
         )
 
 

@@ -94,7 +94,7 @@ class Diagnostics:
             values |= _times("time", summary.wall) | _times("queue time", summary.queue)
             values |= {f"answers {_code_name(code)}": count for code, count in sorted(summary.codes.items())}
             values |= {f"fallback: {reason}": count for reason, count in sorted(summary.reasons.items())}
-            if summary.recent.get(int(Status.QUEUE_FULL), 0) or summary.reasons:
+            if summary.recent.get(int(Status.QUEUE_FULL), 0) or summary.recent_fallbacks:
                 level = _WARN
             if any(summary.recent.get(int(code), 0) for code in _DEFECTS):
                 level = _ERROR

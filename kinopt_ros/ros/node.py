@@ -16,6 +16,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -183,23 +184,35 @@ def spin(arguments: list[str] | None = None) -> None:
     Raises:
         KinoptError: a parameter given at the start is not allowed.
     """
-    rclpy.init(args=arguments)
-    node: KinoptNode | None = None
+    stopping = threading.Event()
     executor: SingleThreadedExecutor | None = None
+
+    def stop(number: int, frame: object) -> None:
+        """Ctrl-C or `kill`: end between two callbacks, where an exception anywhere would break one off."""
+        del number, frame
+        stopping.set()
+        if executor is not None:
+            executor.wake()
+
+    handles_signals = threading.current_thread() is threading.main_thread()
+    handling = SignalHandlerOptions.NO if handles_signals else SignalHandlerOptions.ALL
+    rclpy.init(args=arguments, signal_handler_options=handling)
+    if handles_signals:
+        signal.signal(signal.SIGINT, stop)
+        signal.signal(signal.SIGTERM, stop)
+    node: KinoptNode | None = None
     # Python hands the interpreter over every 5 ms by default: a request would wait for that several times over.
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         node = KinoptNode()
         executor = SingleThreadedExecutor()
         executor.add_node(node)
-        while rclpy.ok():
+        while rclpy.ok() and not stopping.is_set():
             # Not for ever: a signal that arrives between the check and the wait would go unnoticed.
             executor.spin_once(timeout_sec=1.0)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not break off the clean-up
         if node is not None:
             node.close()
         if executor is not None:
