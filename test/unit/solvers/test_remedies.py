@@ -19,6 +19,7 @@ from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.solvers import remedies
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.cpu.plugin import CpuSolver
 from kinopt_ros.solvers.result import IkCandidates
@@ -38,6 +39,12 @@ def five_revolute() -> RobotModel:
 
 
 FIVE = five_revolute()
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine the search for advice would end before it found any."""
+    monkeypatch.setattr(remedies, "_SECONDS", 10.0)
 
 
 @pytest.fixture(scope="module")
