@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from support.ros_requests import READY, StartNode, ik, pose
 
-from kinopt_msgs.srv import ComputeFK
+from kinopt_msgs.srv import ComputeFK, SolveIK
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.robot.sources import load_robot
@@ -47,10 +47,18 @@ def easy(i: int, **fields: Any) -> Any:
 
 
 def answers(client: Client, requests: Sequence[Any]) -> list[Any]:
-    """Of requests that are all sent at once."""
-    futures = [client.send("solve_ik", request) for request in requests]
-    assert client.spin_until(lambda: all(future.done() for future in futures), PATIENCE), "an answer was lost"
-    return [future.result() for future in futures]
+    """Of requests that are all sent at once, by a client that keeps more than the ten answers of rclpy's default."""
+    deep = client.node.create_client(SolveIK, "kinopt/solve_ik", qos_profile=QoSProfile(depth=1000))
+    try:
+        assert deep.wait_for_service(10.0)
+        client.spin(0.5)  # the node's side may be a moment behind ours
+        futures = [deep.call_async(request) for request in requests]
+        assert client.spin_until(lambda: all(future.done() for future in futures), PATIENCE), (
+            f"{sum(not future.done() for future in futures)} answers were lost"
+        )
+        return [future.result() for future in futures]
+    finally:
+        client.node.destroy_client(deep)
 
 
 @pytest.fixture
