@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ import numpy as np
 from kinopt_ros.array import Bool, Int64
 from kinopt_ros.errors import NotReadyError
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
@@ -112,7 +112,7 @@ class CpuSolver(Solver):
         parts: list[tuple[Int64, IkCandidates]] = []
         if plain is not None:
             for rows, chain_of_rows in self._chains.chains_of(problem):
-                part = _rows(problem, rows)
+                part = _part(problem, rows)
                 found = solve_plain(
                     part,
                     plain,
@@ -132,7 +132,7 @@ class CpuSolver(Solver):
                     f"machine for solver {self.name}, which no deadline waits for; call its warm_up() before"
                 )
             for rows, tree_of_rows in self._chains.trees_of(problem):
-                part = _rows(problem, rows)
+                part = _part(problem, rows)
                 found = solve_several(
                     part,
                     tree_of_rows,
@@ -188,18 +188,9 @@ def _plain_tolerances(problem: IkProblem) -> tuple[float, float] | None:
     return problem.targets[0].plain
 
 
-def _rows(problem: IkProblem, rows: Annotated[Int64, "R"]) -> IkProblem:
-    """Some requests of a problem, in their order."""
-    if len(rows) == problem.batch_size:
-        return problem
-    posture = problem.posture
-    return replace(
-        problem,
-        targets=tuple(replace(t, T_base_target=t.T_base_target[rows]) for t in problem.targets),
-        state=problem.state[rows],
-        seeds=problem.seeds[rows],
-        posture=None if posture is None else replace(posture, reference=posture.reference[rows]),
-    )
+def _part(problem: IkProblem, rows: Annotated[Int64, "R"]) -> IkProblem:
+    """Some requests of a problem; the problem itself for all of them."""
+    return problem if len(rows) == problem.batch_size else rows_of(problem, rows)
 
 
 def _joined(problem: IkProblem, parts: list[tuple[Int64, IkCandidates]]) -> IkCandidates:
