@@ -6,6 +6,18 @@ PYTHON ?=
 
 VENV   := .venv
 COLCON := .venv-colcon
+MATRIX := .venv-matrix
+
+# The wheels of ROS 2 Kilted, or of another distribution: DISTRO=jazzy, as `make test-matrix` calls.
+DISTRO := kilted
+ifeq ($(DISTRO),kilted)
+ros         := ros
+constraints := constraints.txt
+else
+ros         := ros-$(DISTRO)
+build_group := build-$(DISTRO)
+constraints := $(VENV)/constraints.txt
+endif
 
 # A ROS installation or another environment in the calling shell must not leak in.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -18,19 +30,19 @@ interfaces := $(wildcard kinopt_msgs/msg kinopt_msgs/srv kinopt_msgs/action \
 msgs_build := kinopt_msgs/CMakeLists.txt kinopt_msgs/package.xml kinopt_msgs/pyproject.toml \
               kinopt_msgs/cmake/pip_build.cmake
 
-# $(call pip,environment) - installs the versions of constraints.txt and no others
+# $(call pip,environment) - installs the versions of the constraints and no others
 pip = PYTHONWARNINGS="ignore:Editable installation" \
-      $(1)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+      $(1)/bin/python -m pip --disable-pip-version-check install --quiet --constraint $(constraints)
 # The environment that pip makes to build a package in is held to them, too.
-pinned_build := --build-constraint constraints.txt
+pinned_build := --build-constraint $(constraints)
 
-.PHONY: help demo test unit bench lint colcon env clean
+.PHONY: help demo test test-matrix unit bench lint colcon env clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
 help: ## print this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | \
-	  while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
+	  while IFS='|' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 	@echo 'Options: ARGS="..." for the command behind a target, PYTHON=... for the environment.'
 
 demo: $(VENV)/.run ## start the node, ask it for a motion, print the verified answer (ARGS=--once)
@@ -38,6 +50,9 @@ demo: $(VENV)/.run ## start the node, ask it for a motion, print the verified an
 
 test: $(VENV)/.run $(VENV)/.test ## all tests
 	@$(VENV)/bin/python -m pytest test $(ARGS)
+
+test-matrix: ## all tests with Kilted on Python 3.11 and 3.13, Jazzy on 3.12 (PYTHON312=... names one)
+	@MAKE="$(MAKE)" MATRIX=$(MATRIX) sh tools/test_matrix.sh $(ARGS)
 
 unit: $(VENV)/.run $(VENV)/.test ## fast tests only
 	@$(VENV)/bin/python -m pytest test/unit -m "not slow and not ros" $(ARGS)
@@ -56,7 +71,7 @@ colcon: $(COLCON)/.tools ## build and test as a ROS workspace does, on the ROS w
 env: $(VENV)/.run $(VENV)/.test ## only make .venv, with everything the tests need
 
 clean: ## remove the environments and everything built
-	rm -rf $(VENV) $(COLCON) build install log kinopt_ros.egg-info \
+	rm -rf $(VENV) $(COLCON) $(MATRIX) build install log kinopt_ros.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find kinopt_ros test benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -71,11 +86,15 @@ $(VENV)/.base $(COLCON)/.base:
 	  $(@D)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt pip
 	@touch $@
 
+# Another distribution's versions in place of Kilted's, all else as it is.
+$(VENV)/constraints.txt: $(VENV)/.base constraints.txt constraints-$(DISTRO).txt
+	@{ grep -v '^ros-' constraints.txt; cat constraints-$(DISTRO).txt; } > $@
+
 # With what kinopt_msgs needs for its build, so that a changed .msg or .srv costs the compilation alone.
-$(VENV)/.python: $(VENV)/.base Makefile constraints.txt setup.py pyproject.toml kinopt_msgs/pyproject.toml
+$(VENV)/.python: $(VENV)/.base Makefile $(constraints) setup.py pyproject.toml kinopt_msgs/pyproject.toml
 	@echo "Installing kinopt_ros (editable), ROS 2 wheels and libraries"
-	@$(VENV)/bin/python tools/build_requires.py kinopt_msgs/pyproject.toml > $(VENV)/requirements.txt
-	@$(call pip,$(VENV)) $(pinned_build) --editable '.[ros]' --requirement $(VENV)/requirements.txt
+	@$(VENV)/bin/python tools/build_requires.py kinopt_msgs/pyproject.toml $(build_group) > $(VENV)/requirements.txt
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros)]' --requirement $(VENV)/requirements.txt
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.python $(interfaces) $(msgs_build)
@@ -86,12 +105,12 @@ $(VENV)/.run: $(VENV)/.python $(interfaces) $(msgs_build)
 
 $(VENV)/.test: $(VENV)/.python
 	@echo "Installing what the tests need"
-	@$(call pip,$(VENV)) $(pinned_build) --editable '.[ros,test,lint]'
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),test,lint]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.python
 	@echo "Installing the solvers to compare with"
-	@$(call pip,$(VENV)) $(pinned_build) --editable '.[ros,bench]'
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),bench]'
 	@touch $@
 
 # colcon builds both packages itself: nothing of ours is installed in its environment.

@@ -11,6 +11,7 @@ package_name = "kinopt_ros"
 ros_wheels = [
     "ros-rclpy[fastrtps]==9.1.2",
     "ros-ament-index-python",
+    "ros-diagnostic-msgs==5.5.1",
     "ros-geometry-msgs==5.5.1",
     "ros-rcl-interfaces==2.3.0",
     "ros-rosidl-default-runtime==1.7.1",
@@ -18,6 +19,20 @@ ros_wheels = [
     "ros-std-msgs==5.5.1",
     "ros-std-srvs==5.5.1",
     "ros-trajectory-msgs==5.5.1",
+]
+
+# The same of ROS 2 Jazzy.
+ros_jazzy_wheels = [
+    "ros-rclpy[fastrtps]==7.1.6",
+    "ros-ament-index-python==1.8.1",
+    "ros-diagnostic-msgs==5.3.6",
+    "ros-geometry-msgs==5.3.6",
+    "ros-rcl-interfaces==2.0.3",
+    "ros-rosidl-default-runtime==1.6.0",
+    "ros-sensor-msgs==5.3.6",
+    "ros-std-msgs==5.3.6",
+    "ros-std-srvs==5.3.6",
+    "ros-trajectory-msgs==5.3.6",
 ]
 
 # What the tests need beyond pytest itself.
@@ -60,6 +75,7 @@ setup(
     ],
     extras_require={
         "ros": ros_wheels,
+        "ros-jazzy": ros_jazzy_wheels,
         "plot": ["matplotlib"],
         "test": ["hypothesis", "matplotlib", "pytest", "pytest-timeout", "setuptools", *judges],
         "lint": ["mypy", "ruff", "types-PyYAML"],

@@ -1,7 +1,9 @@
 """Takes requests of services, has them worked on, and sends and counts their answers."""
 
+import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +20,28 @@ from kinopt_ros.status import Status
 
 _QUEUED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 """A burst of requests must not be lost on the way: the queue, not the middleware, says how many may wait."""
+
+
+class Pace:
+    """Spreads answers over time.
+
+    DDS brings every answer of a service to all of its clients, and a client keeps ten by default: a burst of answers to
+    others would push its own out before it looks.
+    """
+
+    def __init__(self, most: int = 6, seconds: float = 5e-3) -> None:
+        """At most so many within so many seconds."""
+        self._most = most
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._sent: deque[float] = deque(maxlen=most)
+
+    def wait(self) -> None:
+        """Return when it is time for one more."""
+        with self._lock:
+            if len(self._sent) == self._most:
+                time.sleep(max(0.0, self._sent[0] + self._seconds - time.monotonic()))
+            self._sent.append(time.monotonic())
 
 
 class Reply:
@@ -45,6 +69,7 @@ class Reply:
         self.sent = True
         wall = time.monotonic() - self.arrived
         self._serving.statistics.record(self._service, response.status.code, wall, self.queue_time)
+        self._serving.pace.wait()
         try:
             self._pending.send(response)
         except RuntimeError:  # of which InvalidHandle and RCLError are two
@@ -72,6 +97,7 @@ class Serving:
         self.node = node
         self.scheduler = scheduler
         self.statistics = statistics
+        self.pace = Pace()
 
     def serve(self, service_type: Any, name: str, make_task: Callable[[Any, Reply], Task]) -> None:
         """Offer a service. ``make_task(request, reply)`` reads a request, quickly; if it raises, that is the answer."""
