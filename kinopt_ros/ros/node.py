@@ -213,6 +213,7 @@ def spin(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     finally:
+        _ignore_signals(handles_signals)  # a second Ctrl-C must not break off the clean-up
         if node is not None:
             node.close()
         if executor is not None:
@@ -220,7 +221,14 @@ def spin(arguments: list[str] | None = None) -> None:
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
+        _ignore_signals(handles_signals)  # ROS has put the default ones back
     _leave_running_solvers()
+
+
+def _ignore_signals(ours: bool) -> None:
+    if ours:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def _leave_running_solvers() -> None:
