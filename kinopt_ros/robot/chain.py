@@ -145,6 +145,15 @@ def chain_between(robot: RobotModel, base_link: str, tip_link: str) -> Kinematic
     return build_chain(robot, base_link, tip_link)
 
 
+def with_tool(chain: KinematicChain, T_link_tool: Annotated[Float64, "4 4"] | None) -> KinematicChain:
+    """The chain to a tool that is fixed to its tip."""
+    if T_link_tool is None:
+        return chain
+    T_fixed = chain.T_fixed.copy()
+    T_fixed[-1] = T_fixed[-1] @ T_link_tool
+    return replace(chain, T_fixed=T_fixed)
+
+
 def joints_between(robot: RobotModel, base_link: str, tip_link: str) -> tuple[list[Joint], list[Joint]]:
     """Joints passed upwards from the base, and then downwards to the tip, each in the order of passing.
 

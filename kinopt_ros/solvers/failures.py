@@ -9,7 +9,7 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.kinematics.reach import beyond_reach
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
-from kinopt_ros.robot.chain import KinematicChain
+from kinopt_ros.robot.chain import KinematicChain, chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.status import Status
 from kinopt_ros.verification.configuration import ConfigurationReport
@@ -98,6 +98,15 @@ def target_beyond_reach(
         _largest(target.position_tolerance),
         math.inf if any(target.free_orientation) else _largest(target.orientation_tolerance),
     )
+
+
+def hopeless_requests(robot: RobotModel, problem: IkProblem) -> Annotated[Bool, "B"]:
+    """Which requests have a target beyond the reach of every configuration."""
+    hopeless = np.zeros(problem.batch_size, dtype=np.bool_)
+    for target in problem.targets:
+        chain = chain_between(robot, problem.base_link, target.link)
+        hopeless |= target_beyond_reach(robot, target, chain) > _REACH_ROUNDING
+    return hopeless
 
 
 def _largest(tolerance: Tolerance) -> float:

@@ -5,26 +5,19 @@ from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from kinopt_ros.array import Bool, Int64
 from kinopt_ros.errors import NotReadyError
 from kinopt_ros.problems.ik import IkProblem
-from kinopt_ros.problems.rows import rows_of
-from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.cpu.search import Cores
-from kinopt_ros.solvers.failures import target_beyond_reach
+from kinopt_ros.solvers.failures import hopeless_requests
+from kinopt_ros.solvers.held import solve_in_parts
 from kinopt_ros.solvers.result import IkCandidates
 
 if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.quick import ChainIk
-
-_REACH_ROUNDING = 1e-9
-"""m"""
 
 
 def _package_version() -> str:
@@ -79,11 +72,12 @@ class CpuSolver(Solver):
 
     def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
         from kinopt_ros.solvers.cpu import kernel  # noqa: F401  (compiles, or loads what was compiled before)
-        from kinopt_ros.solvers.cpu.prepared import PreparedChains
+        from kinopt_ros.solvers.cpu.prepared import prepared_chains, prepared_trees
 
         self._max_restarts: int = options["max_restarts"]
         self._branch_attempts: int = options["branch_attempts"]
-        self._chains: PreparedChains = PreparedChains(robot, self._max_restarts)
+        self._chains = prepared_chains(robot, self._max_restarts)
+        self._trees = prepared_trees(robot)
         self._cores = Cores(options["threads"])
         _load_general()
 
@@ -99,9 +93,10 @@ class CpuSolver(Solver):
 
     def chain_ik(self, base_link: str, tip_link: str, held: Mapping[int, float] | None = None) -> "ChainIk":
         """The quick path to one unverified answer per call; ``held`` as in ``build_chain``."""
+        from kinopt_ros.solvers.cpu.prepared import whole_chain
         from kinopt_ros.solvers.cpu.quick import ChainIk
 
-        return ChainIk(self._chains.whole(base_link, tip_link, held))
+        return ChainIk(whole_chain(self.robot, base_link, tip_link, held, self._max_restarts))
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
         from kinopt_ros.solvers.cpu.plain import solve_plain
@@ -109,41 +104,40 @@ class CpuSolver(Solver):
 
         robot = self.robot
         plain = _plain_tolerances(problem)
-        parts: list[tuple[Int64, IkCandidates]] = []
         if plain is not None:
-            for rows, chain_of_rows in self._chains.chains_of(problem):
-                part = _part(problem, rows)
-                found = solve_plain(
+            return solve_in_parts(
+                problem,
+                self._chains,
+                lambda part, prepared: solve_plain(
                     part,
                     plain,
-                    chain_of_rows,
+                    prepared,
                     robot,
                     self._max_restarts,
-                    partial(_hopeless, robot, part),
+                    partial(hopeless_requests, robot, part),
                     self._cores,
-                )
-                parts.append((rows, found))
-        else:
-            if problem.deadline is None:
-                _compile_general()
-            elif not _ready:
-                raise NotReadyError(
-                    "several links, tolerances per axis, several solutions and postures have to be compiled once per "
-                    f"machine for solver {self.name}, which no deadline waits for; call its warm_up() before"
-                )
-            for rows, tree_of_rows in self._chains.trees_of(problem):
-                part = _part(problem, rows)
-                found = solve_several(
-                    part,
-                    tree_of_rows,
-                    robot,
-                    self._max_restarts,
-                    self._branch_attempts,
-                    partial(_hopeless, robot, part),
-                    self._cores,
-                )
-                parts.append((rows, found))
-        return _joined(problem, parts)
+                ),
+            )
+        if problem.deadline is None:
+            _compile_general()
+        elif not _ready:
+            raise NotReadyError(
+                "several links, tolerances per axis, several solutions and postures have to be compiled once per "
+                f"machine for solver {self.name}, which no deadline waits for; call its warm_up() before"
+            )
+        return solve_in_parts(
+            problem,
+            self._trees,
+            lambda part, prepared: solve_several(
+                part,
+                prepared,
+                robot,
+                self._max_restarts,
+                self._branch_attempts,
+                partial(hopeless_requests, robot, part),
+                self._cores,
+            ),
+        )
 
 
 _compiling = threading.Lock()
@@ -172,36 +166,8 @@ def _load_general() -> None:
             _compiling.release()
 
 
-def _hopeless(robot: RobotModel, problem: IkProblem) -> Annotated[Bool, "B"]:
-    """Which requests have a target beyond the reach of every configuration."""
-    hopeless = np.zeros(problem.batch_size, dtype=np.bool_)
-    for target in problem.targets:
-        chain = chain_between(robot, problem.base_link, target.link)
-        hopeless |= target_beyond_reach(robot, target, chain) > _REACH_ROUNDING
-    return hopeless
-
-
 def _plain_tolerances(problem: IkProblem) -> tuple[float, float] | None:
     """Tolerances (m, rad) of a problem that the quicker kernel can solve, else None."""
     if len(problem.targets) > 1 or problem.num_solutions > 1 or problem.posture is not None or problem.turns:
         return None
     return problem.targets[0].plain
-
-
-def _part(problem: IkProblem, rows: Annotated[Int64, "R"]) -> IkProblem:
-    """Some requests of a problem; the problem itself for all of them."""
-    return problem if len(rows) == problem.batch_size else rows_of(problem, rows)
-
-
-def _joined(problem: IkProblem, parts: list[tuple[Int64, IkCandidates]]) -> IkCandidates:
-    """Candidates of all requests from those of parts of them."""
-    if len(parts) == 1:
-        return parts[0][1]
-    B, K, n = problem.batch_size, problem.num_solutions, len(problem.variables)
-    joined = IkCandidates(
-        np.full((B, K, n), np.nan), np.empty((B, n)), np.zeros(B, np.int64), np.zeros(B, np.bool_)
-    )
-    for rows, part in parts:
-        joined.q[rows], joined.attempt[rows] = part.q, part.attempt
-        joined.iterations[rows], joined.timed_out[rows] = part.iterations, part.timed_out
-    return joined

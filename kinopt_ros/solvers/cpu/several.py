@@ -17,8 +17,8 @@ from kinopt_ros.solvers.cpu.whole_turns import with_whole_turns
 from kinopt_ros.solvers.result import IkCandidates
 
 if TYPE_CHECKING:
-    from kinopt_ros.solvers.cpu.prepared import Prepared
     from kinopt_ros.solvers.cpu.tree import PackedTree
+    from kinopt_ros.solvers.held import Prepared
 
 STEPS = 2800
 """Steps between two looks at the clock for one variable and one link, some milliseconds; they grow with the number of

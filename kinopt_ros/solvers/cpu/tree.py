@@ -1,20 +1,15 @@
 """Several chains with common variables, in the form that the general kernel wants."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
+from kinopt_ros.kinematics.refold import refold
+from kinopt_ros.kinematics.search_ranges import variable_rows
 from kinopt_ros.robot.chain import KinematicChain
-from kinopt_ros.solvers.cpu.chain import (
-    KIND_COLUMN,
-    TABLE_SIZE,
-    motion_kinds,
-    refold,
-    seed_table,
-    variable_rows,
-)
+from kinopt_ros.solvers.cpu.chain import KIND_COLUMN, TABLE_SIZE, motion_kinds, seed_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +78,3 @@ def pack_tree(
         packed.base, packed.tip, packed.motions, packed.kinds, packed.starts, packed.table, packed.poses
     )
     return packed
-
-
-def with_tool(chain: KinematicChain, T_link_tool: Annotated[Float64, "4 4"] | None) -> KinematicChain:
-    """The chain to a tool that is fixed to its tip."""
-    if T_link_tool is None:
-        return chain
-    T_fixed = chain.T_fixed.copy()
-    T_fixed[-1] = T_fixed[-1] @ T_link_tool
-    return replace(chain, T_fixed=T_fixed)

@@ -18,8 +18,8 @@ from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.solvers import held
 from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.cpu import prepared
 from kinopt_ros.solvers.cpu.plugin import CpuSolver
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.status import Status
@@ -264,14 +264,14 @@ def test_group_joints_off_the_path_keep_their_state(panda: RobotModel, solver: C
 
 
 def test_prepared_chains_are_bounded(panda: RobotModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "CAPACITY", 3)
+    monkeypatch.setattr(held, "CAPACITY", 3)
     solver = configured(panda)
     for tip in (f"panda_link{i}" for i in range(2, 9)):
         T = chain_pose(
             build_chain(panda, BASE, tip), panda.default_q[build_chain(panda, BASE, tip).variables]
         )
         assert solver.solve_ik(ik_problem(panda, T, base_link=BASE, tip_link=tip)).success[0]
-    assert len(solver._chains._chains) == 3
+    assert len(solver._chains._prepared) == 3
 
 
 KINDS = {"R": "revolute", "C": "continuous", "P": "prismatic", "N": "planar"}

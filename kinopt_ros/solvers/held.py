@@ -1,0 +1,138 @@
+"""Requests of a batch that hold the same joint values, and what a plugin prepared for them."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.problems.ik import IkProblem, PoseTarget
+from kinopt_ros.problems.rows import rows_of
+from kinopt_ros.robot.chain import KinematicChain, build_chain, chain_between, with_tool
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.result import IkCandidates
+
+CAPACITY = 64
+"""Structures kept. Some 20 kB each; packing one takes half a millisecond, which a request whose held joints carry
+sensor noise pays every time."""
+
+
+class HasVariables(Protocol):
+    """What a plugin makes of the chains of a problem."""
+
+    @property
+    def variables(self) -> Annotated[Int64, "n"]:
+        """Indices in the robot's q of the variables that move the chains."""
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+Packed = TypeVar("Packed", bound=HasVariables)
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared(Generic[Packed]):
+    """Packed chains and where their variables stand in a problem's answer."""
+
+    packed: Packed
+    columns: Annotated[Int64, "n"]
+
+
+class PreparedChains(Generic[Packed]):
+    """The chains of problems' targets, held values and tools folded in, packed by a function of the plugin.
+
+    Least recently used ones go first. May be used from several threads.
+    """
+
+    def __init__(self, robot: RobotModel, pack: Callable[[tuple[KinematicChain, ...]], Packed]) -> None:
+        self._robot = robot
+        self._pack = pack
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Key, Int64] = OrderedDict()
+        self._prepared: OrderedDict[Key, Prepared[Packed]] = OrderedDict()
+
+    def of(self, problem: IkProblem) -> Iterator[tuple[Annotated[Int64, "R"], Prepared[Packed]]]:
+        """Requests whose held variables have the same values, and the chains of their targets, until all requests
+        are named."""
+        structure = (problem.base_link, problem.joints, *(_key(target) for target in problem.targets))
+        held = self._held_variables(problem, structure)
+        values = problem.state[:, held]
+        if (values == values[:1]).all():
+            if len(values):
+                rows = np.arange(len(values))
+                yield rows, self._get(problem, structure, held, values[0])
+            return
+        distinct, group = np.unique(values, axis=0, return_inverse=True)
+        for number, row in enumerate(distinct):
+            rows = np.flatnonzero(group.reshape(-1) == number)
+            yield rows, self._get(problem, structure, held, row)
+
+    def _held_variables(self, problem: IkProblem, structure: Key) -> Int64:
+        with self._lock:
+            held = self._held.get(structure)
+        if held is None:
+            chains = [chain_between(self._robot, problem.base_link, t.link) for t in problem.targets]
+            moving = np.unique(np.concatenate([chain.variables for chain in chains]))
+            held = np.setdiff1d(moving, problem.variables)
+            with self._lock:
+                _remember(self._held, structure, held)
+        return held
+
+    def _get(self, problem: IkProblem, structure: Key, held: Int64, values: Float64) -> Prepared[Packed]:
+        key = (*structure, values.tobytes())
+        with self._lock:
+            prepared = self._prepared.get(key)
+            if prepared is not None:
+                self._prepared.move_to_end(key)
+                return prepared
+        values_of = dict(zip(held.tolist(), values.tolist(), strict=True))
+        packed = self._pack(self._chains_with_tools(problem, values_of))
+        column = {int(variable): k for k, variable in enumerate(problem.variables)}
+        columns = np.array([column[int(variable)] for variable in packed.variables], dtype=np.int64)
+        prepared = Prepared(packed, columns)
+        with self._lock:
+            _remember(self._prepared, key, prepared)
+        return prepared
+
+    def _chains_with_tools(self, problem: IkProblem, held: Mapping[int, float]) -> tuple[KinematicChain, ...]:
+        return tuple(
+            with_tool(build_chain(self._robot, problem.base_link, target.link, held), target.T_link_tool)
+            for target in problem.targets
+        )
+
+
+def solve_in_parts(
+    problem: IkProblem,
+    chains: PreparedChains[Packed],
+    solve: Callable[[IkProblem, Prepared[Packed]], IkCandidates],
+) -> IkCandidates:
+    """Candidates of all requests, solved together as far as they hold the same values."""
+    parts: list[tuple[Int64, IkCandidates]] = []
+    for rows, prepared in chains.of(problem):
+        part = problem if len(rows) == problem.batch_size else rows_of(problem, rows)
+        parts.append((rows, solve(part, prepared)))
+    if len(parts) == 1:
+        return parts[0][1]
+    B, K, n = problem.batch_size, problem.num_solutions, len(problem.variables)
+    joined = IkCandidates(
+        np.full((B, K, n), np.nan), np.empty((B, n)), np.zeros(B, np.int64), np.zeros(B, np.bool_)
+    )
+    for rows, found in parts:
+        joined.q[rows], joined.attempt[rows] = found.q, found.attempt
+        joined.iterations[rows], joined.timed_out[rows] = found.iterations, found.timed_out
+    return joined
+
+
+def _key(target: PoseTarget) -> Key:
+    return target.link, None if target.T_link_tool is None else target.T_link_tool.tobytes()
+
+
+def _remember(entries: OrderedDict[K, V], key: K, value: V) -> None:
+    entries[key] = value
+    entries.move_to_end(key)
+    while len(entries) > CAPACITY:
+        entries.popitem(last=False)
