@@ -95,6 +95,7 @@ setup(
         ],
         "kinopt_ros.solvers": [
             "cpu = kinopt_ros.solvers.cpu.plugin:CpuSolver",
+            "jax_lm = kinopt_ros.solvers.jax_lm.plugin:JaxLmSolver",
         ],
     },
 )

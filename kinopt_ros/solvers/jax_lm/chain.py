@@ -1,0 +1,83 @@
+"""A kinematic chain as a program sees it: what is fixed when the program is compiled, and numbers that may change."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.kinematics.refold import refold
+from kinopt_ros.kinematics.se3 import inverse
+from kinopt_ros.kinematics.search_ranges import variable_rows
+from kinopt_ros.robot.chain import KinematicChain, Motion, chain_between
+from kinopt_ros.robot.model import RobotModel
+
+_EXACT = 1e-14
+"""Numbers as near as this to 0, 1 or -1 come from right angles and are taken as such; answers are verified with the
+robot's own numbers."""
+
+
+@dataclass(frozen=True)
+class ChainShape:
+    """What a compiled program depends on: one program serves all chains of equal shape."""
+
+    variables: int
+    translation: tuple[bool, ...]
+    """Per motion, whether it moves along z; else it turns about z."""
+    column: tuple[int, ...]
+    """Per motion, the variable that drives it."""
+    exact: tuple[float | None, ...]
+    """Of the chain's numbers those that are known to be 0, 1 or -1; None for the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class LaneChain:
+    """A chain of m motions driven by n variables; see ``kinematics.refold``."""
+
+    shape: ChainShape
+    numbers: Annotated[Float64, "9m+12"]
+    """Table of motions, and the last fixed transform (position, rotation rows)."""
+    T_base_first: Annotated[Float64, "4 4"]
+    """Frame before the first motion."""
+    bounds: Annotated[Float64, "3 n"]
+    """Lower and upper limits and largest steps of the variables, rad or m."""
+    sample: Annotated[Float64, "2 n"]
+    """Ends of the ranges that starts are drawn from."""
+    period: Annotated[Float64, "n"]
+    """2 pi, or 0 where there is none."""
+    variables: Annotated[Int64, "n"]
+    """Indices in the robot's q."""
+
+
+def lane_chain(robot: RobotModel, chain: KinematicChain) -> LaneChain:
+    """Pack a chain without quaternion motions."""
+    base, tip, motions = refold(chain)
+    numbers = np.concatenate([motions.reshape(-1), tip, base[12:21].reshape(3, 3).T.reshape(-1)])
+    for value in (-1.0, 0.0, 1.0):
+        numbers[np.abs(numbers - value) < _EXACT] = value
+    whole = chain_between(robot, chain.base_link, chain.tip_link)
+    exact = np.isin(numbers, (-1.0, 0.0, 1.0))
+    if len(whole.variables) != len(chain.variables):
+        exact[:] = (
+            False  # values of held joints are in the numbers: other ones shall not need another program
+        )
+    T_first_base = np.eye(4)
+    T_first_base[:3, 3], T_first_base[:3, :3] = base[:3], base[3:12].reshape(3, 3)
+    limits = robot.limits
+    rows = variable_rows(chain, limits.lower[chain.variables], limits.upper[chain.variables])
+    return LaneChain(
+        shape=ChainShape(
+            variables=len(chain.variables),
+            translation=tuple((chain.motion == Motion.TRANSLATION).tolist()),
+            column=tuple(chain.column.tolist()),
+            exact=tuple(
+                float(number) if known else None for number, known in zip(numbers, exact, strict=True)
+            ),
+        ),
+        numbers=numbers,
+        T_base_first=inverse(T_first_base),
+        bounds=rows[[0, 1, 5]],
+        sample=rows[2:4],
+        period=rows[4],
+        variables=chain.variables,
+    )

@@ -1,0 +1,215 @@
+"""The ``jax_lm`` plugin: IK-Beam on JAX, for batches, on CPUs and graphics cards. Importing this module does not
+import JAX."""
+
+from collections.abc import Mapping
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.problems.chains import default_group
+from kinopt_ros.problems.ik import IkProblem, PoseTarget
+from kinopt_ros.robot.chain import Motion, build_chain
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
+from kinopt_ros.solvers.failures import hopeless_requests
+from kinopt_ros.solvers.held import PreparedChains, solve_in_parts
+from kinopt_ros.solvers.jax_lm.shapes import BeamShape, Effort, Width
+from kinopt_ros.solvers.result import IkCandidates
+
+if TYPE_CHECKING:
+    from kinopt_ros.solvers.jax_lm.chain import LaneChain
+
+JACOBIANS = ("analytic", "autodiff")
+DEFAULT_GROUP = "default"
+ESCALATION_POLISH_STEPS = 30
+# Numbers of targets that programs are compiled for. A CPU gains nothing from wider ones.
+CPU_TARGETS, CPU_TARGETS_ESCALATED = (1, 16), (4,)
+GPU_TARGETS, GPU_TARGETS_ESCALATED = (1, 16, 128, 1024), (1, 64)
+
+
+def _package_version() -> str:
+    try:
+        return version("kinopt_ros")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+class JaxLmSolver(Solver):
+    """IK-Beam: for every request many starts (the first are the problem's state and seeds), a few damped least-squares
+    steps in float32; the best few go on, and end in float64. Requests that are not solved get wider beams.
+
+    A request's answer is the solution nearest to its state among those that its beam ends with.
+    """
+
+    name: ClassVar[str] = "jax_lm"
+    version: ClassVar[str] = _package_version()
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        joint_types=frozenset(
+            {JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR}
+        ),
+        features=frozenset({Feature.TOOL, Feature.AXIS_TOLERANCES}),
+        max_variables=32,
+    )
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("device", "auto", "Where to compute: auto (what JAX prefers), cpu, cuda, cuda:0, cuda:1, ..."),
+        Option("beam.num_seeds", 64, "Starts per request", 1, 65536),
+        Option("beam.keep", 4, "Best of them that go on", 1, 4096),
+        Option("beam.init_steps", 6, "Steps of all starts", 0, 1000),
+        Option("beam.total_steps", 16, "Most steps of those that go on, the first ones included", 0, 1000),
+        Option("escalation.num_seeds", 256, "Starts per request that the beam did not solve", 1, 65536),
+        Option("escalation.keep", 8, "Best of them that go on", 1, 4096),
+        Option("escalation.init_steps", 8, "Steps of all starts", 0, 1000),
+        Option(
+            "escalation.total_steps", 32, "Most steps of those that go on, the first ones included", 0, 1000
+        ),
+        Option(
+            "escalation.rounds",
+            6,
+            "Escalations per request, each from other starts; bounds the time spent on targets that cannot be reached",
+            0,
+            1000,
+        ),
+        Option(
+            "jacobian",
+            "analytic",
+            "analytic (from the joint axes), or autodiff (forward mode, for comparison)",
+        ),
+        Option(
+            "groups",
+            DEFAULT_GROUP,
+            "Groups whose requests never wait for the compiler, separated by commas; default: the group that requests "
+            "mean which name none; others are compiled when they are first asked for",
+        ),
+        Option(
+            "cache_dir",
+            "",
+            "Folder of compiled programs; empty: kinopt_ros/jax_lm in the user's cache folder",
+        ),
+        Option(
+            "multi_output_fusion",
+            True,
+            "On CPUs, let XLA fuse operations of several results, which is a flag of the whole process: it is set if "
+            "nothing in the process has used JAX before",
+        ),
+    )
+
+    @classmethod
+    def unavailable_reason(cls) -> str | None:
+        """Why the plugin cannot run here; None if it can."""
+        for package in ("jax", "jaxlib"):
+            if find_spec(package) is None:
+                return f"the package {package} is not installed (pip install jax, or jax[cuda13] for graphics cards)"
+        return None
+
+    @property
+    def share_solved_by_beam(self) -> float:
+        """Part of all requests so far that needed no escalation; NaN before the first one."""
+        return self._counts.share
+
+    @property
+    def programs_compiled(self) -> int:
+        """How many programs were compiled, rather than found on disk."""
+        return self._programs.compiled
+
+    def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
+        _effort(options, True)  # refuses before anything is loaded
+        groups = [name.strip() for name in options["groups"].split(",") if name.strip()]
+        groups = [default_group(robot).name if name == DEFAULT_GROUP else name for name in groups]
+        for name in groups:
+            robot.group(name)
+
+        from kinopt_ros.solvers.jax_lm.chain import lane_chain
+        from kinopt_ros.solvers.jax_lm.programs import Programs
+        from kinopt_ros.solvers.jax_lm.runtime import start
+        from kinopt_ros.solvers.jax_lm.search import Counts
+
+        runtime = start(options["device"], options["multi_output_fusion"])
+        folder = options["cache_dir"]
+        self._effort = _effort(options, runtime.on_cpu)
+        self._programs = Programs(runtime, Path(folder).expanduser() if folder else None)
+        self._chains: PreparedChains[LaneChain] = PreparedChains(
+            robot, lambda chains: lane_chain(robot, chains[0])
+        )
+        self._counts = Counts()
+        for name in groups:
+            self._compile_for(robot, name)
+
+    def close(self) -> None:
+        """Release what the solver holds. It cannot be used afterwards."""
+        if self._robot is not None:
+            self._programs.stop()
+        super().close()
+
+    def _solve_ik(self, problem: IkProblem) -> IkCandidates:
+        from kinopt_ros.solvers.jax_lm.search import search
+
+        return solve_in_parts(
+            problem,
+            self._chains,
+            lambda part, prepared: search(
+                part,
+                prepared,
+                self._programs,
+                self._effort,
+                partial(hopeless_requests, self.robot, part),
+                self._counts,
+            ),
+        )
+
+    def _compile_for(self, robot: RobotModel, group_name: str) -> None:
+        """Have all programs for a group's plain requests."""
+        from kinopt_ros.solvers.jax_lm.chain import lane_chain
+        from kinopt_ros.solvers.jax_lm.search import needed, stages
+
+        group = robot.group(group_name)
+        if group.tip_link is None:
+            return
+        base = group.base_link or robot.root_link
+        moving = {i for name in group.joints for i in robot.variables_of(name)}
+        chain = build_chain(robot, base, group.tip_link)
+        held = {int(i): float(robot.default_q[i]) for i in chain.variables if int(i) not in moving}
+        chain = build_chain(robot, base, group.tip_link, held)
+        if (chain.motion == Motion.QUATERNION).any() or not len(chain.variables):
+            return
+        plan = stages(PoseTarget(group.tip_link, np.eye(4)[None]), self._effort)
+        for key in needed(lane_chain(robot, chain), plan, 1 << 20):
+            self._programs.get(key)
+
+
+def _effort(options: Mapping[str, Any], on_cpu: bool) -> Effort:
+    jacobian = options["jacobian"]
+    if jacobian not in JACOBIANS:
+        raise InvalidRequestError(f"jacobian is {jacobian!r}; allowed are {' and '.join(JACOBIANS)}")
+    beam = BeamShape(
+        options["beam.num_seeds"],
+        options["beam.keep"],
+        options["beam.init_steps"],
+        options["beam.total_steps"],
+    )
+    wide = BeamShape(
+        options["escalation.num_seeds"],
+        options["escalation.keep"],
+        options["escalation.init_steps"],
+        options["escalation.total_steps"],
+        ESCALATION_POLISH_STEPS,
+    )
+    for name, size in (("beam", beam), ("escalation", wide)):
+        if size.keep > size.num_seeds:
+            raise InvalidRequestError(
+                f"{name}.keep ({size.keep}) must not exceed {name}.num_seeds ({size.num_seeds})"
+            )
+        if size.init_steps > size.total_steps:
+            raise InvalidRequestError(
+                f"{name}.init_steps ({size.init_steps}) must not exceed {name}.total_steps ({size.total_steps})"
+            )
+    return Effort(
+        beam=Width(beam, CPU_TARGETS if on_cpu else GPU_TARGETS),
+        escalation=Width(wide, CPU_TARGETS_ESCALATED if on_cpu else GPU_TARGETS_ESCALATED),
+        rounds=options["escalation.rounds"],
+        autodiff=jacobian == "autodiff",
+    )

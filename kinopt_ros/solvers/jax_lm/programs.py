@@ -1,0 +1,172 @@
+"""Compiled programs: made once per structure and size, kept in memory and on disk.
+
+Nothing but a program's key decides whether it can be used again: shapes of chain, rows and beam, number of targets,
+device, versions of JAX, and the source of this package. Loading one from disk takes a tenth of a second and needs no
+tracing, which JAX's own cache does.
+"""
+
+import hashlib
+import logging
+import os
+import pickle
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import serialize_executable
+
+from kinopt_ros.solvers.jax_lm.beam import beam
+from kinopt_ros.solvers.jax_lm.runtime import Runtime
+from kinopt_ros.solvers.jax_lm.shapes import ProgramKey
+
+IN_MEMORY = 128
+ON_DISK = 400
+"""Programs kept (about 1.5 MB each); the longest unused ones go first."""
+Program: TypeAlias = Callable[..., tuple[jax.Array, jax.Array, jax.Array]]
+_log = logging.getLogger(__name__)
+
+
+class Programs:
+    """Thread-safe."""
+
+    def __init__(self, runtime: Runtime, folder: Path | None) -> None:
+        """
+        Args:
+            runtime: where programs run.
+            folder: where they are kept; None: ``default_folder()``.
+        """
+        self.runtime = runtime
+        self.compiled = 0
+        """How many were compiled, rather than found, since this object exists."""
+        self._folder = default_folder() if folder is None else folder
+        self._lock = threading.Lock()
+        self._making: dict[ProgramKey, threading.Lock] = {}
+        self._programs: OrderedDict[ProgramKey, Program] = OrderedDict()
+        self._background: threading.Thread | None = None
+        self._wanted: list[ProgramKey] = []
+
+    def missing(self, keys: Iterable[ProgramKey]) -> list[ProgramKey]:
+        """Those that are not in memory."""
+        with self._lock:
+            return [key for key in keys if key not in self._programs]
+
+    def get(self, key: ProgramKey) -> Program:
+        """A program; loads or compiles it if need be."""
+        with self._lock:
+            program = self._programs.get(key)
+            if program is not None:
+                self._programs.move_to_end(key)
+                return program
+            making = self._making.setdefault(key, threading.Lock())
+        with making:  # others that want the same one wait; the rest do not
+            with self._lock:
+                program = self._programs.get(key)
+            if program is None:
+                program = self._make(key)
+                with self._lock:
+                    self._programs[key] = program
+                    while len(self._programs) > IN_MEMORY:
+                        self._programs.popitem(last=False)
+            return program
+
+    def make_in_background(self, keys: Iterable[ProgramKey]) -> None:
+        """See to it that programs will be there, without waiting for them."""
+        with self._lock:
+            self._wanted += [key for key in keys if key not in self._wanted]
+            if self._background is None or not self._background.is_alive():
+                self._background = threading.Thread(target=self._work, name="jax_lm compiler", daemon=True)
+                self._background.start()
+
+    def stop(self) -> None:
+        """Make no further programs in the background."""
+        with self._lock:
+            self._wanted.clear()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._wanted:
+                    self._background = None
+                    return
+                key = self._wanted.pop(0)
+            try:
+                self.get(key)
+            except Exception:
+                _log.exception("a program could not be compiled")
+
+    def _make(self, key: ProgramKey) -> Program:
+        file = self._folder / f"{_digest(self.runtime.fingerprint, key)}.bin"
+        with jax.enable_x64(True), jax.default_device(self.runtime.device):
+            program: Program | None = _load(file)
+            if program is None:
+                program = _compile(self.runtime, key)
+                self.compiled += 1
+                _save(file, program)
+        return program
+
+
+def default_folder() -> Path:
+    """Below the user's cache folder."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return Path(base) / "kinopt_ros" / "jax_lm" if base else Path.home() / ".cache" / "kinopt_ros" / "jax_lm"
+
+
+def _compile(runtime: Runtime, key: ProgramKey) -> Any:
+    n, S, B = key.chain.variables, key.size.num_seeds, key.targets
+    shapes = ((len(key.chain.exact),), (3, n), (12, B), (n, S, B), (3, 6))
+    arguments = [
+        jax.ShapeDtypeStruct(shape, jnp.float32 if i == 3 else jnp.float64)  # type: ignore[no-untyped-call]
+        for i, shape in enumerate(shapes)
+    ]
+    lowered = jax.jit(partial(beam, key.chain, key.rows, key.size)).lower(*arguments)
+    return lowered.compile(compiler_options=dict(runtime.compiler_options))
+
+
+def _load(file: Path) -> Program | None:
+    try:
+        # Written by this package into the user's own cache, as numba's and JAX's machine code is.
+        payload = pickle.loads(file.read_bytes())
+        program: Program = serialize_executable.deserialize_and_load(*payload)
+    except FileNotFoundError:
+        return None
+    except Exception as error:  # a file that was damaged, or of another machine: compile anew
+        _log.warning("compiled program %s cannot be used and is made anew: %s", file, error)
+        return None
+    with suppress(OSError):
+        file.touch()
+    return program
+
+
+def _save(file: Path, program: Any) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        own = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+        own.write_bytes(pickle.dumps(serialize_executable.serialize(program)))
+        own.replace(file)
+        _prune(file.parent)
+    except (OSError, ValueError) as error:  # it works all the same, and compiles again next time
+        _log.warning("compiled program cannot be kept in %s: %s", file.parent, error)
+
+
+def _prune(folder: Path) -> None:
+    files = sorted(folder.glob("*.bin"), key=lambda file: file.stat().st_mtime, reverse=True)
+    for file in files[ON_DISK:]:
+        file.unlink(missing_ok=True)
+
+
+def _digest(fingerprint: str, key: ProgramKey) -> str:
+    return hashlib.sha256(f"{fingerprint}\n{_source()}\n{key!r}".encode()).hexdigest()[:32]
+
+
+@cache
+def _source() -> str:
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,79 @@
+"""What a compiled program depends on, as values that can be compared: no JAX here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kinopt_ros.kinematics.pose_errors import Free
+from kinopt_ros.solvers.jax_lm.chain import ChainShape
+
+WORTH = 0.25
+"""A program for many targets is used if more than this part of it is."""
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """Errors that a target is judged by."""
+
+    free_position: Free = (False, False, False)
+    free_orientation: Free = (False, False, False)
+    per_axis_position: bool = False
+    """Whether tolerances bound each component; else they bound the length of the error."""
+    per_axis_orientation: bool = False
+    slack: bool = False
+    """Whether errors inside the slack do not count: loose tolerances are then used, and not only kept."""
+    autodiff: bool = False
+    """Whether the Jacobian comes from forward-mode differentiation instead of the joint axes."""
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Rows that exist, out of six."""
+        free = (*self.free_position, *self.free_orientation)
+        return tuple(i for i in range(6) if not free[i])
+
+
+@dataclass(frozen=True)
+class BeamShape:
+    """Sizes of a beam."""
+
+    num_seeds: int = 64
+    keep: int = 4
+    init_steps: int = 6
+    total_steps: int = 16
+    polish_steps: int = 8
+    """Most float64 steps; they end once every target has a lane that is where it should be."""
+
+
+@dataclass(frozen=True)
+class ProgramKey:
+    """What a program is compiled for."""
+
+    chain: ChainShape
+    rows: RowShape
+    size: BeamShape
+    targets: int
+
+
+@dataclass(frozen=True)
+class Width:
+    """A beam, and numbers of targets that there are programs for, ascending."""
+
+    size: BeamShape
+    targets: tuple[int, ...]
+
+    def portions(self, count: int) -> Iterator[int]:
+        """Programs that cover a number of targets."""
+        while count > 0:
+            fits = [size for size in self.targets if WORTH * size < count] or [self.targets[0]]
+            yield fits[-1]
+            count -= fits[-1]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What is spent on a request."""
+
+    beam: Width
+    escalation: Width
+    rounds: int
+    """Of escalation."""
+    autodiff: bool
