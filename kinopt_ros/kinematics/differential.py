@@ -15,6 +15,7 @@ from kinopt_ros.errors import (
     InvalidGoalError,
     InvalidRequestError,
     InvalidStateError,
+    KinoptError,
     UnknownNameError,
     UnsupportedFeatureError,
 )
@@ -22,6 +23,7 @@ from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.jacobian import geometric_jacobian, tangent_columns
 from kinopt_ros.robot.chain import KinematicChain, Motion, chain_between
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.status import Status
 
 WORLD, BASE, TIP = "world", "base", "tip"
 FRAMES = (WORLD, BASE, TIP)
@@ -39,6 +41,12 @@ class UnknownFrameError(UnknownNameError):
 
     kind = "frame"
     status = InvalidRequestError.status
+
+
+class UnsafeVelocityError(KinoptError):
+    """Joint velocities that fail their own check: a defect of this module."""
+
+    status = Status.VERIFICATION_FAILED
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +126,10 @@ def frame_jacobian(
     for k, column in enumerate(columns):
         if column is not None:
             J[:, k] = full[:, column]
+    if not np.isfinite(J).all():
+        raise InvalidStateError(
+            "the Jacobian is not finite: the state or the tool has numbers that are too large"
+        )
     singular = np.linalg.svd(J, compute_uv=False) if len(variables) else np.zeros(1)
     return FrameJacobian(J, float(singular[-1]), float(singular[0]))
 
@@ -163,31 +175,47 @@ def joint_velocity(
     jacobian = frame_jacobian(robot, base_link, tip_link, variables, q, frame, T_link_tool)
     lower, upper = robot.limits.lower[variables], robot.limits.upper[variables]
     values = q[variables]
+    # Velocities are as large as the twist: those of a small twist come first, since squares of a huge one overflow.
+    size = max(1.0, float(np.abs(twist).max()))
     moving: Bool = np.ones(len(variables), dtype=np.bool_)
     velocity = np.zeros(len(variables))
     while moving.any():
         velocity[:] = 0.0
-        velocity[moving] = _damped(jacobian.J[:, moving], twist)
-        outwards = ((values <= lower) & (velocity < 0.0)) | ((values >= upper) & (velocity > 0.0))
+        velocity[moving] = _damped(jacobian.J[:, moving], twist / size)
+        outwards = _outwards(velocity, values, lower, upper)
         if not outwards.any():
             break
         moving &= ~outwards
         velocity[~moving] = 0.0
     limits = robot.limits.velocity[variables] * velocity_scaling
-    with np.errstate(divide="ignore"):
-        excess = float(np.max(np.abs(velocity) / limits, initial=0.0))
-    scale = min(1.0, 1.0 / excess) if excess > 0.0 else 1.0
+    excess = float(np.max(np.abs(velocity) / limits, initial=0.0))
+    allowed = min(size, 1.0 / excess) if excess > 0.0 else size
     # Rounding must not leave one above its limit.
-    velocity = np.clip(velocity * scale, -limits, limits)
+    velocity = np.clip(velocity * allowed, -limits, limits)
+    scale = allowed / size
     achieved = jacobian.J @ velocity
+    residual = allowed * (twist / size) - achieved
+    numbers = np.concatenate([velocity, achieved, residual, [scale, jacobian.smallest, jacobian.largest]])
+    if not np.isfinite(numbers).all():
+        raise InvalidGoalError(
+            f"no finite velocities follow from twist {twist.tolist()}, the tool and the state: their numbers are too "
+            "large"
+        )
+    if (np.abs(velocity) > limits).any() or _outwards(velocity, values, lower, upper).any():
+        raise UnsafeVelocityError(f"velocities {velocity.tolist()} failed the check: {', '.join(CHECKS)}")
     return JointVelocity(
         velocity,
         scale,
         achieved,
-        scale * twist - achieved,
+        residual,
         tuple(robot.variable_names[i] for i in variables[~moving]),
         jacobian,
     )
+
+
+def _outwards(velocity: Float64, values: Float64, lower: Float64, upper: Float64) -> Annotated[Bool, "n"]:
+    """Which joints are at or beyond a position limit and pushed on."""
+    return np.asarray(((values <= lower) & (velocity < 0.0)) | ((values >= upper) & (velocity > 0.0)))
 
 
 def _damped(J: Annotated[Float64, "6 k"], twist: Float64) -> Annotated[Float64, "k"]:

@@ -11,6 +11,7 @@ from kinopt_ros.errors import (
     InvalidGoalError,
     InvalidRequestError,
     InvalidStateError,
+    KinoptError,
     UnknownLinkError,
     UnknownNameError,
     UnsupportedFeatureError,
@@ -123,6 +124,27 @@ def test_singular_configurations_give_no_nan_and_bounded_velocities(name: str) -
             )
             assert np.isfinite(answer.velocity).all()
             assert np.isfinite([answer.jacobian.smallest, answer.jacobian.largest]).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_however_large_the_twist_velocities_keep_its_direction() -> None:
+    twist = np.array([0.4, -1.0, 0.2, 0.3, 0.0, 0.5])
+    expected = joint_velocity(PANDA, BASE, TIP, ARM, PANDA.default_q, 1e3 * twist)
+    for size in (1e20, 1e200, 1.7e308):
+        answer = joint_velocity(PANDA, BASE, TIP, ARM, PANDA.default_q, size * twist)
+        np.testing.assert_allclose(answer.velocity, expected.velocity, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(answer.scale, 1e3 * expected.scale / size, rtol=1e-12)
+        np.testing.assert_allclose(answer.residual, 0.0, atol=1e-12)
+
+
+def test_numbers_that_overflow_are_no_success() -> None:
+    for x in (1e200, 1e308):
+        tool = pose(np.eye(3), np.array([x, x, 0.0]))
+        with np.errstate(all="ignore"), pytest.raises(KinoptError, match="too large"):
+            joint_velocity(PANDA, BASE, TIP, ARM, PANDA.default_q, np.ones(6), T_link_tool=tool)
+    tool = pose(np.eye(3), np.array([1.7e308, 1.7e308, 1.7e308]))
+    with np.errstate(all="ignore"), pytest.raises(InvalidStateError, match="too large"):
+        frame_jacobian(PANDA, BASE, TIP, ARM, np.ones(PANDA.nq), "base", tool)
 
 
 def test_a_stretched_arm_is_called_near_singular() -> None:
