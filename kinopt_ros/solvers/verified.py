@@ -47,12 +47,17 @@ def verified_ik_result(
     K = candidates.q.shape[1]
     claims = candidates.q.reshape(B * K, n)
     claimed: Bool = np.asarray(~np.isnan(claims).all(axis=1))
-    request = np.arange(B) if K == 1 else np.repeat(np.arange(B), K)
-    report = verify_configurations(robot, problem, chains, claims, request)
-    ok = report.ok & claimed
-    q = np.where(ok[:, None], claims, np.nan).reshape(B, K, n)
-    position = np.where(ok, report.position_error, np.nan).reshape(B, K)
-    orientation = np.where(ok, report.orientation_error, np.nan).reshape(B, K)
+    # Of many solutions asked for few may be claimed: no time for the others.
+    which = np.flatnonzero(claimed)
+    report = verify_configurations(robot, problem, chains, claims[which], which // K)
+    ok = np.zeros(B * K, dtype=np.bool_)
+    ok[which] = report.ok
+    good = which[report.ok]
+    q, position, orientation = np.full((B * K, n), np.nan), np.full(B * K, np.nan), np.full(B * K, np.nan)
+    q[good] = claims[good]
+    position[good] = report.position_error[report.ok]
+    orientation[good] = report.orientation_error[report.ok]
+    q, position, orientation = q.reshape(B, K, n), position.reshape(B, K), orientation.reshape(B, K)
     distance = _preference(problem, q)
     if K > 1 or problem.num_solutions > 1:
         chosen = _distinct(q, distance, problem, periodic_variables(robot)[problem.variables])
@@ -76,7 +81,7 @@ def verified_ik_result(
         attempt_errors[0, failed[usable]] = tried.position_error[usable]
         attempt_errors[1, failed[usable]] = tried.orientation_error[usable]
         attempt_pose[failed[usable]] = tried.T_base_tool[:, usable].swapaxes(0, 1)
-        rejected: Bool = np.asarray((claimed & ~report.ok).reshape(B, K).any(axis=1))
+        rejected: Bool = np.asarray((claimed & ~ok).reshape(B, K).any(axis=1))
         reasons = failure_reasons(
             robot, problem, chains, failed, tried, rejected[failed], candidates.timed_out[failed]
         )
