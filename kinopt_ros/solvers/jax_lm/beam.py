@@ -105,10 +105,10 @@ def beam(
         i, q, _, _ = state
         at = residual(chain, rows, numbers, start, slack, q)
         moved = step(at, limits, q, active_set=True, min_damping=POLISH_MIN_DAMPING)
-        # The error is that of the q that is kept: who is near enough stays, and the last round makes no step.
+        # Who is near enough stays, and the last round makes no step. Of lanes that moved the error is not known.
         distance = worst(rows, at, aim)
         stays = (distance <= 1.0) | (i == size.polish_steps)
-        return i + 1, _chosen(stays, q, moved), distance, worst(rows, at, accept)
+        return i + 1, _chosen(stays, q, moved), distance, jnp.where(stays, worst(rows, at, accept), jnp.inf)
 
     far = jnp.full(size.keep * B, jnp.inf, jnp.float64)
     polished, q, _, error = lax.while_loop(inexact, polish, (jnp.int32(0), q, far, far))
