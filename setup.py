@@ -35,6 +35,9 @@ ros_jazzy_wheels = [
     "ros-trajectory-msgs==5.3.6",
 ]
 
+# The plugin jax_lm and kinopt_ros.differentiable.
+jax = ["jax", "jaxlie"]
+
 # What the tests need beyond pytest itself.
 judges = ["coal", "example-robot-data", "pin"]
 
@@ -77,11 +80,13 @@ setup(
         "ros": ros_wheels,
         "ros-jazzy": ros_jazzy_wheels,
         "plot": ["matplotlib"],
-        "test": ["hypothesis", "matplotlib", "pytest", "pytest-timeout", "setuptools", *judges],
+        "jax": jax,
+        "test": ["hypothesis", "matplotlib", "pytest", "pytest-timeout", "setuptools", *jax, *judges],
         "lint": ["mypy", "ruff", "types-PyYAML"],
         "bench": [
             "eaik",
             "matplotlib",
+            *jax,
             "pytracik",
             "roboticstoolbox-python",
             "rtb-data==2.0.0",
