@@ -19,6 +19,13 @@ from kinopt_ros.ros.robot_loader import LoadedRobot, RobotLoader
 Ways: TypeAlias = Iterable[tuple[str, str]]
 
 
+class _Remembered:
+    """Parameters that were read: asking the node costs more than some requests may."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+
 @dataclass(frozen=True, eq=False)
 class Context:
     """Shared by the services; each part is thread-safe."""
@@ -27,8 +34,7 @@ class Context:
     loader: RobotLoader
     joint_states: JointStates
     frames: Frames
-    values: dict[str, Any] = field(default_factory=dict)
-    """Parameters that were read: asking the node costs more than some requests may."""
+    remembered: _Remembered = field(default_factory=_Remembered)
 
     @property
     def loaded(self) -> LoadedRobot:
@@ -37,14 +43,15 @@ class Context:
 
     def parameter(self, name: str) -> Any:
         """Present value of a parameter; None if it is unset."""
-        values = self.values
+        values = self.remembered.values
         if name not in values:
             values[name] = parameters.value(self.node, name)
         return values[name]
 
     def forget_parameters(self) -> None:
         """Read parameters anew from now on: some were set."""
-        self.values.clear()
+        # A new dictionary: who is in the middle of reading puts the value from before into the old one.
+        self.remembered.values = {}
 
     def configuration(
         self, robot: RobotModel, ways: Ways, named: Container[str] = (), state: RobotState | None = None
