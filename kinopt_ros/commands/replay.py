@@ -53,9 +53,10 @@ def _files(given: list[str]) -> list[Path]:
 
 
 def _replayed(file: Path, args: argparse.Namespace) -> dict[str, Any]:
-    record = load_record(file)
-    row: dict[str, Any] = {"file": file.name, "robot": record.robot, "recorded": _names(record.status)}
+    row: dict[str, Any] = {"file": file.name, "robot": "", "recorded": []}
     try:
+        record = load_record(file)
+        row |= {"robot": record.robot, "recorded": _names(record.status)}
         robot = load_robot(args.robot) if args.robot else recorded_robot(record, file)
         return row | _solved(record, robot, args.solver or record.solver)
     except KinoptError as error:

@@ -14,6 +14,7 @@ from rclpy.node import Node
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.problems.record import make_record, save_record
 from kinopt_ros.problems.rows import rows_of
+from kinopt_ros.ros import parameters
 from kinopt_ros.ros.description import Description
 from kinopt_ros.ros.ik_request import IkRequest
 from kinopt_ros.solvers.result import IkResult
@@ -84,6 +85,7 @@ class FailureRecords:
                 robot,
                 rows_of(asked.problem, failed),
                 result.solver,
+                parameters.solver_options(self._node).get(result.solver),
                 timeout=asked.timeout,
                 status=result.status[failed].tolist(),
                 messages=[result.messages[b] for b in failed],

@@ -66,6 +66,8 @@ class _IkTask(Task):
         self.reply = reply
         self._statistics = statistics
         self._records = records
+        self._solve_time = 0.0
+        """Seconds spent on it, by all tries together."""
 
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Solve all together for some milliseconds; those that the time cut short are left."""
@@ -111,11 +113,9 @@ class _IkTask(Task):
         for task in tasks:
             task.reply.queue_time = begin - task.arrived
         pooled = self.asked.loaded.pool.solve_ik(problem, self.asked.solver, self.asked.allow_fallback)
-        result = pooled.result
-        failed = result.status[~result.success]
-        code = int(failed[0]) if failed.size else int(Status.SUCCESS)
         seconds = time.monotonic() - begin
-        self._statistics.record(f"solver {result.solver}", code, seconds, reason=pooled.fallback_reason)
+        for task in tasks:
+            task._solve_time += seconds
         return pooled
 
     def _in_time(self) -> bool:
@@ -141,6 +141,8 @@ class _IkTask(Task):
         response.batched_with = batched_with
         response.queue_time = self.reply.queue_time
         response.wall_time = time.monotonic() - self.reply.arrived
+        solver = f"solver {pooled.result.solver}"
+        self._statistics.record(solver, response.status.code, self._solve_time, reason=pooled.fallback_reason)
         self.reply.send(response)
         self._records.note(self.asked, pooled.result)
 

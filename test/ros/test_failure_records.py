@@ -22,7 +22,9 @@ def records(folder: Path, count: int, client: Client) -> list[Path]:
 def test_failures_are_kept_and_successes_are_not(
     start_node: StartNode, panda_parameters: dict[str, object], tmp_path: Path
 ) -> None:
-    _, client = start_node("recorder", {**panda_parameters, "record_failures": str(tmp_path)})
+    _, client = start_node(
+        "recorder", {**panda_parameters, "record_failures": str(tmp_path), "cpu.max_restarts": 7}
+    )
     assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS
     assert client.call("solve_ik", ik(pose(9.0), pose(), pose(8.0))).status.code == Status.NO_IK_SOLUTION
     (file,) = records(tmp_path, 1, client)
@@ -30,6 +32,7 @@ def test_failures_are_kept_and_successes_are_not(
     assert record.robot == "panda"
     assert record.status == (Status.NO_IK_SOLUTION,) * 2  # the two that failed
     assert all("out of reach" in message for message in record.messages)
+    assert record.options["max_restarts"] == 7  # else another effort would be replayed
     assert main(["replay", str(file)]) == 0
 
 

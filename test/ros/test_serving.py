@@ -154,6 +154,7 @@ def test_diagnostics_tell_of_node_services_and_solvers(
     client.pretend_robot(READY)
     for i in range(5):
         assert client.call("solve_ik", easy(i)).status.code == Status.SUCCESS
+    assert client.call("solve_ik", hard(60)).status.code == Status.NO_IK_SOLUTION  # a first try is not enough
     client.call("solve_ik", ik(pose(), group="nowhere"))
 
     def newest() -> dict[str, Any]:
@@ -164,7 +165,7 @@ def test_diagnostics_tell_of_node_services_and_solvers(
         status = newest().get("~/solve_ik")
         return int(dict_of(status)["requests"]) if status else 0
 
-    assert client.spin_until(lambda: requests() == 6, 20.0), f"seen: {list(newest())}"
+    assert client.spin_until(lambda: requests() == 7, 20.0), f"seen: {list(newest())}"
     statuses = newest()
     assert all(status.level == b"\x00" for status in statuses.values()), [
         s.message for s in statuses.values()
@@ -176,10 +177,15 @@ def test_diagnostics_tell_of_node_services_and_solvers(
     service = dict_of(statuses["~/solve_ik"])
     assert service["answers SUCCESS"] == "5"
     assert service["answers INVALID_GROUP_NAME"] == "1"
-    assert float(service["success rate"]) == pytest.approx(5 / 6, abs=1e-3)
+    assert float(service["success rate"]) == pytest.approx(5 / 7, abs=1e-3)
     assert 0.0 < float(service["time p50 (ms)"]) <= float(service["time p99 (ms)"])
     assert "queue time p95 (ms)" in service
-    assert dict_of(statuses["solver cpu"])["requests"] == "5"
+    solver = dict_of(statuses["solver cpu"])
+    assert (solver["requests"], solver["answers SUCCESS"], solver["answers NO_IK_SOLUTION"]) == (
+        "6",
+        "5",
+        "1",
+    )
 
 
 def dict_of(status: Any) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Records: every number comes back bit for bit, and what is solved again is answered the same."""
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -145,6 +146,19 @@ def test_replay_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     output = capsys.readouterr().out
     assert '"worse": 1' in output
     assert "out of reach" in output
+
+
+def test_a_file_that_is_no_record_does_not_hide_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved(tmp_path, ARM, "plain")
+    (tmp_path / "half.yaml").write_text("kinopt_record: 1\nrobot: panda")
+    assert main(["replay", str(tmp_path), "--json"]) == 1
+    rows = json.loads(capsys.readouterr().out)["records"]
+    assert [row["now"] for row in rows if row["file"] != "half.yaml"] == [["SUCCESS"]]
+    assert [row["message"] for row in rows if row["file"] == "half.yaml"] == [
+        "half.yaml is not a whole record: 'variables'"
+    ]
 
 
 @pytest.mark.parametrize(("arguments", "words"), [(["nowhere"], "nowhere"), (["{folder}"], "no record")])

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS is not installed")
 
-from kinopt_ros.ros import context as module
+from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context
 
 
@@ -22,7 +22,7 @@ def test_a_value_read_while_another_is_set_does_not_stay(monkeypatch: pytest.Mon
             context.forget_parameters()  # set at this very moment, by another thread
         return value
 
-    monkeypatch.setattr(module.parameters, "value", read)
+    monkeypatch.setattr(parameters, "value", read)
     assert context.parameter("velocity_scaling") == 0.1
     assert context.parameter("velocity_scaling") == 0.5
     assert context.parameter("velocity_scaling") == 0.5
