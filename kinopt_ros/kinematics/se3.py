@@ -5,13 +5,14 @@ A twist is (v, w): translation part first, then rotation part. Formulas: J. Sola
 "A micro Lie theory for state estimation in robotics" (2018), appendices B and D.
 """
 
-import math
 from typing import Annotated
 
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 
+LARGEST = 1e100
+"""Larger numbers (m or rad) in poses and states are taken for defects: their squares overflow."""
 _SMALL_ANGLE = 1e-4
 """Below it the quotients of sine and cosine are series; the first left-out term is below 1e-17 there."""
 
@@ -207,7 +208,8 @@ def pose_error(
 
 
 def is_pose(T: Annotated[Float64, "... 4 4"], tolerance: float = 1e-6) -> Annotated[Bool, "..."]:
-    """Which matrices are finite, with R R^T = I, det R = +1, last row 0 0 0 1, each to the tolerance."""
+    """Which matrices have R R^T = I, det R = +1, last row 0 0 0 1, each to the tolerance, and positions up to
+    LARGEST."""
     T = np.asarray(T, dtype=np.float64)
     if T.size == 16:
         return np.full(T.shape[:-2], _is_one_pose(T.reshape(16).tolist(), tolerance))
@@ -217,7 +219,7 @@ def is_pose(T: Annotated[Float64, "... 4 4"], tolerance: float = 1e-6) -> Annota
         unit = np.abs(R @ np.swapaxes(R, -1, -2) - _IDENTITY_3).max(axis=(-2, -1)) <= tolerance
         right_handed = np.linalg.det(R) > 0.0
         last_row = np.abs(T[..., 3, :] - _LAST_ROW).max(axis=-1) <= tolerance
-    valid: Bool = unit & right_handed & last_row & np.isfinite(T[..., :3, 3]).all(axis=-1)
+    valid: Bool = unit & right_handed & last_row & (np.abs(T[..., :3, 3]) <= LARGEST).all(axis=-1)
     return valid
 
 
@@ -237,7 +239,7 @@ def _is_one_pose(values: list[float], tolerance: float) -> bool:
         and abs(t1) <= tolerance
         and abs(t2) <= tolerance
         and abs(t3 - 1.0) <= tolerance
-        and math.isfinite(px)
-        and math.isfinite(py)
-        and math.isfinite(pz)
+        and abs(px) <= LARGEST
+        and abs(py) <= LARGEST
+        and abs(pz) <= LARGEST
     )

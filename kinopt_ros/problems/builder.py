@@ -1,8 +1,9 @@
 """Builds complete IK problems from the little that people want to say."""
 
 import math
+import operator
 from collections.abc import Collection, Sequence
-from typing import Annotated
+from typing import Annotated, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -141,8 +142,8 @@ def ik_problem(
         variables=variables,
         state=full,
         seeds=seeds,
-        num_solutions=num_solutions,
-        min_separation=min_separation,
+        num_solutions=_whole(num_solutions, "num_solutions"),
+        min_separation=_number(min_separation, "min_separation"),
         turns=turns,
         posture=posture_of(
             robot,
@@ -151,19 +152,33 @@ def ik_problem(
             seeds[:, 0] if seeds.shape[1] else full[:, variables],
             None if rest is None else _numbers(rest, "rest", InvalidStateError),
         ),
-        deadline=deadline,
-        random_seed=random_seed,
+        deadline=None if deadline is None else _number(deadline, "deadline"),
+        random_seed=_whole(random_seed, "random_seed"),
     )
+
+
+def _whole(given: SupportsIndex, what: str) -> int:
+    """A whole number, also one of numpy's."""
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise InvalidRequestError(f"{what} is {given!r}; allowed is a whole number") from None
+
+
+def _number(given: float, what: str) -> float:
+    if isinstance(given, float | int | np.floating | np.integer):
+        return float(given)
+    raise InvalidRequestError(f"{what} is {given!r}; allowed is a number")
 
 
 def _tolerance(given: Tolerance, what: str, free_axes: Collection[str], axes: Sequence[str]) -> Tolerance:
     """The tolerance with free axes put in."""
-    if isinstance(free_axes, str):
-        raise InvalidRequestError(f"free_axes takes names of axes in a list, not the text {free_axes!r}")
+    if isinstance(free_axes, str) or not isinstance(free_axes, Collection):
+        raise InvalidRequestError(f"free_axes takes names of axes in a list, not {free_axes!r}")
     for name in free_axes:
         if name not in AXES:
             raise UnknownAxisError(str(name), AXES)
-    several = given if isinstance(given, float | int) else tuple(np.asarray(given, dtype=np.float64).tolist())
+    several = given if isinstance(given, float | int) else _listed(_numbers(given, what, InvalidGoalError))
     if isinstance(several, tuple) and len(several) != 3:
         raise InvalidGoalError(
             f"{what} is {given}; allowed is one number, or three for the axes of the target"
@@ -174,6 +189,11 @@ def _tolerance(given: Tolerance, what: str, free_axes: Collection[str], axes: Se
         several = (several, several, several)
     x, y, z = (math.inf if name in free_axes else v for name, v in zip(axes, several, strict=True))
     return x, y, z
+
+
+def _listed(numbers: Float64) -> float | tuple[float, ...]:
+    """A single number, or those of an array."""
+    return float(numbers) if numbers.ndim == 0 else tuple(numbers.reshape(-1).tolist())
 
 
 def _base_in_world(

@@ -40,8 +40,10 @@ def posture_of(
         KinoptError: an unknown preference, or a rest posture missing, not asked for or of the wrong size.
     """
     if prefer not in PREFERENCES:
-        raise UnknownPreferenceError(prefer, PREFERENCES)
-    if (rest is not None) != (prefer == REST):
+        raise UnknownPreferenceError(str(prefer), PREFERENCES)
+    if rest is None and prefer == REST:
+        raise InvalidRequestError(f"prefer is {REST!r}, but rest, the posture itself, is not given")
+    if rest is not None and prefer != REST:
         raise InvalidRequestError(
             f"a rest posture goes with the preference {REST!r}, and only with it, not {prefer!r}"
         )

@@ -7,7 +7,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64, frozen
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
-from kinopt_ros.kinematics.se3 import is_pose
+from kinopt_ros.kinematics.se3 import LARGEST, is_pose
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Posture
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
@@ -90,10 +90,12 @@ def check_state(q: Float64, robot: RobotModel, what: str) -> None:
 
 def check_states(q: Annotated[Float64, "N nq"], robot: RobotModel, what: str) -> None:
     """Raise unless every row is a finite configuration of the whole robot; the message names the first bad one."""
-    if not np.isfinite(q).all():
-        row = int(np.flatnonzero(~np.isfinite(q).all(axis=1))[0])
-        bad = [robot.variable_names[i] for i in np.flatnonzero(~np.isfinite(q[row]))]
-        raise InvalidStateError(f"{what}{_row(row, q)} is not finite at {', '.join(bad)}")
+    usable = np.abs(q) <= LARGEST
+    if not usable.all():
+        row = int(np.flatnonzero(~usable.all(axis=1))[0])
+        bad = [robot.variable_names[i] for i in np.flatnonzero(~usable[row])]
+        beyond = f" or beyond {LARGEST:g}" if np.isfinite(q).all() else ""
+        raise InvalidStateError(f"{what}{_row(row, q)} is not finite{beyond} at {', '.join(bad)}")
     for joint in robot.floating_joints:
         first = joint.first_variable
         norm = np.linalg.norm(q[:, first + 3 : first + 7], axis=1)
@@ -118,8 +120,8 @@ def check_transforms(T: Float64, what: str) -> None:
     if not good.all():
         index = int(np.flatnonzero(~good.reshape(-1))[0])
         raise InvalidGoalError(
-            f"{what}[{index}] is no rigid transform: every number must be finite, the rotation orthonormal "
-            f"and right-handed, the last row 0 0 0 1"
+            f"{what}[{index}] is no rigid transform: every number must be finite and at most {LARGEST:g}, the rotation "
+            f"orthonormal and right-handed, the last row 0 0 0 1"
         )
 
 
@@ -157,7 +159,7 @@ def _check_posture(posture: Posture, B: int, n: int) -> None:
             f"posture has a reference of shape {posture.reference.shape} and a weight of shape "
             f"{posture.weight.shape}; allowed are ({B}, {n}) and ({n},)"
         )
-    if not (np.isfinite(posture.reference).all() and np.isfinite(posture.weight).all()):
-        raise InvalidStateError("posture has a number that is not finite")
+    if not ((np.abs(posture.reference) <= LARGEST).all() and (np.abs(posture.weight) <= LARGEST).all()):
+        raise InvalidStateError(f"posture has a number that is not finite or beyond {LARGEST:g}")
     if (posture.weight < 0.0).any():
         raise InvalidStateError("posture has a negative weight")

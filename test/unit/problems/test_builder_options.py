@@ -158,3 +158,40 @@ def test_a_target_is_frozen() -> None:
     target = PoseTarget("l7", np.eye(4)[None].copy(), T_link_tool=np.eye(4))
     with pytest.raises(ValueError, match="read-only"):
         target.T_link_tool[0, 3] = 1.0  # type: ignore[index]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    plain = ik_problem(ROBOT, np.eye(4), position_tolerance=0.25, num_solutions=3, random_seed=7)
+    theirs = ik_problem(
+        ROBOT,
+        np.eye(4),
+        position_tolerance=np.float32(0.25),
+        orientation_tolerance=np.array(1e-3),
+        num_solutions=np.int64(3),
+        random_seed=np.uint64(7),
+    )
+    assert theirs.targets[0].position_tolerance == plain.targets[0].position_tolerance
+    assert theirs.targets[0].orientation_tolerance == plain.targets[0].orientation_tolerance
+    assert (type(theirs.num_solutions), type(theirs.random_seed)) == (int, int)
+    assert (theirs.num_solutions, theirs.random_seed) == (3, 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"num_solutions": 1.5}, "num_solutions is 1.5; allowed is a whole number"),
+        ({"random_seed": "7"}, "random_seed is '7'; allowed is a whole number"),
+        ({"min_separation": "a"}, "min_separation is 'a'"),
+        ({"deadline": "soon"}, "deadline is 'soon'"),
+        ({"position_tolerance": None}, "position_tolerance must be"),
+        ({"free_axes": None}, "free_axes takes names"),
+        ({"prefer": None}, "unknown preference 'None'"),
+        ({"prefer": "rest"}, "rest, the posture itself, is not given"),
+        ({"state": np.full(ROBOT.nq, 1e200)}, "not finite or beyond 1e[+]100"),
+        ({"prefer": "rest", "rest": np.full(ROBOT.nq, 1e200)}, "beyond 1e[+]100"),
+        ({"T_link_tool": pose(np.eye(3), np.array([1e200, 0.0, 0.0]))}, "at most 1e[+]100"),
+    ],
+)
+def test_what_is_no_usable_number_is_refused_by_name(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(KinoptError, match=words):
+        check_ik_problem(ik_problem(ROBOT, np.eye(4), **given), ROBOT)
