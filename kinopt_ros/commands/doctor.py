@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         ]
         print_json({"checks": [vars(check) for check in checks], "findings": record})
     else:
-        _show(checks, findings)
+        _show(checks, findings, robot[0].ok)
     return 0 if any(check.ok for check in solvers) and robot[0].ok and not errors else 1
 
 
@@ -135,14 +135,15 @@ def _findings(args: argparse.Namespace) -> list[tuple[Path, Finding]]:
     return findings
 
 
-def _show(checks: list[Check], findings: list[tuple[Path, Finding]]) -> None:
+def _show(checks: list[Check], findings: list[tuple[Path, Finding]], robot_ok: bool) -> None:
     console = Console()
     table = Table("", "what", "detail")
     for check in checks:
         table.add_row("[green]ok[/]" if check.ok else "[yellow]--[/]", check.what, escape(check.detail))
     console.print(table)
     if not findings:
-        console.print("nothing to say about the robot's files")
+        if robot_ok:  # else the table has said it
+            console.print("nothing to say about the robot's files")
         return
     for file in dict.fromkeys(file for file, _ in findings):
         console.print(f"\n[bold]{escape(file.name)}[/]")
@@ -154,4 +155,9 @@ def _show(checks: list[Check], findings: list[tuple[Path, Finding]]) -> None:
             )
             console.print(f"      → {escape(finding.remedy)}", soft_wrap=True)
     counts = {severity: sum(finding.severity is severity for _, finding in findings) for severity in Severity}
-    console.print("\n" + ", ".join(f"{count} {severity.value}s" for severity, count in counts.items()))
+    console.print(
+        "\n"
+        + ", ".join(
+            f"{count} {severity.value}{'' if count == 1 else 's'}" for severity, count in counts.items()
+        )
+    )

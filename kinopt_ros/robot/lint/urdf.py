@@ -37,6 +37,7 @@ def lint_urdf(text: str, find_mesh: MeshFinder | None = None) -> list[Finding]:
     for joint in joints:
         findings += _joint(joint, by_link, by_joint)
     findings += _tree(links, joints, by_link)
+    findings += _inertias(links, joints)
     for link in links:
         findings += _link(link, find_mesh)
     return sorted(findings, key=lambda finding: finding.line)
@@ -313,6 +314,39 @@ def _tree(links: list[Node], joints: list[Node], by_link: Mapping[str, Node]) ->
             )
 
 
+def _inertias(links: list[Node], joints: list[Node]) -> Iterator[Finding]:
+    """Moving links without mass, in a file that gives masses at all."""
+    if not any(link.all("inertial") for link in links):
+        return
+    mover: dict[str, Node] = {}
+    for joint in joints:
+        child = joint.first("child")
+        if child is not None and joint.get("type") != "fixed":
+            mover.setdefault(child.get("link"), joint)
+    for link in links:
+        if link.get("name") not in mover:
+            continue
+        who = f"link {link.get('name')!r}, which joint {mover[link.get('name')].get('name')!r} moves,"
+        inertial = link.first("inertial")
+        if inertial is None:
+            yield Finding(
+                NOTE,
+                link.line,
+                f"{who} has no <inertial>, as other links have",
+                "give it mass and inertia: simulators leave such links out; kinematics does without",
+            )
+            continue
+        mass = inertial.first("mass")
+        value = None if mass is None else _number(mass, "value", None)
+        if value is None or value <= 0.0:
+            yield Finding(
+                NOTE,
+                (mass or inertial).line,
+                f"the mass of {who} is " + ("not given" if value is None else f"{value:g}"),
+                'give it one above 0: <mass value="..."/> (kg)',
+            )
+
+
 def _link(link: Node, find_mesh: MeshFinder | None) -> Iterator[Finding]:
     who = f"link {link.get('name')!r}"
     if not link.all("collision") and link.all("visual"):
@@ -337,7 +371,15 @@ def _link(link: Node, find_mesh: MeshFinder | None) -> Iterator[Finding]:
                 severity,
                 mesh.line,
                 f"the mesh {file!r} of {who} cannot be resolved",
-                "install the package that has it, or source its workspace",
+                _mesh_remedy(file),
             )
         elif not found.is_file():
             yield Finding(severity, mesh.line, f"the mesh {file!r} of {who} does not exist", "add the file")
+
+
+def _mesh_remedy(file: str) -> str:
+    if file.startswith("package:///"):
+        return "name its package after two slashes: package://PACKAGE/..."
+    if "://" in file and not file.startswith("package://"):
+        return "write package://PACKAGE/..., file:///... or a path from the URDF's folder"
+    return "install the package that has it, or source its workspace"

@@ -28,6 +28,7 @@ GOOD = """<robot name="r">
 LIMIT_1 = '<limit lower="-1" upper="1" velocity="2" effort="1"/>'
 AXIS_1 = '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/>'
 XACRO = '<xacro:c xmlns:xacro="ros.org/wiki/xacro"/><link name="c"/>'
+HEAVY_C = '<link name="c"><inertial><mass value="2"/></inertial></link>'
 BC = '<parent link="b"/><child link="c"/>'
 
 # What is replaced by what: line, severity, words of the finding, words of the remedy.
@@ -59,6 +60,9 @@ DEFECTS = {
     "two roots": ('<link name="c"/>', '<link name="c"/>\n<link name="d"/>', 5, "error", "one root", "join"),
     "cycle": ('<parent link="a"/>', '<parent link="c"/>', 5, "error", "cycle", "break"),
     "two limits": (LIMIT_1, LIMIT_1 + "\n" + LIMIT_1, 8, "warning", "2 <limit>", "keep one"),
+    "no mass in b": ('<link name="c"/>', HEAVY_C, 3, "note", "'b', which joint 'j1' moves, has no <inertial>", "mass"),
+    "no mass in c": ('<link name="c"/>', HEAVY_C.replace("2", "0"), 4, "note", "the mass of link 'c'", "above 0"),
+    "mass forgotten": ('<link name="c"/>', HEAVY_C.replace("value", "v"), 4, "note", "not given", "above 0"),
     "only seen": ('<link name="c"/>', '<link name="c"><visual/></link>', 4, "note", "<collision>", "geometry"),
 }  # fmt: skip
 
@@ -134,5 +138,10 @@ def test_meshes_are_looked_for(tmp_path: Path) -> None:
     assert "does not exist" in missing.what
     (unknown,) = found("package://other_robot/meshes/there.stl")
     assert "cannot be resolved" in unknown.what
+    assert "install" in unknown.remedy
+    (nameless,) = found("package:///my_robot/meshes/there.stl")
+    assert "two slashes" in nameless.remedy
+    (remote,) = found("http://my_robot/there.stl")
+    assert "package://PACKAGE" in remote.remedy
     (escape,) = found("package://my_robot/../../etc/passwd")
     assert "cannot be resolved" in escape.what
