@@ -11,6 +11,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from kinopt_ros.errors import KinoptError, shortened
+from kinopt_ros.planning.motion import commanded_variables
+from kinopt_ros.problems.chains import resolve_chain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros import parameters
@@ -18,6 +20,14 @@ from kinopt_ros.ros.joint_limits import PREFIX, declare_joint_limits, with_joint
 from kinopt_ros.ros.robot_loader import RobotLoader
 
 _URDF, _SRDF = "robot_description", "robot_description_semantic"
+
+
+def check_names(robot: RobotModel, parameter: str, given: Any) -> None:
+    """Raise KinoptError if the value of a parameter names a group or joints that the robot does not have."""
+    if parameter == "default_group" and given:
+        resolve_chain(robot, given, None, None)
+    if parameter == "controller_joints" and given:
+        commanded_variables(robot, given)
 
 
 class Description:
@@ -107,6 +117,11 @@ class Description:
                 self._node.get_logger().warning(f"parameters of no joint of the robot: {shortened(unknown)}")
             built = with_joint_limits(self._node, robot)
             self._texts[built] = urdf, srdf
+            for name in ("default_group", "controller_joints"):
+                try:
+                    check_names(built, name, parameters.value(self._node, name))
+                except KinoptError as error:
+                    self._node.get_logger().warning(f"parameter {name}: {error}")
             return built
         finally:
             self._building = None

@@ -25,15 +25,13 @@ from trajectory_msgs.msg import JointTrajectory
 from kinopt_msgs.msg import MotionReport
 from kinopt_msgs.srv import ComputeFK, GetJacobian, ListSolvers, SolveIK, TwistToJointVelocity
 from kinopt_ros.errors import InvalidStateError, KinoptError
-from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.planning.statistics import Statistics
-from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.answers import answering
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import error_message
-from kinopt_ros.ros.description import Description
+from kinopt_ros.ros.description import Description, check_names
 from kinopt_ros.ros.diagnostics import create_diagnostics
 from kinopt_ros.ros.differential_services import JacobianService, TwistService
 from kinopt_ros.ros.failure_records import FailureRecords, checked_folder
@@ -143,10 +141,8 @@ class KinoptNode(Node):
         robot = self._loader.loaded.model
         try:
             for parameter in given:
-                if parameter.name == "default_group" and parameter.value:
-                    resolve_chain(robot, parameter.value, None, None)
-                if parameter.name == "controller_joints" and parameters.checked(parameter):
-                    commanded_variables(robot, parameters.checked(parameter))
+                if parameter.name in ("default_group", "controller_joints"):
+                    check_names(robot, parameter.name, parameters.checked(parameter))
         except KinoptError as error:
             return parameters.refusal(str(error))
         return SetParametersResult(successful=True)

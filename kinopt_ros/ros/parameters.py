@@ -19,6 +19,7 @@ from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class, solver_names
 
 _TINY = 1e-9
+_SOLVERS = ("solver", "ik.solver")
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,12 @@ def declare(node: Node) -> None:
         except InvalidParameterValueException as error:
             raise InvalidRequestError(f"parameter {spec.name}: {error}") from error
         spec.check(given.value)
+        try:
+            _check_solver_names(given)
+        except (
+            UnknownSolverError
+        ) as error:  # one that is known and cannot run is no reason: others may take over
+            raise InvalidRequestError(f"parameter {spec.name}: {error}") from error
 
 
 def described(name: str, description: str) -> ParameterDescriptor:
@@ -186,15 +193,23 @@ def check(parameters: list[Parameter[Any]]) -> SetParametersResult:
                 if parameter.type_ == Parameter.Type.NOT_SET:
                     raise InvalidRequestError(f"{parameter.name} cannot be unset")
                 specs[parameter.name].check(parameter.value)
-            if parameter.name == "solver" or (parameter.name == "ik.solver" and parameter.value):
-                solver_class(parameter.value)
-            if parameter.name == "fallback_chain":
-                for name in checked(parameter):
-                    if name not in solver_names():
-                        raise UnknownSolverError(name, solver_names())
+            _check_solver_names(parameter)
+            if parameter.name in _SOLVERS and parameter.value:
+                solver_class(parameter.value)  # also one that cannot run here is refused
         except KinoptError as error:
             return refusal(str(error))
     return SetParametersResult(successful=True)
+
+
+def _check_solver_names(parameter: Parameter[Any]) -> None:
+    """Raise UnknownSolverError for a solver that is not installed."""
+    given = checked(parameter) if parameter.name == "fallback_chain" else ()
+    known = solver_names()
+    if parameter.name in _SOLVERS and (parameter.value or parameter.name == "solver"):
+        given, known = (parameter.value,), (AUTO, *known)
+    for name in given:
+        if name not in known:
+            raise UnknownSolverError(name, known)
 
 
 def refusal(reason: str) -> SetParametersResult:

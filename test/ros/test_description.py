@@ -9,7 +9,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
-from support.ros_requests import READY, ik, pose, target
+from support.ros_requests import READY, StartNode, ik, pose, target
 
 from kinopt_msgs.srv import ListSolvers
 from kinopt_ros.ros.client import Client
@@ -239,3 +239,23 @@ def wait_for(client: Client, condition: Callable[[], bool], timeout: float = 20.
             return True
         client.spin(0.1)
     return False
+
+
+@pytest.mark.parametrize("name", ["solver", "ik.solver", "fallback_chain"])
+def test_a_solver_that_does_not_exist_ends_the_start(start_node: StartNode, name: str) -> None:
+    value = ["nope"] if name == "fallback_chain" else "nope"
+    process, _ = start_node("kinopt_solverless", {name: value}, ready=False)
+    assert process.wait(30.0) == 1
+    assert f"parameter {name}: unknown solver 'nope'" in process.log_text()
+
+
+def test_names_that_the_robot_lacks_are_warned_of(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
+    wrong = {"default_group": "legs", "controller_joints": ["panda_joint1", "hip"]}
+    process, client = start_node("kinopt_misnamed", {**panda_parameters, **wrong})
+    client.spin(0.3)
+    log = process.log_text()
+    assert "[WARN]" in log
+    assert "parameter default_group: unknown group 'legs'" in log
+    assert "parameter controller_joints: unknown joint 'hip'" in log
