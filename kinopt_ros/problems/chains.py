@@ -47,7 +47,10 @@ def resolve_joints(
     moving = {tip: _chain_joints(robot, base, tip) for tip in tip_links}
     free = set(chosen.joints) if chosen else {name for joints in moving.values() for name in joints}
     for name in unlocked_groups:
-        free.update(robot.group(name).joints)
+        joints_of_group = robot.group(name).joints
+        if not joints_of_group:
+            raise InvalidRequestError(f"group {name!r} of unlocked_groups has no joint that could move")
+        free.update(joints_of_group)
     whose = "of the chain" if chosen is None else f"of group {group!r}"
     locked = {name for other in locked_groups for name in robot.group(other).joints}
     for name in locked_joints:

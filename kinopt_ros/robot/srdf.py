@@ -269,6 +269,11 @@ def _virtual_joint(
             found = VirtualJoint(
                 element.name, _VIRTUAL_TYPES[element.type], element.parent_frame, element.child_link
             )
+            if found.type is not JointType.FIXED:
+                warnings.append(
+                    f"virtual_joint {element.name!r} is {element.type}, but nothing here moves it: of groups that name "
+                    "it the other joints move (a joint of the URDF would count)"
+                )
     return found
 
 

@@ -50,6 +50,8 @@ AIM = 5e-7
 LOOSE_POSITION, LOOSE_ORIENTATION = 5e-3, 0.05
 """Tolerances above these (m, rad) are used: what is inside 0.9 of them does not count."""
 SLACK, LOOSE_AIM, ACCEPT = 0.9, 0.95, 0.999
+FAR = 10.0
+"""Squared errors above this do not raise the damping any more: endless translations would creep to what is far away."""
 LIMIT_ROUNDS = 3
 """How often variables that are pushed out of their limits are taken out of a step, and the rest solved again."""
 POSTURE_STEPS = 40
@@ -319,7 +321,7 @@ def _cholesky_solve(a, x):
 def _move(variables, rows, jacobian, wish, ease, normal, y, frozen, change, q, squared):
     """One step inside the limits (see the module); the largest change of a variable."""
     n, size = jacobian.shape
-    damping = DAMPING * squared + MIN_DAMPING
+    damping = DAMPING * min(squared, FAR) + MIN_DAMPING
     for j in range(n):
         frozen[j] = 0.0
     for _ in range(LIMIT_ROUNDS):

@@ -21,7 +21,8 @@ from kinopt_ros.kinematics.se3 import inverse, pose, so3_exp
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.validation import check_ik_problem
-from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.sources import find_robot, load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
 
 ROBOT = seven_revolute()
 T_WORLD_ROOT = pose(so3_exp(np.array([0.1, 0.2, -0.7])), np.array([1.0, -2.0, 0.5]))
@@ -195,3 +196,15 @@ def test_numbers_of_numpy_are_numbers() -> None:
 def test_what_is_no_usable_number_is_refused_by_name(given: dict[str, Any], words: str) -> None:
     with pytest.raises(KinoptError, match=words):
         check_ik_problem(ik_problem(ROBOT, np.eye(4), **given), ROBOT)
+
+
+def test_a_group_of_nothing_but_the_virtual_joint_cannot_be_unlocked() -> None:
+    urdf, _ = find_robot("panda")
+    robot = robot_from_urdf(
+        urdf.read_text(),
+        '<robot name="panda"><virtual_joint name="world" type="planar" parent_frame="map" child_link="panda_link0"/>'
+        '<group name="arm"><chain base_link="panda_link0" tip_link="panda_link8"/></group>'
+        '<group name="base"><joint name="world"/></group></robot>',
+    )
+    with pytest.raises(InvalidRequestError, match="'base' of unlocked_groups has no joint"):
+        ik_problem(robot, np.eye(4), group="arm", unlocked_groups=["base"])

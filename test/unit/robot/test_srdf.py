@@ -160,6 +160,7 @@ def test_annotations(robot):
         '<disable_collisions link1="arm1" link2="arm2" reason="Adjacent"/>'
     )
     assert made.virtual_joint.type is JointType.PLANAR
+    assert any("'world' is planar, but nothing here moves it" in warning for warning in made.warnings)
     assert ends(made.group("arm")) == ("base", "tool")
     assert made.group("arm").joints == ("a1", "a2")  # without the passive torso
     assert made.end_effectors[0].parent_group == "arm"

@@ -14,6 +14,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError, NotReadyError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.jacobian import geometric_jacobian
+from kinopt_ros.kinematics.se3 import pose, so3_exp
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.chain import KinematicChain, build_chain
@@ -355,3 +356,19 @@ def test_several_seeds_for_each_of_several_requests(options: dict[str, Any]) -> 
     for b in range(5):
         alone = panda.solver.solve_ik(panda.problem(T[b], seeds=seeds[b], **options))
         np.testing.assert_array_equal(alone.q[0], together.q[b])
+
+
+@pytest.mark.parametrize("distance", [1.0, 30.0, 1000.0])
+def test_a_planar_base_reaches_what_is_far_away(distance: float) -> None:
+    robot = robot_from_urdf(
+        '<robot name="base"><link name="map"/><link name="base"/><link name="lift"/>'
+        '<joint name="drive" type="planar"><parent link="map"/><child link="base"/><axis xyz="0 0 1"/></joint>'
+        '<joint name="up" type="prismatic"><parent link="base"/><child link="lift"/><axis xyz="0 0 1"/>'
+        '<limit lower="0" upper="1" velocity="1" effort="1"/></joint></robot>'
+    )
+    solver = CpuSolver()
+    solver.configure(robot)
+    target = pose(so3_exp(np.array([0.0, 0.0, 2.5])), np.array([distance, -0.5 * distance, 0.3]))
+    result = solver.solve_ik(ik_problem(robot, target, tip_link="lift", prefer="closest"))
+    assert result.success[0], result.messages
+    np.testing.assert_allclose(result.q[0, 0], [distance, -0.5 * distance, 2.5, 0.3], atol=1e-3)
