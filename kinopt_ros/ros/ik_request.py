@@ -174,7 +174,8 @@ def _rest(request: Any, prefer: str, robot: Any, q: Float64) -> Float64 | None:
 
 def _timeout(context: Context, given: float) -> float:
     most = context.parameter("ik.max_timeout")
-    timeout = nonnegative(given, "timeout", InvalidRequestError, context.parameter("ik.timeout"))
+    default = min(context.parameter("ik.timeout"), most)
+    timeout = nonnegative(given, "timeout", InvalidRequestError, default)
     if timeout > most:
         raise InvalidRequestError(
             f"timeout is {given:g} s; allowed is up to {most:g} s (parameter ik.max_timeout)"

@@ -78,6 +78,14 @@ def test_timeouts_are_bounded(client: Client) -> None:
     assert "ik.max_timeout" in answer.status.message
 
 
+def test_the_bound_of_timeouts_is_no_trap_for_requests_without_one(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
+    _, client = start_node("kinopt_bounded", {**panda_parameters, "ik.max_timeout": 0.8})  # below ik.timeout
+    answer = client.call("solve_ik", ik(pose()))
+    assert answer.status.code == Status.SUCCESS, answer.status.message
+
+
 def test_hostile_names_cost_little_and_are_not_echoed_whole(client: Client) -> None:
     names = [f"panda_joint{i}" for i in range(50_000)] * 2
     start = time.monotonic()
