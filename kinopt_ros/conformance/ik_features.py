@@ -3,7 +3,7 @@
 Judged by forward kinematics, limits and formulas of this file alone.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -40,6 +40,7 @@ class FeatureConformance:
 
     solver: ClassVar[str]
     minimum_success: ClassVar[float]
+    options: ClassVar[Mapping[str, Any]]
 
     def _needs(self, feature: Feature) -> None:
         if feature not in solver_class(self.solver).capabilities.features:
@@ -76,7 +77,7 @@ class FeatureConformance:
         robot, tips = two_arms(), ("l7", "l13")
         q = random_configurations(robot, _COUNT, 8)
         T = forward_kinematics(robot, q, links=tips)
-        solver = create_solver(self.solver, robot)
+        solver = create_solver(self.solver, robot, self.options)
         problem = ik_problem(robot, T, tip_link=tips)
         assert len(problem.variables) == 13
         result = solver.solve_ik(problem)
@@ -96,7 +97,7 @@ class FeatureConformance:
         robot, tips = two_arms(), ("l7", "l13")
         T = forward_kinematics(robot, random_configurations(robot, 1, 8), links=tips)
         T[0, 1, :3, 3] += np.array([0.0, 0.0, 3.0])
-        solver = create_solver(self.solver, robot)
+        solver = create_solver(self.solver, robot, self.options)
         result = solver.solve_ik(ik_problem(robot, T, tip_link=tips))
         solver.close()
         assert not result.success.any()
@@ -118,7 +119,7 @@ class FeatureConformance:
         if joint_types - solver_class(self.solver).capabilities.joint_types:
             pytest.skip(f"{self.solver} does not move continuous joints")
         robot = build()
-        solver = create_solver(self.solver, robot)
+        solver = create_solver(self.solver, robot, self.options)
         # Six joints have few solutions for one pose; only turns of the endless ones make them many.
         tip, lift = robot.link_names[-1], robot.variable_index["lift"]
         q = random_configurations(robot, 5, 12)

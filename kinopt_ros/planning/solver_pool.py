@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,12 +43,14 @@ class SolverPool:
         robot: RobotModel,
         options: Mapping[str, Mapping[str, Any]] | None = None,
         chain: Sequence[str] = (),
+        on_demand: Callable[[str], None] | None = None,
     ) -> None:
         """
         Args:
             robot: the robot.
             options: settings by name of the solver.
             chain: names of solvers that may take over, in order; empty: all, by name.
+            on_demand: called with the name of a solver that is asked for and not prepared; must not wait.
         """
         self.robot = robot
         self._options = dict(options or {})
@@ -56,7 +58,10 @@ class SolverPool:
         self._solvers: dict[str, Solver] = {}
         self._refused: dict[str, SolverUnavailableError] = {}
         self._broken: dict[str, tuple[float, SolverFailedError]] = {}
-        self._preparing = threading.Lock()
+        self._on_demand = on_demand
+        self._lock = threading.Lock()
+        self._preparing: dict[str, threading.Lock] = {}
+        self._closed = False
 
     def prepare(self, name: str) -> Solver:
         """Configure a solver (``auto`` picks) if it is not yet.
@@ -66,19 +71,27 @@ class SolverPool:
             SolverUnavailableError: it cannot run here or not for this robot; ``get`` will say so from now on.
         """
         chosen = solver_class(name)
-        with self._preparing:
-            if chosen.name not in self._solvers:
-                try:
-                    solver = chosen()
-                    solver.configure(self.robot, self._options.get(chosen.name))
-                except Exception as error:  # whatever a plugin raises must not take the others down
-                    refused = SolverUnavailableError(
-                        f"solver {chosen.name!r} cannot be used for robot {self.robot.name!r}: {_said(error)}"
-                    )
-                    self._refused[chosen.name] = refused
-                    raise refused from error
-                self._solvers[chosen.name] = solver
-            return self._solvers[chosen.name]
+        with self._lock:
+            preparing = self._preparing.setdefault(chosen.name, threading.Lock())
+        with preparing:  # a compiler may be at work: nobody else waits for it
+            known = self._solvers.get(chosen.name)
+            if known is not None:
+                return known
+            try:
+                solver = chosen()
+                solver.configure(self.robot, self._options.get(chosen.name))
+            except Exception as error:  # whatever a plugin raises must not take the others down
+                refused = SolverUnavailableError(
+                    f"solver {chosen.name!r} cannot be used for robot {self.robot.name!r}: {_said(error)}"
+                )
+                self._refused[chosen.name] = refused
+                raise refused from error
+            with self._lock:
+                if not self._closed:
+                    self._solvers[chosen.name] = solver
+                    return solver
+            solver.close()
+            raise NotReadyError(f"solver {chosen.name!r} is not needed any more: the robot was replaced")
 
     def get(self, name: str) -> Solver:
         """A solver that was prepared (``auto`` picks).
@@ -93,6 +106,8 @@ class SolverPool:
         if chosen.name in self._refused:
             raise self._refused[chosen.name]
         if solver is None:
+            if self._on_demand is not None:
+                self._on_demand(chosen.name)
             raise NotReadyError(f"solver {chosen.name!r} is being prepared; try again soon")
         return solver
 
@@ -127,10 +142,12 @@ class SolverPool:
 
     def close(self) -> None:
         """Close every solver that was prepared."""
-        with self._preparing:
-            for solver in self._solvers.values():
-                solver.close()
+        with self._lock:
+            self._closed = True
+            solvers = list(self._solvers.values())
             self._solvers.clear()
+        for solver in solvers:
+            solver.close()
 
     def _solve(self, problem: IkProblem, solver: Solver, may_skip: bool) -> IkResult:
         """Solve; SolverFailedError if the plugin breaks down, or did so a moment ago and may be left out."""

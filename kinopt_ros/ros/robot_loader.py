@@ -15,7 +15,7 @@ from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.problems.builder import default_group, ik_problem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.registry import solver_names
+from kinopt_ros.solvers.registry import AUTO
 
 _WARM_UP_SECONDS = 60.0
 
@@ -42,6 +42,8 @@ class RobotLoader:
         self._lock = threading.Lock()
         self._closed = False
         self._loaded: LoadedRobot | None = None
+        self._in_work: set[tuple[int, str]] = set()
+        """Pools and the solvers that are prepared for them on demand."""
         self._refusal: KinoptError = NotReadyError(
             "no robot yet: set the parameter robot_description or publish the topic robot_description"
         )
@@ -73,9 +75,9 @@ class RobotLoader:
     ) -> None:
         """Build a robot in the background, prepare its solvers, put it into service.
 
-        ``solver`` comes first and solves what most requests ask for before the robot serves; the other ones, and
-        what only special requests need, follow. ``chain``: who may take over. What was asked for meanwhile replaces
-        what has not begun.
+        ``solver`` comes first and solves what most requests ask for before the robot serves; those that may take over
+        (``chain``, else what ``auto`` picks), and what only special requests need, follow. Others are prepared when a
+        request names them. What was asked for meanwhile replaces what has not begun.
         """
         with self._lock:
             if self._closed:
@@ -110,7 +112,7 @@ class RobotLoader:
             return
         try:
             model = build()
-            pool = SolverPool(model, options, chain)
+            pool = SolverPool(model, options, chain, on_demand=lambda name: self._prepare_later(pool, name))
             unable = _prepare(pool, solver)
         except Exception as error:  # nothing may end the worker: the node must keep serving
             refusal = (
@@ -131,7 +133,8 @@ class RobotLoader:
         self._report(
             f"ready: robot {model.name!r}, {model.nq} variables, groups {', '.join(model.groups)}", None
         )
-        for name in solver_names():
+        # Others, which may be large, are prepared when they are asked for.
+        for name in chain or (AUTO,):
             if name != solver and not self._closed:
                 unable += _prepare(pool, name)
         if not self._closed:
@@ -142,6 +145,25 @@ class RobotLoader:
         for sentence in dict.fromkeys((*model.warnings, *unable)):
             if not self._closed:
                 self._report(sentence, None)
+
+
+    def _prepare_later(self, pool: SolverPool, name: str) -> None:
+        """Prepare a solver on a thread of its own, unless that is being done or the node shuts down."""
+
+        def work() -> None:
+            try:
+                for sentence in _prepare(pool, name):
+                    if not self._closed:
+                        self._report(sentence, None)
+            finally:
+                with self._lock:
+                    self._in_work.discard((id(pool), name))
+
+        with self._lock:
+            if self._closed or (id(pool), name) in self._in_work:
+                return
+            self._in_work.add((id(pool), name))
+        threading.Thread(target=work, name=f"prepare {name}", daemon=True).start()
 
 
 def _prepare(pool: SolverPool, solver: str) -> list[str]:

@@ -1,9 +1,26 @@
 """Every installed and available plugin passes the conformance suite."""
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import pytest
+
 from kinopt_ros.conformance.ik import IkConformance
+from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
 
 
 class TestCpu(IkConformance):
     solver = "cpu"
     minimum_success = 1.0
     targets = 500
+
+
+@pytest.mark.skipif(
+    JaxLmSolver.unavailable_reason() is not None, reason=str(JaxLmSolver.unavailable_reason())
+)
+class TestJaxLm(IkConformance):
+    solver = "jax_lm"
+    minimum_success = 1.0
+    targets = 100
+    options: ClassVar[Mapping[str, Any]] = {"groups": "", "batch_sizes": "16"}
+    """Programs are compiled as tests need them, and few."""

@@ -1,8 +1,8 @@
 """IK-Beam: many starts, few steps; the best of them, more steps; then float64.
 
 Source: C. M. Kim et al., "PyRoki: A Modular Toolkit for Robot Kinematic Optimization", arXiv:2505.03728 (2025), section
-on inverse kinematics. Ours differs in the steps (see ``step.py``), ends early when every target of a call is solved,
-and polishes what is left in float64 inside float64 limits.
+on inverse kinematics. Ours differs in the steps (see ``step.py``); the few starts that go on do so in float64, inside
+float64 limits, until every target of a call has one that is where it should be.
 """
 
 from typing import TypeAlias
@@ -20,14 +20,13 @@ from kinopt_ros.solvers.jax_lm.step import Bounds, step, sum_of_squares
 Lanes: TypeAlias = tuple[jax.Array, ...]
 """Per variable the values of all lanes; lanes are ordered by start, then by target."""
 State: TypeAlias = tuple[Lanes, jax.Array]
-Counted: TypeAlias = tuple[jax.Array, Lanes, jax.Array]
-Polished: TypeAlias = tuple[jax.Array, Lanes, jax.Array, jax.Array]
+Refined: TypeAlias = tuple[jax.Array, Lanes, jax.Array, jax.Array]
 
 ROUNDING = 2e-7
 """Relative; float32 limits are so much narrower than float64 ones."""
-FLOAT32_DONE = 1e-12
-"""Squared error (m) below which float32 has nothing to improve."""
-POLISH_MIN_DAMPING = 1e-12
+FLOAT32_DONE = 1e-11
+"""Squared error (m) below which differences are rounding."""
+FLOAT64_MIN_DAMPING = 1e-12
 
 
 def beam(
@@ -63,32 +62,18 @@ def beam(
     bounds32 = _bounds(_narrowed(bounds).astype(single), n)
 
     # Every loop holds the one copy of its step: what comes twice compiles twice.
+    start32 = _frame(starts32, S)
+
     def first(i: jax.Array, state: State) -> State:
         q, _ = state
-        at = residual(chain, rows, numbers32, start, slack32, q)
+        at = residual(chain, rows, numbers32, start32, slack32, q)
         moved = step(at, bounds32, q, active_set=False)
         last = i == size.init_steps
         return _chosen(last, q, moved), sum_of_squares(at.rows)
 
-    start = _frame(starts32, S)
     q = tuple(seeds[k].reshape(-1) for k in range(n))
     q, cost = lax.fori_loop(0, size.init_steps + 1, first, (q, jnp.zeros(S * B, single)))
     q = _kept(q, cost.reshape(S, B), size.keep)
-
-    start = _frame(starts32, size.keep)
-
-    def unfinished(state: Counted) -> jax.Array:
-        i, _, cost = state
-        return (i < size.total_steps - size.init_steps) & _any_above(cost, B, FLOAT32_DONE)
-
-    def second(state: Counted) -> Counted:
-        i, q, _ = state
-        at = residual(chain, rows, numbers32, start, slack32, q)
-        return i + 1, step(at, bounds32, q, active_set=True), sum_of_squares(at.rows)
-
-    made, q, _ = lax.while_loop(
-        unfinished, second, (jnp.int32(0), q, jnp.full(size.keep * B, jnp.inf, single))
-    )
 
     limits = _bounds(bounds, n)
     q = tuple(
@@ -97,25 +82,26 @@ def beam(
     )
     start = _frame(starts, size.keep)
 
-    def inexact(state: Polished) -> jax.Array:
+    def inexact(state: Refined) -> jax.Array:
         i, _, distance, _ = state
-        return (i <= size.polish_steps) & _any_above(distance, B, 1.0)
+        return (i <= size.more_steps) & jnp.any(_nearest(distance, B) > 1.0)
 
-    def polish(state: Polished) -> Polished:
+    def refine(state: Refined) -> Refined:
         i, q, _, _ = state
         at = residual(chain, rows, numbers, start, slack, q)
-        moved = step(at, limits, q, active_set=True, min_damping=POLISH_MIN_DAMPING)
-        # Who is near enough stays, and the last round makes no step. Of lanes that moved the error is not known.
+        moved = step(at, limits, q, active_set=True, min_damping=FLOAT64_MIN_DAMPING)
+        # All lanes of a target stop when one of them is near enough, so that its answer does not depend on other
+        # targets. The last round makes no step: the errors are those of the q that is returned.
         distance = worst(rows, at, aim)
-        stays = (distance <= 1.0) | (i == size.polish_steps)
-        return i + 1, _chosen(stays, q, moved), distance, jnp.where(stays, worst(rows, at, accept), jnp.inf)
+        stays = jnp.tile(_nearest(distance, B) <= 1.0, size.keep) | (i == size.more_steps)
+        return i + 1, _chosen(stays, q, moved), distance, worst(rows, at, accept)
 
     far = jnp.full(size.keep * B, jnp.inf, jnp.float64)
-    polished, q, _, error = lax.while_loop(inexact, polish, (jnp.int32(0), q, far, far))
+    more, q, _, error = lax.while_loop(inexact, refine, (jnp.int32(0), q, far, far))
     return (
         jnp.stack(q).reshape(n, size.keep, B),
         error.reshape(size.keep, B),
-        size.init_steps + made + polished - 1,
+        size.init_steps + more - 1,
     )
 
 
@@ -123,16 +109,16 @@ def _chosen(condition: jax.Array, yes: Lanes, no: Lanes) -> Lanes:
     return tuple(jnp.where(condition, a, b) for a, b in zip(yes, no, strict=True))
 
 
-def _any_above(error: jax.Array, targets: int, limit: jax.Array | float) -> jax.Array:
-    """Whether some target has no lane whose error is as small as the limit."""
-    return jnp.any(error.reshape(-1, targets).min(axis=0) > limit)
+def _nearest(error: jax.Array, targets: int) -> jax.Array:
+    """Least error of every target's lanes."""
+    return error.reshape(-1, targets).min(axis=0)
 
 
 def _kept(q: Lanes, cost: jax.Array, keep: int) -> Lanes:
-    """Lanes of the least cost, target by target."""
+    """Lanes of the least cost, target by target; of equal ones the first, which begin at the problem's own seeds."""
     B = cost.shape[1]
-    finite = jnp.where(jnp.isfinite(cost), cost, jnp.inf)
-    _, best = lax.top_k(-finite.T, keep)
+    known = jnp.where(jnp.isfinite(cost), jnp.maximum(cost, FLOAT32_DONE), jnp.inf)
+    _, best = lax.top_k(-known.T, keep)
     lanes = best.T * B + jnp.arange(B)
     return tuple(x[lanes].reshape(-1) for x in q)
 

@@ -57,6 +57,7 @@ def lane_chain(robot: RobotModel, chain: KinematicChain) -> LaneChain:
         numbers[np.abs(numbers - value) < _EXACT] = value
     whole = chain_between(robot, chain.base_link, chain.tip_link)
     exact = np.isin(numbers, (-1.0, 0.0, 1.0))
+    exact[motions.size :] = False  # one program serves all tools
     if len(whole.variables) != len(chain.variables):
         exact[:] = (
             False  # values of held joints are in the numbers: other ones shall not need another program

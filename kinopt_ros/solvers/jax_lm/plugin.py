@@ -30,6 +30,7 @@ ESCALATION_POLISH_STEPS = 30
 # Numbers of targets that programs are compiled for. A CPU gains nothing from wider ones.
 CPU_TARGETS, CPU_TARGETS_ESCALATED = (1, 16), (4,)
 GPU_TARGETS, GPU_TARGETS_ESCALATED = (1, 16, 128, 1024), (1, 64)
+LARGEST_BATCH = 65536
 
 
 def _package_version() -> str:
@@ -73,6 +74,12 @@ class JaxLmSolver(Solver):
             "Escalations per request, each from other starts; bounds the time spent on targets that cannot be reached",
             0,
             1000,
+        ),
+        Option(
+            "batch_sizes",
+            "",
+            "Numbers of targets that programs are compiled for, separated by commas: batches are cut into, or filled "
+            "up to, such portions; empty: 1,16 on a CPU, 1,16,128,1024 elsewhere",
         ),
         Option(
             "jacobian",
@@ -208,8 +215,18 @@ def _effort(options: Mapping[str, Any], on_cpu: bool) -> Effort:
                 f"{name}.init_steps ({size.init_steps}) must not exceed {name}.total_steps ({size.total_steps})"
             )
     return Effort(
-        beam=Width(beam, CPU_TARGETS if on_cpu else GPU_TARGETS),
+        beam=Width(beam, _batch_sizes(options["batch_sizes"]) or (CPU_TARGETS if on_cpu else GPU_TARGETS)),
         escalation=Width(wide, CPU_TARGETS_ESCALATED if on_cpu else GPU_TARGETS_ESCALATED),
         rounds=options["escalation.rounds"],
         autodiff=jacobian == "autodiff",
     )
+
+
+def _batch_sizes(text: str) -> tuple[int, ...]:
+    """Ascending; empty for empty text."""
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    if not all(part.isdecimal() and 1 <= int(part) <= LARGEST_BATCH for part in parts):
+        raise InvalidRequestError(
+            f"batch_sizes is {text!r}; allowed are numbers from 1 to {LARGEST_BATCH}, and commas"
+        )
+    return tuple(sorted({int(part) for part in parts}))

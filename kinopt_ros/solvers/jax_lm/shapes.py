@@ -39,8 +39,14 @@ class BeamShape:
     keep: int = 4
     init_steps: int = 6
     total_steps: int = 16
+    """Those of the best, ``init_steps`` included ..."""
     polish_steps: int = 8
-    """Most float64 steps; they end once every target has a lane that is where it should be."""
+    """... and so many more, if need be: they end once every target has a lane that is where it should be."""
+
+    @property
+    def more_steps(self) -> int:
+        """Most steps of those that go on."""
+        return self.total_steps - self.init_steps + self.polish_steps
 
 
 @dataclass(frozen=True)

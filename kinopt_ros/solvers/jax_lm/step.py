@@ -14,6 +14,8 @@ from kinopt_ros.solvers.jax_lm.rows import Residual
 
 DAMPING = 0.05
 MIN_DAMPING = 1e-9
+LARGEST_ERROR2 = 10.0
+"""Squared metres beyond which the damping does not grow."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ def step(
             again, so that the others make up for them. Twice the work, and what reaches targets at limits.
         min_damping: damping where the error is zero.
     """
-    damping = DAMPING * sum_of_squares(at.rows) + min_damping
+    # Errors of many metres, as of a long rail, shall not stop all progress.
+    damping = DAMPING * jnp.minimum(sum_of_squares(at.rows), LARGEST_ERROR2) + min_damping
     normal = _normal_matrix(at.jacobian, damping)
     change = _change(at.jacobian, _solve(normal, at.rows))
     if active_set:

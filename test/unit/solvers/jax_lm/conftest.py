@@ -1,0 +1,57 @@
+"""All of these need JAX; none of them leaves programs in the user's cache."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
+
+
+@pytest.fixture(autouse=True)
+def _needs_jax() -> None:
+    reason = JaxLmSolver.unavailable_reason()
+    if reason is not None:
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def program_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Programs of this test run."""
+    return tmp_path_factory.mktemp("jax_lm")
+
+
+@pytest.fixture(scope="session")
+def planar_arm() -> RobotModel:
+    """Three joints about z, 0.4 m apart: quick to compile for."""
+    limit = '<limit lower="-2.5" upper="2.5" velocity="2" effort="1"/>'
+    links = "".join(f'<link name="l{i}"/>' for i in range(5))
+    joints = "".join(
+        f'<joint name="j{i}" type="revolute"><parent link="l{i}"/><child link="l{i + 1}"/>'
+        f'<origin xyz="{0.4 if i else 0} 0 0"/><axis xyz="0 0 1"/>{limit}</joint>'
+        for i in range(3)
+    )
+    tool = '<joint name="t" type="fixed"><parent link="l3"/><child link="l4"/><origin xyz="0.2 0 0"/></joint>'
+    return robot_from_urdf(f'<robot name="planar_arm">{links}{joints}{tool}</robot>')
+
+
+SolverMaker = Callable[..., JaxLmSolver]
+
+
+@pytest.fixture
+def solver_for(program_folder: Path) -> Iterator[SolverMaker]:
+    """Makes solvers that compile small programs only, when they need them."""
+    made = []
+
+    def make(robot: RobotModel, **options: object) -> JaxLmSolver:
+        solver = JaxLmSolver()
+        small = {"groups": "", "cache_dir": str(program_folder), "batch_sizes": "4", "escalation.rounds": 2}
+        solver.configure(robot, small | options)
+        made.append(solver)
+        return solver
+
+    yield make
+    for solver in made:
+        solver.close()

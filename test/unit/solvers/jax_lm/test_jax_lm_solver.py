@@ -1,0 +1,131 @@
+"""The plugin as a whole, beside what the conformance suite asks of all."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError, UnknownNameError
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
+from kinopt_ros.solvers.registry import create_solver
+from kinopt_ros.status import Status
+
+from .conftest import SolverMaker
+
+pytestmark = pytest.mark.slow  # compilers take seconds
+
+FREE = {"position_tolerance": (1e-5, 1e-5, np.inf), "orientation_tolerance": np.inf}
+"""What three joints in a plane can be asked."""
+
+
+def targets_of(robot: RobotModel, count: int, seed: int, stretched: float = 1.0) -> IkProblem:
+    q = random_configurations(robot, count, seed)
+    T = forward_kinematics(robot, q, links=("l4",))[:, 0]
+    T[:, :3, 3] *= stretched
+    return ik_problem(robot, T, tip_link="l4", **FREE)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"device": "tpu"}, "tpu"),
+        ({"device": "cuda:x"}, "cuda:x"),
+        ({"device": "cpu:1"}, "cpu:1"),
+        ({"jacobian": "numeric"}, "numeric"),
+        ({"batch_sizes": "1,,4"}, "1,,4"),
+        ({"batch_sizes": "0"}, "0"),
+        ({"beam.keep": 65}, "65"),
+        ({"beam.init_steps": 20}, "20"),
+        ({"escalation.keep": 300}, "300"),
+        ({"groups": "left_leg"}, "left_leg"),
+        ({"beam.num_seeds": 0}, "num_seeds"),
+    ],
+)
+def test_bad_options_are_refused_by_name(
+    planar_arm: RobotModel, options: dict[str, object], named: str
+) -> None:
+    with pytest.raises((InvalidRequestError, UnknownNameError), match=named):
+        JaxLmSolver().configure(planar_arm, options)
+
+
+def test_a_device_that_is_not_there_is_named(planar_arm: RobotModel) -> None:
+    import jax
+
+    if jax.default_backend() != "cpu":
+        pytest.skip(f"JAX has a {jax.default_backend()} here")
+    with pytest.raises(SolverUnavailableError, match="cuda"):
+        JaxLmSolver().configure(planar_arm, {"device": "cuda"})
+
+
+def test_statuses_are_those_of_the_cpu_plugin(planar_arm: RobotModel, solver_for: SolverMaker) -> None:
+    problem = targets_of(planar_arm, 40, 2, stretched=1.15)  # some of them beyond reach, or the limits
+    ours = solver_for(planar_arm).solve_ik(problem)
+    theirs = create_solver("cpu", planar_arm).solve_ik(problem)
+    assert 0 < ours.success.sum() < 40
+    np.testing.assert_array_equal(ours.status, theirs.status)
+
+
+def test_the_beam_solves_nearly_all_and_says_how_much(
+    planar_arm: RobotModel, solver_for: SolverMaker
+) -> None:
+    solver = solver_for(planar_arm)
+    assert np.isnan(solver.share_solved_by_beam)
+    assert solver.solve_ik(targets_of(planar_arm, 100, 3)).success.all()
+    assert solver.share_solved_by_beam >= 0.97
+
+
+def test_the_answer_does_not_depend_on_the_batch(planar_arm: RobotModel, solver_for: SolverMaker) -> None:
+    solver = solver_for(planar_arm)
+    problem = targets_of(planar_arm, 11, 4)
+    together = solver.solve_ik(problem).q
+    for i in range(11):
+        target = problem.targets[0]
+        alone = replace(
+            problem,
+            targets=(replace(target, T_base_target=target.T_base_target[i : i + 1].copy()),),
+            state=problem.state[i : i + 1].copy(),
+            seeds=problem.seeds[i : i + 1].copy(),
+        )
+        np.testing.assert_array_equal(solver.solve_ik(alone).q[0], together[i])
+
+
+def test_seeds_of_the_problem_are_tried_all(planar_arm: RobotModel, solver_for: SolverMaker) -> None:
+    """One start and no escalation: nothing but the problem's own seeds can succeed, and the last one does."""
+    solver = solver_for(
+        planar_arm,
+        **{
+            "beam.num_seeds": 2,
+            "beam.keep": 1,
+            "beam.init_steps": 0,
+            "beam.total_steps": 0,
+            "escalation.rounds": 0,
+        },
+    )
+    q = random_configurations(planar_arm, 1, 5)
+    T = forward_kinematics(planar_arm, q, links=("l4",))[0, 0]
+    away = np.tile(np.clip(-q, -2.5, 2.5), (7, 1))
+    problem = ik_problem(planar_arm, T, tip_link="l4", seeds=np.concatenate([away, q]), **FREE)
+    assert solver.solve_ik(problem).success.all()
+
+
+def test_autodiff_solves_the_same(planar_arm: RobotModel, solver_for: SolverMaker) -> None:
+    assert solver_for(planar_arm, jacobian="autodiff").solve_ik(targets_of(planar_arm, 20, 6)).success.all()
+
+
+def test_a_deadline_ends_the_search_between_beams(planar_arm: RobotModel, solver_for: SolverMaker) -> None:
+    solver = solver_for(planar_arm, **{"escalation.rounds": 1000})
+    T = np.diag([-1.0, -1.0, 1.0, 1.0])
+    T[0, 3] = 0.99  # within reach, but not in this orientation
+    hard = ik_problem(planar_arm, T, tip_link="l4")
+    begin = time.monotonic()
+    assert solver.solve_ik(hard).status[0] == Status.NO_IK_SOLUTION  # compiled now
+    whole = time.monotonic() - begin
+    result = solver.solve_ik(replace(hard, deadline=time.monotonic() + 0.01 * whole))
+    assert result.status[0] == Status.TIMED_OUT
+    assert result.iterations[0] > 0

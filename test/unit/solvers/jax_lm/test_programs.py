@@ -1,0 +1,119 @@
+"""Programs are compiled once, kept on disk, and made anew where what lies there cannot be used."""
+
+import logging
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kinopt_ros.errors import NotReadyError
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.robot.model import RobotModel
+
+from .conftest import SolverMaker
+
+pytestmark = pytest.mark.slow  # compilers take seconds
+
+
+def problem_of(robot: RobotModel, count: int, deadline: float | None = None) -> IkProblem:
+    q = random_configurations(robot, count, 1)
+    T = forward_kinematics(robot, q, links=("l4",))[:, 0]
+    return ik_problem(
+        robot,
+        T,
+        tip_link="l4",
+        position_tolerance=(1e-4, 1e-4, np.inf),
+        orientation_tolerance=np.inf,
+        deadline=deadline,
+    )
+
+
+def test_a_program_is_compiled_once_per_machine(
+    planar_arm: RobotModel, solver_for: SolverMaker, tmp_path: Path
+) -> None:
+    first = solver_for(planar_arm, cache_dir=str(tmp_path))
+    expected = first.solve_ik(problem_of(planar_arm, 3))
+    assert expected.success.all()
+    assert first.programs_compiled == len(list(tmp_path.glob("*.bin"))) == 1
+    second = solver_for(planar_arm, cache_dir=str(tmp_path))
+    np.testing.assert_array_equal(second.solve_ik(problem_of(planar_arm, 3)).q, expected.q)
+    assert second.programs_compiled == 0
+
+
+def test_a_damaged_file_is_replaced(
+    planar_arm: RobotModel, solver_for: SolverMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    solver_for(planar_arm, cache_dir=str(tmp_path)).solve_ik(problem_of(planar_arm, 1))
+    (file,) = tmp_path.glob("*.bin")
+    file.write_bytes(b"not a program")
+    with caplog.at_level(logging.WARNING):
+        again = solver_for(planar_arm, cache_dir=str(tmp_path))
+        assert again.solve_ik(problem_of(planar_arm, 1)).success.all()
+    assert again.programs_compiled == 1
+    assert str(file) in caplog.text
+    assert file.stat().st_size > 1000
+
+
+def test_without_a_folder_to_write_to_it_works_and_says_so(
+    planar_arm: RobotModel, solver_for: SolverMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    with caplog.at_level(logging.WARNING):
+        solver = solver_for(planar_arm, cache_dir=str(tmp_path / "file" / "below"))
+        assert solver.solve_ik(problem_of(planar_arm, 1)).success.all()
+    assert "cannot be kept" in caplog.text
+
+
+def test_no_deadline_waits_for_the_compiler(
+    planar_arm: RobotModel, solver_for: SolverMaker, tmp_path: Path
+) -> None:
+    solver = solver_for(planar_arm, cache_dir=str(tmp_path))
+    begin = time.monotonic()
+    with pytest.raises(NotReadyError, match="compiles"):
+        solver.solve_ik(problem_of(planar_arm, 1, begin + 60.0))
+    end = time.monotonic() + 60.0
+    while time.monotonic() < end:
+        try:
+            result = solver.solve_ik(problem_of(planar_arm, 1, time.monotonic() + 60.0))
+        except NotReadyError:
+            time.sleep(0.05)
+        else:
+            break
+    assert result.success.all()  # compiled meanwhile
+
+
+SCRIPT = """
+import os, sys
+from kinopt_ros import load_robot
+from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
+assert "jax" not in sys.modules, "imported too early"
+before = os.environ.get("XLA_FLAGS")
+{first}
+from kinopt_ros.solvers.jax_lm import runtime
+started = runtime.start("cpu", True)
+assert os.environ.get("XLA_FLAGS") == before
+import jax
+assert not jax.config.jax_enable_x64
+print(bool(started.compiler_options))
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "slower"), [("", "False"), ("import jax; jax.devices()", "True"), ("import jax", "False")]
+)
+def test_the_flag_is_set_where_jax_was_not_in_use(first: str, slower: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(first=first)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == slower
