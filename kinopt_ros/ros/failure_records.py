@@ -52,6 +52,7 @@ class FailureRecords:
         self._folder: Path | None = None
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="failure_records")
         self._waiting = 0
+        self._closed = False
         self._lock = threading.Lock()
 
     def use(self, folder: str) -> None:
@@ -64,13 +65,15 @@ class FailureRecords:
         if folder is None or result.success.all():
             return
         with self._lock:
-            if self._waiting >= _MOST_WAITING:
+            if self._closed or self._waiting >= _MOST_WAITING:
                 return
             self._waiting += 1
-        self._writer.submit(self._write, folder, asked, result)
+            self._writer.submit(self._write, folder, asked, result)
 
     def close(self) -> None:
-        """Write what is waiting, no more after that."""
+        """Write what is waiting, no more after that: requests that end later are not kept."""
+        with self._lock:
+            self._closed = True
         self._writer.shutdown(wait=False)
 
     def _write(self, folder: Path, asked: IkRequest, result: IkResult) -> None:

@@ -1,0 +1,22 @@
+"""Records while the node shuts down."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS is not installed")
+
+from kinopt_ros.ros.failure_records import FailureRecords
+
+
+def test_a_request_that_ends_after_the_node_is_not_kept_and_breaks_nothing(tmp_path: Path) -> None:
+    nothing: Any = None
+    failed: Any = SimpleNamespace(success=np.array([False]))
+    records = FailureRecords(nothing, nothing)
+    records.use(str(tmp_path))
+    records.close()
+    records.note(nothing, failed)
+    assert list(tmp_path.iterdir()) == []
