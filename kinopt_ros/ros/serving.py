@@ -72,9 +72,12 @@ class Reply:
         self._serving.pace.wait()
         try:
             self._pending.send(response)
-        except RuntimeError:  # of which InvalidHandle and RCLError are two
-            if rclpy.ok():
-                raise  # otherwise the service went away first, and nobody waits any more
+        except RuntimeError as error:  # of which InvalidHandle and RCLError are two
+            if rclpy.ok():  # otherwise the service went away first, and nobody waits any more
+                # Not raised: that would end the thread, and with it the answers to everybody else.
+                self._serving.node.get_logger().error(
+                    f"an answer of ~/{self._service} could not be sent: {type(error).__name__}: {error}"
+                )
 
     def refuse(self, error: Exception) -> None:
         """Send an empty answer with the code and sentence of an error."""
