@@ -165,13 +165,13 @@ CIRCLES = {
 @pytest.mark.parametrize("prefer", ["closest", "mid_range"])
 def test_also_from_afar_the_preferred_branch_is_found(prefer: str) -> None:
     own = Arm("ur5")
-    T = own.targets(300, seed=3)
+    T = own.targets(100, seed=11)
     states = np.repeat(own.robot.default_q[None], len(T), axis=0)
-    states[:, own.chain.variables] = np.random.default_rng(4).uniform(-np.pi, np.pi, (len(T), 6))
+    states[:, own.chain.variables] = np.random.default_rng(12).uniform(-np.pi, np.pi, (len(T), 6))
     one = own.solver.solve_ik(own.problem(T, state=states, prefer=prefer))
     every = own.solver.solve_ik(own.problem(T, state=states, prefer=prefer, num_solutions=8))
     worse = one.distance[:, 0] > every.distance[:, 0] + 1e-3
-    assert worse.sum() <= 4  # 8 with as few attempts as near postures get
+    assert worse.sum() <= 1  # 4 and 3 with as few attempts as near postures get
 
 
 @pytest.mark.parametrize("name", CIRCLES)
