@@ -27,6 +27,8 @@ _LIBRARIES = {
     "numpy": ("numpy", "all arithmetic"),
     "urdf_parser_py": ("urdf-parser-py", "reading URDF"),
     "numba": ("numba", "solver cpu"),
+    "jax": ("jax", "solver jax_lm, kinopt_ros.differentiable"),
+    "jaxlie": ("jaxlie", "kinopt_ros.differentiable"),
     "ruckig": ("ruckig", "timed motion"),
     "rclpy": ("rclpy", "the node"),
     "kinopt_msgs": ("kinopt-msgs", "the node"),
