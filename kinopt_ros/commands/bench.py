@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kinopt_ros.bench import branches, ik
+from kinopt_ros.bench.beam import command as beam
 from kinopt_ros.bench.machine import machine
 from kinopt_ros.bench.progress import progress_bar
 from kinopt_ros.bench.table import print_table
@@ -43,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     branches.add_arguments(branches_parser)
     branches_parser.set_defaults(measure=branches.main)
+    beam_parser = benches.add_parser("beam", help="batches of targets, beside PyRoki's IK-Beam")
+    beam.add_arguments(beam_parser)
+    beam_parser.set_defaults(measure=beam.main)
     verify = benches.add_parser("verify", help="random requests of all kinds, successes judged independently")
     soak.add_arguments(verify)
     verify.set_defaults(measure=soak.main)

@@ -39,7 +39,7 @@ ONLY_IN = {
     "tf2_ros": ("ros",),
     "tf_transformations": ("ros",),
     "numba": ("solvers/cpu",),
-    "jax": ("solvers/jax_lm",),
+    "jax": ("solvers/jax_lm", "bench/pyroki"),
     "warp": ("solvers/hjcd",),
     "viser": ("viewer",),
     "urdf_parser_py": ("robot",),

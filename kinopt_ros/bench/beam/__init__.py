@@ -1,0 +1,1 @@
+"""`kinopt bench beam`: inverse kinematics in batches, beside PyRoki's IK-Beam."""
