@@ -7,6 +7,8 @@ PYTHON ?=
 VENV   := .venv
 COLCON := .venv-colcon
 MATRIX := .venv-matrix
+# PyRoki wants another JAX and has many dependencies: an environment of its own.
+PYROKI := .venv-pyroki
 
 # The wheels of ROS 2 Kilted, or of another distribution: DISTRO=jazzy, as `make test-matrix` calls.
 DISTRO := kilted
@@ -36,7 +38,7 @@ pip = PYTHONWARNINGS="ignore:Editable installation" \
 # The environment that pip makes to build a package in is held to them, too.
 pinned_build := --build-constraint $(constraints)
 
-.PHONY: help demo test test-matrix unit bench lint colcon env clean
+.PHONY: help demo test test-matrix unit bench bench-beam bench-gpu lint colcon env clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -60,6 +62,16 @@ unit: $(VENV)/.run $(VENV)/.test ## fast tests only
 bench: $(VENV)/.run $(VENV)/.bench ## compare with other solvers (ARGS="ik --robot panda --json")
 	@$(VENV)/bin/kinopt bench $(ARGS)
 
+bench-beam: $(VENV)/.run $(VENV)/.bench $(PYROKI)/.pyroki ## batches of targets beside PyRoki (ARGS="--sizes 1,100 --json")
+	@$(VENV)/bin/kinopt bench beam --pyroki-python $(PYROKI)/bin/python $(ARGS)
+
+# Before the gigabytes of CUDA libraries: is there a device at all?
+bench-gpu: ## the same on an NVIDIA graphics card, JAX for CUDA 12 included
+	@nvidia-smi --list-gpus 2>/dev/null | grep -q . || \
+	  { echo "error: there is no NVIDIA graphics card here (nvidia-smi lists none): figures of GPUs stay unmeasured." >&2; exit 1; }
+	@$(MAKE) --no-print-directory $(VENV)/.run $(VENV)/.bench $(VENV)/.cuda $(PYROKI)/.cuda
+	@$(VENV)/bin/kinopt bench beam --device cuda --pyroki-python $(PYROKI)/bin/python $(ARGS)
+
 lint: $(VENV)/.run $(VENV)/.test ## ruff and mypy
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -71,14 +83,14 @@ colcon: $(COLCON)/.tools ## build and test as a ROS workspace does, on the ROS w
 env: $(VENV)/.run $(VENV)/.test ## only make .venv, with everything the tests need
 
 clean: ## remove the environments and everything built
-	rm -rf $(VENV) $(COLCON) $(MATRIX) build install log kinopt_ros.egg-info \
+	rm -rf $(VENV) $(COLCON) $(MATRIX) $(PYROKI) build install log kinopt_ros.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find kinopt_ros test benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The environments. Each stamp file says what was installed, and is older than what it depends on
 # as soon as that must be installed again.
 
-$(VENV)/.base $(COLCON)/.base:
+$(VENV)/.base $(COLCON)/.base $(PYROKI)/.base:
 	@python=$$(sh tools/find_python.sh $(PYTHON)) && \
 	  echo "Making $(@D) with $$python" && \
 	  "$$python" -m venv --clear $(@D) && \
@@ -111,6 +123,25 @@ $(VENV)/.test: $(VENV)/.python
 $(VENV)/.bench: $(VENV)/.python
 	@echo "Installing the solvers to compare with"
 	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),bench]'
+	@touch $@
+
+# Kept out of all other targets; without it, `kinopt bench beam` says what is missing.
+$(PYROKI)/.pyroki: $(PYROKI)/.base constraints-pyroki.txt
+	@echo "Installing PyRoki"
+	@$(PYROKI)/bin/python -m pip --disable-pip-version-check install --quiet \
+	  --constraint constraints-pyroki.txt almond-pyroki almond-jaxls
+	@touch $@
+
+# JAX's own packages are held to the version of JAX, whose extra names those of NVIDIA that go with it.
+$(VENV)/.cuda: $(VENV)/.bench
+	@echo "Installing JAX for CUDA 12 beside kinopt_ros"
+	@$(call pip,$(VENV)) 'jax[cuda12]'
+	@touch $@
+
+$(PYROKI)/.cuda: $(PYROKI)/.pyroki
+	@echo "Installing JAX for CUDA 12 beside PyRoki"
+	@$(PYROKI)/bin/python -m pip --disable-pip-version-check install --quiet \
+	  --constraint constraints-pyroki.txt 'jax[cuda12]'
 	@touch $@
 
 # colcon builds both packages itself: nothing of ours is installed in its environment.
