@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from kinopt_ros.bench import branches, ik
+from kinopt_ros.bench import branches, fk, ik
 from kinopt_ros.bench.beam import command as beam
 from kinopt_ros.bench.machine import machine
 from kinopt_ros.bench.progress import progress_bar
@@ -47,6 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     beam_parser = benches.add_parser("beam", help="batches of targets, beside PyRoki's IK-Beam")
     beam.add_arguments(beam_parser)
     beam_parser.set_defaults(measure=beam.main)
+    fk_parser = benches.add_parser("fk", help="forward kinematics in batches, beside Pinocchio's loop")
+    fk.add_arguments(fk_parser)
+    fk_parser.set_defaults(measure=fk.main)
     verify = benches.add_parser("verify", help="random requests of all kinds, successes judged independently")
     soak.add_arguments(verify)
     verify.set_defaults(measure=soak.main)
