@@ -16,10 +16,11 @@ class ChainIk:
     call ``Solver.solve_ik``.
     """
 
-    __slots__ = ("_n", "_numbers", "_shape", "variables")
+    __slots__ = ("_n", "_packed", "variables")
 
     def __init__(self, packed: PackedChain) -> None:
-        self._numbers, self._shape = packed.numbers, packed.shape
+        # One array costs less per call than two.
+        self._packed = np.concatenate([packed.shape.view(np.float64), packed.numbers])
         self._n = len(packed.variables)
         self.variables = packed.variables
         """Indices in the robot's q of the answer's columns."""
@@ -28,8 +29,8 @@ class ChainIk:
         """A configuration and whether it reaches the target; if not, it is the best attempt."""
         q = np.empty(self._n)
         try:
-            return q, solve_one(T_base_target, self._numbers, self._shape, q)
+            return q, solve_one(T_base_target, self._packed, q)
         except TypeError:
             # A read-only array, another layout or another dtype: the kernel is compiled for one kind only.
             T = np.array(T_base_target, dtype=np.float64, order="C")
-            return q, solve_one(T, self._numbers, self._shape, q)
+            return q, solve_one(T, self._packed, q)
