@@ -1,0 +1,29 @@
+"""Kinematics as functions of JAX: batched, differentiable in joint values and in model parameters.
+
+    import kinopt_ros as ko
+    from kinopt_ros import differentiable as kd
+
+    robot = ko.load_robot("panda")
+    fk = kd.forward_kinematics(robot, links=["panda_link8"])
+    T = fk(q)                                                     # (..., nq) -> (..., 1, 4, 4)
+
+Conventions are those of the rest of kinopt_ros (``robot.model``). The precision is that of the arrays given: float32,
+unless JAX's x64 mode has been enabled, which nothing here does. Needs ``pip install kinopt_ros[jax]``.
+"""
+
+from kinopt_ros.differentiable.forward import ForwardKinematics, forward_kinematics
+from kinopt_ros.differentiable.jacobian import Jacobian, jacobian
+from kinopt_ros.differentiable.layer import KinematicsLayer, kinematics_layer
+from kinopt_ros.differentiable.parameters import KinematicParameters
+from kinopt_ros.differentiable.torch_layer import torch_layer
+
+__all__ = [
+    "ForwardKinematics",
+    "Jacobian",
+    "KinematicParameters",
+    "KinematicsLayer",
+    "forward_kinematics",
+    "jacobian",
+    "kinematics_layer",
+    "torch_layer",
+]

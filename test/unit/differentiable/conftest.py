@@ -1,0 +1,33 @@
+"""Robots and precision for tests of differentiable kinematics."""
+
+import pytest
+
+from kinopt_ros.robot.urdf import robot_from_urdf
+
+ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/>'
+
+
+@pytest.fixture
+def double():
+    """Double precision for one test; the library never switches it on."""
+    import jax
+
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture
+def robot(urdf):
+    """Joints of all types, with a mimic joint before and behind its driver."""
+    return robot_from_urdf(
+        urdf(
+            f'm1 prismatic l0 l1 {ORIGIN}<axis xyz="1 2 0"/><mimic joint="d" multiplier="0.5" offset="0.1"/>',
+            f"nav floating l1 l2 {ORIGIN}",
+            f'd revolute l2 l3 {ORIGIN}<axis xyz="0 0 -1"/>',
+            f'slide planar l3 l4 {ORIGIN}<axis xyz="1 -1 2"/>',
+            f'p prismatic l4 l5 {ORIGIN}<axis xyz="0 1 0"/>',
+            f"f fixed l5 l6 {ORIGIN}",
+            f'm2 revolute l6 l7 {ORIGIN}<axis xyz="3 0 4"/><mimic joint="d" multiplier="-2"/>',
+            f"c continuous l1 side {ORIGIN}",
+        )
+    )
