@@ -7,6 +7,16 @@ from kinopt_ros.robot.urdf import robot_from_urdf
 ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/>'
 
 
+@pytest.fixture(autouse=True)
+def quickly_compiled():
+    """Most of the time here is XLA's: less optimization, the same numbers."""
+    jax = pytest.importorskip("jax", reason="differentiable kinematics need jax")
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
 @pytest.fixture
 def double():
     """Double precision for one test; the library never switches it on."""
