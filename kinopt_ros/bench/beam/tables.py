@@ -41,8 +41,8 @@ def print_tables(result: Mapping[str, Any]) -> None:
                 f"{name}: first answer of a new process after {about['restart_s']:.1f} s, programs on disk"
             )
     console.print(
-        "ms: median wall time of a call; ready s: seconds before the first answer, compilers' caches empty (PyRoki: of "
-        "this size; ours: all sizes together)\n≤ 5 mm: and 0.05 rad; ≤ 0.1 mm: and 1e-3 rad; outside: share of "
+        "ms: median wall time of a call; ready s: seconds of compiling, caches empty (PyRoki: for "
+        "this size; ours: for all sizes, JAX's import included)\n≤ 5 mm: and 0.05 rad; ≤ 0.1 mm: and 1e-3 rad; outside: share of "
         "answers, by however little in float64"
     )
     if result["gpu"] == "unmeasured":

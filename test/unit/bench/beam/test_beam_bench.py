@@ -78,7 +78,7 @@ def test_answers_are_judged_in_double_precision(tmp_path: Path) -> None:
         assert row.outside_limits_1e6 == 0.0
         assert 0.0 < row.limit_violation_max < 1e-8
         assert row.ms == pytest.approx(100.0)
-        assert row.compile_s == 1.0
+        assert row.compile_s == pytest.approx(0.9)
         assert row.device == "cpu"
 
 
