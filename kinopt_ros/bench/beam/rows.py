@@ -38,8 +38,8 @@ class Row:
     times_faster_cpu: float | None
     """By CPU time, which other programs on the machine disturb less."""
     compile_s: float
-    """PyRoki: what its first call of this size took longer than the others. Ours: import, configuration and warm-up with
-    empty caches, once for all sizes."""
+    """PyRoki: what its first call of this size took longer than the others. Ours: import, configuration and warm-up
+    with empty caches, once for all sizes."""
     first_ms: float
     """The first call of this size."""
     compiled_late: int | None

@@ -42,8 +42,8 @@ def print_tables(result: Mapping[str, Any]) -> None:
             )
     console.print(
         "ms: median wall time of a call; ready s: seconds of compiling, caches empty (PyRoki: for "
-        "this size; ours: for all sizes, JAX's import included)\n≤ 5 mm: and 0.05 rad; ≤ 0.1 mm: and 1e-3 rad; outside: share of "
-        "answers, by however little in float64"
+        "this size; ours: for all sizes, JAX's import included)\n≤ 5 mm: and 0.05 rad; ≤ 0.1 mm: and 1e-3 rad; "
+        "outside: share of answers beyond limits, by however little in float64"
     )
     if result["gpu"] == "unmeasured":
         console.print("GPU: unmeasured (kinopt bench beam --device cuda, or make bench-gpu)")
