@@ -13,6 +13,7 @@ Conventions (units, frames, ``T_a_b``): kinopt_ros.robot.model. Nothing here nee
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.kinematics.differential import frame_jacobian, joint_velocity
 from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
+from kinopt_ros.kinematics.free_joint import with_free_joint
 from kinopt_ros.kinematics.jacobian import geometric_jacobian
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
@@ -48,4 +49,5 @@ __all__ = [
     "list_solvers",
     "load_robot",
     "robot_from_urdf",
+    "with_free_joint",
 ]

@@ -11,6 +11,13 @@ Conventions are those of the rest of kinopt_ros (``robot.model``). The precision
 unless JAX's x64 mode has been enabled, which nothing here does. Needs ``pip install kinopt_ros[jax]``.
 """
 
+try:
+    import jax as _jax  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"kinopt_ros.differentiable needs jax ({error}): pip install 'kinopt_ros[jax]'"
+    ) from error
+
 from kinopt_ros.differentiable.forward import ForwardKinematics, forward_kinematics
 from kinopt_ros.differentiable.jacobian import Jacobian, jacobian
 from kinopt_ros.differentiable.layer import KinematicsLayer, kinematics_layer

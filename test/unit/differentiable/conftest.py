@@ -1,10 +1,16 @@
 """Robots and precision for tests of differentiable kinematics."""
 
+from functools import lru_cache
+
 import pytest
 
 from kinopt_ros.robot.urdf import robot_from_urdf
 
 ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/>'
+
+
+_once = lru_cache(robot_from_urdf)
+"""The same robot for all tests, so that what one test compiled serves the next."""
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +35,7 @@ def double():
 @pytest.fixture
 def robot(urdf):
     """Joints of all types, with a mimic joint before and behind its driver."""
-    return robot_from_urdf(
+    return _once(
         urdf(
             f'm1 prismatic l0 l1 {ORIGIN}<axis xyz="1 2 0"/><mimic joint="d" multiplier="0.5" offset="0.1"/>',
             f"nav floating l1 l2 {ORIGIN}",
