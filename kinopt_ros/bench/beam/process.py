@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -144,9 +145,17 @@ def _run(
             raise
         if process.wait() != 0:
             errors.seek(0)
-            last = [line.strip() for line in errors if line.strip()][-1:] or ["it said nothing"]
-            raise SolverUnavailableError(f"its process ended with status {process.returncode}: {last[0]}")
+            raise SolverUnavailableError(
+                f"its process ended with status {process.returncode}: {_reason(errors.read().splitlines())}"
+            )
     return outcome
+
+
+def _reason(said: Sequence[str]) -> str:
+    """The exception that ended a program; JAX prints a remark after it."""
+    lines = [line.strip() for line in said if line.strip()]
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit)\b", line)]
+    return (raised or lines or ["it said nothing"])[-1]
 
 
 def _take(

@@ -139,7 +139,8 @@ def test_a_process_that_fails_says_why(tmp_path: Path) -> None:
     q = np.zeros((2, 7))
     for end, said in (
         ('raise RuntimeError("no such device")', "RuntimeError: no such device"),
-        ("sys.exit(3)", "status 3"),
+        ('import atexit; atexit.register(print, "a remark", file=sys.stderr); 1 / 0', "ZeroDivisionError"),
+        ("sys.exit(3)", "status 3: it said nothing"),
         ('print(json.dumps(dict(error="a sentence")))', "a sentence"),
     ):
         python = stand_in(tmp_path, q, task.names, end)
