@@ -36,7 +36,7 @@ ros_jazzy_wheels = [
 ]
 
 # The plugin jax_lm and kinopt_ros.differentiable.
-jax = ["jax", "jaxlie"]
+jax = ["jax"]
 
 # What the tests need beyond pytest itself.
 judges = ["coal", "example-robot-data", "pin"]

@@ -28,7 +28,6 @@ _LIBRARIES = {
     "urdf_parser_py": ("urdf-parser-py", "reading URDF"),
     "numba": ("numba", "solver cpu"),
     "jax": ("jax", "solver jax_lm, kinopt_ros.differentiable"),
-    "jaxlie": ("jaxlie", "kinopt_ros.differentiable"),
     "ruckig": ("ruckig", "timed motion"),
     "rclpy": ("rclpy", "the node"),
     "kinopt_msgs": ("kinopt-msgs", "the node"),

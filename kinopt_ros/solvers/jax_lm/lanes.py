@@ -1,55 +1,13 @@
-"""Arithmetic on components of which some are known to be zero or one when a program is traced.
+"""Vectors of components over lanes (a lane is one start of one target).
 
-A component is a float, known and exact, or an array over lanes (a lane is one start of one target). Robots are full of
-right angles and straight offsets: leaving out what they make zero halves the operations of a step.
+What is known to be 0 or 1 when a program is traced leaves nothing to compute: that halves the operations of a step.
 """
 
 from typing import TypeAlias
 
-import jax
+from kinopt_ros.differentiable.components import Component, add, dot, mul, sub
 
-Component: TypeAlias = "jax.Array | float"
 Vector: TypeAlias = tuple[Component, Component, Component]
-
-
-def mul(a: Component, b: Component) -> Component:
-    """a b"""
-    if isinstance(b, float):
-        a, b = b, a
-    if isinstance(a, float):
-        if a == 0.0:
-            return 0.0
-        if a == 1.0:
-            return b
-        if a == -1.0:
-            return -b
-    return a * b
-
-
-def add(a: Component, b: Component) -> Component:
-    """a + b"""
-    if isinstance(a, float) and a == 0.0:
-        return b
-    if isinstance(b, float) and b == 0.0:
-        return a
-    return a + b
-
-
-def sub(a: Component, b: Component) -> Component:
-    """a - b"""
-    if isinstance(a, float) and a == 0.0:
-        return -b
-    if isinstance(b, float) and b == 0.0:
-        return a
-    return a - b
-
-
-def dot(a: tuple[Component, ...], b: tuple[Component, ...]) -> Component:
-    """Sum of products."""
-    total: Component = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = add(total, mul(x, y))
-    return total
 
 
 def cross(a: Vector, b: Vector) -> Vector:
@@ -74,3 +32,6 @@ def plus(a: Vector, b: Vector) -> Vector:
 def minus(a: Vector, b: Vector) -> Vector:
     """a - b"""
     return sub(a[0], b[0]), sub(a[1], b[1]), sub(a[2], b[2])
+
+
+__all__ = ["Component", "Vector", "add", "cross", "dot", "minus", "mul", "plus", "scaled", "sub"]

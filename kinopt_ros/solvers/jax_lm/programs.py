@@ -1,8 +1,8 @@
 """Compiled programs: made once per structure and size, kept in memory and on disk.
 
 Nothing but a program's key decides whether it can be used again: shapes of chain, rows and beam, number of targets,
-device, versions of JAX, and the source of this package. Loading one from disk takes a tenth of a second and needs no
-tracing, which JAX's own cache does.
+device, versions of JAX, and the source of what is compiled. Loading one from disk takes a tenth of a second and needs
+no tracing, which JAX's own cache does.
 """
 
 import hashlib
@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import serialize_executable
 
+from kinopt_ros.differentiable import components
 from kinopt_ros.solvers.jax_lm.beam import beam
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.solvers.jax_lm.shapes import ProgramKey
@@ -167,6 +168,6 @@ def _digest(fingerprint: str, key: ProgramKey) -> str:
 @cache
 def _source() -> str:
     digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
+    for file in (*sorted(Path(__file__).parent.glob("*.py")), Path(components.__file__)):
         digest.update(file.read_bytes())
     return digest.hexdigest()
