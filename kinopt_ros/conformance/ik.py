@@ -1,7 +1,7 @@
 """What every plugin's solve_ik must do. Subclass IkConformance in a test module (see the package)."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -49,10 +49,14 @@ class IkConformance(FeatureConformance):
     """How many of them are tried per robot; at least 4."""
     options: ClassVar[Mapping[str, Any]] = {}
     """Settings of the plugin that the tests shall use."""
+    robots: ClassVar[Collection[str]] = tuple(sorted(ROBOTS))
+    """Which of the suite's robots; fewer for a plugin that compiles for each."""
 
     @pytest.fixture(params=sorted(ROBOTS))
     def robot(self, request: pytest.FixtureRequest) -> RobotModel:
         """Each of the robots whose joints the plugin says that it can move."""
+        if request.param not in self.robots:
+            pytest.skip(f"{self.solver} is tested with {', '.join(self.robots)}")
         build, joint_types = ROBOTS[request.param]
         missing = joint_types - solver_class(self.solver).capabilities.joint_types
         if missing:
@@ -217,7 +221,9 @@ class IkConformance(FeatureConformance):
         plugin.solve_ik(reachable_problem(robot, 1))
         start = time.monotonic()
         try:
-            result = plugin.solve_ik(replace(problem, targets=(replace(problem.targets[0], T_base_target=T),)))
+            result = plugin.solve_ik(
+                replace(problem, targets=(replace(problem.targets[0], T_base_target=T),))
+            )
         except NotReadyError:  # a compiler would have to be waited for
             assert time.monotonic() - start < 1.0
             return

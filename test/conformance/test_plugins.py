@@ -24,3 +24,5 @@ class TestJaxLm(IkConformance):
     targets = 100
     options: ClassVar[Mapping[str, Any]] = {"groups": "", "batch_sizes": "16"}
     """Programs are compiled as tests need them, and few."""
+    robots = ("continuous_and_prismatic", "with_mimic")
+    """Six and seven revolute joints: test/ros/test_jax_lm.py and test/unit/solvers/jax_lm/."""
