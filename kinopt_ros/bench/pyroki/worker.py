@@ -36,7 +36,7 @@ def roberts_sequence(count: int, dimensions: int) -> Any:
     root = 1.5
     for _ in range(200):  # of x^(d + 1) = x + 1, by its fixed point
         root = (1.0 + root) ** (1.0 / (dimensions + 1))
-    steps = root ** -np.arange(dimensions, dtype=np.float64)
+    steps = root ** -np.arange(1.0, dimensions + 1.0)
     return np.outer(np.arange(count), 1.0 - steps) % 1.0
 
 
