@@ -176,6 +176,20 @@ def test_pyrokis_process_imports_nothing_of_ours() -> None:
     assert not [name for name in froms | plain if name and name.startswith("kinopt_ros")]
 
 
+def test_pyrokis_starts_fill_the_range_of_every_joint() -> None:
+    tree = ast.parse(PYROKI_WORKER.read_text())  # it cannot be imported here
+    (function,) = (node for node in tree.body if getattr(node, "name", "") == "roberts_sequence")
+    names: dict[str, Any] = {"np": np, "Any": Any}
+    exec(compile(ast.Module([function], []), "worker", "exec"), names)
+    points = names["roberts_sequence"](64, 7)
+    assert points.shape == (64, 7)
+    for column in points.T:
+        gaps = np.diff(np.sort(np.append(column, [0.0, 1.0])))
+        assert gaps.max() < 0.1
+    # In one dimension the golden ratio's multiples.
+    np.testing.assert_allclose(names["roberts_sequence"](3, 1)[:, 0], [0.0, 0.381966, 0.763932], atol=1e-6)
+
+
 def test_our_process_answers_and_reports(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
