@@ -23,6 +23,7 @@ from kinopt_ros.solvers.cpu.kernel import (
     _OUTER,
     COLUMN,
     DAMPING,
+    FAR,
     IS_TRANSLATION,
     LOWER,
     MAX_STALLS,
@@ -50,8 +51,6 @@ AIM = 5e-7
 LOOSE_POSITION, LOOSE_ORIENTATION = 5e-3, 0.05
 """Tolerances above these (m, rad) are used: what is inside 0.9 of them does not count."""
 SLACK, LOOSE_AIM, ACCEPT = 0.9, 0.95, 0.999
-FAR = 10.0
-"""Squared errors above this do not raise the damping any more: endless translations would creep to what is far away."""
 LIMIT_ROUNDS = 3
 """How often variables that are pushed out of their limits are taken out of a step, and the rest solved again."""
 POSTURE_STEPS = 40

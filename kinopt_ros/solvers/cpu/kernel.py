@@ -55,6 +55,7 @@ STALL_RATIO = 0.75  # a step that leaves more of the error than this is a stall 
 MAX_STALLS = 2  # ... and so many of them end an attempt
 DAMPING = 0.05
 MIN_DAMPING = 1e-9
+FAR = 10.0  # squared errors above this raise the damping no more: endless axes would creep to far targets
 POLISH_STEPS = 40
 FARTHEST_TURN = 1e6  # rad: beyond, adding turns to an angle costs more precision than requests leave
 QUICK_TABLE_TRIES = 12
@@ -492,7 +493,8 @@ def _step(
     it (D. Bertsekas, "Projected Newton methods for optimization problems with simple constraints", SIAM Journal
     on Control and Optimization 20, 1982).
     """
-    a00 = DAMPING * (e0 * e0 + e1 * e1 + e2 * e2 + e3 * e3 + e4 * e4 + e5 * e5) + MIN_DAMPING
+    squared = e0 * e0 + e1 * e1 + e2 * e2 + e3 * e3 + e4 * e4 + e5 * e5
+    a00 = DAMPING * _choose(squared, FAR, FAR, squared) + MIN_DAMPING
     a11 = a22 = a33 = a44 = a55 = a00
     a10 = a20 = a21 = a30 = a31 = a32 = a40 = a41 = a42 = a43 = a50 = a51 = a52 = a53 = a54 = 0.0 * e0
     for i in range(num_motions):

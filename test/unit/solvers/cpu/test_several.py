@@ -358,8 +358,9 @@ def test_several_seeds_for_each_of_several_requests(options: dict[str, Any]) -> 
         np.testing.assert_array_equal(alone.q[0], together.q[b])
 
 
+@pytest.mark.parametrize("prefer", ["any", "closest"])  # the quick kernel, and the general one
 @pytest.mark.parametrize("distance", [1.0, 30.0, 1000.0])
-def test_a_planar_base_reaches_what_is_far_away(distance: float) -> None:
+def test_a_planar_base_reaches_what_is_far_away(distance: float, prefer: str) -> None:
     robot = robot_from_urdf(
         '<robot name="base"><link name="map"/><link name="base"/><link name="lift"/>'
         '<joint name="drive" type="planar"><parent link="map"/><child link="base"/><axis xyz="0 0 1"/></joint>'
@@ -369,6 +370,25 @@ def test_a_planar_base_reaches_what_is_far_away(distance: float) -> None:
     solver = CpuSolver()
     solver.configure(robot)
     target = pose(so3_exp(np.array([0.0, 0.0, 2.5])), np.array([distance, -0.5 * distance, 0.3]))
-    result = solver.solve_ik(ik_problem(robot, target, tip_link="lift", prefer="closest"))
+    result = solver.solve_ik(ik_problem(robot, target, tip_link="lift", prefer=prefer))
     assert result.success[0], result.messages
     np.testing.assert_allclose(result.q[0, 0], [distance, -0.5 * distance, 2.5, 0.3], atol=1e-3)
+
+
+def test_the_closest_turn_is_one_inside_the_limits() -> None:
+    """The turn nearest to a reference may lie outside; then the next one inside counts, not the one that was found."""
+    robot = robot_from_urdf(
+        '<robot name="turns"><link name="a"/><link name="b"/><joint name="j" type="revolute"><parent link="a"/>'
+        '<child link="b"/><axis xyz="0 0 1"/><limit lower="-6.28" upper="6.28" velocity="1" effort="1"/></joint>'
+        "</robot>"
+    )
+    solver = CpuSolver()
+    solver.configure(robot)
+    target = pose(so3_exp(np.array([0.0, 0.0, 0.608])), np.zeros(3))
+    below = 0.608 - 2.0 * np.pi
+    for state, expected in ((-9.64, below), (-6.2, below), (-2.0, 0.608), (6.2, 0.608)):
+        for prefer in ("any", "closest"):
+            problem = ik_problem(robot, target, tip_link="b", state=np.array([state]), prefer=prefer)
+            result = solver.solve_ik(problem)
+            assert result.success[0], result.messages
+            assert result.q[0, 0, 0] == pytest.approx(expected, abs=1e-3), (state, prefer)
