@@ -38,7 +38,7 @@ def beam(
     starts: jax.Array,
     seeds: jax.Array,
     allowed: jax.Array,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """Configurations and errors of the lanes that were kept.
 
     Args:
@@ -52,7 +52,7 @@ def beam(
         allowed: accepted errors, aims at which the polish ends, and slack, (3, 6), float64; see ``rows``.
 
     Returns:
-        q (n, keep, B), error (keep, B) as ``worst`` says in float64, steps made per target ().
+        q (n, keep, B), error (keep, B) as ``worst`` says in float64, whether the aims are met (keep, B), steps made ().
     """
     n, S, B = seeds.shape
     accept, aim, slack = allowed
@@ -97,10 +97,11 @@ def beam(
         return i + 1, _chosen(stays, q, moved), distance, worst(rows, at, accept)
 
     far = jnp.full(size.keep * B, jnp.inf, jnp.float64)
-    more, q, _, error = lax.while_loop(inexact, refine, (jnp.int32(0), q, far, far))
+    more, q, distance, error = lax.while_loop(inexact, refine, (jnp.int32(0), q, far, far))
     return (
         jnp.stack(q).reshape(n, size.keep, B),
         error.reshape(size.keep, B),
+        distance.reshape(size.keep, B) <= 1.0,
         size.init_steps + more - 1,
     )
 

@@ -29,7 +29,7 @@ from kinopt_ros.solvers.jax_lm.shapes import ProgramKey
 IN_MEMORY = 128
 ON_DISK = 400
 """Programs kept (about 1.5 MB each); the longest unused ones go first."""
-Program: TypeAlias = Callable[..., tuple[jax.Array, jax.Array, jax.Array]]
+Program: TypeAlias = Callable[..., tuple[jax.Array, jax.Array, jax.Array, jax.Array]]
 _log = logging.getLogger(__name__)
 
 

@@ -205,24 +205,25 @@ class _Work:
                     start,
                     stage.allowed,
                 )
-                q, error, steps = (np.asarray(array) for array in found)
-            self._take(some, q[:, :, : len(some)], error[:, : len(some)], int(steps))
+                q, error, aimed, steps = (np.asarray(array) for array in found)
+            count = len(some)
+            self._take(some, q[:, :, :count], error[:, :count], aimed[:, :count], int(steps))
 
     def _take(
         self,
         rows: Annotated[Int64, "r"],
         q: Annotated[Float64, "n keep r"],
         error: Annotated[Float64, "keep r"],
+        aimed: Annotated[Bool, "keep r"],
         steps: int,
     ) -> None:
-        """Of the solutions the one nearest to the state, else the best attempt."""
+        """Of the solutions that are as exact as can be the one nearest to the state, else the best attempt."""
         turned = _nearest_turn(q.transpose(2, 1, 0), self._state[rows, None], self._prepared.packed)
         error = np.where(np.isfinite(error), error, np.inf).T
         solved = error <= 1.0
         away = ((turned - self._state[rows, None]) ** 2).sum(axis=-1)
-        best = np.where(
-            solved.any(axis=1), np.where(solved, away, np.inf).argmin(axis=1), error.argmin(axis=1)
-        )
+        exact = aimed.T
+        best = np.where(exact.any(axis=1), np.where(exact, away, np.inf).argmin(axis=1), error.argmin(axis=1))
         each = np.arange(len(rows))
         better = error[each, best] < self.error[rows]
         self.error[rows[better]] = error[each, best][better]
