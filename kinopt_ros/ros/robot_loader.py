@@ -146,7 +146,6 @@ class RobotLoader:
             if not self._closed:
                 self._report(sentence, None)
 
-
     def _prepare_later(self, pool: SolverPool, name: str) -> None:
         """Prepare a solver on a thread of its own, unless that is being done or the node shuts down."""
 
