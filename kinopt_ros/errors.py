@@ -69,6 +69,12 @@ class RobotDescriptionError(KinoptError):
     status = Status.INVALID_ROBOT_DESCRIPTION
 
 
+class InvalidShapeError(KinoptError):
+    """A shape, or a scene made of shapes, that is not usable."""
+
+    status = Status.INVALID_SCENE
+
+
 class NotReadyError(KinoptError):
     """Nothing can be answered yet."""
 
@@ -117,6 +123,13 @@ class UnknownGroupError(UnknownNameError):
 
     kind = "group"
     status = Status.INVALID_GROUP_NAME
+
+
+class UnknownObjectError(UnknownNameError):
+    """An object that the scene does not have."""
+
+    kind = "object"
+    status = Status.INVALID_OBJECT_NAME
 
 
 class UnknownSolverError(UnknownNameError):

@@ -13,6 +13,7 @@ PACKAGE = Path(kinopt_ros.__file__).parent
 
 LAYERS = [
     {"errors", "status", "array"},
+    {"geometry"},
     {"robot"},
     {"kinematics"},
     {"differentiable"},
@@ -39,7 +40,9 @@ ONLY_IN = {
     "rcl_interfaces": ("ros",),
     "tf2_ros": ("ros",),
     "tf_transformations": ("ros",),
-    "numba": ("solvers/cpu",),
+    "numba": ("solvers/cpu", "collision"),
+    "coal": ("collision",),
+    "trimesh": ("geometry", "robot"),
     "jax": ("differentiable", "solvers/jax_lm", "bench/pyroki"),
     "torch": ("differentiable",),
     "warp": ("solvers/hjcd",),
