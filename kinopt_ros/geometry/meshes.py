@@ -1,0 +1,235 @@
+"""Mesh files and arrays as shapes. What is not a closed solid is refused; ``convex_hull`` accepts open surfaces.
+
+Files are read by trimesh, which is imported by the first call.
+"""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.errors import InvalidShapeError, quoted
+from kinopt_ros.geometry.shapes import LARGEST, MAX_POINTS, Mesh
+
+FORMATS = ("dae", "glb", "obj", "off", "ply", "stl")
+LARGEST_FILE = 512 * 2**20
+"""Bytes; an ASCII STL of a million triangles has about half of that."""
+APPEARANCE = {
+    "bind_material",
+    "instance_camera",
+    "instance_light",
+    "library_cameras",
+    "library_effects",
+    "library_images",
+    "library_lights",
+    "library_materials",
+}
+"""Elements of COLLADA that have nothing to do with shape."""
+THINNEST = 1e-9
+"""A solid's volume is at least this part of that of its bounding cube."""
+
+Triangles = tuple[Annotated[Float64, "V 3"], Annotated[Int64, "T 3"]]
+
+
+def load_mesh(path: str | Path, scale: float | Sequence[float] = 1.0) -> Mesh:
+    """A closed mesh from a file, in metres.
+
+    ``scale`` is one factor or three for x, y, z; an odd number of negative ones mirrors the solid. A file that states
+    its unit (COLLADA does) is converted to metres first. Raises ``InvalidShapeError`` for a file that cannot be read,
+    is empty or too large, and for a surface that is not closed, turned inside out, or of no volume.
+    """
+    return closed_mesh(*read_triangles(path, scale), what=f"mesh {quoted(str(path), 300)}")
+
+
+def convex_hull(path: str | Path, scale: float | Sequence[float] = 1.0) -> Mesh:
+    """The convex hull of the triangles of a file, which may be open. It contains all of them, to 1e-12 of its size.
+
+    Arguments and errors are those of ``load_mesh``; points that lie in one plane have no hull and are refused.
+    """
+    return hull_of(read_triangles(path, scale)[0], what=f"mesh {quoted(str(path), 300)}")
+
+
+def read_triangles(path: str | Path, scale: float | Sequence[float] = 1.0) -> Triangles:
+    """Vertices (those in use, each once) and triangles of a file, in metres, closed or not. See ``load_mesh``."""
+    factors = _factors(scale)
+    what = f"mesh {quoted(str(path), 300)}"
+    path = Path(path)
+    file_type = path.suffix.lower().removeprefix(".")
+    if file_type not in FORMATS:
+        raise InvalidShapeError(f"{what} is no file of a known format; known are {', '.join(FORMATS)}")
+    try:
+        size = path.stat().st_size
+        if size > LARGEST_FILE:
+            raise InvalidShapeError(f"{what} has {size} bytes; allowed are {LARGEST_FILE}")
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidShapeError(f"{what} cannot be read: {error.strerror or error}") from error
+    vertices, triangles = _parsed(content, file_type, what)
+    vertices = vertices * factors
+    if np.prod(factors) < 0.0:
+        triangles = triangles[:, ::-1]
+    return _welded(vertices, triangles, what)
+
+
+def closed_mesh(vertices: Float64, triangles: Int64, what: str = "a mesh") -> Mesh:
+    """A mesh whose triangles enclose a volume, with normals outwards. Anything else raises ``InvalidShapeError``."""
+    mesh = Mesh(np.array(vertices, dtype=np.float64), np.array(triangles))
+    _require_closed(mesh.triangles, what)
+    _require_outward(mesh, what)
+    return mesh
+
+
+def hull_of(points: Annotated[Float64, "N 3"], what: str = "a set of points") -> Mesh:
+    """The convex hull of points; see ``convex_hull``."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    if len(points) < 4:
+        raise InvalidShapeError(
+            f"{what} has {len(points)} points; a convex hull needs 4 that are not in one plane"
+        )
+    try:
+        hull = ConvexHull(points, qhull_options="Qt Pp")
+    except QhullError as error:
+        raise InvalidShapeError(f"{what} has no convex hull: its points lie in one plane") from error
+    triangles = hull.simplices.astype(np.int64)
+    a, b, c = (points[triangles[:, corner]] for corner in range(3))
+    inward = np.einsum("ti,ti->t", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
+    triangles[inward] = triangles[inward, ::-1]
+    used, numbers = np.unique(triangles, return_inverse=True)
+    return closed_mesh(points[used], numbers.reshape(triangles.shape), what)
+
+
+def _factors(scale: float | Sequence[float]) -> Float64:
+    factors = np.asarray(scale, dtype=np.float64)
+    if factors.shape not in ((), (3,)) or not np.isfinite(factors).all() or (factors == 0.0).any():
+        raise InvalidShapeError(
+            f"scale of a mesh is {scale}; allowed are one or three numbers that are not 0"
+        )
+    return np.broadcast_to(factors, 3)
+
+
+def _parsed(content: bytes, file_type: str, what: str) -> Triangles:
+    try:
+        import trimesh
+    except ImportError as error:
+        raise InvalidShapeError(
+            f"{what} cannot be read without the package trimesh (pip install trimesh)"
+        ) from error
+
+    # Without a resolver no other file is read that this one may name, such as textures.
+    options: dict[str, Any] = {"process": False}
+    try:
+        if file_type == "obj":
+            options["skip_materials"] = True
+        elif file_type == "dae":
+            # Solids with a broken appearance would be left out, or without this option anything that is broken.
+            content, options["ignore_broken"] = _without_appearance(content), False
+        scene = trimesh.load_scene(io.BytesIO(content), file_type=file_type, resolver=None, **options)
+        mesh = scene.to_mesh()
+        vertices = np.array(mesh.vertices, dtype=np.float64)
+        triangles = np.array(mesh.faces, dtype=np.int64)
+        if mesh.units is not None:
+            vertices *= trimesh.units.unit_conversion(mesh.units, "meters")
+    except Exception as error:  # whatever the parsers of six formats raise
+        raise InvalidShapeError(f"{what} cannot be read as {file_type}: {error}") from error
+    if not len(triangles):
+        raise InvalidShapeError(f"{what} has no triangles")
+    return vertices, triangles
+
+
+def _without_appearance(content: bytes) -> bytes:
+    root = ElementTree.fromstring(content)
+    for element in root.iter():
+        for child in [child for child in element if child.tag.rpartition("}")[2] in APPEARANCE]:
+            element.remove(child)
+    return ElementTree.tostring(root)
+
+
+def _welded(vertices: Float64, triangles: Int64, what: str) -> Triangles:
+    """Equal vertices become one (STL repeats them); triangles that thereby lose a corner, and unused vertices, go."""
+    _require_size(len(triangles), "triangles", what)
+    if not np.isfinite(vertices).all() or np.abs(vertices).max() > LARGEST:
+        raise InvalidShapeError(
+            f"{what} has vertices that are not finite or beyond {LARGEST:g} m; is the scale right?"
+        )
+    distinct, numbers = np.unique(vertices + 0.0, axis=0, return_inverse=True)
+    triangles = numbers.reshape(-1)[triangles]
+    a, b, c = triangles.T
+    triangles = triangles[(a != b) & (b != c) & (c != a)]
+    if not len(triangles):
+        raise InvalidShapeError(f"{what} has no triangle with three different corners")
+    used, numbers = np.unique(triangles, return_inverse=True)
+    _require_size(len(used), "vertices", what)
+    return distinct[used], numbers.reshape(triangles.shape).astype(np.int64)
+
+
+def _require_size(given: int, kind: str, what: str) -> None:
+    if given > MAX_POINTS:
+        raise InvalidShapeError(f"{what} has {given} {kind}; allowed are {MAX_POINTS}")
+
+
+def _require_closed(triangles: Int64, what: str) -> None:
+    """Every edge is walked as often one way as the other."""
+    start, end = triangles.T.reshape(-1), np.roll(triangles, -1, axis=1).T.reshape(-1)
+    count = int(triangles.max()) + 1
+    edges, numbers, uses = np.unique(
+        np.minimum(start, end) * count + np.maximum(start, end), return_inverse=True, return_counts=True
+    )
+    surplus = np.bincount(numbers.reshape(-1), weights=np.where(start < end, 1.0, -1.0))
+    odd = int((uses % 2).sum())
+    if odd:
+        raise InvalidShapeError(
+            f"{what} is not closed: {odd} of its {len(edges)} edges belong to an odd number of triangles"
+        )
+    turned = int((surplus != 0.0).sum())
+    if turned:
+        raise InvalidShapeError(
+            f"triangles of {what} are not all turned the same way: those at {turned} of its {len(edges)} edges disagree"
+        )
+
+
+def _require_outward(mesh: Mesh, what: str) -> None:
+    """Every connected surface has its solid inside; one turned the other way must be a cavity in another one."""
+    label = _components(mesh.triangles, len(mesh.vertices))
+    corners = mesh.vertices[mesh.triangles]
+    centre = mesh.vertices.mean(axis=0)
+    a, b, c = (corners[:, corner] - centre for corner in range(3))
+    volumes = np.bincount(label, weights=np.einsum("ti,ti->t", a, np.cross(b, c)) / 6.0)
+    cube = np.ptp(mesh.vertices, axis=0).max() ** 3
+    if np.abs(volumes).sum() <= THINNEST * cube:
+        raise InvalidShapeError(f"{what} has no volume")
+    for number in np.flatnonzero(volumes < 0.0):
+        within = label != number
+        inside = within.any() and _winding(corners[within], corners[label == number][0, 0]) > 0.5
+        if not inside:
+            count = len(volumes)
+            part = f"part {number + 1} of the {count} parts of {what}" if count > 1 else what
+            raise InvalidShapeError(f"{part} is inside out: the normals of its triangles point inwards")
+
+
+def _components(triangles: Int64, count: int) -> Int64:
+    """For every triangle, the number of the connected surface that it belongs to."""
+    lowest = np.arange(count)
+    while True:
+        least = lowest[triangles].min(axis=1)
+        before = lowest.copy()
+        for corner in range(3):
+            np.minimum.at(lowest, triangles[:, corner], least)
+        lowest = lowest[lowest]
+        if (lowest == before).all():
+            return np.unique(lowest[triangles[:, 0]], return_inverse=True)[1].astype(np.int64)
+
+
+def _winding(corners: Annotated[Float64, "T 3 3"], point: Float64) -> float:
+    """How often triangles go round a point: 1 inside, 0 outside (A. van Oosterom and J. Strackee, 1983)."""
+    a, b, c = (corners[:, corner] - point for corner in range(3))
+    la, lb, lc = (np.linalg.norm(side, axis=1) for side in (a, b, c))
+    volume = np.einsum("ti,ti->t", a, np.cross(b, c))
+    dot = (
+        np.einsum("ti,ti->t", a, b) * lc + np.einsum("ti,ti->t", b, c) * la + np.einsum("ti,ti->t", c, a) * lb
+    )
+    return float(np.arctan2(volume, la * lb * lc + dot).sum() / (2.0 * np.pi))
