@@ -1,0 +1,86 @@
+"""Checks of what a scene is made of. Everything is refused by a sentence that names what was given."""
+
+import math
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidShapeError, quoted
+from kinopt_ros.geometry.shapes import LARGEST, MAX_POINTS, PlacedShape
+from kinopt_ros.kinematics.se3 import is_pose
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.scene import ANY, AttachedObject, Scene, SceneObject, num_points
+
+MAX_OBJECTS = 1_000
+"""Most objects of a scene, attached ones included."""
+MAX_SHAPES = 1_000
+"""Most shapes of an object. (What has more is a point cloud or an octomap.)"""
+MAX_SCENE_POINTS = 4 * MAX_POINTS
+"""Most vertices, triangles, points, voxels and heights of a scene."""
+MAX_ALLOWED = 100_000
+"""Most allowed pairs."""
+LARGEST_PADDING = 1.0
+"""m."""
+MAX_ID_LENGTH = 200
+_ROTATION_ERROR = 1e-6
+"""Largest accepted deviation of R Rᵀ from the identity."""
+
+
+def check_id(given: str, robot: RobotModel) -> None:
+    """Raise unless ``given`` may be the id of an object."""
+    if not given or not given.isprintable() or given != given.strip() or len(given) > MAX_ID_LENGTH:
+        raise InvalidShapeError(
+            f"the id of an object is {quoted(given)}; allowed are 1 to {MAX_ID_LENGTH} printable characters without "
+            "spaces around them"
+        )
+    if given == ANY:
+        raise InvalidShapeError(
+            f"the id of an object is {ANY!r}, which stands for everything in allowed pairs"
+        )
+    if given in robot.link_index:
+        raise InvalidShapeError(
+            f"the id {quoted(given)} is the name of a link of robot {robot.name!r}; allowed is any other"
+        )
+
+
+def check_transform(T: Float64, what: str) -> None:
+    """Raise unless T is a rigid transform of usable size."""
+    if not (isinstance(T, np.ndarray) and T.dtype == np.float64 and T.shape == (4, 4)):
+        given = f"{T.dtype} {T.shape}" if isinstance(T, np.ndarray) else type(T).__name__
+        raise InvalidShapeError(f"{what} is {given}; allowed is float64 (4, 4)")
+    if not is_pose(T, _ROTATION_ERROR) or np.abs(T[:3, 3]).max() > LARGEST:
+        raise InvalidShapeError(
+            f"{what} is no rigid transform: every number must be finite, positions at most {LARGEST:g} m, the rotation "
+            "orthonormal and right-handed, the last row 0 0 0 1"
+        )
+
+
+def check_shapes(given: str, shapes: tuple[PlacedShape, ...]) -> None:
+    """Raise unless these may be the shapes of object ``given``."""
+    if not 1 <= len(shapes) <= MAX_SHAPES:
+        raise InvalidShapeError(
+            f"object {quoted(given)} has {len(shapes)} shapes; allowed are 1 to {MAX_SHAPES}"
+        )
+    for index, placed in enumerate(shapes):
+        check_transform(placed.T_frame_shape, f"the pose of shape {index} of object {quoted(given)}")
+
+
+def check_room(scene: Scene, shapes: tuple[PlacedShape, ...]) -> None:
+    """Raise if the scene has no room for an object of these shapes."""
+    bodies: list[SceneObject | AttachedObject] = [*scene.objects.values(), *scene.attached.values()]
+    if len(bodies) >= MAX_OBJECTS:
+        raise InvalidShapeError(f"the scene has {MAX_OBJECTS} objects already, and no more are allowed")
+    points = sum(num_points(body.shapes) for body in bodies) + num_points(shapes)
+    if points > MAX_SCENE_POINTS:
+        raise InvalidShapeError(
+            f"the scene would have {points} vertices, triangles, points, voxels and heights; allowed are "
+            f"{MAX_SCENE_POINTS}"
+        )
+
+
+def check_padding(value: float, what: str) -> None:
+    """Raise unless ``value`` is a padding."""
+    number = isinstance(value, float | int) and not isinstance(value, bool)
+    if not (number and math.isfinite(value) and 0.0 <= value <= LARGEST_PADDING):
+        shown = f"{value:g}" if number else repr(value)
+        raise InvalidShapeError(f"{what} is {shown}; allowed is 0 to {LARGEST_PADDING:g} m")

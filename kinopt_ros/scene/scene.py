@@ -1,0 +1,92 @@
+"""The scene: obstacles, objects that the robot carries, what may touch what, and padding. Immutable.
+
+``changes.py`` makes new scenes out of old ones, and checks what it is given; nothing here does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from kinopt_ros.array import Float64, frozen
+from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PlacedShape, PointCloud
+
+ANY = "*"
+"""In an allowed pair: every link and every object."""
+
+
+@dataclass(frozen=True, eq=False)
+class SceneObject:
+    """An obstacle, at rest in the frame of the robot's root link."""
+
+    id: str
+    shapes: tuple[PlacedShape, ...]
+    T_root_object: Annotated[Float64, "4 4"]
+
+    def __post_init__(self) -> None:
+        frozen(self.T_root_object)
+
+
+@dataclass(frozen=True, eq=False)
+class AttachedObject:
+    """An object that a link carries. It counts as part of the robot."""
+
+    id: str
+    shapes: tuple[PlacedShape, ...]
+    link: str
+    T_link_object: Annotated[Float64, "4 4"]
+    touch_links: frozenset[str]
+    """Links that it may touch; ``link`` is one of them."""
+
+    def __post_init__(self) -> None:
+        frozen(self.T_link_object)
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Ids are unique among objects and attached ones, and none is the name of a link."""
+
+    version: int = 1
+    """Grows with every change; 1 is the scene that a node starts with."""
+    objects: Mapping[str, SceneObject] = field(default_factory=dict)
+    attached: Mapping[str, AttachedObject] = field(default_factory=dict)
+    allowed: frozenset[frozenset[str]] = frozenset()
+    """Pairs of links or ids that may touch, besides those that SRDF disables; one of a pair may be ``"*"``."""
+    padding: Mapping[str, float] = field(default_factory=dict)
+    """m, by which a link or an object is enlarged where the robot is checked against the world; as in MoveIt, the
+    robot's links are not padded against each other."""
+    default_padding: float = 0.0
+    """m, of every link that ``padding`` does not name."""
+
+    def padding_of(self, name: str) -> float:
+        """Padding (m) of a link or an object: its own; else the default for links, that of its link for an attached
+        object, 0 for an object of the world."""
+        if name in self.padding:
+            return self.padding[name]
+        if name in self.attached:
+            return self.padding.get(self.attached[name].link, self.default_padding)
+        return 0.0 if name in self.objects else self.default_padding
+
+    def may_touch(self, first: str, second: str) -> bool:
+        """Whether two links or objects may touch: by an allowed pair, or as an attached object and its touch link."""
+        pairs = ((first, second), (first, ANY), (second, ANY))
+        return any(frozenset(pair) in self.allowed for pair in pairs) or any(
+            a in self.attached and b in self.attached[a].touch_links
+            for a, b in ((first, second), (second, first))
+        )
+
+
+EMPTY_SCENE = Scene()
+
+
+def num_points(shapes: tuple[PlacedShape, ...]) -> int:
+    """Vertices, triangles, points, voxels and heights in some shapes."""
+    total = 0
+    for placed in shapes:
+        match placed.shape:
+            case Mesh(vertices=vertices, triangles=triangles):
+                total += len(vertices) + len(triangles)
+            case HeightMap(heights=heights):
+                total += heights.size
+            case PointCloud(points=points) | Octomap(centers=points):
+                total += len(points)
+    return total
