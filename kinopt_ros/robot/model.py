@@ -16,6 +16,8 @@ import numpy as np
 
 from kinopt_ros.array import Float64, frozen
 from kinopt_ros.errors import UnknownGroupError, UnknownJointError, UnknownLinkError
+from kinopt_ros.geometry.shapes import PlacedShape
+from kinopt_ros.robot.collision_shapes import CollisionModel
 
 
 class JointType(Enum):
@@ -136,6 +138,8 @@ class RobotModel:
     """Pairs of links that SRDF excludes from collision checks."""
     virtual_joint: "VirtualJoint | None" = None
     end_effectors: tuple["EndEffector", ...] = ()
+    collision: CollisionModel = field(default_factory=CollisionModel)
+    """What the description says about shapes; copies made with ``replace`` share it."""
     warnings: tuple[str, ...] = ()
     """What was found in the description, accepted, and should be known."""
 
@@ -186,6 +190,17 @@ class RobotModel:
     def variable_index(self) -> Mapping[str, int]:
         """Index in q of every variable."""
         return {name: i for i, name in enumerate(self.variable_names)}
+
+    @property
+    def collision_shapes(self) -> Mapping[str, tuple[PlacedShape, ...]]:
+        """Shapes of the links that have any, in the link's frame, as the description gives them. Meshes are read when
+        this is asked for the first time."""
+        return self.collision.shapes
+
+    @property
+    def unchecked_links(self) -> Mapping[str, str]:
+        """Links whose shapes are not all in ``collision_shapes``, and why. Reads meshes, too."""
+        return self.collision.unchecked
 
     def link(self, name: str) -> int:
         """Index of a link; UnknownLinkError if there is none of that name."""

@@ -1,7 +1,7 @@
 """Robots by file or by name: bundled ones, and those of installed robot packages."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,10 @@ _EXAMPLE_ROBOTS = Path("cmeel.prefix", "share", "example-robot-data", "robots")
 
 
 def load_robot(
-    source: str | Path, srdf: str | Path | None = None, default_state: str | None = None
+    source: str | Path,
+    srdf: str | Path | None = None,
+    default_state: str | None = None,
+    packages: Mapping[str, Path] | None = None,
 ) -> RobotModel:
     """A robot from a URDF file, or by name.
 
@@ -45,6 +48,7 @@ def load_robot(
             alias.
         srdf: path of an SRDF file. One that happens to lie beside the URDF is not picked up.
         default_state: as in ``robot_from_urdf``.
+        packages: as in ``robot_from_urdf``; the folders above the URDF's file are searched, too.
 
     Raises:
         RobotDescriptionError: there is no such file or name (the message lists the names), or the file
@@ -53,7 +57,7 @@ def load_robot(
     urdf_path, own_srdf = find_robot(source)
     srdf_path = own_srdf if srdf is None else Path(srdf)
     srdf_text = None if srdf_path is None else _read(srdf_path, "SRDF")
-    robot = robot_from_urdf(_read(urdf_path, "URDF"), srdf_text, default_state)
+    robot = robot_from_urdf(_read(urdf_path, "URDF"), srdf_text, default_state, urdf_path, packages)
     limits = bundled_joint_limits(str(source))
     return apply_joint_limits(robot, limits) if limits else robot
 

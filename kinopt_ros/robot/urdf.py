@@ -1,16 +1,18 @@
 """URDF text to RobotModel."""
 
 from collections.abc import Mapping, Sequence
-from math import cos, sin
+from pathlib import Path
 
 import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.robot.collision_shapes import CollisionModel
 from kinopt_ros.robot.groups import leaf_groups
 from kinopt_ros.robot.limits import DEFAULT_VELOCITY, variable_limits
 from kinopt_ros.robot.mimic import Drive, resolve_mimics
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
+from kinopt_ros.robot.poses import pose_of_xyz_rpy
 from kinopt_ros.robot.srdf import apply_srdf
 from kinopt_ros.robot.states import with_default_state
 from kinopt_ros.robot.tree import order_tree
@@ -19,7 +21,11 @@ from kinopt_ros.robot.variables import default_configuration, variable_names_of
 
 
 def robot_from_urdf(
-    urdf_text: str, srdf_text: str | None = None, default_state: str | None = None
+    urdf_text: str,
+    srdf_text: str | None = None,
+    default_state: str | None = None,
+    urdf_file: Path | None = None,
+    packages: Mapping[str, Path] | None = None,
 ) -> RobotModel:
     """The robot that a URDF, and optionally an SRDF, describes.
 
@@ -28,6 +34,9 @@ def robot_from_urdf(
         srdf_text: SRDF; without it (None) there is one group per leaf of the tree, named after the leaf link.
         default_state: name of an SRDF group_state, or ``group/state``, that becomes the default
             configuration.
+        urdf_file: where the text is from, if it is from a file: relative names of collision meshes start there.
+        packages: folders of packages by name, for ``package://`` in names of collision meshes; without, those of
+            AMENT_PREFIX_PATH and ROS_PACKAGE_PATH. Meshes are opened when somebody asks for collision shapes.
 
     Returns:
         The model; ``warnings`` holds what was accepted but should be known.
@@ -48,6 +57,7 @@ def robot_from_urdf(
         limits=limits,
         default_q=default_configuration(joints, limits),
         groups=leaf_groups(link_names[0], joints),
+        collision=CollisionModel(elements.collisions, elements.broken_collisions, urdf_file, packages or {}),
         warnings=tuple(warnings),
     )
     if srdf_text is not None:
@@ -84,7 +94,7 @@ def _joint(
         type=element.type,
         parent_link=element.parent_link,
         child_link=element.child_link,
-        T_parent_joint=_pose(element.xyz, element.rpy),
+        T_parent_joint=pose_of_xyz_rpy(element.xyz, element.rpy),
         axis=_unit_axis(element),
         first_variable=first_variable.get(drive.driver if drive else element.name, -1),
         multiplier=drive.multiplier if drive else 1.0,
@@ -143,16 +153,3 @@ def _unit_axis(element: JointElement) -> Float64:
     axis = axis / largest  # first, so that no length overflows or underflows
     unit: Float64 = axis / np.linalg.norm(axis)
     return unit
-
-
-def _pose(xyz: tuple[float, ...], rpy: tuple[float, ...]) -> Float64:
-    """Rz(yaw) Ry(pitch) Rx(roll) and translation, as URDF defines an origin."""
-    (sr, sp, sy), (cr, cp, cy) = (sin(a) for a in rpy), (cos(a) for a in rpy)
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr, xyz[0]],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr, xyz[1]],
-            [-sp, cp * sr, cp * cr, xyz[2]],
-            [0.0, 0.0, 0.0, 1.0],
-        ]
-    )

@@ -1,15 +1,17 @@
 """URDF text to checked, plain records: names, numbers and types, not yet a tree.
 
 Only what kinematics needs is read and handed to urdf_parser_py: transmissions, materials, visuals,
-collisions, sensors, simulator extensions and unknown elements never refuse a robot.
+sensors, simulator extensions and unknown elements never refuse a robot, nor do broken collision elements.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from urdf_parser_py import urdf as urdf_parser  # type: ignore[import-untyped, unused-ignore]
 
 from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.robot.collision_elements import CollisionElement, read_collisions
 from kinopt_ros.robot.model import JointType
 from kinopt_ros.robot.xml_text import (
     children,
@@ -68,6 +70,10 @@ class UrdfElements:
     name: str
     links: tuple[str, ...]
     joints: tuple[JointElement, ...]
+    collisions: Mapping[str, tuple[CollisionElement, ...]]
+    """By link, those that have any."""
+    broken_collisions: Mapping[str, tuple[str, ...]]
+    """By link, those that have any: what is wrong with collision elements that cannot be used."""
     warnings: tuple[str, ...]
 
 
@@ -96,8 +102,18 @@ def read_urdf(text: str) -> UrdfElements:
     clean = ElementTree.Element("robot", name=root.get("name") or "robot")
     if not root.get("name"):
         warnings.append("the URDF's <robot> has no name; it is called 'robot'")
+    collisions, broken = {}, {}
     for link in links:
-        ElementTree.SubElement(clean, "link", name=link.attrib["name"])
+        name = link.attrib["name"]
+        ElementTree.SubElement(clean, "link", name=name)
+        usable, reasons = read_collisions(link)
+        if usable:
+            collisions[name] = usable
+        if reasons:
+            broken[name] = reasons
+            warnings.append(
+                f"link {name!r} cannot be checked for collisions as a whole: {'; '.join(reasons)}"
+            )
     for joint in joints:
         refuse_xacro(joint)
         clean.append(_clean_joint(joint, warnings))
@@ -106,6 +122,8 @@ def read_urdf(text: str) -> UrdfElements:
         name=parsed.name,
         links=tuple(link.name for link in parsed.links),
         joints=tuple(_joint_element(joint) for joint in parsed.joints),
+        collisions=collisions,
+        broken_collisions=broken,
         warnings=tuple(warnings),
     )
 

@@ -1,8 +1,8 @@
 """Where the files of mesh URIs are."""
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
+
+from kinopt_ros.geometry.mesh_files import package_folders
 
 
 def mesh_file(uri: str, urdf: Path) -> Path | None:
@@ -19,21 +19,10 @@ def mesh_file(uri: str, urdf: Path) -> Path | None:
         name, _, rest = uri.removeprefix("package://").partition("/")
         if not name or ".." in Path(rest).parts:
             return None
-        places = [place / rest for place in _package_places(name, urdf) if place.is_dir()]
+        places = [place / rest for place in package_folders(name, urdf) if place.is_dir()]
         return next((place for place in places if place.is_file()), places[0] if places else None)
     if uri.startswith("file://"):
         return Path(uri.removeprefix("file://"))
     if "://" in uri:
         return None
     return urdf.parent / uri
-
-
-def _package_places(name: str, urdf: Path) -> Iterator[Path]:
-    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
-        if prefix:
-            yield Path(prefix) / "share" / name
-    for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
-        if folder:
-            yield Path(folder) / name
-    for above in urdf.resolve().parents:
-        yield above if above.name == name else above / name

@@ -1,0 +1,117 @@
+"""The file that a mesh URI means.
+
+A package may not be left: neither by ``..`` nor by a link that leads elsewhere. What ``colcon build --symlink-install``
+does is no escape: its links lead to the source folder of the same package.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+from kinopt_ros.errors import InvalidShapeError, quoted
+
+_NO_PACKAGES: Mapping[str, Path] = {}
+
+
+def find_mesh_file(uri: str, near: Path | None = None, packages: Mapping[str, Path] = _NO_PACKAGES) -> Path:
+    """An existing file.
+
+    Args:
+        uri: ``package://NAME/path``, ``file:///path``, an absolute path, or one that is relative to ``near``'s folder.
+        near: file of the description that names the mesh; None if there is only its text.
+        packages: folders of packages by name; they go before what AMENT_PREFIX_PATH, ROS_PACKAGE_PATH and the folders
+            above ``near`` offer.
+
+    Raises:
+        InvalidShapeError: there is no such file, or the URI leaves its package.
+    """
+    if not uri.strip() or "\0" in uri:
+        raise InvalidShapeError(f"a mesh has the file name {uri!r}; allowed is package://, file:// or a path")
+    if uri.startswith("package://"):
+        return _in_package(uri, near, packages)
+    if uri.startswith("file://"):
+        path = Path(unquote(uri.removeprefix("file://").removeprefix("localhost")))
+        if not path.is_absolute():
+            raise InvalidShapeError(
+                f"the mesh {quoted(uri)} is no absolute path; allowed is file:///folder/file"
+            )
+    elif re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", uri):
+        raise InvalidShapeError(
+            f"the mesh {quoted(uri)} is not looked for; allowed are package://, file:// and paths"
+        )
+    else:
+        path = Path(uri)
+        if not path.is_absolute():
+            if near is None:
+                raise InvalidShapeError(
+                    f"the mesh {quoted(uri)} is relative to the URDF's file, but only its text is known; "
+                    "write package://NAME/... or file:///..."
+                )
+            path = near.parent / path
+    if not path.is_file():
+        raise InvalidShapeError(f"the mesh {quoted(uri)} does not exist: there is no file {path}")
+    return path
+
+
+def package_folders(
+    name: str, near: Path | None = None, packages: Mapping[str, Path] = _NO_PACKAGES
+) -> Iterator[Path]:
+    """Where the files of a package may be, best first; the folders need not exist."""
+    if name in packages:
+        yield Path(packages[name])
+        return
+    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        if prefix:
+            yield Path(prefix) / "share" / name
+    for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
+        if folder:
+            yield Path(folder) / name
+    if near is not None:  # a clone usually holds its own meshes
+        for above in near.resolve().parents:
+            yield above if above.name == name else above / name
+
+
+def _in_package(uri: str, near: Path | None, packages: Mapping[str, Path]) -> Path:
+    name, _, rest = uri.removeprefix("package://").partition("/")
+    if not name:
+        raise InvalidShapeError(f"the mesh {quoted(uri)} names no package; allowed is package://NAME/path")
+    if ".." in (name, *Path(rest).parts) or Path(rest).is_absolute():
+        raise InvalidShapeError(
+            f"the mesh {quoted(uri)} leaves its package by '..'; allowed are paths inside it"
+        )
+    folders = [folder for folder in package_folders(name, near, packages) if folder.is_dir()]
+    if not folders:
+        where = "AMENT_PREFIX_PATH, ROS_PACKAGE_PATH" + (
+            " and above the URDF's file"
+            if near is not None
+            else " (the URDF's file is not known, only its text)"
+        )
+        raise InvalidShapeError(
+            f"the package {quoted(name)} of the mesh {quoted(uri)} is not found; looked for in {where}"
+        )
+    for folder in folders:
+        path = folder / rest
+        if path.is_file():
+            _refuse_escape(uri, path, folder, name)
+            return path
+    raise InvalidShapeError(f"the mesh {quoted(uri)} does not exist: there is no file {folders[0] / rest}")
+
+
+def _refuse_escape(uri: str, path: Path, folder: Path, name: str) -> None:
+    real = path.resolve()
+    if real.is_relative_to(folder.resolve()) or any(_is_package(above, name) for above in real.parents):
+        return
+    raise InvalidShapeError(
+        f"the mesh {quoted(uri)} leaves its package by a link to {real}; allowed are files of the package"
+    )
+
+
+def _is_package(folder: Path, name: str) -> bool:
+    """Whether a folder holds the package.xml of this package."""
+    try:
+        text = (folder / "package.xml").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return re.search(rf"<name>\s*{re.escape(name)}\s*</name>", text) is not None
