@@ -19,6 +19,7 @@ ros_wheels = [
     "ros-std-msgs==5.5.1",
     "ros-std-srvs==5.5.1",
     "ros-trajectory-msgs==5.5.1",
+    "ros-visualization-msgs==5.5.1",
 ]
 
 # The same of ROS 2 Jazzy.
@@ -33,6 +34,7 @@ ros_jazzy_wheels = [
     "ros-std-msgs==5.3.6",
     "ros-std-srvs==5.3.6",
     "ros-trajectory-msgs==5.3.6",
+    "ros-visualization-msgs==5.3.6",
 ]
 
 # The plugin jax_lm and kinopt_ros.differentiable.

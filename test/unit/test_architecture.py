@@ -35,6 +35,7 @@ ONLY_IN = {
     "trajectory_msgs": ("ros",),
     "kinopt_msgs": ("ros",),
     "std_msgs": ("ros",),
+    "visualization_msgs": ("ros",),
     "std_srvs": ("ros",),
     "builtin_interfaces": ("ros",),
     "rcl_interfaces": ("ros",),
