@@ -1,0 +1,123 @@
+"""Search trees of big shapes, as ``kernels.py`` reads them: built once per shape and remembered as long as it lives."""
+
+import threading
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.collision import kernels
+from kinopt_ros.collision.partition import median_order
+from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PointCloud
+
+BigShape = Mesh | HeightMap | PointCloud | Octomap
+
+POINTS_PER_LEAF = 8
+TRIANGLES_PER_LEAF = 3
+THINNEST = 1e-10
+"""A triangle whose height is a smaller part of its longest side than this counts as its sides."""
+
+_trees: WeakKeyDictionary[BigShape, Float64] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def tree_of(shape: BigShape) -> Float64:
+    with _lock:
+        tree = _trees.get(shape)
+    if tree is None:
+        tree = _built(shape)
+        with _lock:
+            tree = _trees.setdefault(shape, tree)
+    return tree
+
+
+def bounds_of(shape: BigShape, tree: Float64) -> tuple[Float64, float]:
+    """Centre and radius of a sphere that contains a shape; the radius is infinite for ground."""
+    if isinstance(shape, HeightMap):
+        return np.zeros(3), np.inf
+    low, high = tree[kernels.TREE_HEADER :][:3], tree[kernels.TREE_HEADER + 3 :][:3]
+    extra = shape.radius if isinstance(shape, PointCloud) else 0.0
+    return (low + high) / 2.0, float(np.linalg.norm(high - low)) / 2.0 * (1.0 + 1e-12) + extra
+
+
+def _built(shape: BigShape) -> Float64:
+    if isinstance(shape, PointCloud):
+        return _tree(shape.points, shape.points, shape.points, shape.points, POINTS_PER_LEAF, shape.radius)
+    if isinstance(shape, Octomap):
+        half = shape.sizes[:, None] / 2.0
+        items = np.hstack([shape.centers, half])
+        return _tree(items, shape.centers, shape.centers - half, shape.centers + half, POINTS_PER_LEAF)
+    if isinstance(shape, Mesh):
+        return _mesh_tree(shape)
+    return _height_tree(shape)
+
+
+def _mesh_tree(mesh: Mesh) -> Float64:
+    corners = mesh.vertices[mesh.triangles]
+    a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
+    normals = np.cross(b - a, c - a)
+    doubled = np.linalg.norm(normals, axis=1)
+    longest = np.maximum.reduce([((b - a) ** 2).sum(1), ((c - b) ** 2).sum(1), ((a - c) ** 2).sum(1)])
+    thin = doubled <= THINNEST * longest
+    units = np.where(thin[:, None], 0.0, normals / np.where(thin, 1.0, doubled)[:, None])
+    low, high = corners.min(axis=1), corners.max(axis=1)
+    items = np.hstack([corners.reshape(-1, 9), units])
+    return _tree(items, (low + high) / 2.0, low, high, TRIANGLES_PER_LEAF, dipoles=True)
+
+
+def _tree(
+    items: Float64,
+    centres: Float64,
+    low: Float64,
+    high: Float64,
+    per_leaf: int,
+    extra: float = 0.0,
+    dipoles: bool = False,
+) -> Float64:
+    count = len(items)
+    levels = int(np.ceil(np.log2(count / per_leaf))) if count > per_leaf else 0
+    order = median_order(np.ascontiguousarray(centres), levels)
+    items, low, high = items[order], low[order], high[order]
+    starts = (np.arange(1 << levels) * count) >> levels
+    columns = [np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)]
+    pools: list[np.ufunc] = [np.minimum, np.maximum]
+    if dipoles:
+        a, b, c = items[:, 0:3], items[:, 3:6], items[:, 6:9]
+        normals = np.cross(b - a, c - a) / 2.0
+        areas = np.linalg.norm(normals, axis=1, keepdims=True)
+        for values in (normals, areas * (a + b + c) / 3.0, areas):
+            columns.append(np.add.reduceat(values, starts))
+            pools.append(np.add)
+    rows = [columns]
+    while len(rows[0][0]) > 1:
+        rows.insert(0, [pool(c[0::2], c[1::2]) for pool, c in zip(pools, rows[0], strict=True)])
+    nodes = [np.concatenate([row[column] for row in rows]) for column in range(len(columns))]
+    if dipoles:
+        nodes[3:] = _middles(*nodes[:2], *nodes[3:])
+    return np.concatenate([[count, levels, extra], np.hstack(nodes).reshape(-1), items.reshape(-1)])
+
+
+def _middles(low: Float64, high: Float64, moments: Float64, areas: Float64) -> list[Float64]:
+    """Centres of area, and the farthest corner of the box from them."""
+    middles = np.where(areas > 0.0, moments / np.where(areas > 0.0, areas, 1.0), (low + high) / 2.0)
+    farthest = np.maximum(middles - low, high - middles)
+    return [middles, np.linalg.norm(farthest, axis=1, keepdims=True)]
+
+
+def _height_tree(shape: HeightMap) -> Float64:
+    padded = np.pad(shape.heights, 1, mode="edge")
+    cells = [padded[:-1, :-1], padded[1:, :-1], padded[:-1, 1:], padded[1:, 1:]]
+    low, high = np.minimum.reduce(cells), np.maximum.reduce(cells)
+    levels = [np.stack([low, high], axis=-1)]
+    while levels[-1].shape[:2] != (1, 1):
+        rows, columns, _ = levels[-1].shape
+        fine = np.pad(levels[-1], ((0, rows % 2), (0, columns % 2), (0, 0)), mode="edge")
+        blocks = fine.reshape(fine.shape[0] // 2, 2, fine.shape[1] // 2, 2, 2)
+        levels.append(np.stack([blocks[..., 0].min(axis=(1, 3)), blocks[..., 1].max(axis=(1, 3))], axis=-1))
+    sizes = [shape.heights.size, *(level.size for level in levels)]
+    places = np.zeros(kernels.MOST_LEVELS)
+    places[: len(levels)] = kernels.HEIGHT_HEADER + np.cumsum(sizes)[:-1]
+    header = [*shape.heights.shape, shape.resolution, len(levels)]
+    return np.concatenate(
+        [header, places, shape.heights.reshape(-1), *(level.reshape(-1) for level in levels)]
+    )
