@@ -17,6 +17,7 @@ import numpy as np
 from kinopt_ros.array import Float64, frozen
 from kinopt_ros.errors import UnknownGroupError, UnknownJointError, UnknownLinkError
 from kinopt_ros.geometry.shapes import PlacedShape
+from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.robot.collision_shapes import CollisionModel
 
 
@@ -140,6 +141,8 @@ class RobotModel:
     end_effectors: tuple["EndEffector", ...] = ()
     collision: CollisionModel = field(default_factory=CollisionModel)
     """What the description says about shapes; copies made with ``replace`` share it."""
+    link_spheres: Mapping[str, SphereSet] = field(default_factory=dict)
+    """SRDF's link_sphere_approximation, in the links' frames; empty sets stand for links that need no check."""
     warnings: tuple[str, ...] = ()
     """What was found in the description, accepted, and should be known."""
 

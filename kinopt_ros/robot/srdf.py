@@ -9,17 +9,22 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from kinopt_ros.errors import RobotDescriptionError
+import numpy as np
+
+from kinopt_ros.errors import InvalidShapeError, RobotDescriptionError
+from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.robot.chain import joints_between
 from kinopt_ros.robot.model import EndEffector, Joint, JointGroup, JointType, RobotModel, VirtualJoint
 from kinopt_ros.robot.srdf_elements import (
     EndEffectorElement,
     GroupElement,
+    SpheresElement,
     SrdfElements,
     StateElement,
     VirtualJointElement,
     read_srdf,
 )
+from kinopt_ros.robot.xml_text import finite_number
 
 MAX_DEFAULT_PAIRS = 200_000
 """Most pairs of links that ``<disable_default_collisions>`` may stand for: all of a robot with 632 links, 60 MB."""
@@ -53,6 +58,7 @@ def apply_srdf(robot: RobotModel, srdf_text: str) -> RobotModel:
         disabled_collisions=_disabled_collisions(robot, elements, warnings),
         virtual_joint=virtual,
         end_effectors=_end_effectors(robot, groups, elements.end_effectors, warnings),
+        link_spheres=_link_spheres(robot, elements.spheres, warnings),
         warnings=tuple(warnings),
     )
 
@@ -296,6 +302,31 @@ def _end_effectors(
             continue
         warnings.append(f"end_effector {element.name!r} has the {missing}, which does not exist; left out")
     return tuple(known)
+
+
+def _link_spheres(
+    robot: RobotModel, elements: Iterable[SpheresElement], warnings: list[str]
+) -> dict[str, SphereSet]:
+    """Usable approximations by link. One sphere of radius 0 stands for none, as in MoveIt."""
+    found: dict[str, SphereSet] = {}
+    for element in elements:
+        who = f"link_sphere_approximation of {element.link!r}"
+        if element.link not in robot.link_index:
+            warnings.append(f"{who} is of a link that does not exist; left out")
+            continue
+        numbers = [
+            [finite_number(word) for text in sphere for word in text.split()] for sphere in element.spheres
+        ]
+        if any(len(values) != 4 or None in values for values in numbers):
+            warnings.append(f"{who} has a sphere that is not a center of 3 numbers and a radius; left out")
+            continue
+        values = np.array(numbers, dtype=np.float64).reshape(-1, 4)
+        values = values[values[:, 3] != 0.0]
+        try:
+            found[element.link] = SphereSet(values[:, :3].copy(), values[:, 3].copy())
+        except InvalidShapeError as error:
+            warnings.append(f"{who} is left out: {error}")
+    return found
 
 
 def _disabled_collisions(

@@ -55,6 +55,15 @@ class VirtualJointElement:
 
 
 @dataclass(frozen=True)
+class SpheresElement:
+    """``<link_sphere_approximation>``: the attributes of its spheres as text, since broken ones refuse no robot."""
+
+    link: str
+    spheres: tuple[tuple[str, str], ...]
+    """(center, radius)"""
+
+
+@dataclass(frozen=True)
 class SrdfElements:
     """Everything of an SRDF that is used, in the order of the file."""
 
@@ -68,6 +77,7 @@ class SrdfElements:
     """``<disable_default_collisions>``: links that collide with nothing unless a pair is enabled."""
     enabled_pairs: tuple[tuple[str, str], ...]
     disabled_pairs: tuple[tuple[str, str], ...]
+    spheres: tuple[SpheresElement, ...]
 
 
 def read_srdf(text: str) -> SrdfElements:
@@ -108,6 +118,13 @@ def read_srdf(text: str) -> SrdfElements:
         ),
         enabled_pairs=_pairs(root, "enable_collisions"),
         disabled_pairs=_pairs(root, "disable_collisions"),
+        spheres=tuple(
+            SpheresElement(
+                _need(element, "link"),
+                tuple((s.get("center", ""), s.get("radius", "")) for s in children(element, "sphere")),
+            )
+            for element in children(root, "link_sphere_approximation")
+        ),
     )
 
 

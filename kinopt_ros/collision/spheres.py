@@ -1,0 +1,134 @@
+"""A robot as spheres that contain its shapes: what solvers check quickly, on the safe side."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import yaml
+
+from kinopt_ros.array import Float64, Int64, frozen
+from kinopt_ros.errors import InvalidShapeError, RobotDescriptionError, UnknownLinkError
+from kinopt_ros.geometry.fit import MAX_SPHERES, TOLERANCE, fit_spheres
+from kinopt_ros.geometry.spheres import SphereSet
+from kinopt_ros.geometry.surfaces import surface_points
+from kinopt_ros.robot.memo import remembered
+from kinopt_ros.robot.model import RobotModel
+
+_NONE: Mapping[str, SphereSet] = {}
+_SLACK = 1e-6
+"""m; points so little outside of given spheres count as covered, as files round their numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class RobotSpheres:
+    """Spheres of all links that have shapes."""
+
+    link: Annotated[Int64, "N"]
+    """Index of every sphere's link in ``robot.link_names``, ascending."""
+    centers: Annotated[Float64, "N 3"]
+    """In the link's frame (m)."""
+    radii: Annotated[Float64, "N"]
+    sources: Mapping[str, str]
+    """By link: "fit", "srdf" or "file"."""
+    warnings: tuple[str, ...] = ()
+    """Given spheres that leave out a part of their link."""
+
+    def __post_init__(self) -> None:
+        for array in (self.link, self.centers, self.radii):
+            frozen(array)
+
+    def of(self, link: int) -> SphereSet:
+        """The spheres of one link."""
+        own = self.link == link
+        return SphereSet(self.centers[own], self.radii[own])
+
+
+def robot_spheres(
+    robot: RobotModel,
+    given: Mapping[str, SphereSet] = _NONE,
+    most: int = MAX_SPHERES,
+    tolerance: float = TOLERANCE,
+) -> RobotSpheres:
+    """Spheres of every link that has shapes: ``given`` ones, else those of the SRDF, else fitted ones.
+
+    Fitted spheres contain the link's shapes. Given ones and those of the SRDF are taken as they are; ``warnings`` says
+    which leave something out. Fits are made once for each robot.
+
+    Args:
+        robot: its meshes are read, unless that has been done.
+        given: by link, as ``read_spheres`` reads them from a file.
+        most: at most so many spheres for a link.
+        tolerance: how far (m) spheres may stick out before there are more of them.
+
+    Raises:
+        UnknownLinkError: spheres for a link that the robot does not have.
+    """
+    for name in given:
+        if name not in robot.link_index:
+            raise UnknownLinkError(name, robot.link_names)
+    chosen: dict[str, tuple[str, SphereSet]] = {}
+    for source, by_link in (("srdf", robot.link_spheres), ("file", given)):
+        chosen.update({name: (source, spheres) for name, spheres in by_link.items()})
+    needed = tuple(name for name in robot.collision_shapes if name not in chosen)
+    chosen.update(
+        {name: ("fit", spheres) for name, spheres in _fitted(robot, needed, most, tolerance).items()}
+    )
+    order = [name for name in robot.link_names if name in chosen]
+    sets = [chosen[name][1] for name in order]
+    index = np.array([robot.link_index[name] for name in order], dtype=np.int64)
+    return RobotSpheres(
+        link=np.repeat(index, [len(spheres.radii) for spheres in sets]),
+        centers=np.concatenate([np.empty((0, 3)), *(spheres.centers for spheres in sets)]),
+        radii=np.concatenate([np.empty(0), *(spheres.radii for spheres in sets)]),
+        sources={name: chosen[name][0] for name in order},
+        warnings=tuple(
+            sentence
+            for name in order
+            if chosen[name][0] != "fit" and (sentence := _left_out(robot, name, *chosen[name]))
+        ),
+    )
+
+
+def read_spheres(path: str | Path) -> dict[str, SphereSet]:
+    """Spheres by link from a YAML file ``collision_spheres: {link: [{center: [x, y, z], radius: r}, ...]}`` (m).
+
+    Raises:
+        RobotDescriptionError: no such file, or not of this form.
+    """
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise RobotDescriptionError(f"cannot read the spheres of {path}: {error}") from None
+    links = content.get("collision_spheres") if isinstance(content, dict) else None
+    if not isinstance(links, dict):
+        raise RobotDescriptionError(f"{path} has no map collision_spheres: link name -> list of spheres")
+    return {str(name): _sphere_set(name, spheres, path) for name, spheres in links.items()}
+
+
+def _sphere_set(name: object, spheres: object, path: str | Path) -> SphereSet:
+    try:
+        if not isinstance(spheres, list):
+            raise TypeError("it is no list")
+        values = np.array([[*sphere["center"], sphere["radius"]] for sphere in spheres], dtype=np.float64)
+        values = values.reshape(len(spheres), 4)
+        return SphereSet(values[:, :3].copy(), values[:, 3].copy())
+    except (KeyError, TypeError, ValueError, InvalidShapeError) as error:
+        raise RobotDescriptionError(
+            f"the spheres of {name!r} in {path} are not usable ({error}); each needs center: [x, y, z] and radius"
+        ) from None
+
+
+@remembered
+def _fitted(robot: RobotModel, links: tuple[str, ...], most: int, tolerance: float) -> dict[str, SphereSet]:
+    return {name: fit_spheres(robot.collision_shapes[name], most, tolerance) for name in links}
+
+
+def _left_out(robot: RobotModel, name: str, source: str, spheres: SphereSet) -> str | None:
+    points = surface_points(robot.collision_shapes.get(name, ()))
+    outside = int((~spheres.contain(points, _SLACK)).sum())
+    if not outside:
+        return None
+    where = "the SRDF's link_sphere_approximation" if source == "srdf" else "the file's spheres"
+    return f"{where} of {name!r} leave out {100.0 * outside / len(points):.3g} % of the surface of its shapes"

@@ -1,0 +1,159 @@
+"""Spheres that contain solids: few, tight, and proven to leave nothing out.
+
+The solid is cut into pieces (``cells``). Every piece is given to one sphere, whose radius is the distance of the
+farthest point of its pieces: a sphere is convex, so it contains them, and all together contain the solid. Which piece
+goes to which sphere is improved in turns with the spheres, as in R. Wang et al., "Variational sphere set approximation
+for solid objects", The Visual Computer 22, 2006.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.geometry.cells import Cells, cells_of
+from kinopt_ros.geometry.shapes import PlacedShape
+from kinopt_ros.geometry.spheres import SphereSet
+
+MAX_SPHERES = 5
+"""Most spheres for one link, unless asked otherwise."""
+TOLERANCE = 0.005
+"""m; spheres that stick out no further are not divided, unless asked otherwise."""
+
+_ROUNDING = 1e-9
+"""By this part, and by so many metres, radii are larger than computed."""
+_TURNS = 12
+_DIRECTIONS = 64
+
+
+def fit_spheres(
+    shapes: Sequence[PlacedShape], most: int = MAX_SPHERES, tolerance: float = TOLERANCE
+) -> SphereSet:
+    """Spheres whose union contains all shapes, in the frame that these are placed in.
+
+    Args:
+        shapes: at least one; spheres, boxes, cylinders, cones, capsules and meshes.
+        most: at most so many spheres.
+        tolerance: how far (m) the spheres may stick out of the shapes before there are more of them.
+    """
+    if most < 1 or not tolerance >= 0.0:
+        raise InvalidRequestError(
+            f"most={most} spheres with tolerance={tolerance} m; allowed are at least 1 and at least 0 m"
+        )
+    if not shapes:
+        raise InvalidRequestError("no shapes to fit spheres to; allowed is at least one")
+    cells = cells_of(shapes)
+    owner = np.zeros(len(cells.start), dtype=np.int64)
+    centers, radii = _spheres(cells, owner, 1)
+    while len(radii) < most:
+        excess = np.array([_excess(cells, owner, centers, radii, k) for k in range(len(radii))])
+        if excess.max() <= tolerance:
+            break
+        divided = _divide(cells, owner, centers, int(excess.argmax()))
+        if divided is None:
+            break
+        owner, centers, radii = _improve(cells, divided, len(radii) + 1)
+    return _exact(cells, owner, centers)
+
+
+def _improve(cells: Cells, owner: Int64, count: int) -> tuple[Int64, Float64, Float64]:
+    """Pieces go to the sphere whose surface they exceed least, spheres shrink to their pieces, in turns."""
+    best = None
+    for _ in range(_TURNS):
+        centers, radii = _spheres(cells, owner, count)
+        volume = float((radii**3).sum())
+        if best is None or volume < best[0]:
+            best = volume, owner, centers, radii
+        far = np.column_stack([_farthest(cells, center) for center in centers])
+        moved = (far**2 - radii**2).argmin(axis=1)
+        if (moved == owner).all() or len(np.unique(moved)) < count:
+            break
+        owner = moved
+    assert best is not None
+    return best[1:]
+
+
+def _spheres(cells: Cells, owner: Int64, count: int) -> tuple[Float64, Float64]:
+    centers, radii = np.empty((count, 3)), np.empty(count)
+    middle, half = (cells.upper + cells.lower) / 2.0, (cells.upper - cells.lower) / 2.0
+    for k in range(count):
+        own = owner == k
+        centers[k], radii[k] = _enclosing(middle[own], half[own], cells.radius[own])
+    return centers, radii
+
+
+def _enclosing(middle: Float64, half: Float64, radius: Float64) -> tuple[Float64, float]:
+    """Nearly the smallest sphere around boxes that are widened by radii (M. Badoiu and K. Clarkson, 2003)."""
+    center = ((middle - half - radius[:, None]).min(0) + (middle + half + radius[:, None]).max(0)) / 2.0
+    best_center, best = center, np.inf
+    for turn in range(40):
+        away = middle - center
+        reach = np.sqrt(((np.abs(away) + half) ** 2).sum(axis=1)) + radius
+        i = int(reach.argmax())
+        if reach[i] < best:
+            best_center, best = center, float(reach[i])
+        toward = away[i] + np.copysign(half[i], away[i])
+        length = float(np.sqrt((toward**2).sum()))
+        if length == 0.0:
+            break
+        # Towards the farthest point, less and less.
+        center = center + toward / length * reach[i] / (turn + 3.0)
+    return best_center, best
+
+
+def _farthest(cells: Cells, center: Float64) -> Float64:
+    """Distance of every piece's farthest point, or a little more."""
+    reach: Float64 = (
+        np.sqrt((np.maximum(cells.upper - center, center - cells.lower) ** 2).sum(axis=1)) + cells.radius
+    )
+    return reach
+
+
+def _excess(cells: Cells, owner: Int64, centers: Float64, radii: Float64, k: int) -> float:
+    """How far a sphere sticks out of its pieces, where it is not within other spheres."""
+    surface = centers[k] + radii[k] * _directions()
+    for j in range(len(radii)):
+        if j != k:
+            surface = surface[((surface - centers[j]) ** 2).sum(axis=1) > radii[j] ** 2]
+    if not len(surface):
+        return 0.0
+    own = owner == k
+    away = np.maximum(cells.lower[own] - surface[:, None], surface[:, None] - cells.upper[own]).clip(min=0.0)
+    distance = np.sqrt((away**2).sum(axis=2)) - cells.radius[own]
+    return float(distance.min(axis=1).max())
+
+
+def _directions() -> Annotated[Float64, "D 3"]:
+    """Unit vectors that are spread evenly (Fibonacci's spiral)."""
+    z = 1.0 - (2.0 * np.arange(_DIRECTIONS) + 1.0) / _DIRECTIONS
+    angle = np.arange(_DIRECTIONS) * np.pi * (3.0 - np.sqrt(5.0))
+    across = np.sqrt(1.0 - z**2)
+    return np.column_stack([across * np.cos(angle), across * np.sin(angle), z])
+
+
+def _divide(cells: Cells, owner: Int64, centers: Float64, k: int) -> Int64 | None:
+    """Owners after one sphere's pieces are parted across their longest extent; None if there is only one piece."""
+    own = np.flatnonzero(owner == k)
+    if len(own) < 2:
+        return None
+    middle = (cells.lower[own] + cells.upper[own]) / 2.0
+    spread = middle - middle.mean(axis=0)
+    along = spread @ np.linalg.svd(spread, full_matrices=False)[2][0]
+    divided = owner.copy()
+    divided[own[along > np.median(along)]] = len(centers)
+    return divided if (divided == len(centers)).any() else None
+
+
+def _exact(cells: Cells, owner: Int64, centers: Float64) -> SphereSet:
+    """The spheres about the pieces' points themselves, instead of about their bounds."""
+    counts = np.diff([*cells.start, len(cells.points)])
+    owners, widening = np.repeat(owner, counts), np.repeat(cells.radius, counts)
+    radii = np.empty(len(centers))
+    for k in range(len(centers)):
+        own = owners == k
+        points, wide = cells.points[own], widening[own]
+        nothing = np.zeros_like(points)
+        centers[k], radii[k] = _enclosing(points, nothing, wide)
+    return SphereSet(centers, radii * (1.0 + _ROUNDING) + _ROUNDING)
