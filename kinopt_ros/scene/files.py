@@ -1,0 +1,161 @@
+"""Scenes as YAML files.
+
+::
+
+    frame: base_link                # optional: the robot's root link, in whose frame objects stand
+    default_padding: 0.01           # m, of links
+    padding: {table: 0.02}          # m, of links and objects
+    objects:
+      table: {pose: {xyz: [0.5, 0, -0.1]}, shapes: [{type: box, size: [1, 1, 0.2]}]}
+    attached:
+      mug:
+        link: hand
+        pose: {xyz: [0, 0, 0.1], rpy: [0, 1.57, 0]}     # in the link
+        touch_links: [finger_left, finger_right]        # optional; else the link, and what hangs on it by fixed joints
+        shapes: [{type: mesh, file: mug.stl}]           # file names are relative to the folder of the scene's file
+    allowed:                        # pairs that may touch; "*" is everything
+      - [table, base_link]
+
+``shape_text.py`` lists the shapes.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kinopt_ros.errors import InvalidShapeError, KinoptError, quoted
+from kinopt_ros.geometry.shapes import PlacedShape
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene import yaml_text as read
+from kinopt_ros.scene.changes import add, allow, attach_new, set_padding
+from kinopt_ros.scene.scene import ANY, EMPTY_SCENE, Scene, SceneObject
+from kinopt_ros.scene.shape_text import ArrayFiles, pose_of, pose_text, shape_of, shape_text
+
+LARGEST_TEXT = 4 * 2**20
+"""Bytes of a scene's file; large arrays belong into files of their own."""
+_KEYS = ("frame", "default_padding", "padding", "objects", "attached", "allowed")
+
+
+def load_scene(path: str | Path, robot: RobotModel) -> Scene:
+    """The scene of a file, of version 1.
+
+    Raises:
+        InvalidShapeError: the file cannot be read or describes no scene of this robot; the message says where.
+    """
+    path = Path(path)
+    with _at(f"scene {quoted(str(path), 300)}"):
+        given = read.mapping(read.parsed(_text(path)), "the file", _KEYS)
+        frame = given.get("frame", robot.root_link)
+        if frame != robot.root_link:
+            raise InvalidShapeError(
+                f"frame is {read.shown(frame)}; allowed is the robot's root link, {robot.root_link!r}"
+            )
+        scene = EMPTY_SCENE
+        for id, said in read.mapping(given.get("objects"), "objects").items():
+            with _at(f"object {quoted(id)}"):
+                said = read.mapping(said, "it", ("pose", "shapes"), ("shapes",))
+                shapes = _shapes(said["shapes"], path.parent)
+                scene = add(scene, robot, SceneObject(id, shapes, pose_of(said.get("pose"), "the pose")))
+        for id, said in read.mapping(given.get("attached"), "attached").items():
+            with _at(f"attached object {quoted(id)}"):
+                scene = _attached(scene, robot, id, said, path.parent)
+        for index, pair in enumerate(read.sequence(given.get("allowed"), "allowed")):
+            with _at(f"allowed[{index}]"):
+                if len(read.sequence(pair, "it")) != 2:
+                    raise InvalidShapeError(f"it is {read.shown(pair)}; allowed are two names")
+                scene = allow(scene, robot, *(read.text(name, "a name") for name in pair))
+        scene = set_padding(scene, robot, read.number(given.get("default_padding", 0.0), "default_padding"))
+        for name, value in read.mapping(given.get("padding"), "padding").items():
+            scene = set_padding(scene, robot, read.number(value, f"the padding of {quoted(name)}"), name)
+        return replace(scene, version=1)
+
+
+def save_scene(scene: Scene, path: str | Path, robot: RobotModel) -> None:
+    """Write a scene to a file, and its large arrays beside it as ``<stem>.<number>.npy``. Files there are overwritten.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    path = Path(path)
+    files = ArrayFiles(path)
+    said: dict[str, Any] = {"frame": robot.root_link}
+    if scene.default_padding:
+        said["default_padding"] = scene.default_padding
+    if scene.padding:
+        said["padding"] = dict(scene.padding)
+    if scene.objects:
+        said["objects"] = {
+            body.id: _body_text(body.shapes, pose_text(body.T_root_object), files)
+            for body in scene.objects.values()
+        }
+    if scene.attached:
+        said["attached"] = {
+            body.id: {
+                "link": body.link,
+                "touch_links": sorted(body.touch_links),
+                **_body_text(body.shapes, pose_text(body.T_link_object), files),
+            }
+            for body in scene.attached.values()
+        }
+    if scene.allowed:
+        # "*" goes last, as a reader expects it.
+        said["allowed"] = sorted(sorted(pair, key=lambda name: (name == ANY, name)) for pair in scene.allowed)
+    text = yaml.safe_dump(said, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True)
+    # All at once: whoever reads meanwhile, or a full disk, finds the old file or the new one.
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _attached(scene: Scene, robot: RobotModel, id: str, said: Any, folder: Path) -> Scene:
+    said = read.mapping(said, "it", ("link", "pose", "touch_links", "shapes"), ("link", "shapes"))
+    touch_links = said.get("touch_links")
+    if touch_links is not None:
+        touch_links = [read.text(name, "a touch link") for name in read.sequence(touch_links, "touch_links")]
+    T_link_object = pose_of(said.get("pose"), "the pose")
+    shapes = _shapes(said["shapes"], folder)
+    return attach_new(scene, robot, id, shapes, read.text(said["link"], "link"), T_link_object, touch_links)
+
+
+def _shapes(given: Any, folder: Path) -> tuple[PlacedShape, ...]:
+    shapes = []
+    for index, said in enumerate(read.sequence(given, "shapes")):
+        with _at(f"shapes[{index}]"):
+            shapes.append(shape_of(said, folder))
+    return tuple(shapes)
+
+
+def _body_text(
+    shapes: tuple[PlacedShape, ...], where: dict[str, list[float]], files: ArrayFiles
+) -> dict[str, Any]:
+    return ({"pose": where} if where else {}) | {"shapes": [shape_text(shape, files) for shape in shapes]}
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > LARGEST_TEXT:
+            raise InvalidShapeError(
+                f"it is larger than {LARGEST_TEXT} bytes; put large arrays into .npy files"
+            )
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidShapeError(f"it cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidShapeError("it is not UTF-8 text") from None
+
+
+@contextmanager
+def _at(where: str) -> Iterator[None]:
+    """Put the place before what is said about it."""
+    try:
+        yield
+    except KinoptError as error:
+        raise InvalidShapeError(f"{where}: {error}") from error

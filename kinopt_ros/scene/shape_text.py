@@ -1,0 +1,238 @@
+"""Shapes and poses as a scene file writes them: mappings and lists of numbers, and files beside the scene's.
+
+=============  ==============================================================================
+type           further keys
+=============  ==============================================================================
+box            size: [x, y, z]
+sphere         radius
+cylinder       radius, length (likewise cone, capsule)
+plane
+mesh           file: name.stl (or obj, ply, dae, off, glb), scale: [x, y, z]; or vertices, triangles
+height_map     heights (rows along x), resolution
+point_cloud    points, radius
+octomap        centers, sizes
+=============  ==============================================================================
+
+Each has a ``pose``: ``{xyz: [...], rpy: [...]}`` as in URDF, or ``{xyz: [...], xyzw: [...]}``; no pose is the identity.
+In the place of a list of vertices, triangles, heights, points, centers or sizes may stand the name of a ``.npy`` file.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.errors import InvalidShapeError, quoted
+from kinopt_ros.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    HeightMap,
+    Mesh,
+    Octomap,
+    PlacedShape,
+    Plane,
+    PointCloud,
+    Shape,
+    Sphere,
+)
+from kinopt_ros.kinematics.se3 import matrix_to_quaternion, pose, quaternion_to_matrix, rpy_to_matrix
+from kinopt_ros.scene import yaml_text as read
+
+LARGEST_FILE = 2**28
+"""Bytes of a ``.npy`` file: several times what the largest shape needs."""
+MOST_INLINE = 300
+"""Larger arrays are written to files of their own."""
+_QUATERNION_TOLERANCE = 0.01
+
+_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "box": (("size",),),
+    "sphere": (("radius",),),
+    "cylinder": (("radius", "length"),),
+    "cone": (("radius", "length"),),
+    "capsule": (("radius", "length"),),
+    "plane": ((),),
+    "mesh": (("file",), ("file", "scale"), ("vertices", "triangles")),
+    "height_map": (("heights", "resolution"),),
+    "point_cloud": (("points", "radius"),),
+    "octomap": (("centers", "sizes"),),
+}
+"""Which keys go together for each type."""
+_ROUND: dict[str, type[Cylinder] | type[Cone] | type[Capsule]] = {
+    "cylinder": Cylinder,
+    "cone": Cone,
+    "capsule": Capsule,
+}
+
+
+def pose_of(given: Any, what: str) -> Annotated[Float64, "4 4"]:
+    """The transform of a pose."""
+    given = read.mapping(given, what, ("xyz", "rpy", "xyzw"))
+    p = np.array(read.numbers(given.get("xyz", [0.0, 0.0, 0.0]), f"xyz of {what}", 3))
+    if "xyzw" in given:
+        if "rpy" in given:
+            raise InvalidShapeError(f"{what} has rpy and xyzw; allowed is one of them")
+        q = np.array(read.numbers(given["xyzw"], f"xyzw of {what}", 4))
+        length = float(np.linalg.norm(q))
+        if not abs(length - 1.0) <= _QUATERNION_TOLERANCE:
+            raise InvalidShapeError(f"xyzw of {what} has length {length:.6g}; allowed is 1")
+        return pose(quaternion_to_matrix(np.roll(q, 1)), p)
+    rpy = np.array(read.numbers(given.get("rpy", [0.0, 0.0, 0.0]), f"rpy of {what}", 3))
+    if not np.isfinite(rpy).all():
+        raise InvalidShapeError(f"rpy of {what} is {rpy.tolist()}; allowed are finite numbers")
+    return pose(rpy_to_matrix(rpy), p)
+
+
+def pose_text(T: Annotated[Float64, "4 4"]) -> dict[str, list[float]]:
+    """What ``pose_of`` reads; empty for the identity."""
+    if np.array_equal(T, np.eye(4)):
+        return {}
+    xyz = {"xyz": T[:3, 3].tolist()}
+    if np.array_equal(T[:3, :3], np.eye(3)):
+        return xyz
+    return xyz | {"xyzw": np.roll(matrix_to_quaternion(T[:3, :3]), -1).tolist()}
+
+
+def shape_of(given: Any, folder: Path) -> PlacedShape:
+    """A shape; its files are looked for in ``folder``.
+
+    Raises:
+        InvalidShapeError: it is none; the message does not say where, the caller knows.
+    """
+    given = read.mapping(given, "it", required=("type",))
+    kind = read.text(given["type"], "type")
+    if kind not in _KEYS:
+        raise InvalidShapeError(f"type is {quoted(kind)}; allowed are {', '.join(_KEYS)}")
+    keys = [key for key in given if key not in ("type", "pose")]
+    if not any(sorted(keys) == sorted(together) for together in _KEYS[kind]):
+        allowed = " or ".join(", ".join(together) or "none" for together in _KEYS[kind])
+        raise InvalidShapeError(f"a {kind} has the keys {', '.join(keys) or 'none'}; allowed are {allowed}")
+    return PlacedShape(_shape(kind, given, folder), pose_of(given.get("pose"), "the pose"))
+
+
+def shape_text(placed: PlacedShape, files: "ArrayFiles") -> dict[str, Any]:
+    """What ``shape_of`` reads."""
+    match placed.shape:
+        case Box(x=x, y=y, z=z):
+            said: dict[str, Any] = {"type": "box", "size": [float(x), float(y), float(z)]}
+        case Sphere(radius=radius):
+            said = {"type": "sphere", "radius": float(radius)}
+        case Cylinder() | Cone() | Capsule() as one:
+            kind = type(one).__name__.lower()
+            said = {"type": kind, "radius": float(one.radius), "length": float(one.length)}
+        case Plane():
+            said = {"type": "plane"}
+        case Mesh(vertices=vertices, triangles=triangles):
+            said = {"type": "mesh", "vertices": files.said(vertices), "triangles": files.said(triangles)}
+        case HeightMap(heights=heights, resolution=resolution):
+            said = {"type": "height_map", "heights": files.said(heights), "resolution": float(resolution)}
+        case PointCloud(points=points, radius=radius):
+            said = {"type": "point_cloud", "points": files.said(points), "radius": float(radius)}
+        case Octomap(centers=centers, sizes=sizes):
+            said = {"type": "octomap", "centers": files.said(centers), "sizes": files.said(sizes)}
+    where = pose_text(placed.T_frame_shape)
+    return said | ({"pose": where} if where else {})
+
+
+class ArrayFiles:
+    """Arrays of a scene file: small ones in the text, others in ``<stem>.<number>.npy`` beside it."""
+
+    def __init__(self, scene_file: Path) -> None:
+        self._file = scene_file
+        self._count = 0
+
+    def said(self, array: Float64 | Int64) -> Any:
+        """What stands in the text for an array; writes its file if it is not small."""
+        if array.size <= MOST_INLINE:
+            return array.tolist()
+        self._count += 1
+        path = self._file.with_name(f"{self._file.stem}.{self._count}.npy")
+        np.save(path, array, allow_pickle=False)
+        return path.name
+
+
+def file_beside(name: Any, folder: Path) -> Path:
+    """A file of a folder, by its name in it.
+
+    Raises:
+        InvalidShapeError: there is none, or the name, or a link, leads out of the folder.
+    """
+    name = read.text(name, "the name of a file")
+    if not name or "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
+        raise InvalidShapeError(
+            f"the file {quoted(name)} is not named relative to the scene's file; allowed are files in its folder, and "
+            "no '..'"
+        )
+    path = folder / Path(name)
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise InvalidShapeError(
+            f"the file {quoted(name)} is a link that leaves the folder of the scene's file"
+        )
+    if not path.is_file():
+        raise InvalidShapeError(f"there is no file {quoted(name)} beside the scene's file")
+    return path
+
+
+def _shape(kind: str, given: dict[str, Any], folder: Path) -> Shape:
+    if kind == "box":
+        return Box(*read.numbers(given["size"], "size", 3))
+    if kind == "sphere":
+        return Sphere(read.number(given["radius"], "radius"))
+    if kind in _ROUND:
+        return _ROUND[kind](read.number(given["radius"], "radius"), read.number(given["length"], "length"))
+    if kind == "plane":
+        return Plane()
+    if kind == "mesh":
+        return _mesh(given, folder)
+    if kind == "height_map":
+        heights = _floats(given["heights"], "heights", 2, folder)
+        return HeightMap(heights, read.number(given["resolution"], "resolution"))
+    if kind == "point_cloud":
+        return PointCloud(
+            _floats(given["points"], "points", 2, folder), read.number(given["radius"], "radius")
+        )
+    centers = _floats(given["centers"], "centers", 2, folder)
+    if isinstance(given["sizes"], float | int):
+        return Octomap(centers, np.full(len(centers), read.number(given["sizes"], "sizes")))
+    return Octomap(centers, _floats(given["sizes"], "sizes", 1, folder))
+
+
+def _mesh(given: dict[str, Any], folder: Path) -> Mesh:
+    from kinopt_ros.geometry.meshes import closed_mesh, load_mesh
+
+    if "file" in given:
+        scale = given.get("scale", [1.0, 1.0, 1.0])
+        return load_mesh(file_beside(given["file"], folder), read.numbers(scale, "scale", 3))
+    triangles = _array(given["triangles"], "triangles", 2, folder)
+    if triangles.dtype.kind not in "iu":
+        raise InvalidShapeError(f"triangles are {triangles.dtype}; allowed are whole numbers")
+    vertices = _floats(given["vertices"], "vertices", 2, folder)
+    return closed_mesh(vertices, triangles.astype(np.int64), what="the mesh")
+
+
+def _floats(given: Any, what: str, dimensions: int, folder: Path) -> Float64:
+    array: Float64 = _array(given, what, dimensions, folder).astype(np.float64)
+    return array
+
+
+def _array(given: Any, what: str, dimensions: int, folder: Path) -> Any:
+    """An array of numbers, from lists or from a file."""
+    try:
+        if isinstance(given, str):
+            path = file_beside(given, folder)
+            if path.suffix != ".npy" or path.stat().st_size > LARGEST_FILE:
+                raise InvalidShapeError(
+                    f"{what} are in {quoted(given)}; allowed is a .npy file of at most {LARGEST_FILE} bytes"
+                )
+            # Mapped, so that a header that promises more than the file holds is refused and nothing allocated.
+            array = np.array(np.load(path, mmap_mode="r", allow_pickle=False))
+        else:
+            array = np.array(given)
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        raise InvalidShapeError(f"{what} cannot be read: {error}") from None
+    if array.dtype.kind not in "fiu" or array.ndim != dimensions:
+        shape = "rows of numbers, all of one length" if dimensions == 2 else "a list of numbers"
+        raise InvalidShapeError(f"{what} are {array.dtype} {array.shape}; allowed is {shape}")
+    return array

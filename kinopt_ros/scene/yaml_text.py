@@ -1,0 +1,102 @@
+"""YAML as scenes are written in: no name twice, no anchors, plain numbers; everything else is refused."""
+
+from collections.abc import Collection, Hashable
+from typing import Any
+
+import yaml
+
+from kinopt_ros.errors import InvalidShapeError, quoted
+
+
+def parsed(text: str) -> Any:
+    """What a YAML text says.
+
+    Raises:
+        InvalidShapeError: no YAML, a name twice in one mapping (which would silently drop the first), or an alias.
+    """
+    try:
+        return yaml.load(text, _Loader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        sentence = (
+            " ".join(str(error).split()) if not isinstance(error, RecursionError) else "nested too deeply"
+        )
+        raise InvalidShapeError(f"it cannot be read as YAML: {sentence}") from None
+
+
+def mapping(
+    given: Any, what: str, keys: Collection[str] | None = None, required: Collection[str] = ()
+) -> Any:
+    """``given`` as a mapping from names, of ``keys`` only and with all of ``required``; nothing is an empty one.
+
+    Raises:
+        InvalidShapeError: it is something else.
+    """
+    given = {} if given is None else given
+    if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
+        raise InvalidShapeError(f"{what} is {shown(given)}; allowed is a mapping from names")
+    unknown = [key for key in given if keys is not None and key not in keys]
+    missing = [key for key in required if key not in given]
+    if unknown:
+        raise InvalidShapeError(f"{what} has {quoted(unknown[0])}; allowed are {', '.join(keys or ())}")
+    if missing:
+        raise InvalidShapeError(f"{what} has no {missing[0]}")
+    return given
+
+
+def sequence(given: Any, what: str) -> list[Any]:
+    """``given`` as a list; nothing is an empty one. Raises InvalidShapeError if it is something else."""
+    if given is None:
+        return []
+    if not isinstance(given, list):
+        raise InvalidShapeError(f"{what} is {shown(given)}; allowed is a list")
+    return given
+
+
+def text(given: Any, what: str) -> str:
+    """``given`` as text. Raises InvalidShapeError if it is something else."""
+    if not isinstance(given, str):
+        raise InvalidShapeError(f"{what} is {shown(given)}; allowed is text")
+    return given
+
+
+def number(given: Any, what: str) -> float:
+    """``given`` as a number. Raises InvalidShapeError if it is something else."""
+    if isinstance(given, bool) or not isinstance(given, float | int):
+        raise InvalidShapeError(
+            f"{what} is {shown(given)}; allowed is a number (YAML wants 1.0e-3, not 1e-3)"
+        )
+    return float(given)
+
+
+def numbers(given: Any, what: str, count: int) -> list[float]:
+    """``given`` as a list of so many numbers. Raises InvalidShapeError if it is something else."""
+    if not isinstance(given, list) or len(given) != count:
+        raise InvalidShapeError(f"{what} is {shown(given)}; allowed are {count} numbers")
+    return [number(value, what) for value in given]
+
+
+def shown(given: Any) -> str:
+    """A value as a message shows it."""
+    said = repr(given)
+    return said if len(said) <= 80 else f"{said[:80]}..."
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses aliases, of which a short text could make gigabytes, and names that are given twice."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, "aliases (*name) are not allowed", mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        names: set[str] = set()
+        for key, _ in node.value:
+            name = str(key.value)
+            if name in names:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{name!r} is given twice", key.start_mark
+                )
+            names.add(name)
+        return super().construct_mapping(node, deep)
