@@ -1,0 +1,78 @@
+"""The scene in service: all changes of a request or none, versions, many threads, another robot."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kinopt_ros.errors import InvalidRequestError, UnknownObjectError
+from kinopt_ros.geometry.shapes import Box, PlacedShape
+from kinopt_ros.planning.scene_holder import Change, SceneHolder
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.scene.changes import add, attach_new, remove
+from kinopt_ros.scene.scene import Scene, SceneObject
+
+PANDA = load_robot("panda")
+BARE = robot_from_urdf('<robot name="bare"><link name="panda_link0"/></robot>')
+BOX = (PlacedShape(Box(1.0, 1.0, 1.0), np.eye(4)),)
+
+
+def adding(id: str) -> tuple[str, Change]:
+    return f"add {id}", lambda scene: add(scene, PANDA, SceneObject(id, BOX, np.eye(4)))
+
+
+def test_changes_of_a_request_make_one_version() -> None:
+    holder = SceneHolder(pytest.fail)
+    assert holder.of(PANDA).version == 1
+    scene = holder.change(PANDA, [adding("a"), adding("b")])
+    assert (scene.version, list(scene.objects)) == (2, ["a", "b"])
+    assert holder.of(PANDA) is scene
+
+
+def test_a_refused_change_leaves_the_scene_and_says_which_it_was() -> None:
+    holder = SceneHolder(pytest.fail)
+    before = holder.change(PANDA, [adding("a")])
+    with pytest.raises(UnknownObjectError, match=r"^remove c: unknown object 'c'"):
+        holder.change(PANDA, [adding("b"), ("remove c", lambda scene: remove(scene, "c"))])
+    assert holder.of(PANDA) is before
+
+
+def test_an_unexpected_version_is_refused() -> None:
+    holder = SceneHolder(pytest.fail)
+    holder.change(PANDA, [adding("a")], expected_version=1)
+    with pytest.raises(InvalidRequestError, match="expected_version is 1; the scene has version 2"):
+        holder.change(PANDA, [adding("b")], expected_version=1)
+    assert list(holder.of(PANDA).objects) == ["a"]
+
+
+def test_changes_of_many_threads_all_count() -> None:
+    holder = SceneHolder(pytest.fail)
+
+    def work(number: int) -> None:
+        for i in range(20):
+            holder.change(PANDA, [adding(f"{number} {i}")])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    scene = holder.of(PANDA)
+    assert (scene.version, len(scene.objects)) == (81, 80)
+
+
+def test_another_robot_keeps_obstacles_and_says_what_is_lost() -> None:
+    said: list[str] = []
+    holder = SceneHolder(said.append)
+
+    def attaching(scene: Scene) -> Scene:
+        return attach_new(scene, PANDA, "mug", BOX, "panda_hand", np.eye(4))
+
+    before = holder.change(PANDA, [adding("table"), ("attach", attaching)])
+    assert holder.of(replace(PANDA)) is before
+    after = holder.of(BARE)
+    assert (list(after.objects), list(after.attached), after.version) == (["table"], [], 3)
+    assert any("'mug' was dropped" in sentence for sentence in said)
+    assert holder.of(BARE) is after
