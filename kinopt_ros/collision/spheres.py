@@ -73,7 +73,7 @@ def robot_spheres(
         chosen.update({name: (source, spheres) for name, spheres in by_link.items()})
     needed = tuple(name for name in robot.collision_shapes if name not in chosen)
     chosen.update(
-        {name: ("fit", spheres) for name, spheres in _fitted(robot, needed, most, tolerance).items()}
+        {name: ("fit", spheres) for name, spheres in fitted_spheres(robot, needed, most, tolerance).items()}
     )
     order = [name for name in robot.link_names if name in chosen]
     sets = [chosen[name][1] for name in order]
@@ -121,7 +121,10 @@ def _sphere_set(name: object, spheres: object, path: str | Path) -> SphereSet:
 
 
 @remembered
-def _fitted(robot: RobotModel, links: tuple[str, ...], most: int, tolerance: float) -> dict[str, SphereSet]:
+def fitted_spheres(
+    robot: RobotModel, links: tuple[str, ...], most: int = MAX_SPHERES, tolerance: float = TOLERANCE
+) -> dict[str, SphereSet]:
+    """Spheres that contain the shapes of these links, which must have some."""
     return {name: fit_spheres(robot.collision_shapes[name], most, tolerance) for name in links}
 
 

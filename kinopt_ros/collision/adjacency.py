@@ -1,0 +1,39 @@
+"""Which links of a robot can be expected to touch, from its tree alone."""
+
+from itertools import combinations
+
+from kinopt_ros.robot.model import JointType, RobotModel
+
+LinkPair = tuple[str, str]
+"""Two links, in the order of ``robot.link_names``."""
+
+
+def link_pairs(robot: RobotModel) -> list[LinkPair]:
+    """All pairs of links that have shapes."""
+    return list(combinations([name for name in robot.link_names if name in robot.collision_shapes], 2))
+
+
+def rigid_pairs(robot: RobotModel) -> frozenset[LinkPair]:
+    """Pairs of links with shapes between which there is no joint that moves."""
+    body: dict[str, str] = {}
+    for name in robot.link_names:
+        joint = robot.parent_joint.get(name)
+        fixed = joint is not None and joint.type is JointType.FIXED
+        body[name] = body[joint.parent_link] if joint is not None and fixed else name
+    return frozenset(pair for pair in link_pairs(robot) if body[pair[0]] == body[pair[1]])
+
+
+def adjacent_pairs(robot: RobotModel) -> frozenset[LinkPair]:
+    """Pairs of links with shapes that a joint connects, or several with nothing but links without shapes between.
+
+    Links whose shapes could not be read count as having some.
+    """
+    solid = set(robot.collision_shapes) | set(robot.unchecked_links)
+    pairs = set()
+    for name in robot.collision_shapes:
+        above = robot.parent_joint.get(name)
+        while above is not None and above.parent_link not in solid:
+            above = robot.parent_joint.get(above.parent_link)
+        if above is not None and above.parent_link in robot.collision_shapes:
+            pairs.add((above.parent_link, name))
+    return frozenset(pairs)

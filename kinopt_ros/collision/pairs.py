@@ -1,0 +1,77 @@
+"""Which pairs of a robot's links are checked for collisions with one another."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kinopt_ros.collision.adjacency import LinkPair, adjacent_pairs, link_pairs, rigid_pairs
+from kinopt_ros.collision.pair_samples import PairSamples, sample_pairs
+from kinopt_ros.robot.memo import remembered
+from kinopt_ros.robot.model import RobotModel
+
+ALWAYS = 0.995
+"""A pair that collides in at least this part of the samples is taken to touch by design."""
+DEFAULT = 0.1
+"""So is one that collides at the default configuration and in at least this part of the samples. One that collides
+there, but more rarely, stays checked: then rather the default configuration is not a good one."""
+
+
+class Reason(Enum):
+    """Why a pair is not checked."""
+
+    DISABLED = "disabled in the SRDF"
+    RIGID = "no joint between them moves"
+    ADJACENT = "connected by a joint"
+    ALWAYS = "always in collision"
+    DEFAULT = "in collision at the default configuration, and often"
+
+
+@dataclass(frozen=True)
+class LinkPairs:
+    """All pairs of links that have shapes, checked or not. Links come in the order of ``robot.link_names``."""
+
+    checked: tuple[LinkPair, ...]
+    excluded: Mapping[LinkPair, Reason]
+    never: frozenset[LinkPair] = field(default_factory=frozenset)
+    """Checked ones that never collided in the samples: a search may skip them, a verification must not."""
+
+
+@remembered
+def checked_pairs(robot: RobotModel) -> LinkPairs:
+    """The pairs to check: all but those that the SRDF disables and those that touch by design.
+
+    An SRDF that disables pairs is taken at its word. Without one, configurations are sampled (the same ones for the
+    same robot), and pairs that are always in collision are left out, too. Needs coal then.
+    """
+    pairs = link_pairs(robot)
+    excluded: dict[LinkPair, Reason] = {}
+    rigid, adjacent = rigid_pairs(robot), adjacent_pairs(robot)
+    for pair in pairs:
+        if frozenset(pair) in robot.disabled_collisions:
+            excluded[pair] = Reason.DISABLED
+        elif pair in rigid:
+            excluded[pair] = Reason.RIGID
+        elif pair in adjacent:
+            excluded[pair] = Reason.ADJACENT
+    left = tuple(pair for pair in pairs if pair not in excluded)
+    if robot.disabled_collisions or not left:
+        return LinkPairs(left, excluded)
+    samples = sample_pairs(robot, left)
+    excluded.update(_touching(samples))
+    return LinkPairs(
+        checked=tuple(pair for pair in left if pair not in excluded),
+        excluded=excluded,
+        never=frozenset(
+            pair for pair in left if samples.share[pair] == 0.0 and pair not in samples.at_default
+        ),
+    )
+
+
+def _touching(samples: PairSamples) -> dict[LinkPair, Reason]:
+    found = {}
+    for pair, share in samples.share.items():
+        if share >= ALWAYS:
+            found[pair] = Reason.ALWAYS
+        elif pair in samples.at_default and share >= DEFAULT:
+            found[pair] = Reason.DEFAULT
+    return found
