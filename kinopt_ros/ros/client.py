@@ -8,18 +8,29 @@ import rclpy
 from geometry_msgs.msg import PoseStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_msgs.msg import MotionReport
-from kinopt_msgs.srv import ComputeFK, GetJacobian, ListSolvers, SolveIK, TwistToJointVelocity
+from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate
+from kinopt_msgs.srv import (
+    ApplyScene,
+    ComputeFK,
+    GetJacobian,
+    GetScene,
+    ListSolvers,
+    SolveIK,
+    TwistToJointVelocity,
+)
 
 _SERVICES = {
     "solve_ik": SolveIK,
     "compute_fk": ComputeFK,
     "get_jacobian": GetJacobian,
     "twist_to_joint_velocity": TwistToJointVelocity,
+    "apply_scene": ApplyScene,
+    "get_scene": GetScene,
     "list_solvers": ListSolvers,
     "ready": Trigger,
 }
@@ -41,14 +52,18 @@ class Client:
             name: self.node.create_client(kind, f"{node}/{name}") for name, kind in _SERVICES.items()
         }
         self._targets = self.node.create_publisher(PoseStamped, f"{node}/target_pose", 1)
+        self._scene_updates = self.node.create_publisher(SceneUpdate, f"{node}/scene_update", 100)
         self._joint_states = self.node.create_publisher(JointState, "joint_states", 10)
         self._timer: Any = None
         self.trajectories: list[JointTrajectory] = []
         self.reports: list[MotionReport] = []
+        self.scenes: list[Scene] = []
         self.node.create_subscription(
             JointTrajectory, f"{node}/joint_trajectory", self.trajectories.append, 10
         )
         self.node.create_subscription(MotionReport, f"{node}/report", self.reports.append, 10)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.node.create_subscription(Scene, f"{node}/scene", self.scenes.append, latched)
 
     def call(self, service: str, request: Any, timeout: float = 10.0) -> Any:
         """The node's answer.
@@ -115,6 +130,11 @@ class Client:
     def publish_joint_state(self, message: JointState) -> None:
         """Publish one joint state as it is."""
         self._joint_states.publish(message)
+
+    def publish_scene_update(self, update: SceneUpdate) -> None:
+        """Publish on ~/scene_update once the node listens."""
+        self.spin_until(lambda: self._scene_updates.get_subscription_count() > 0, 5.0)
+        self._scene_updates.publish(update)
 
     def publish_target(self, target: PoseStamped) -> None:
         """Publish on ~/target_pose once the node listens."""

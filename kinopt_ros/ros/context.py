@@ -8,6 +8,7 @@ from rclpy.node import Node
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, shortened
+from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.problems.builder import default_group
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
@@ -34,6 +35,7 @@ class Context:
     loader: RobotLoader
     joint_states: JointStates
     frames: Frames
+    scene: SceneHolder
     remembered: _Remembered = field(default_factory=_Remembered)
 
     @property

@@ -22,9 +22,18 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_msgs.msg import MotionReport
-from kinopt_msgs.srv import ComputeFK, GetJacobian, ListSolvers, SolveIK, TwistToJointVelocity
+from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate
+from kinopt_msgs.srv import (
+    ApplyScene,
+    ComputeFK,
+    GetJacobian,
+    GetScene,
+    ListSolvers,
+    SolveIK,
+    TwistToJointVelocity,
+)
 from kinopt_ros.errors import InvalidStateError, KinoptError
+from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros import parameters
@@ -41,6 +50,8 @@ from kinopt_ros.ros.ik_service import IkService
 from kinopt_ros.ros.joint_states import JointStates
 from kinopt_ros.ros.motion_topic import TargetPoseTopic
 from kinopt_ros.ros.robot_loader import RobotLoader
+from kinopt_ros.ros.scene_service import ApplySceneService, GetSceneService
+from kinopt_ros.ros.scene_topic import ScenePublisher, SceneUpdateTopic
 from kinopt_ros.ros.serving import Serving
 from kinopt_ros.ros.solvers_service import SolversService
 
@@ -50,6 +61,8 @@ _LATCHED = QoSProfile(
 _SHUTDOWN_SECONDS = 2.0
 _SWITCH_SECONDS = 5e-4
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+_UPDATES = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+"""Each of them counts."""
 
 
 class KinoptNode(Node):
@@ -60,7 +73,9 @@ class KinoptNode(Node):
         parameters.declare(self)
         self._reports = self.create_publisher(MotionReport, "~/report", 10)
         self._loader = RobotLoader(self._report_loading)
-        self._shared = Context(self, self._loader, JointStates(), Frames(self))
+        self._shared = Context(
+            self, self._loader, JointStates(), Frames(self), SceneHolder(self._report_scene)
+        )
         self._description = Description(self, self._loader)
         self._records = FailureRecords(self, self._description)
         self._records.use(parameters.value(self, "record_failures"))
@@ -75,6 +90,7 @@ class KinoptNode(Node):
         """Stop background work. The node cannot be used afterwards."""
         self._scheduler.close()
         self._target_pose.close()
+        self._scene_updates.close()
         self._records.close()
         self._loader.close()
 
@@ -88,6 +104,9 @@ class KinoptNode(Node):
         trajectories = self.create_publisher(JointTrajectory, "~/joint_trajectory", _NEWEST)
         self._target_pose = TargetPoseTopic(self._shared, trajectories, self._reports)
         self.create_subscription(PoseStamped, "~/target_pose", self._target_pose.take, _NEWEST)
+        self._scene = ScenePublisher(self._shared, self.create_publisher(Scene, "~/scene", _LATCHED))
+        self._scene_updates = SceneUpdateTopic(self._shared, self._scene, self._reports)
+        self.create_subscription(SceneUpdate, "~/scene_update", self._scene_updates.take, _UPDATES)
 
     def _create_services(self) -> None:
         statistics = Statistics()
@@ -96,6 +115,8 @@ class KinoptNode(Node):
         serving.serve(ComputeFK, "compute_fk", FkService(self._shared).task)
         serving.serve(GetJacobian, "get_jacobian", JacobianService(self._shared).task)
         serving.serve(TwistToJointVelocity, "twist_to_joint_velocity", TwistService(self._shared).task)
+        serving.serve(ApplyScene, "apply_scene", ApplySceneService(self._shared, self._scene).task)
+        serving.serve(GetScene, "get_scene", GetSceneService(self._shared).task)
         # What costs little is answered at once, whatever else is going on.
         solvers = answering(self, SolversService(self._shared).handle)
         self.create_service(ListSolvers, "~/list_solvers", solvers)
@@ -158,9 +179,13 @@ class KinoptNode(Node):
     def _report_loading(self, sentence: str, error: KinoptError | None) -> None:
         if error is None:
             self.get_logger().info(sentence)
+            self._scene.publish()
             return
         self.get_logger().error(sentence)
         self._reports.publish(MotionReport(status=error_message(error)))
+
+    def _report_scene(self, sentence: str) -> None:
+        self.get_logger().warning(f"scene: {sentence}")
 
 
 def _check_folder(given: list[Parameter[Any]]) -> SetParametersResult:

@@ -12,7 +12,7 @@ from kinopt_ros.ros.context import Context
 
 def test_a_value_read_while_another_is_set_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing: Any = None
-    context = Context(nothing, nothing, nothing, nothing)
+    context = Context(nothing, nothing, nothing, nothing, nothing)
     answers = iter((0.1, 0.5))
 
     def read(node: Any, name: str) -> float:
