@@ -21,6 +21,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
+from visualization_msgs.msg import MarkerArray
 
 from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate
 from kinopt_msgs.srv import (
@@ -48,6 +49,7 @@ from kinopt_ros.ros.fk_service import FkService
 from kinopt_ros.ros.frames import Frames
 from kinopt_ros.ros.ik_service import IkService
 from kinopt_ros.ros.joint_states import JointStates
+from kinopt_ros.ros.markers import MarkersTopic
 from kinopt_ros.ros.motion_topic import TargetPoseTopic
 from kinopt_ros.ros.robot_loader import RobotLoader
 from kinopt_ros.ros.scene_service import ApplySceneService, GetSceneService
@@ -91,6 +93,7 @@ class KinoptNode(Node):
         self._scheduler.close()
         self._target_pose.close()
         self._scene_updates.close()
+        self._markers.close()
         self._records.close()
         self._loader.close()
 
@@ -107,6 +110,7 @@ class KinoptNode(Node):
         self._scene = ScenePublisher(self._shared, self.create_publisher(Scene, "~/scene", _LATCHED))
         self._scene_updates = SceneUpdateTopic(self._shared, self._scene, self._reports)
         self.create_subscription(SceneUpdate, "~/scene_update", self._scene_updates.take, _UPDATES)
+        self._markers = MarkersTopic(self._shared, self.create_publisher(MarkerArray, "~/markers", 10))
 
     def _create_services(self) -> None:
         statistics = Statistics()

@@ -9,6 +9,7 @@ import pytest
 from geometry_msgs.msg import Point, Pose, Quaternion
 from sensor_msgs.msg import JointState
 from support.ros_requests import READY, StartNode, pose
+from visualization_msgs.msg import Marker, MarkerArray
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, SceneUpdate, Shape
 from kinopt_msgs.srv import ApplyScene, ComputeFK, GetScene
@@ -381,3 +382,21 @@ def test_joints_that_nobody_published_are_named(
 def test_a_quaternion_typed_to_three_digits_is_accepted(empty: Client) -> None:
     half = Pose(position=Point(), orientation=Quaternion(z=0.707, w=0.707))
     changed(empty, add("a", at=half))
+
+
+def test_markers_show_the_scene_and_the_robots_spheres(empty: Client) -> None:
+    arrays: list[Any] = []
+    subscription = empty.node.create_subscription(MarkerArray, "kinopt/markers", arrays.append, 10)
+
+    def spaces(action: int) -> set[str]:
+        return {m.ns for array in arrays for m in array.markers if m.action == action}
+
+    try:
+        changed(empty, add("table"), add("mug"), op("attach", "mug", link="panda_hand"))
+        assert empty.spin_until(
+            lambda: {"objects/table", "attached/mug", "spheres/panda_hand"} <= spaces(Marker.ADD), 60.0
+        )
+        changed(empty, op("remove", "table"))
+        assert empty.spin_until(lambda: "objects/table" in spaces(Marker.DELETE), 20.0)
+    finally:
+        empty.node.destroy_subscription(subscription)
