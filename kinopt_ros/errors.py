@@ -87,6 +87,12 @@ class SolverUnavailableError(KinoptError):
     status = Status.SOLVER_UNAVAILABLE
 
 
+class MissingPackageError(KinoptError):
+    """A request that needs an optional package which is not installed; the message names it."""
+
+    status = Status.UNSUPPORTED_FEATURE
+
+
 class UnsupportedFeatureError(KinoptError):
     """A request for something that the chosen solver cannot honour."""
 

@@ -167,6 +167,30 @@ def nearest_obstacles(numbers, integers, skipped, balls, most, distances, gradie
 
 
 @njit(**_OUTER)
+def least_distance(numbers, integers, skipped, balls, most):
+    """The least distance of any ball to any obstacle, its gradient, the ball and the obstacle.
+
+    (most, 0, 0, 0, -1, -1) if none is below ``most``.
+    """
+    gx = gy = gz = 0.0
+    nearest = obstacle = -1
+    for ball in range(balls.shape[0]):
+        d, x, y, z, i = ball_distance(
+            numbers,
+            integers,
+            skipped,
+            balls[ball, 0],
+            balls[ball, 1],
+            balls[ball, 2],
+            balls[ball, 3],
+            most,
+        )
+        if i >= 0:
+            most, gx, gy, gz, nearest, obstacle = d, x, y, z, ball, i
+    return most, gx, gy, gz, nearest, obstacle
+
+
+@njit(**_OUTER)
 def first_contact(numbers, integers, skipped, balls, clearance):
     """The first ball that is nearer than ``clearance`` to an obstacle, and the obstacle; (-1, -1) if there is none."""
     for ball in range(balls.shape[0]):

@@ -77,7 +77,7 @@ def pack(shapes: Sequence[PlacedShape]) -> Obstacles:
     integers = np.zeros((len(shapes), kernels.INTEGERS), dtype=np.int64)
     trees = []
     for row, index, placed in zip(numbers, integers, shapes, strict=True):
-        rotation, position = _pose(placed.T_frame_shape)
+        rotation, position = rigid(placed.T_frame_shape)
         row[kernels.ROTATION : kernels.ROTATION + 9] = rotation.T.reshape(-1)
         row[kernels.TRANSLATION : kernels.TRANSLATION + 3] = -rotation.T @ position
         shape = placed.shape
@@ -86,11 +86,10 @@ def pack(shapes: Sequence[PlacedShape]) -> Obstacles:
             tree = tree_of(shape)
             trees.append(tree)
             index[kernels.TREE] = tree.ctypes.data
-            centre, reach = bounds_of(shape, tree)
         else:
-            parameters, reach = _primitive(shape)
+            parameters, _ = _primitive(shape)
             row[kernels.PARAMETERS : kernels.PARAMETERS + len(parameters)] = parameters
-            centre = np.zeros(3)
+        centre, reach = bounding_sphere(shape)
         row[kernels.CENTER : kernels.CENTER + 3] = rotation @ centre + position
         row[kernels.REACH] = reach
     nothing_skipped = np.zeros(len(shapes), dtype=np.bool_)
@@ -147,6 +146,13 @@ def signed_distance(
     return answer.distances, answer.gradients
 
 
+def bounding_sphere(shape: Shape) -> tuple[Annotated[Float64, "3"], float]:
+    """Centre and radius of a sphere that contains a shape, in its frame; infinite for planes and height maps."""
+    if isinstance(shape, Mesh | HeightMap | PointCloud | Octomap):
+        return bounds_of(shape, tree_of(shape))
+    return np.zeros(3), _primitive(shape)[1]
+
+
 def _primitive(shape: Shape) -> tuple[tuple[float, ...], float]:
     """Parameters as the kernels take them, and the radius of a sphere about the origin that contains the shape."""
     match shape:
@@ -163,7 +169,8 @@ def _primitive(shape: Shape) -> tuple[tuple[float, ...], float]:
     raise InvalidShapeError(f"{type(shape).__name__} is no shape that has signed distances")
 
 
-def _pose(transform: Float64) -> tuple[Float64, Float64]:
+def rigid(transform: Annotated[Float64, "4 4"]) -> tuple[Annotated[Float64, "3 3"], Annotated[Float64, "3"]]:
+    """Rotation and position of a pose; raises ``InvalidShapeError`` for what is none."""
     if transform.shape != (4, 4) or not np.isfinite(transform).all():
         raise InvalidShapeError(
             f"the pose of a shape is {transform.shape} or not finite; allowed is a 4 x 4 transform"

@@ -194,7 +194,7 @@ def _require_closed(triangles: Int64, what: str) -> None:
 
 def _require_outward(mesh: Mesh, what: str) -> None:
     """Every connected surface has its solid inside; one turned the other way must be a cavity in another one."""
-    label = _components(mesh.triangles, len(mesh.vertices))
+    label = connected_parts(mesh.triangles, len(mesh.vertices))
     corners = mesh.vertices[mesh.triangles]
     centre = mesh.vertices.mean(axis=0)
     a, b, c = (corners[:, corner] - centre for corner in range(3))
@@ -211,8 +211,8 @@ def _require_outward(mesh: Mesh, what: str) -> None:
             raise InvalidShapeError(f"{part} is inside out: the normals of its triangles point inwards")
 
 
-def _components(triangles: Int64, count: int) -> Int64:
-    """For every triangle, the number of the connected surface that it belongs to."""
+def connected_parts(triangles: Int64, count: int) -> Int64:
+    """For every triangle of a mesh with ``count`` vertices, the number of the connected surface that it belongs to."""
     lowest = np.arange(count)
     while True:
         least = lowest[triangles].min(axis=1)

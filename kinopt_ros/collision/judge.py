@@ -1,0 +1,283 @@
+"""Exact distances between placed shapes, by coal: what decides whether an answer is free of collisions.
+
+Primitives and triangles of meshes are coal's. What coal has no geometry for is put together here: the inside of meshes,
+the balls of clouds, the cubes of octomaps, ground. Spheres and clouds are compared by the signed distances of
+``kernels.py``, which agree with coal's to 1e-9 m where coal is right (a sphere whose centre is inside of a cylinder
+gets only its radial depth from coal 3.0.3).
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.collision import kernels
+from kinopt_ros.collision.coal_geometry import geometry_of, load_coal, surface
+from kinopt_ros.collision.ground import ground_triangles
+from kinopt_ros.collision.obstacles import Obstacles, bounding_sphere, nearest, pack, rigid
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.geometry.meshes import connected_parts
+from kinopt_ros.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    HeightMap,
+    Mesh,
+    Octomap,
+    PlacedShape,
+    Plane,
+    PointCloud,
+    Shape,
+    Sphere,
+)
+
+GJK_TOLERANCE = 1e-9
+"""Relative; coal's default of 1e-6 leaves errors of 2e-6 m beside cones."""
+GJK_STEPS = 1000
+EPA_TOLERANCE, EPA_STEPS = 1e-6, 64
+"""For depths. With a smaller tolerance or more steps coal 3.0.3 gives depths that are far too large."""
+TOUCHING = 1e-9
+"""m; least depth of what collides."""
+ROUND = 32
+"""Points on a rim where the depth of a cylinder or cone is looked for."""
+
+Bounded = Mesh | Box | Capsule | Cone | Cylinder
+_ORDER = (Sphere, PointCloud, Octomap, Plane, HeightMap, Mesh, Box, Capsule, Cone, Cylinder)
+
+
+@dataclass(frozen=True, eq=False)
+class Separation:
+    """How far two shapes are apart, and where."""
+
+    distance: float
+    """m; negative in collision. Then of two primitives the least way by which one must be moved; of others the depth of
+    the deepest point found: of a corner, an end or a vertex inside the other shape, or of a ball or cube of a cloud."""
+    point_a: Annotated[Float64, "3"]
+    point_b: Annotated[Float64, "3"]
+    """The nearest points, in the common frame; in collision the two ends of the depth."""
+
+
+def distance(
+    shape_a: Shape, T_a: Annotated[Float64, "4 4"], shape_b: Shape, T_b: Annotated[Float64, "4 4"]
+) -> Separation:
+    """Distance of two shapes, given their poses in a common frame: within 1e-6 m where it is not negative.
+
+    A height map counts as the surface that contains it (``kernels._ground``). Raises ``InvalidRequestError`` for two
+    shapes without end (planes, height maps) and ``MissingPackageError`` without coal.
+    """
+    return _separation(shape_a, T_a, shape_b, T_b, np.inf)
+
+
+def in_collision(
+    shape_a: Shape,
+    T_a: Annotated[Float64, "4 4"],
+    shape_b: Shape,
+    T_b: Annotated[Float64, "4 4"],
+    clearance: float = 0.0,
+) -> bool:
+    """Whether two shapes are nearer to each other than ``clearance`` (m). Errors as for ``distance``."""
+    if not np.isfinite(clearance) or clearance < 0.0:
+        raise InvalidRequestError(f"clearance is {clearance}; allowed is 0 or more")
+    return _separation(shape_a, T_a, shape_b, T_b, clearance).distance < clearance
+
+
+def _separation(a: Shape, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
+    """Exact if below ``most``; else any distance from there to the true one."""
+    load_coal()
+    if _ORDER.index(type(a)) > _ORDER.index(type(b)):
+        found = _separation(b, T_b, a, T_a, most)
+        return Separation(found.distance, found.point_b, found.point_a)
+    rigid(T_a)
+    rigid(T_b)
+    apart = _bounding_spheres(a, T_a, b, T_b)
+    if apart is not None and apart.distance >= most:
+        return apart
+    if isinstance(a, Sphere):
+        return _balls(np.append(T_a[:3, 3], a.radius)[None], b, T_b, most)
+    if isinstance(a, PointCloud):
+        return _cloud(a, T_a, b, T_b, most)
+    if isinstance(a, Octomap):
+        return _cubes(a, T_a, b, T_b, most)
+    assert not isinstance(b, Sphere | PointCloud | Octomap)  # they come first in _ORDER
+    if isinstance(b, Plane | HeightMap):
+        raise InvalidRequestError(f"a {_name(a)} and a {_name(b)}, both without end, have no distance")
+    if isinstance(a, Plane) and isinstance(b, Mesh):
+        return _half_space(T_a, b, T_b)
+    if isinstance(a, HeightMap):
+        return _ground(a, T_a, b, T_b, most)
+    if isinstance(a, Mesh):
+        return _solid_surface(geometry_of(a), a, T_a, b, T_b)
+    return _by_coal(geometry_of(a), T_a, geometry_of(b), T_b)
+
+
+def _by_coal(a: Any, T_a: Float64, b: Any, T_b: Float64) -> Separation:
+    coal = load_coal()
+    request = coal.DistanceRequest()
+    request.enable_signed_distance = True
+    request.gjk_tolerance, request.gjk_max_iterations = GJK_TOLERANCE, GJK_STEPS
+    request.epa_tolerance, request.epa_max_iterations = EPA_TOLERANCE, EPA_STEPS
+    result = coal.DistanceResult()
+    found = coal.distance(a, _transform(coal, T_a), b, _transform(coal, T_b), request, result)
+    return Separation(float(found), np.array(result.getNearestPoint1()), np.array(result.getNearestPoint2()))
+
+
+def _transform(coal: Any, T: Float64) -> Any:
+    return coal.Transform3s(T[:3, :3], T[:3, 3])
+
+
+def _balls(balls: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
+    """The least distance of balls (centre in the common frame, radius) to a shape."""
+    obstacle = pack([PlacedShape(b, T_b)])
+    found, x, y, z, ball, _ = kernels.least_distance(*_arrays(obstacle), balls, most)
+    if ball < 0:
+        return Separation(most, balls[0, :3], T_b[:3, 3])
+    gradient = np.array([x, y, z])
+    centre, radius = balls[ball, :3], balls[ball, 3]
+    return Separation(found, centre - radius * gradient, centre - (radius + found) * gradient)
+
+
+def _arrays(obstacles: Obstacles) -> tuple[Any, ...]:
+    return obstacles.numbers, obstacles.integers, obstacles.nothing_skipped
+
+
+def _cloud(a: PointCloud, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
+    centres = a.points @ T_a[:3, :3].T + T_a[:3, 3]
+    return _balls(np.column_stack([centres, np.full(len(centres), a.radius)]), b, T_b, most)
+
+
+def _cubes(a: Octomap, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
+    """Every cube lies between two balls; only those whose outer ball is nearer than the nearest inner one count."""
+    if isinstance(b, Octomap) and len(b.sizes) > len(a.sizes):
+        found = _cubes(b, T_b, a, T_a, most)
+        return Separation(found.distance, found.point_b, found.point_a)
+    centres = a.centers @ T_a[:3, :3].T + T_a[:3, 3]
+    obstacle = pack([PlacedShape(b, T_b)])
+    inner = kernels.least_distance(*_arrays(obstacle), np.column_stack([centres, a.sizes / 2.0]), most)[0]
+    outer = nearest(obstacle, np.column_stack([centres, a.sizes * (np.sqrt(3.0) / 2.0)]), inner + TOUCHING)
+    best = Separation(most, centres[0], T_b[:3, 3])
+    for cube in np.argsort(outer.distances):
+        if outer.obstacles[cube] < 0 or outer.distances[cube] >= best.distance:
+            break
+        T_cube = T_a.copy()
+        T_cube[:3, 3] = centres[cube]
+        size = float(a.sizes[cube])
+        found = _separation(Box(size, size, size), T_cube, b, T_b, best.distance)
+        if found.distance < best.distance:
+            best = found
+    return best
+
+
+def _half_space(T_plane: Float64, mesh: Mesh, T_mesh: Float64) -> Separation:
+    vertices = mesh.vertices @ T_mesh[:3, :3].T + T_mesh[:3, 3]
+    normal = T_plane[:3, 2]
+    heights = (vertices - T_plane[:3, 3]) @ normal
+    lowest = int(np.argmin(heights))
+    found = float(heights[lowest])
+    return Separation(found, vertices[lowest] - found * normal, vertices[lowest])
+
+
+def _ground(a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: float) -> Separation:
+    """Triangles of the surface near b."""
+    obstacle = pack([PlacedShape(a, T_a)])
+    centre, reach = bounding_sphere(b)
+    centre = T_b[:3, :3] @ centre + T_b[:3, 3]
+    above, x, y, z, _ = kernels.ball_distance(*_arrays(obstacle), *centre, 0.0, np.inf)
+    if above - reach >= most:
+        gradient = np.array([x, y, z])
+        return Separation(above - reach, centre - above * gradient, centre - reach * gradient)
+    # No point of b is farther than this from the ground, so that no triangle beyond this radius is the nearest.
+    farthest = min(max(above, 0.0) + reach, most) + reach
+    local = T_a[:3, :3].T @ (centre - T_a[:3, 3])
+    vertices, triangles = ground_triangles(a, local[:2] - farthest, local[:2] + farthest)
+    return _solid_surface(surface(vertices, triangles), a, T_a, b, T_b)
+
+
+def _solid_surface(a_surface: Any, a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b: Float64) -> Separation:
+    """A solid with a surface of triangles, and a mesh or a bounded primitive."""
+    found = _by_coal(a_surface, T_a, geometry_of(b), T_b)
+    of_a, of_b = pack([PlacedShape(a, T_a)]), pack([PlacedShape(b, T_b)])
+    if found.distance > 0.0:
+        # Surfaces that do not meet: whatever is inside the other is there as a whole part.
+        contained = nearest(of_a, _parts(b, T_b), 0.0).obstacles.max() >= 0
+        if isinstance(a, Mesh) and isinstance(b, Mesh):
+            contained = contained or nearest(of_b, _parts(a, T_a), 0.0).obstacles.max() >= 0
+        if not contained:
+            return found
+        found = Separation(0.0, found.point_a, found.point_b)
+    return _deepest(found, of_a, _probes(b, T_b), of_b, _probes(a, T_a) if isinstance(a, Mesh) else None)
+
+
+def _deepest(
+    found: Separation, of_a: Obstacles, in_b: Float64, of_b: Obstacles, in_a: Float64 | None
+) -> Separation:
+    """The deepest of coal's depth, which is that of a triangle, and of points of one shape inside the other."""
+    best = found if found.distance < -TOUCHING else Separation(-TOUCHING, found.point_a, found.point_b)
+    depth, x, y, z, ball, _ = kernels.least_distance(*_arrays(of_a), in_b, best.distance)
+    if ball >= 0:
+        centre, radius, gradient = in_b[ball, :3], in_b[ball, 3], np.array([x, y, z])
+        best = Separation(depth, centre - (radius + depth) * gradient, centre - radius * gradient)
+    if in_a is not None:
+        depth, x, y, z, ball, _ = kernels.least_distance(*_arrays(of_b), in_a, best.distance)
+        if ball >= 0:
+            centre = in_a[ball, :3]
+            best = Separation(depth, centre, centre - depth * np.array([x, y, z]))
+    return best
+
+
+def _bounding_spheres(a: Shape, T_a: Float64, b: Shape, T_b: Float64) -> Separation | None:
+    """A lower bound of the distance; None for shapes without end."""
+    (centre_a, reach_a), (centre_b, reach_b) = bounding_sphere(a), bounding_sphere(b)
+    if not np.isfinite(reach_a + reach_b):
+        return None
+    centre_a = T_a[:3, :3] @ centre_a + T_a[:3, 3]
+    centre_b = T_b[:3, :3] @ centre_b + T_b[:3, 3]
+    way = centre_b - centre_a
+    length = float(np.sqrt(way @ way))
+    if length <= reach_a + reach_b:
+        return None
+    way /= length
+    return Separation(length - reach_a - reach_b, centre_a + reach_a * way, centre_b - reach_b * way)
+
+
+_part_points: WeakKeyDictionary[Mesh, Float64] = WeakKeyDictionary()
+
+
+def _parts(shape: Shape, T: Float64) -> Float64:
+    """One point of every connected part of a shape, as balls without radius."""
+    if isinstance(shape, Mesh):
+        points = _part_points.get(shape)
+        if points is None:
+            _, first = np.unique(connected_parts(shape.triangles, len(shape.vertices)), return_index=True)
+            points = _part_points[shape] = shape.vertices[shape.triangles[first, 0]]
+    else:
+        points = np.zeros((1, 3))
+    return _placed(points, 0.0, T)
+
+
+def _probes(shape: Bounded, T: Float64) -> Float64:
+    """Balls in a shape, some of which are deepest in what it collides with, or nearly so."""
+    match shape:
+        case Mesh(vertices, _):
+            return _placed(vertices, 0.0, T)
+        case Box(x, y, z):
+            corners = np.stack(np.meshgrid([-x, x], [-y, y], [-z, z]), axis=-1).reshape(-1, 3) / 2.0
+            return _placed(np.vstack([np.zeros(3), corners]), 0.0, T)
+        case Capsule(radius, length):
+            return _placed(np.array([[0.0, 0.0, z * length] for z in (-0.5, 0.0, 0.5)]), radius, T)
+        case Cylinder(radius, length) | Cone(radius, length):
+            turns = np.linspace(0.0, 2.0 * np.pi, ROUND, endpoint=False)
+            rim = np.stack([radius * np.cos(turns), radius * np.sin(turns), np.zeros(ROUND)], axis=-1)
+            end = np.array([0.0, 0.0, length / 2.0])
+            tops = [end] if isinstance(shape, Cone) else rim + end
+            return _placed(np.vstack([np.zeros((1, 3)), tops, rim - end]), 0.0, T)
+
+
+def _placed(points: Float64, radius: float, T: Float64) -> Float64:
+    return np.column_stack([points @ T[:3, :3].T + T[:3, 3], np.full(len(points), radius)])
+
+
+def _name(shape: Shape) -> str:
+    return "height map" if isinstance(shape, HeightMap) else type(shape).__name__.lower()
