@@ -1,18 +1,21 @@
 """The requests of the README, pasted."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from kinopt_msgs.srv import SolveIK, TwistToJointVelocity
+from kinopt_msgs.srv import ApplyScene, GetScene, SolveIK, TwistToJointVelocity
 from kinopt_ros.ros.client import Client
 from kinopt_ros.status import Status
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-REQUESTS = dict(re.findall(r"^\| ([^|`]+) \| `(\{.*\})` \|$", README, re.MULTILINE))
+ROWS = re.findall(r"^\| ([^|`]+) \| `(\{.*\})` \|$", README, re.MULTILINE)
+SCENES = [(what, request) for what, request in ROWS if request.startswith("{operations:")]
+REQUESTS = {what: request for what, request in ROWS if (what, request) not in SCENES}
 PLACEHOLDER = "{...}"
 
 
@@ -25,9 +28,10 @@ def filled(message: Any, values: dict[str, Any]) -> Any:
         if isinstance(value, dict):
             filled(part, value)
         elif isinstance(value, list) and value and isinstance(value[0], dict):
-            from geometry_msgs.msg import Pose
-
-            setattr(message, name, [filled(Pose(), one) for one in value])
+            kind = re.fullmatch(r"sequence<(\w+)/(\w+)(, \d+)?>", types[name])
+            assert kind is not None, types[name]
+            made = getattr(import_module(f"{kind[1]}.msg"), kind[2])
+            setattr(message, name, [filled(made(), one) for one in value])
         else:
             setattr(message, name, value)
     return message
@@ -35,6 +39,7 @@ def filled(message: Any, values: dict[str, Any]) -> Any:
 
 def test_there_are_requests() -> None:
     assert len(REQUESTS) >= 10
+    assert len(SCENES) >= 10
 
 
 @pytest.mark.parametrize("what", sorted(REQUESTS))
@@ -56,3 +61,11 @@ def test_the_request_for_a_velocity(client: Client) -> None:
     answer = client.call("twist_to_joint_velocity", request)
     assert answer.status.code == Status.SUCCESS
     assert answer.achieved.linear.x == pytest.approx(0.05, abs=1e-9)
+
+
+def test_the_requests_of_the_scene_in_their_order(client: Client) -> None:
+    for what, text in SCENES:
+        answer = client.call("apply_scene", filled(ApplyScene.Request(), yaml.safe_load(text)))
+        assert answer.status.code == Status.SUCCESS, f"{what}: {answer.status.message}"
+    scene = client.call("get_scene", GetScene.Request()).scene
+    assert (scene.objects, scene.attached) == ([], [])
