@@ -6,6 +6,7 @@ the balls of clouds, the cubes of octomaps, ground. Spheres and clouds are compa
 gets only its radial depth from coal 3.0.3).
 """
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 from weakref import WeakKeyDictionary
@@ -68,6 +69,8 @@ def distance(
     A height map counts as the surface that contains it (``kernels._ground``). Raises ``InvalidRequestError`` for two
     shapes without end (planes, height maps) and ``MissingPackageError`` without coal.
     """
+    rigid(T_a)
+    rigid(T_b)
     return _separation(shape_a, T_a, shape_b, T_b, np.inf)
 
 
@@ -81,6 +84,8 @@ def in_collision(
     """Whether two shapes are nearer to each other than ``clearance`` (m). Errors as for ``distance``."""
     if not np.isfinite(clearance) or clearance < 0.0:
         raise InvalidRequestError(f"clearance is {clearance}; allowed is 0 or more")
+    rigid(T_a)
+    rigid(T_b)
     return _separation(shape_a, T_a, shape_b, T_b, clearance).distance < clearance
 
 
@@ -90,9 +95,7 @@ def _separation(a: Shape, T_a: Float64, b: Shape, T_b: Float64, most: float) -> 
     if _ORDER.index(type(a)) > _ORDER.index(type(b)):
         found = _separation(b, T_b, a, T_a, most)
         return Separation(found.distance, found.point_b, found.point_a)
-    rigid(T_a)
-    rigid(T_b)
-    apart = _bounding_spheres(a, T_a, b, T_b)
+    apart = _bounding_spheres(a, T_a, b, T_b) if most < np.inf else None
     if apart is not None and apart.distance >= most:
         return apart
     if isinstance(a, Sphere):
@@ -182,9 +185,9 @@ def _half_space(T_plane: Float64, mesh: Mesh, T_mesh: Float64) -> Separation:
 def _ground(a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: float) -> Separation:
     """Triangles of the surface near b."""
     obstacle = pack([PlacedShape(a, T_a)])
-    centre, reach = bounding_sphere(b)
-    centre = T_b[:3, :3] @ centre + T_b[:3, 3]
-    above, x, y, z, _ = kernels.ball_distance(*_arrays(obstacle), *centre, 0.0, np.inf)
+    *place, reach = _bounding_sphere(b, T_b)
+    centre = np.array(place)
+    above, x, y, z, _ = kernels.ball_distance(*_arrays(obstacle), *place, 0.0, np.inf)
     if above - reach >= most:
         gradient = np.array([x, y, z])
         return Separation(above - reach, centre - above * gradient, centre - reach * gradient)
@@ -229,17 +232,18 @@ def _deepest(
 
 def _bounding_spheres(a: Shape, T_a: Float64, b: Shape, T_b: Float64) -> Separation | None:
     """A lower bound of the distance; None for shapes without end."""
-    (centre_a, reach_a), (centre_b, reach_b) = bounding_sphere(a), bounding_sphere(b)
-    if not np.isfinite(reach_a + reach_b):
+    (ax, ay, az, ra), (bx, by, bz, rb) = _bounding_sphere(a, T_a), _bounding_sphere(b, T_b)
+    length = math.dist((ax, ay, az), (bx, by, bz))
+    if not length - ra - rb > 0.0:
         return None
-    centre_a = T_a[:3, :3] @ centre_a + T_a[:3, 3]
-    centre_b = T_b[:3, :3] @ centre_b + T_b[:3, 3]
-    way = centre_b - centre_a
-    length = float(np.sqrt(way @ way))
-    if length <= reach_a + reach_b:
-        return None
-    way /= length
-    return Separation(length - reach_a - reach_b, centre_a + reach_a * way, centre_b - reach_b * way)
+    way = np.array([bx - ax, by - ay, bz - az]) / length
+    return Separation(length - ra - rb, np.array([ax, ay, az]) + ra * way, np.array([bx, by, bz]) - rb * way)
+
+
+def _bounding_sphere(shape: Shape, T: Float64) -> tuple[float, float, float, float]:
+    (cx, cy, cz), reach = bounding_sphere(shape)
+    (a, b, c, x), (d, e, f, y), (g, h, i, z), _ = T.tolist()
+    return a * cx + b * cy + c * cz + x, d * cx + e * cy + f * cz + y, g * cx + h * cy + i * cz + z, reach
 
 
 _part_points: WeakKeyDictionary[Mesh, Float64] = WeakKeyDictionary()

@@ -1,5 +1,6 @@
 """Obstacles packed for the compiled kernels, and signed distances of points and balls to them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -8,7 +9,7 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision import kernels
-from kinopt_ros.collision.trees import bounds_of, tree_of
+from kinopt_ros.collision.trees import tree_of
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError
 from kinopt_ros.geometry.shapes import (
     Box,
@@ -21,6 +22,7 @@ from kinopt_ros.geometry.shapes import (
     PlacedShape,
     Plane,
     PointCloud,
+    Primitive,
     Shape,
     Sphere,
 )
@@ -37,6 +39,8 @@ KINDS: dict[type[Any], int] = {
     PointCloud: kernels.POINT_CLOUD,
     Octomap: kernels.OCTOMAP,
 }
+NOT_RIGID = 1e-6
+"""Columns of a rotation may be so far from orthonormal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,27 +77,34 @@ def pack(shapes: Sequence[PlacedShape]) -> Obstacles:
     Trees of big shapes are built the first time and remembered (about 2 s for a million points); without them
     packing takes some 10 us per shape.
     """
-    numbers = np.zeros((len(shapes), kernels.NUMBERS))
-    integers = np.zeros((len(shapes), kernels.INTEGERS), dtype=np.int64)
-    trees = []
-    for row, index, placed in zip(numbers, integers, shapes, strict=True):
-        rotation, position = rigid(placed.T_frame_shape)
-        row[kernels.ROTATION : kernels.ROTATION + 9] = rotation.T.reshape(-1)
-        row[kernels.TRANSLATION : kernels.TRANSLATION + 3] = -rotation.T @ position
+    numbers, integers, trees = [], [], []
+    for placed in shapes:
         shape = placed.shape
-        index[kernels.KIND] = KINDS[type(shape)]
+        (a, b, c, x), (d, e, f, y), (g, h, i, z) = rigid(placed.T_frame_shape)
+        (cx, cy, cz), reach = bounding_sphere(shape)
+        address, parameters = 0, _NONE
         if isinstance(shape, Mesh | HeightMap | PointCloud | Octomap):
-            tree = tree_of(shape)
+            tree = tree_of(shape).numbers
             trees.append(tree)
-            index[kernels.TREE] = tree.ctypes.data
+            address = tree.ctypes.data
         else:
-            parameters, _ = _primitive(shape)
-            row[kernels.PARAMETERS : kernels.PARAMETERS + len(parameters)] = parameters
-        centre, reach = bounding_sphere(shape)
-        row[kernels.CENTER : kernels.CENTER + 3] = rotation @ centre + position
-        row[kernels.REACH] = reach
-    nothing_skipped = np.zeros(len(shapes), dtype=np.bool_)
-    return Obstacles(numbers, integers, nothing_skipped, tuple(trees))
+            parameters = _parameters(shape)
+        numbers.append(
+            (
+                *(a * cx + b * cy + c * cz + x, d * cx + e * cy + f * cz + y, g * cx + h * cy + i * cz + z),
+                reach,
+                *(a, d, g, b, e, h, c, f, i),
+                *(-a * x - d * y - g * z, -b * x - e * y - h * z, -c * x - f * y - i * z),
+                *parameters,
+            )
+        )
+        integers.append((KINDS[type(shape)], address))
+    return Obstacles(
+        np.array(numbers, dtype=np.float64).reshape(-1, kernels.NUMBERS),
+        np.array(integers, dtype=np.int64).reshape(-1, kernels.INTEGERS),
+        np.zeros(len(shapes), dtype=np.bool_),
+        tuple(trees),
+    )
 
 
 def nearest(
@@ -146,39 +157,64 @@ def signed_distance(
     return answer.distances, answer.gradients
 
 
-def bounding_sphere(shape: Shape) -> tuple[Annotated[Float64, "3"], float]:
+def bounding_sphere(shape: Shape) -> tuple[tuple[float, float, float], float]:
     """Centre and radius of a sphere that contains a shape, in its frame; infinite for planes and height maps."""
-    if isinstance(shape, Mesh | HeightMap | PointCloud | Octomap):
-        return bounds_of(shape, tree_of(shape))
-    return np.zeros(3), _primitive(shape)[1]
-
-
-def _primitive(shape: Shape) -> tuple[tuple[float, ...], float]:
-    """Parameters as the kernels take them, and the radius of a sphere about the origin that contains the shape."""
     match shape:
         case Sphere(radius):
-            return (radius,), radius
+            reach = radius
         case Box(x, y, z):
-            return (x / 2.0, y / 2.0, z / 2.0), float(np.sqrt(x * x + y * y + z * z)) / 2.0
+            reach = math.hypot(x, y, z) / 2.0
         case Cylinder(radius, length) | Cone(radius, length):
-            return (radius, length / 2.0), float(np.hypot(radius, length / 2.0))
+            reach = math.hypot(radius, length / 2.0)
         case Capsule(radius, length):
-            return (radius, length / 2.0), radius + length / 2.0
+            reach = radius + length / 2.0
         case Plane():
-            return (), np.inf
-    raise InvalidShapeError(f"{type(shape).__name__} is no shape that has signed distances")
+            reach = math.inf
+        case _:
+            tree = tree_of(shape)
+            return tree.centre, tree.reach
+    return (0.0, 0.0, 0.0), reach * (1.0 + 1e-12)
 
 
-def rigid(transform: Annotated[Float64, "4 4"]) -> tuple[Annotated[Float64, "3 3"], Annotated[Float64, "3"]]:
-    """Rotation and position of a pose; raises ``InvalidShapeError`` for what is none."""
-    if transform.shape != (4, 4) or not np.isfinite(transform).all():
+def rigid(transform: Annotated[Float64, "4 4"]) -> list[list[float]]:
+    """The first three rows of a pose; raises ``InvalidShapeError`` for what is none.
+
+    Plain numbers: numpy would take ten times as long for so few.
+    """
+    if transform.shape != (4, 4):
+        raise InvalidShapeError(f"the pose of a shape has the shape {transform.shape}; allowed is (4, 4)")
+    rows: list[list[float]] = transform.tolist()
+    (a, b, c, x), (d, e, f, y), (g, h, i, z), last = rows
+    if not math.isfinite(x + y + z):
         raise InvalidShapeError(
-            f"the pose of a shape is {transform.shape} or not finite; allowed is a 4 x 4 transform"
+            f"the pose of a shape has the position {[x, y, z]}; allowed are finite numbers"
         )
-    rotation = transform[:3, :3]
-    if np.abs(rotation @ rotation.T - np.eye(3)).max() > 1e-6 or np.linalg.det(rotation) < 0.0:
-        raise InvalidShapeError("the pose of a shape has a rotation that is not orthonormal and right-handed")
-    return rotation, transform[:3, 3]
+    unlike = (
+        *(a * a + b * b + c * c - 1.0, d * d + e * e + f * f - 1.0, g * g + h * h + i * i - 1.0),
+        *(a * d + b * e + c * f, a * g + b * h + c * i, d * g + e * h + f * i),
+    )
+    right_handed = a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g) > 0.0
+    if not (right_handed and max(map(abs, unlike)) <= NOT_RIGID) or last != [0.0, 0.0, 0.0, 1.0]:
+        raise InvalidShapeError(
+            f"the pose of a shape is {rows}; allowed is a rotation beside a position, above 0 0 0 1"
+        )
+    return rows[:3]
+
+
+_NONE = (0.0, 0.0, 0.0)
+
+
+def _parameters(shape: Primitive) -> tuple[float, float, float]:
+    """As the kernels take them."""
+    match shape:
+        case Sphere(radius):
+            return radius, 0.0, 0.0
+        case Box(x, y, z):
+            return x / 2.0, y / 2.0, z / 2.0
+        case Cylinder(radius, length) | Cone(radius, length) | Capsule(radius, length):
+            return radius, length / 2.0, 0.0
+        case Plane():
+            return _NONE
 
 
 def _checked(values: Float64, columns: int) -> Float64:

@@ -1,6 +1,8 @@
 """Search trees of big shapes, as ``kernels.py`` reads them: built once per shape and remembered as long as it lives."""
 
+import math
 import threading
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,27 +19,40 @@ TRIANGLES_PER_LEAF = 3
 THINNEST = 1e-10
 """A triangle whose height is a smaller part of its longest side than this counts as its sides."""
 
-_trees: WeakKeyDictionary[BigShape, Float64] = WeakKeyDictionary()
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A big shape as the kernels read it."""
+
+    numbers: Float64
+    centre: tuple[float, float, float]
+    reach: float
+    """Bounding sphere in the shape's frame; infinite for ground."""
+
+
+_trees: WeakKeyDictionary[BigShape, Tree] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def tree_of(shape: BigShape) -> Float64:
+def tree_of(shape: BigShape) -> Tree:
     with _lock:
         tree = _trees.get(shape)
     if tree is None:
-        tree = _built(shape)
+        numbers = _built(shape)
+        tree = Tree(numbers, *_bounds(shape, numbers))
         with _lock:
             tree = _trees.setdefault(shape, tree)
     return tree
 
 
-def bounds_of(shape: BigShape, tree: Float64) -> tuple[Float64, float]:
-    """Centre and radius of a sphere that contains a shape; the radius is infinite for ground."""
+def _bounds(shape: BigShape, numbers: Float64) -> tuple[tuple[float, float, float], float]:
     if isinstance(shape, HeightMap):
-        return np.zeros(3), np.inf
-    low, high = tree[kernels.TREE_HEADER :][:3], tree[kernels.TREE_HEADER + 3 :][:3]
+        return (0.0, 0.0, 0.0), math.inf
+    low, high = numbers[kernels.TREE_HEADER :][:3], numbers[kernels.TREE_HEADER + 3 :][:3]
     extra = shape.radius if isinstance(shape, PointCloud) else 0.0
-    return (low + high) / 2.0, float(np.linalg.norm(high - low)) / 2.0 * (1.0 + 1e-12) + extra
+    x, y, z = ((low + high) / 2.0).tolist()
+    # The root's box is rounded, so that its corners are not always within half a diagonal.
+    return (x, y, z), math.dist(low, high) / 2.0 * (1.0 + 1e-12) + extra
 
 
 def _built(shape: BigShape) -> Float64:
