@@ -2,11 +2,14 @@
 refused with its code and a sentence, leaves the scene as it is, and the node goes on."""
 
 from array import array
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Point, Pose, Quaternion
+from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from support.ros_requests import READY, StartNode, pose
 from visualization_msgs.msg import Marker, MarkerArray
@@ -400,3 +403,37 @@ def test_markers_show_the_scene_and_the_robots_spheres(empty: Client) -> None:
         assert empty.spin_until(lambda: "objects/table" in spaces(Marker.DELETE), 20.0)
     finally:
         empty.node.destroy_subscription(subscription)
+
+
+def test_meshes_from_files(empty: Client, tmp_path: Path) -> None:
+    lines = [f"v {x} {y} {z}" for x, y, z in CUBE] + [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in FACES]
+    (tmp_path / "cube.obj").write_text("\n".join(lines))
+    shape = Shape(type="mesh", resource=f"file://{tmp_path}/cube.obj", scale=Vector3(x=0.1, y=0.1, z=0.2))
+    changed(empty, add("cube", shape))
+    [back] = scene_of(empty).objects
+    assert (back.shapes[0].type, back.shapes[0].resource) == ("mesh", "")
+    vertices = np.array(back.shapes[0].points).reshape(-1, 3)
+    np.testing.assert_allclose(vertices.max(axis=0), [0.1, 0.1, 0.2])
+
+
+def test_another_robot_keeps_the_obstacles(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
+    process, client = start_node("changing", panda_parameters)
+    version = changed(client, add("table"), add("mug"), op("attach", "mug", link="panda_hand"))
+    bare = '<robot name="bare"><link name="panda_link0"/></robot>'
+    setting = client.node.create_client(SetParameters, "changing/set_parameters")
+    assert setting.wait_for_service(10.0)
+    names = ("robot_description", "robot_description_semantic", "default_group")
+    wanted = [
+        Parameter(name, value=text).to_parameter_msg()
+        for name, text in zip(names, (bare, "", ""), strict=True)
+    ]
+    future = setting.call_async(SetParameters.Request(parameters=wanted))
+    assert client.spin_until(future.done, 10.0)
+    assert all(result.successful for result in future.result().results), future.result()
+    assert client.spin_until(lambda: client.scenes[-1].version > version, 30.0)
+    scene = scene_of(client)
+    assert ([o.id for o in scene.objects], scene.attached) == (["table"], [])
+    assert "attached object 'mug' was dropped: 'bare' has no link 'panda_hand'" in process.log_text()
+    assert scene == client.scenes[-1]
