@@ -1,0 +1,136 @@
+"""A robot in a scene as what is compared: shapes with bounds, and the pairs of them that must not touch."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.collision.obstacles import bounding_sphere
+from kinopt_ros.collision.pairs import checked_pairs
+from kinopt_ros.geometry.shapes import HeightMap, PlacedShape, Plane, Shape
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.scene import Scene
+
+WORLD = -1
+"""Instead of the index of a link: what does not move."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bodies:
+    """S shapes of bodies (links, attached objects, objects of the world), and P pairs of shapes to compare."""
+
+    names: tuple[str, ...]
+    """Of the bodies: links of the robot or ids of the scene."""
+    shapes: tuple[Shape, ...]
+    body: Annotated[Int64, "S"]
+    """Of every shape, index into ``names``."""
+    link: Annotated[Int64, "S"]
+    """Index into ``links`` of the link that carries the shape, or WORLD."""
+    T_link_shape: Annotated[Float64, "S 4 4"]
+    """In the frame of that link, or in that of the root."""
+    links: tuple[str, ...]
+    """Links whose poses are needed."""
+    pairs: Annotated[Int64, "P 2"]
+    """Indices of shapes."""
+    margin: Annotated[Float64, "P"]
+    """Padding of each pair, m."""
+
+    @cached_property
+    def bounds(self) -> tuple[Annotated[Float64, "S 3"], Annotated[Float64, "S"]]:
+        """Centres, in the carrying link's frame, and radii of spheres that contain the shapes."""
+        centers, reach = np.zeros((len(self.shapes), 3)), np.zeros(len(self.shapes))
+        for k, (shape, T) in enumerate(zip(self.shapes, self.T_link_shape, strict=True)):
+            center, reach[k] = bounding_sphere(shape)
+            centers[k] = T[:3, :3] @ center + T[:3, 3]
+        return centers, reach
+
+    @cached_property
+    def endless(self) -> Annotated[Int64, "E"]:
+        """Pairs with a shape without end, whose bounds say nothing."""
+        without_end = np.array(
+            [isinstance(shape, Plane | HeightMap) for shape in self.shapes], dtype=np.bool_
+        )
+        return np.flatnonzero(without_end[self.pairs].any(axis=1))
+
+
+def bodies_of(robot: RobotModel, scene: Scene) -> Bodies:
+    """Made once for each robot and scene.
+
+    Raises:
+        MissingPackageError: the robot has no SRDF that says which pairs to check, and coal is not installed.
+    """
+    known = _known.setdefault(scene, WeakKeyDictionary())
+    bodies = known.get(robot)
+    if bodies is None:
+        bodies = known.setdefault(robot, _bodies(robot, scene))
+    return bodies
+
+
+_known: WeakKeyDictionary[Scene, WeakKeyDictionary[RobotModel, Bodies]] = WeakKeyDictionary()
+
+
+def _bodies(robot: RobotModel, scene: Scene) -> Bodies:
+    names: list[str] = []
+    shapes: list[Shape] = []
+    body: list[int] = []
+    link: list[int] = []
+    transforms: list[Float64] = []
+    links: dict[str, int] = {}
+
+    def add(name: str, carrier: str | None, T: Float64, placed: tuple[PlacedShape, ...]) -> None:
+        number = WORLD if carrier is None else links.setdefault(carrier, len(links))
+        for item in placed:
+            shapes.append(item.shape)
+            body.append(len(names))
+            link.append(number)
+            transforms.append(T @ item.T_frame_shape)
+        names.append(name)
+
+    for name in robot.link_names:
+        if name in robot.collision_shapes:
+            add(name, name, np.eye(4), robot.collision_shapes[name])
+    for carried in scene.attached.values():
+        add(carried.id, carried.link, carried.T_link_object, carried.shapes)
+    for thing in scene.objects.values():
+        add(thing.id, None, thing.T_root_object, thing.shapes)
+    of_body = [np.flatnonzero(np.array(body) == k) for k in range(len(names))]
+    pairs, margins = [], []
+    for a, b, margin in _body_pairs(robot, scene, names):
+        grid = np.stack(np.meshgrid(of_body[a], of_body[b], indexing="ij"), axis=-1).reshape(-1, 2)
+        pairs.append(grid)
+        margins.append(np.full(len(grid), margin))
+    return Bodies(
+        names=tuple(names),
+        shapes=tuple(shapes),
+        body=np.array(body, dtype=np.int64),
+        link=np.array(link, dtype=np.int64),
+        T_link_shape=np.array(transforms).reshape(-1, 4, 4),
+        links=tuple(links),
+        pairs=np.concatenate(pairs) if pairs else np.empty((0, 2), dtype=np.int64),
+        margin=np.concatenate(margins) if margins else np.empty(0),
+    )
+
+
+def _body_pairs(robot: RobotModel, scene: Scene, names: list[str]) -> list[tuple[int, int, float]]:
+    """Indices of bodies that must not touch, and their padding: as in MoveIt, only for pairs with the world."""
+    index = {name: k for k, name in enumerate(names)}
+    found = [(index[a], index[b], 0.0) for a, b in checked_pairs(robot).checked if not scene.may_touch(a, b)]
+    links = [name for name in names if name in robot.link_index]
+    attached = list(scene.attached)
+    for number, carried in enumerate(attached):
+        for other in (*links, *attached[:number]):
+            on_one_link = (
+                other in scene.attached and scene.attached[other].link == scene.attached[carried].link
+            )
+            if not (on_one_link or scene.may_touch(carried, other)):
+                found.append((index[carried], index[other], 0.0))
+    for thing in scene.objects:
+        for moving in (*links, *attached):
+            if not scene.may_touch(moving, thing):
+                found.append(
+                    (index[moving], index[thing], scene.padding_of(moving) + scene.padding_of(thing))
+                )
+    return found

@@ -1,0 +1,147 @@
+"""Which bodies touch in a configuration: bounding spheres first, then the judge."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.collision.bodies import WORLD, Bodies
+from kinopt_ros.collision.judge import distance, in_collision
+from kinopt_ros.collision.obstacles import nearest, pack
+from kinopt_ros.geometry.shapes import PlacedShape
+
+_ROUNDING = 1e-9
+"""m; by so much bounding spheres are taken to be larger than they are."""
+
+
+@dataclass(frozen=True)
+class Contact:
+    """Two bodies (links or objects) that are nearer to each other than they may be."""
+
+    a: str
+    b: str
+    depth: float
+    """m, by how much they are too near: penetration, plus padding and wanted clearance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Clearance:
+    """The two bodies that are nearest to each other, paddings counted in."""
+
+    distance: float
+    """m; negative in collision; infinite if there is nothing to compare."""
+    a: str = ""
+    b: str = ""
+    point_a: Annotated[Float64, "3"] | None = None
+    """In the root link's frame."""
+    point_b: Annotated[Float64, "3"] | None = None
+
+
+class Placement:
+    """Bodies where one configuration puts them."""
+
+    def __init__(self, bodies: Bodies, T_root_link: Annotated[Float64, "L 4 4"]) -> None:
+        """
+        Args:
+            bodies: what is compared.
+            T_root_link: poses of ``bodies.links``.
+        """
+        self._bodies = bodies
+        carriers = np.concatenate([T_root_link, np.eye(4)[None]])  # the last one for WORLD, -1
+        assert WORLD == -1
+        self._carrier = carriers[bodies.link]
+        self._gap: Float64 | None = None
+
+    @property
+    def gap(self) -> Annotated[Float64, "P"]:
+        """A lower bound of the distance of every pair, paddings subtracted, m."""
+        if self._gap is None:
+            bodies = self._bodies
+            centers, reach = bodies.bounds
+            world = (self._carrier[:, :3, :3] @ centers[:, :, None])[:, :, 0] + self._carrier[:, :3, 3]
+            a, b = bodies.pairs.T
+            way = world[a] - world[b]
+            with np.errstate(invalid="ignore"):
+                gap = np.sqrt((way * way).sum(axis=1)) - reach[a] - reach[b]
+            gap[bodies.endless] = self._from_endless(world)
+            self._gap = gap - bodies.margin - _ROUNDING
+        return self._gap
+
+    def _from_endless(self, world: Float64) -> Annotated[Float64, "E"]:
+        """Bounds for pairs with a plane or a height map: from the other shape's bounding sphere."""
+        bodies = self._bodies
+        _, reach = bodies.bounds
+        gaps = np.full(len(bodies.endless), -np.inf)
+        pairs = bodies.pairs[bodies.endless]
+        grounds = np.where(np.isfinite(reach[pairs[:, 0]]), pairs[:, 1], pairs[:, 0])
+        others = np.where(grounds == pairs[:, 0], pairs[:, 1], pairs[:, 0])
+        for ground in np.unique(grounds):
+            rows = np.flatnonzero((grounds == ground) & np.isfinite(reach[others]))
+            balls = np.column_stack([world[others[rows]], reach[others[rows]]])
+            gaps[rows] = nearest(
+                pack([PlacedShape(bodies.shapes[ground], self.pose(ground))]), balls
+            ).distances
+        return gaps
+
+    def pose(self, shape: int) -> Annotated[Float64, "4 4"]:
+        """Of a shape in the root link's frame."""
+        T: Float64 = self._carrier[shape] @ self._bodies.T_link_shape[shape]
+        return T
+
+    def touches(self, clearance: float) -> bool:
+        """Whether any pair is nearer than ``clearance`` (m) and its padding; ends with the first one."""
+        bodies = self._bodies
+        near = np.flatnonzero(self.gap < clearance)
+        for pair in near[np.argsort(self.gap[near])].tolist():
+            a, b = bodies.pairs[pair].tolist()
+            if in_collision(
+                bodies.shapes[a],
+                self.pose(a),
+                bodies.shapes[b],
+                self.pose(b),
+                clearance + bodies.margin[pair],
+            ):
+                return True
+        return False
+
+    def contacts(self, clearance: float) -> tuple[Contact, ...]:
+        """All pairs of bodies that are nearer than ``clearance`` (m) and their padding, the deepest first."""
+        depths: dict[tuple[int, int], float] = {}
+        for pair in np.flatnonzero(self.gap < clearance).tolist():
+            depth = clearance - self._distance(pair)
+            if depth > 0.0:
+                key = self._names(pair)
+                depths[key] = max(depth, depths.get(key, 0.0))
+        names = self._bodies.names
+        return tuple(
+            Contact(names[a], names[b], depth)
+            for (a, b), depth in sorted(depths.items(), key=lambda item: -item[1])
+        )
+
+    def clearance(self) -> Clearance:
+        """The nearest pair."""
+        bodies = self._bodies
+        best = Clearance(np.inf)
+        for pair in np.argsort(self.gap, kind="stable").tolist():
+            if self.gap[pair] >= best.distance:
+                break
+            a, b = bodies.pairs[pair].tolist()
+            found = distance(bodies.shapes[a], self.pose(a), bodies.shapes[b], self.pose(b))
+            value = found.distance - float(bodies.margin[pair])
+            if value < best.distance:
+                first, second = self._names(pair)
+                best = Clearance(
+                    value, bodies.names[first], bodies.names[second], found.point_a, found.point_b
+                )
+        return best
+
+    def _distance(self, pair: int) -> float:
+        bodies = self._bodies
+        a, b = bodies.pairs[pair].tolist()
+        found = distance(bodies.shapes[a], self.pose(a), bodies.shapes[b], self.pose(b))
+        return found.distance - float(bodies.margin[pair])
+
+    def _names(self, pair: int) -> tuple[int, int]:
+        a, b = self._bodies.body[self._bodies.pairs[pair]].tolist()
+        return a, b

@@ -1,0 +1,76 @@
+"""The float64 check of configurations for collisions: on the original shapes, by the judge.
+
+What has no shapes is not checked, and the report says so.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64
+from kinopt_ros.collision.bodies import bodies_of
+from kinopt_ros.collision.contacts import Clearance, Contact, Placement
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.scene import Scene
+
+SELF_COLLISION, WORLD_COLLISION = "self collision", "world collision"
+"""Names of the checks."""
+
+
+@dataclass(frozen=True, eq=False)
+class CollisionReport:
+    """Outcome of the check of N configurations."""
+
+    free: Annotated[Bool, "N"]
+    """Whether every pair of bodies keeps the clearance."""
+    contacts: tuple[tuple[Contact, ...], ...]
+    """For every configuration the pairs that do not, the deepest first; empty ones where they were not asked for."""
+    unchecked: Mapping[str, str]
+    """Links whose shapes, or some of them, could not be had, and why."""
+
+
+def check_collisions(
+    robot: RobotModel,
+    scene: Scene,
+    q: Annotated[Float64, "N nq"],
+    clearance: float = 0.0,
+    contacts: bool = True,
+) -> CollisionReport:
+    """Check configurations of the whole robot, in the world and with itself.
+
+    Args:
+        robot: the robot.
+        scene: what is around it, and what it carries.
+        q: configurations, finite (rad or m).
+        clearance: least distance (m) of bodies that must not touch, besides padding.
+        contacts: whether to list the pairs; without, a configuration takes a fraction of the time.
+
+    Raises:
+        MissingPackageError: coal is not installed.
+    """
+    free = np.ones(len(q), dtype=np.bool_)
+    found: list[tuple[Contact, ...]] = []
+    for row, placement in enumerate(_placements(robot, scene, q)):
+        pairs = placement.contacts(clearance) if contacts else ()
+        free[row] = not pairs if contacts else not placement.touches(clearance)
+        found.append(pairs)
+    return CollisionReport(free, tuple(found), robot.unchecked_links)
+
+
+def clearance_of(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"]) -> Clearance:
+    """The two bodies that are nearest to each other in a configuration. Errors as ``check_collisions``."""
+    return next(_placements(robot, scene, q[None])).clearance()
+
+
+def not_checked(robot: RobotModel) -> tuple[str, ...]:
+    """What a collision check leaves out, as an answer names it."""
+    return tuple(f"collisions of {link}: {reason}" for link, reason in robot.unchecked_links.items())
+
+
+def _placements(robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"]) -> Iterator[Placement]:
+    bodies = bodies_of(robot, scene)
+    poses = forward_kinematics(robot, q, bodies.links)
+    return (Placement(bodies, T_root_link) for T_root_link in poses)
