@@ -5,6 +5,7 @@ A twist is (v, w): translation part first, then rotation part. Formulas: J. Sola
 "A micro Lie theory for state estimation in robotics" (2018), appendices B and D.
 """
 
+import math
 from typing import Annotated
 
 import numpy as np
@@ -201,10 +202,29 @@ def pose_error(
 ) -> tuple[Annotated[Float64, "..."], Annotated[Float64, "..."]]:
     """Distance (m) and geodesic angle (rad, in [0, pi]) between two poses."""
     T_base_a, T_base_b = np.asarray(T_base_a, dtype=np.float64), np.asarray(T_base_b, dtype=np.float64)
+    if T_base_a.size == 16 and T_base_b.shape == T_base_a.shape:
+        one = _one_pose_error(T_base_a.reshape(16).tolist(), T_base_b.reshape(16).tolist())
+        leading = T_base_a.shape[:-2]
+        return np.full(leading, one[0]), np.full(leading, one[1])
     offset = T_base_b[..., :3, 3] - T_base_a[..., :3, 3]
     distance = np.sqrt(np.add.reduce(offset * offset, axis=-1))  # norm() takes twice as long for one pose
     R_a_b = np.swapaxes(T_base_a[..., :3, :3], -1, -2) @ T_base_b[..., :3, :3]
     return np.asarray(distance), np.asarray(rotation_angle(R_a_b))
+
+
+def _one_pose_error(a: list[float], b: list[float]) -> tuple[float, float]:
+    """The same for the entries of two matrices, row by row: some 10 us less than with arrays."""
+    dx, dy, dz = b[3] - a[3], b[7] - a[7], b[11] - a[11]
+    # Entries of R_a^T R_b: what is antisymmetric, and the trace.
+    x = a[2] * b[1] + a[6] * b[5] + a[10] * b[9] - (a[1] * b[2] + a[5] * b[6] + a[9] * b[10])
+    y = a[0] * b[2] + a[4] * b[6] + a[8] * b[10] - (a[2] * b[0] + a[6] * b[4] + a[10] * b[8])
+    z = a[1] * b[0] + a[5] * b[4] + a[9] * b[8] - (a[0] * b[1] + a[4] * b[5] + a[8] * b[9])
+    trace = (
+        a[0] * b[0] + a[4] * b[4] + a[8] * b[8] + a[1] * b[1] + a[5] * b[5] + a[9] * b[9]
+        + a[2] * b[2] + a[6] * b[6] + a[10] * b[10]
+    )  # fmt: skip
+    angle = math.atan2(math.sqrt(x * x + y * y + z * z), trace - 1.0)
+    return math.sqrt(dx * dx + dy * dy + dz * dz), angle
 
 
 def is_pose(T: Annotated[Float64, "... 4 4"], tolerance: float = 1e-6) -> Annotated[Bool, "..."]:

@@ -48,16 +48,20 @@ def verified_ik_result(
     claims = candidates.q.reshape(B * K, n)
     claimed: Bool = np.asarray(~np.isnan(claims).all(axis=1))
     # Of many solutions asked for few may be claimed: no time for the others.
-    which = np.flatnonzero(claimed)
+    which = claimed.nonzero()[0]
     report = verify_configurations(robot, problem, chains, claims[which], which // K)
-    ok = np.zeros(B * K, dtype=np.bool_)
-    ok[which] = report.ok
-    good = which[report.ok]
-    q, position, orientation = np.full((B * K, n), np.nan), np.full(B * K, np.nan), np.full(B * K, np.nan)
-    q[good] = claims[good]
-    position[good] = report.position_error[report.ok]
-    orientation[good] = report.orientation_error[report.ok]
-    q, position, orientation = q.reshape(B, K, n), position.reshape(B, K), orientation.reshape(B, K)
+    if len(good := which[report.ok]) == B * K:  # the usual case: what was claimed is the answer
+        ok, kept = report.ok, claims
+        errors = report.position_error, report.orientation_error
+    else:
+        ok, kept = np.zeros(B * K, dtype=np.bool_), np.full((B * K, n), np.nan)
+        errors = np.full(B * K, np.nan), np.full(B * K, np.nan)
+        ok[good], kept[good] = True, claims[good]
+        errors[0][good], errors[1][good] = (
+            report.position_error[report.ok],
+            report.orientation_error[report.ok],
+        )
+    q, position, orientation = kept.reshape(B, K, n), errors[0].reshape(B, K), errors[1].reshape(B, K)
     distance = _preference(problem, q)
     if K > 1 or problem.num_solutions > 1:
         chosen = _distinct(q, distance, problem, periodic_variables(robot)[problem.variables])
@@ -73,7 +77,7 @@ def verified_ik_result(
         values.fill(np.nan)
     status = np.full(B, int(Status.SUCCESS), dtype=np.int64)
     messages = [""] * B
-    failed = np.flatnonzero(~solved)
+    failed = (~solved).nonzero()[0]
     if failed.size:
         tried = verify_configurations(robot, problem, chains, candidates.attempt[failed], failed)
         usable = tried.finite & (tried.limit_violation <= 0.0)

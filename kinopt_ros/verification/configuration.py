@@ -58,7 +58,7 @@ def verify_configurations(
     """
     full = problem.state[request]
     full[:, problem.variables] = q
-    finite: Bool = np.asarray(np.isfinite(q).all(axis=1))
+    finite: Bool = np.asarray(np.logical_and.reduce(np.isfinite(q), axis=1))
     if not finite.all():  # keep NaN out of the kinematics; such rows fail anyway
         full[~finite] = problem.state[request[~finite]]
     violation = limit_violation(robot, full, problem.variables)

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from kinopt_ros.solvers.jax_lm.answers import answers
 from kinopt_ros.solvers.jax_lm.chain import ChainShape
 from kinopt_ros.solvers.jax_lm.forward import Frame
 from kinopt_ros.solvers.jax_lm.rows import residual, worst
@@ -34,28 +35,33 @@ def beam(
     rows: RowShape,
     size: BeamShape,
     numbers: jax.Array,
-    bounds: jax.Array,
-    starts: jax.Array,
-    seeds: jax.Array,
+    T_base_first: jax.Array,
+    ranges: jax.Array,
     allowed: jax.Array,
-) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """Configurations and errors of the lanes that were kept.
+    requests: jax.Array,
+    seeds: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """One answer or best attempt per target.
 
     Args:
         chain: shape of the chain.
         rows: shape of the rows.
         size: of the beam.
         numbers: of the chain, float64.
-        bounds: lower and upper limits and largest steps, (3, n), float64.
-        starts: frame before the first motion in each target's frame, (12, B), float64: position, rotation columns.
-        seeds: start values, (n, num_seeds, B), float32.
+        T_base_first: frame before the first motion, (4, 4), float64.
+        ranges: lower and upper limits, largest steps and periods of the variables, (4, n), float64.
         allowed: accepted errors, aims at which the polish ends, and slack, (3, 6), float64; see ``rows``.
+        requests: per target its pose in the base (the upper three rows), and the state, (B, 12 + n), float64.
+        seeds: start values, (n, num_seeds, B), float32.
 
     Returns:
-        q (n, keep, B), error (keep, B) as ``worst`` says in float64, whether the aims are met (keep, B), steps made ().
+        Per target q and its error as ``worst`` says, (n + 1, B), float64; steps made ().
     """
     n, S, B = seeds.shape
     accept, aim, slack = allowed
+    state = requests[:, 12:]
+    starts = _starts(requests[:, :12].reshape(B, 3, 4), T_base_first)
+    bounds = ranges[:3]
     single = jnp.float32
     numbers32, starts32 = numbers.astype(single), starts.astype(single)
     slack32 = slack.astype(single)
@@ -71,7 +77,10 @@ def beam(
         last = i == size.init_steps
         return _chosen(last, q, moved), sum_of_squares(at.rows)
 
-    q = tuple(seeds[k].reshape(-1) for k in range(n))
+    q = tuple(
+        jnp.clip(seeds[k].reshape(-1), low, high)
+        for k, (low, high) in enumerate(zip(bounds32.lower, bounds32.upper, strict=True))
+    )
     q, cost = lax.fori_loop(0, size.init_steps + 1, first, (q, jnp.zeros(S * B, single)))
     q = _kept(q, cost.reshape(S, B), size.keep)
 
@@ -98,12 +107,28 @@ def beam(
 
     far = jnp.full(size.keep * B, jnp.inf, jnp.float64)
     more, q, distance, error = lax.while_loop(inexact, refine, (jnp.int32(0), q, far, far))
-    return (
-        jnp.stack(q).reshape(n, size.keep, B),
+    found, error = answers(
+        q,
         error.reshape(size.keep, B),
         distance.reshape(size.keep, B) <= 1.0,
-        size.init_steps + more - 1,
+        state,
+        limits.lower,
+        limits.upper,
+        tuple(ranges[3, k] for k in range(n)),
     )
+    return jnp.concatenate([found, error[None]]), size.init_steps + more - 1
+
+
+def _starts(T_base_target: jax.Array, T_base_first: jax.Array) -> jax.Array:
+    """Frames before the first motion in each target's frame, (12, B): position, rotation columns."""
+    R, p = T_base_target[:, :, :3], T_base_target[:, :, 3]
+    R_first, p_first = T_base_first[:3, :3], T_base_first[:3, 3]
+
+    def in_target(v: jax.Array) -> list[jax.Array]:
+        return [R[:, 0, i] * v[..., 0] + R[:, 1, i] * v[..., 1] + R[:, 2, i] * v[..., 2] for i in range(3)]
+
+    columns = (R_first[:, k] for k in range(3))
+    return jnp.stack([*in_target(p_first - p), *(entry for column in columns for entry in in_target(column))])
 
 
 def _chosen(condition: jax.Array, yes: Lanes, no: Lanes) -> Lanes:

@@ -39,12 +39,10 @@ class LaneChain:
     """Table of motions, and the last fixed transform (position, rotation rows)."""
     T_base_first: Annotated[Float64, "4 4"]
     """Frame before the first motion."""
-    bounds: Annotated[Float64, "3 n"]
-    """Lower and upper limits and largest steps of the variables, rad or m."""
+    ranges: Annotated[Float64, "4 n"]
+    """Lower and upper limits, largest steps, periods (2 pi, or 0: none) of the variables, rad or m."""
     sample: Annotated[Float64, "2 n"]
     """Ends of the ranges that starts are drawn from."""
-    period: Annotated[Float64, "n"]
-    """2 pi, or 0 where there is none."""
     variables: Annotated[Int64, "n"]
     """Indices in the robot's q."""
 
@@ -77,8 +75,7 @@ def lane_chain(robot: RobotModel, chain: KinematicChain) -> LaneChain:
         ),
         numbers=numbers,
         T_base_first=inverse(T_first_base),
-        bounds=rows[[0, 1, 5]],
+        ranges=rows[[0, 1, 5, 4]],
         sample=rows[2:4],
-        period=rows[4],
         variables=chain.variables,
     )

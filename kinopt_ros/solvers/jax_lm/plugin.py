@@ -100,8 +100,8 @@ class JaxLmSolver(Solver):
         Option(
             "multi_output_fusion",
             True,
-            "On CPUs, let XLA fuse operations of several results, which is a flag of the whole process: it is set if "
-            "nothing in the process has used JAX before",
+            "On CPUs, let XLA fuse operations of several results, and compute where the call is made, which are flags of "
+            "the whole process: they are set if nothing in the process has used JAX before",
         ),
     )
 

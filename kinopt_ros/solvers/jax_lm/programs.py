@@ -29,7 +29,7 @@ from kinopt_ros.solvers.jax_lm.shapes import ProgramKey
 IN_MEMORY = 128
 ON_DISK = 400
 """Programs kept (about 1.5 MB each); the longest unused ones go first."""
-Program: TypeAlias = Callable[..., tuple[jax.Array, jax.Array, jax.Array, jax.Array]]
+Program: TypeAlias = Callable[..., tuple[jax.Array, jax.Array]]
 _log = logging.getLogger(__name__)
 
 
@@ -120,10 +120,10 @@ def default_folder() -> Path:
 
 def _compile(runtime: Runtime, key: ProgramKey) -> Any:
     n, S, B = key.chain.variables, key.size.num_seeds, key.targets
-    shapes = ((len(key.chain.exact),), (3, n), (12, B), (n, S, B), (3, 6))
+    shapes = ((len(key.chain.exact),), (4, 4), (4, n), (3, 6), (B, 12 + n), (n, S, B))
     arguments = [
-        jax.ShapeDtypeStruct(shape, jnp.float32 if i == 3 else jnp.float64)  # type: ignore[no-untyped-call]
-        for i, shape in enumerate(shapes)
+        jax.ShapeDtypeStruct(shape, jnp.float32 if shape is shapes[-1] else jnp.float64)  # type: ignore[no-untyped-call]
+        for shape in shapes
     ]
     lowered = jax.jit(partial(beam, key.chain, key.rows, key.size)).lower(*arguments)
     return lowered.compile(compiler_options=dict(runtime.compiler_options))

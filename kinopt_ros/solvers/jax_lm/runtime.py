@@ -105,8 +105,10 @@ def _start_jax(multi_output_fusion: bool) -> bool:
     try:
         import jax
 
+        # Compute where the call is made: to hand a small program over to another thread takes longer than to run it.
+        jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
         jax.devices()
-        jax.jit(lambda x: x + 1.0)(0.0)  # the flags are read here
+        jax.jit(lambda x: x + 1.0)(0.0)  # the flags are read here, and only here
     finally:
         # Processes started from this one shall not inherit it.
         if before is None:

@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Annotated
 
 import jax
@@ -11,11 +12,13 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.errors import NotReadyError
-from kinopt_ros.problems.ik import IkProblem, PoseTarget
+from kinopt_ros.kinematics.pose_errors import Free
+from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
 from kinopt_ros.solvers.held import Prepared
 from kinopt_ros.solvers.jax_lm.chain import LaneChain
 from kinopt_ros.solvers.jax_lm.programs import Programs
-from kinopt_ros.solvers.jax_lm.seeds import starts
+from kinopt_ros.solvers.jax_lm.runtime import Runtime
+from kinopt_ros.solvers.jax_lm.seeds import start_table
 from kinopt_ros.solvers.jax_lm.shapes import Effort, ProgramKey, RowShape, Width
 from kinopt_ros.solvers.result import IkCandidates
 
@@ -25,8 +28,6 @@ LOOSE_POSITION, LOOSE_ORIENTATION = 5e-3, 0.05
 """Tolerances above these (m, rad) are used, and not only kept."""
 ACCEPT, LOOSE_AIM, SLACK = 0.999, 0.95, 0.9
 """Parts of a tolerance."""
-FARTHEST_TURN = 1e6
-"""rad; beyond, adding turns to an angle costs more precision than requests leave."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,20 +62,35 @@ class Counts:
             return self._first / self._all if self._all else float("nan")
 
 
-def stages(target: PoseTarget, effort: Effort) -> list[Stage]:
+def stages(target: PoseTarget, effort: Effort) -> tuple[Stage, ...]:
     """What to try, in order."""
-    tolerance, per_axis = _tolerances(target)
-    loose = np.isfinite(tolerance) & (tolerance > np.repeat([LOOSE_POSITION, LOOSE_ORIENTATION], 3))
-    tight_rows = RowShape(
-        target.free_position, target.free_orientation, *per_axis, slack=False, autodiff=effort.autodiff
+    return _stages(
+        target.position_tolerance,
+        target.orientation_tolerance,
+        target.free_position,
+        target.free_orientation,
+        effort,
     )
+
+
+@lru_cache(maxsize=64)
+def _stages(
+    position: Tolerance,
+    orientation: Tolerance,
+    free_position: Free,
+    free_orientation: Free,
+    effort: Effort,
+) -> tuple[Stage, ...]:
+    tolerance, per_axis = _tolerances(position, orientation)
+    loose = np.isfinite(tolerance) & (tolerance > np.repeat([LOOSE_POSITION, LOOSE_ORIENTATION], 3))
+    tight_rows = RowShape(free_position, free_orientation, *per_axis, slack=False, autodiff=effort.autodiff)
     zero = np.zeros(6)
     near = np.minimum(AIM, 0.5 * tolerance)
     tight = np.array([ACCEPT * tolerance, near, zero])
     first = [Stage(tight_rows, tight, effort.beam, 0)]
     wide = [Stage(tight_rows, tight, effort.escalation, k) for k in range(effort.rounds)]
     if not loose.any():
-        return first + wide
+        return (*first, *wide)
     loose_rows = replace(tight_rows, slack=True)
     used = np.array(
         [
@@ -85,10 +101,10 @@ def stages(target: PoseTarget, effort: Effort) -> list[Stage]:
     )
     first.append(Stage(loose_rows, used, effort.beam, 1))
     # Where joint limits are in the way, the point that is just good enough can be harder to find than the target.
-    return first + [Stage(loose_rows, used, effort.escalation, k) for k in range(effort.rounds)] + wide
+    return (*first, *(Stage(loose_rows, used, effort.escalation, k) for k in range(effort.rounds)), *wide)
 
 
-def needed(chain: LaneChain, plan: list[Stage], requests: int) -> list[ProgramKey]:
+def needed(chain: LaneChain, plan: Sequence[Stage], requests: int) -> list[ProgramKey]:
     """Programs that a number of requests may take."""
     keys = []
     for stage in plan:
@@ -157,16 +173,14 @@ class _Work:
 
     def __init__(self, problem: IkProblem, prepared: Prepared[LaneChain], programs: Programs) -> None:
         self._problem, self._prepared, self._programs = problem, prepared, programs
-        chain = prepared.packed
-        batch = problem.batch_size
-        T_target_first = _inverses(problem.targets[0].T_base_target) @ chain.T_base_first
-        self._starts = np.concatenate(
-            [T_target_first[:, :3, 3].T, T_target_first[:, :3, :3].transpose(2, 1, 0).reshape(9, batch)]
-        )
-        self._state = problem.state[:, chain.variables]
-        lower, upper, _ = chain.bounds
-        self.seeds = np.concatenate([self._state[:, None], problem.seeds[:, :, prepared.columns]], axis=1)
-        self.q = np.clip(self._state, lower, upper)
+        chain, batch = prepared.packed, problem.batch_size
+        state = problem.state[:, chain.variables]
+        T_base_target = problem.targets[0].T_base_target
+        self._requests = np.concatenate([T_base_target[:, :3].reshape(batch, 12), state], axis=1)
+        self.seeds = state[:, None]
+        if problem.seeds.shape[1]:
+            self.seeds = np.concatenate([self.seeds, problem.seeds[:, :, prepared.columns]], axis=1)
+        self.q = np.minimum(np.maximum(state, chain.ranges[0]), chain.ranges[1])
         self.error = np.full(batch, np.inf)
         self.steps = np.zeros(batch, dtype=np.int64)
         self.solved = np.zeros(batch, dtype=np.bool_)
@@ -175,10 +189,9 @@ class _Work:
 
     def run(self, stage: Stage, rows: Annotated[Int64, "R"], seeds: Annotated[Float64, "B s n"]) -> None:
         """One beam for each of some requests, as far as the deadline allows."""
-        chain, size = self._prepared.packed, stage.width.size
-        low, high = chain.sample
-        lower, upper, _ = chain.bounds
-        table = starts(low, high, stage.number * size.num_seeds, size.num_seeds, self._problem.random_seed)
+        chain, size, runtime = self._prepared.packed, stage.width.size, self._programs.runtime
+        table = start_table(chain, stage.number * size.num_seeds, size.num_seeds, self._problem.random_seed)
+        constants = _constants(chain, stage, runtime)
         done = 0
         for targets in stage.width.portions(len(rows)):
             if self._problem.deadline is not None and time.monotonic() >= self._problem.deadline:
@@ -187,48 +200,26 @@ class _Work:
             some = rows[done : done + targets]
             done += targets
             # Programs have one size: the last target fills what is left over.
-            lanes = (
-                np.concatenate([some, np.full(targets - len(some), some[-1])])
-                if len(some) < targets
-                else some
-            )
-            own = np.clip(_near_zero(seeds[lanes], chain), lower, upper)
+            lanes = some
+            if len(some) < targets:
+                lanes = np.concatenate([some, np.full(targets - len(some), some[-1])])
+            own = _near_zero(seeds[lanes], chain)
             start = np.empty((*table.shape, targets), dtype=np.float32)
             start[:, own.shape[1] :] = table[:, own.shape[1] :, None]
             start[:, : own.shape[1]] = own.transpose(2, 1, 0)
             program = self._programs.get(ProgramKey(chain.shape, stage.rows, size, targets))
-            with jax.enable_x64(True), jax.default_device(self._programs.runtime.device):
-                found = program(
-                    chain.numbers,
-                    chain.bounds,
-                    np.ascontiguousarray(self._starts[:, lanes]),
-                    start,
-                    stage.allowed,
-                )
-                q, error, aimed, steps = (np.asarray(array) for array in found)
-            count = len(some)
-            self._take(some, q[:, :, :count], error[:, :count], aimed[:, :count], int(steps))
+            with jax.enable_x64(True), jax.default_device(runtime.device):
+                found = program(*constants, self._requests[lanes], start)
+                answers, steps = np.asarray(found[0]), int(found[1])
+            self._take(some, answers[:, : len(some)], steps)
 
-    def _take(
-        self,
-        rows: Annotated[Int64, "r"],
-        q: Annotated[Float64, "n keep r"],
-        error: Annotated[Float64, "keep r"],
-        aimed: Annotated[Bool, "keep r"],
-        steps: int,
-    ) -> None:
-        """Of the solutions that are as exact as can be the one nearest to the state, else the best attempt."""
-        turned = _nearest_turn(q.transpose(2, 1, 0), self._state[rows, None], self._prepared.packed)
-        error = np.where(np.isfinite(error), error, np.inf).T
-        solved = error <= 1.0
-        away = ((turned - self._state[rows, None]) ** 2).sum(axis=-1)
-        exact = aimed.T
-        best = np.where(exact.any(axis=1), np.where(exact, away, np.inf).argmin(axis=1), error.argmin(axis=1))
-        each = np.arange(len(rows))
-        better = error[each, best] < self.error[rows]
-        self.error[rows[better]] = error[each, best][better]
-        self.q[rows[better]] = turned[each, best][better]
-        self.solved[rows] = solved.any(axis=1)
+    def _take(self, rows: Annotated[Int64, "r"], answers: Annotated[Float64, "n+1 r"], steps: int) -> None:
+        """Keep what is better than what is known."""
+        error = answers[-1]
+        better = error < self.error[rows]
+        self.error[rows[better]] = error[better]
+        self.q[rows[better]] = answers[:-1, better].T
+        self.solved[rows] |= error <= 1.0
         self.steps[rows] += steps
 
     def candidates(self) -> IkCandidates:
@@ -241,6 +232,14 @@ class _Work:
         return IkCandidates(q=q, attempt=attempt, iterations=self.steps, timed_out=self.cut & ~self.solved)
 
 
+@lru_cache(maxsize=64)
+def _constants(chain: LaneChain, stage: Stage, runtime: Runtime) -> tuple[jax.Array, ...]:
+    """Arguments of a program that stay the same from request to request, on the device."""
+    arrays = (chain.numbers, chain.T_base_first, chain.ranges, stage.allowed)
+    with jax.enable_x64(True):
+        return tuple(jax.device_put(array, runtime.device) for array in arrays)
+
+
 def _refuse_to_compile(keys: list[ProgramKey], programs: Programs) -> None:
     missing = programs.missing(keys)
     if missing:
@@ -251,10 +250,12 @@ def _refuse_to_compile(keys: list[ProgramKey], programs: Programs) -> None:
         )
 
 
-def _tolerances(target: PoseTarget) -> tuple[Annotated[Float64, "6"], tuple[bool, bool]]:
+def _tolerances(
+    position: Tolerance, orientation: Tolerance
+) -> tuple[Annotated[Float64, "6"], tuple[bool, bool]]:
     """Accepted errors by row (m, and 2 sin(angle / 2) for angles), and whether they bound components."""
     values, per_axis = [], []
-    for tolerance in (target.position_tolerance, target.orientation_tolerance):
+    for tolerance in (position, orientation):
         several = isinstance(tolerance, tuple)
         per_axis.append(several)
         values.append(tolerance if isinstance(tolerance, tuple) else (tolerance,) * 3)
@@ -265,25 +266,10 @@ def _tolerances(target: PoseTarget) -> tuple[Annotated[Float64, "6"], tuple[bool
     return np.concatenate([values[0], chords]), (per_axis[0], per_axis[1])
 
 
-def _inverses(T: Annotated[Float64, "B 4 4"]) -> Annotated[Float64, "B 4 4"]:
-    inverse = np.zeros_like(T)
-    R = T[:, :3, :3].transpose(0, 2, 1)
-    inverse[:, :3, :3] = R
-    inverse[:, :3, 3] = -(R @ T[:, :3, 3:])[..., 0]
-    inverse[:, 3, 3] = 1.0
-    return inverse
-
-
 def _near_zero(q: Annotated[Float64, "... n"], chain: LaneChain) -> Annotated[Float64, "... n"]:
-    """Endless joints brought near 0 by whole turns: float32 is exact there."""
-    return _nearest_turn(q, np.zeros(q.shape[-1]), chain)
-
-
-def _nearest_turn(
-    q: Annotated[Float64, "... n"], reference: Annotated[Float64, "... n"], chain: LaneChain
-) -> Annotated[Float64, "... n"]:
-    """Joints of period 2 pi at the turn nearest to a reference, if the limits allow it."""
-    lower, upper, _ = chain.bounds
-    turned = q + chain.period * np.rint((reference - q) / np.where(chain.period > 0.0, chain.period, 1.0))
-    allowed = (lower <= turned) & (turned <= upper) & (np.abs(turned) < FARTHEST_TURN)
-    return np.asarray(np.where(allowed, turned, q))
+    """Endless joints brought near 0 by whole turns, if the limits allow it: float32 is exact there."""
+    if np.abs(q).max(initial=0.0) <= np.pi:
+        return q
+    lower, upper, _, period = chain.ranges
+    turned = q - period * np.rint(q / np.where(period > 0.0, period, 1.0))
+    return np.asarray(np.where((lower <= turned) & (turned <= upper), turned, q))

@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64, frozen
+from kinopt_ros.solvers.jax_lm.chain import LaneChain
 
 RANGE = 0.95
 """Part of the range that is used: starts at a limit are poor ones."""
@@ -36,3 +37,11 @@ def starts(
     """Start values spread over ranges (rad or m), float32."""
     u = 0.5 + RANGE * (quasi_random(first, count, len(low), seed) - 0.5)
     return (low[:, None] + u * (high - low)[:, None]).astype(np.float32)
+
+
+@lru_cache(maxsize=64)
+def start_table(chain: LaneChain, first: int, count: int, seed: int) -> Annotated[np.ndarray, "n count"]:
+    """Starts of a chain, read-only."""
+    table = starts(chain.sample[0], chain.sample[1], first, count, seed)
+    table.setflags(write=False)
+    return table

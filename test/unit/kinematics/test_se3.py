@@ -135,3 +135,17 @@ def test_one_matrix_is_judged_as_many_are() -> None:
     alone = [bool(se3.is_pose(one)) for one in stack]
     assert alone == se3.is_pose(stack).tolist()
     assert 0 < sum(alone) < len(alone)
+
+
+@pytest.mark.parametrize("leading", [(), (1,), (1, 1)])
+def test_one_pair_of_poses_has_the_errors_that_it_has_among_many(leading: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(5)
+    a = se3.pose(se3.so3_exp(rng.normal(size=(200, 3))), rng.normal(size=(200, 3)))
+    near = se3.pose(se3.so3_exp(rng.normal(scale=1e-7, size=(200, 3))), rng.normal(scale=1e-7, size=(200, 3)))
+    for b in (a, a @ near, np.roll(a, 1, axis=0)):
+        distance, angle = se3.pose_error(a, b)
+        for k in range(200):
+            one = se3.pose_error(a[k].reshape(*leading, 4, 4), b[k].reshape(*leading, 4, 4))
+            assert one[0].shape == one[1].shape == leading
+            np.testing.assert_allclose(one[0].item(), distance[k], rtol=1e-12, atol=1e-16)
+            np.testing.assert_allclose(one[1].item(), angle[k], rtol=1e-12, atol=1e-15)

@@ -1,0 +1,48 @@
+"""Of the lanes that a target's beam ends with, the one that answers."""
+
+import jax
+import jax.numpy as jnp
+
+FARTHEST_TURN = 1e6
+"""rad; beyond, adding turns to an angle costs more precision than requests leave."""
+
+
+def answers(
+    q: tuple[jax.Array, ...],
+    error: jax.Array,
+    exact: jax.Array,
+    state: jax.Array,
+    lower: tuple[jax.Array, ...],
+    upper: tuple[jax.Array, ...],
+    period: tuple[jax.Array, ...],
+) -> tuple[jax.Array, jax.Array]:
+    """Of the solutions that are as exact as can be the one nearest to the state, else the best attempt.
+
+    Args:
+        q: per variable the values of all lanes, shape (keep * B,), ordered by start, then by target.
+        error: (keep, B); at most 1 for solutions.
+        exact: which lanes met the aims, (keep, B).
+        state: (B, n), rad or m.
+        lower: limit per variable.
+        upper: limit per variable.
+        period: per variable 2 pi, or 0 where there is none: such joints take the turn nearest to the state.
+
+    Returns:
+        q (n, B), error (B,).
+    """
+    keep, B = error.shape
+    turned = []
+    away = jnp.zeros((keep, B), state.dtype)
+    for k, (values, low, high, turn) in enumerate(zip(q, lower, upper, period, strict=True)):
+        lanes = values.reshape(keep, B)
+        other = lanes + turn * jnp.rint((state[:, k] - lanes) / jnp.where(turn > 0.0, turn, 1.0))
+        allowed = (low <= other) & (other <= high) & (jnp.abs(other) < FARTHEST_TURN)
+        turned.append(jnp.where(allowed, other, lanes))
+        away = away + (turned[-1] - state[:, k]) ** 2
+    error = jnp.where(jnp.isfinite(error), error, jnp.inf)
+    nearest = jnp.argmin(jnp.where(exact, away, jnp.inf), axis=0)
+    best = jnp.where(exact.any(axis=0), nearest, jnp.argmin(error, axis=0))
+    chosen = best == jnp.arange(keep)[:, None]
+    # Sums with one term that is not 0: quicker than gathering.
+    answer = jnp.stack([jnp.where(chosen, lanes, 0.0).sum(axis=0) for lanes in turned])
+    return answer, jnp.where(chosen, error, 0.0).sum(axis=0)
