@@ -7,7 +7,7 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.collision.adjacency import LinkPair
-from kinopt_ros.collision.link_solids import LinkSolids, link_solids
+from kinopt_ros.collision.judge import in_collision
 from kinopt_ros.collision.spheres import fitted_spheres
 from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.kinematics.forward import forward_kinematics
@@ -41,19 +41,18 @@ def sample_pairs(robot: RobotModel, pairs: tuple[LinkPair, ...], samples: int = 
     poses = dict(zip(names, np.moveaxis(forward_kinematics(robot, q, names), 1, 0), strict=True))
     # Fitted spheres, never those that somebody gave: these may leave something out.
     balls = fitted_spheres(robot, tuple(robot.collision_shapes))
-    solids = link_solids(robot)
     share: dict[LinkPair, float] = {}
     at_default: set[LinkPair] = set()
     for a, b in pairs:
         near = _near(poses[a], poses[b], balls[a], balls[b])
-        if near[0] and solids.collide(a, poses[a][0], b, poses[b][0]):
+        if near[0] and _collide(robot, (a, b), poses, 0):
             at_default.add((a, b))
-        share[a, b] = _share(solids, (a, b), poses, np.flatnonzero(near[1:]) + 1, samples)
+        share[a, b] = _share(robot, (a, b), poses, (np.flatnonzero(near[1:]) + 1).tolist(), samples)
     return PairSamples(share, frozenset(at_default))
 
 
 def _share(
-    solids: LinkSolids,
+    robot: RobotModel,
     pair: LinkPair,
     poses: Mapping[str, Float64],
     near: Sequence[int],
@@ -61,11 +60,20 @@ def _share(
 ) -> float:
     hits = judged = 0
     for i in near:
-        hits += solids.collide(pair[0], poses[pair[0]][i], pair[1], poses[pair[1]][i])
+        hits += _collide(robot, pair, poses, i)
         judged += 1
         if judged >= _JUDGED and hits:
             break
     return hits / judged * len(near) / samples if hits else 0.0
+
+
+def _collide(robot: RobotModel, pair: LinkPair, poses: Mapping[str, Float64], i: int) -> bool:
+    """Whether two links touch in configuration i."""
+    a, b = (
+        [(placed.shape, poses[name][i] @ placed.T_frame_shape) for placed in robot.collision_shapes[name]]
+        for name in pair
+    )
+    return any(in_collision(*solid_a, *solid_b) for solid_a in a for solid_b in b)
 
 
 def _configurations(robot: RobotModel, samples: int) -> Float64:
