@@ -16,6 +16,7 @@ from trajectory_msgs.msg import JointTrajectory
 from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate
 from kinopt_msgs.srv import (
     ApplyScene,
+    CheckState,
     ComputeFK,
     GetJacobian,
     GetScene,
@@ -31,6 +32,7 @@ _SERVICES = {
     "twist_to_joint_velocity": TwistToJointVelocity,
     "apply_scene": ApplyScene,
     "get_scene": GetScene,
+    "check_state": CheckState,
     "list_solvers": ListSolvers,
     "ready": Trigger,
 }

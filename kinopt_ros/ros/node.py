@@ -26,6 +26,7 @@ from visualization_msgs.msg import MarkerArray
 from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate
 from kinopt_msgs.srv import (
     ApplyScene,
+    CheckState,
     ComputeFK,
     GetJacobian,
     GetScene,
@@ -39,6 +40,7 @@ from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.answers import answering
+from kinopt_ros.ros.check_state_service import CheckStateService
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import error_message
 from kinopt_ros.ros.description import Description, check_names
@@ -121,6 +123,7 @@ class KinoptNode(Node):
         serving.serve(TwistToJointVelocity, "twist_to_joint_velocity", TwistService(self._shared).task)
         serving.serve(ApplyScene, "apply_scene", ApplySceneService(self._shared, self._scene).task)
         serving.serve(GetScene, "get_scene", GetSceneService(self._shared).task)
+        serving.serve(CheckState, "check_state", CheckStateService(self._shared).task)
         # What costs little is answered at once, whatever else is going on.
         solvers = answering(self, SolversService(self._shared).handle)
         self.create_service(ListSolvers, "~/list_solvers", solvers)

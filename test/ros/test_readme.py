@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kinopt_msgs.srv import ApplyScene, GetScene, SolveIK, TwistToJointVelocity
+from kinopt_msgs.srv import ApplyScene, CheckState, GetScene, SolveIK, TwistToJointVelocity
 from kinopt_ros.ros.client import Client
 from kinopt_ros.status import Status
 
@@ -69,3 +69,12 @@ def test_the_requests_of_the_scene_in_their_order(client: Client) -> None:
         assert answer.status.code == Status.SUCCESS, f"{what}: {answer.status.message}"
     scene = client.call("get_scene", GetScene.Request()).scene
     assert (scene.objects, scene.attached) == ([], [])
+
+
+def test_the_request_that_checks_states(client: Client) -> None:
+    pytest.importorskip("coal")
+    (text,) = re.findall(r'CheckState "(\{.*?\})"', README, re.DOTALL)
+    request = filled(CheckState.Request(), yaml.safe_load(text))
+    answer = client.call("check_state", request, timeout=120.0)
+    assert answer.status.code == Status.SUCCESS, answer.status.message
+    assert list(answer.valid) == [True, True]
