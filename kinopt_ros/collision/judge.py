@@ -192,7 +192,7 @@ def _ground(a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: float) -
         gradient = np.array([x, y, z])
         return Separation(above - reach, centre - above * gradient, centre - reach * gradient)
     # No point of b is farther than this from the ground, so that no triangle beyond this radius is the nearest.
-    farthest = min(max(above, 0.0) + reach, most) + reach
+    farthest = max(min(max(above, 0.0) + reach, most), 0.0) + reach
     local = T_a[:3, :3].T @ (centre - T_a[:3, 3])
     vertices, triangles = ground_triangles(a, local[:2] - farthest, local[:2] + farthest)
     return _solid_surface(surface(vertices, triangles), a, T_a, b, T_b)
