@@ -6,22 +6,26 @@ Nothing is computed while nobody listens.
 import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from visualization_msgs.msg import Marker, MarkerArray
 
+from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.geometry.shapes import PlacedShape, Sphere
 from kinopt_ros.kinematics.se3 import pose
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.marker_shapes import body_markers, color
+from kinopt_ros.ros.marker_shapes import body_markers, color, points_of
 from kinopt_ros.scene.scene import Scene
 
 SECONDS = 0.5
 """Between two looks at what has changed."""
+NEAR = 0.05
+"""m; nearer pairs are drawn in another colour."""
 OBJECTS, ATTACHED, SPHERES = color(0.2, 0.7, 0.3, 0.8), color(0.6, 0.3, 0.8, 0.8), color(0.6, 0.6, 0.6, 0.35)
+COLLISION, CLOSE, CLEAR = color(0.9, 0.1, 0.1, 1.0), color(1.0, 0.6, 0.0, 1.0), color(0.2, 0.6, 1.0, 1.0)
 
 
 class MarkersTopic:
@@ -35,6 +39,8 @@ class MarkersTopic:
         self._present: set[tuple[str, int]] = set()
         """Namespaces and numbers of the markers that listeners have."""
         self._spheres: tuple[RobotModel, list[Marker]] | None = None
+        self._measured: tuple[Scene, RobotModel, bytes] | None = None
+        """For what the clearance was drawn last."""
         self._busy = threading.Lock()
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="markers")
         self._timer = context.node.create_timer(SECONDS, self._look)
@@ -70,13 +76,19 @@ class MarkersTopic:
         robot = self._context.loaded.model
         scene = self._context.scene.of(robot)
         listeners = self._markers.get_subscription_count()
-        is_new = listeners > self._listeners
+        if listeners > self._listeners:  # new ones get everything
+            self._drawn = self._measured = None
         self._listeners = listeners
-        if is_new or (scene, robot) != self._drawn:
+        if (scene, robot) != self._drawn:
             self._drawn = scene, robot
             self._publish(scene_markers(scene, robot), "objects", "attached")
             # Slow the first time: what is quick is shown before.
             self._publish(self._sphere_markers(robot), "spheres")
+        state = self._context.joint_states.of(robot)
+        measured = scene, robot, state.q.tobytes()
+        if state.known.any() and measured != self._measured:
+            self._measured = measured
+            self._publish(clearance_markers(robot, scene, state.q), "clearance")
 
     def _publish(self, markers: list[Marker], *kinds: str) -> None:
         """Publish all markers of some kinds and remove those that were there before."""
@@ -118,3 +130,24 @@ def sphere_markers(robot: RobotModel) -> list[Marker]:
         ]
         markers += body_markers(f"spheres/{link}", link, np.eye(4), placed, SPHERES)
     return markers
+
+
+def clearance_markers(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"]) -> list[Marker]:
+    """A line between the nearest points of the two bodies that are nearest to each other, and their distance."""
+    from kinopt_ros.verification.collision import clearance_of
+
+    nearest = clearance_of(robot, scene, q)
+    if nearest.point_a is None or nearest.point_b is None:
+        return []
+    painted = COLLISION if nearest.distance < 0.0 else CLOSE if nearest.distance < NEAR else CLEAR
+    line = Marker(ns="clearance", id=0, type=Marker.LINE_LIST, action=Marker.ADD, color=painted)
+    line.points = points_of(np.stack([nearest.point_a, nearest.point_b]))
+    line.scale.x = 0.004
+    text = Marker(ns="clearance", id=1, type=Marker.TEXT_VIEW_FACING, action=Marker.ADD, color=painted)
+    text.text = f"{nearest.a} - {nearest.b}: {nearest.distance:.3f} m"
+    text.pose.position = points_of(0.5 * (nearest.point_a + nearest.point_b)[None])[0]
+    text.pose.position.z += 0.05
+    text.scale.z = 0.03
+    for marker in (line, text):
+        marker.header.frame_id = robot.root_link
+    return [line, text]

@@ -194,7 +194,7 @@ def _mesh(message: Any) -> Mesh:
 
 def _height_map(message: Any) -> HeightMap:
     heights = np.array(message.heights, dtype=np.float64)
-    if message.rows == 0 or heights.size % message.rows:
+    if message.rows == 0 or heights.size == 0 or heights.size % message.rows:
         raise InvalidShapeError(
             f"a height_map has {heights.size} heights and rows is {message.rows}; allowed is a number of rows that "
             "divides them"

@@ -1,6 +1,7 @@
 """The scene of the running node: changes by service and topic, all or nothing, versions; bad input of every kind is
 refused with its code and a sentence, leaves the scene as it is, and the node goes on."""
 
+import re
 from array import array
 from pathlib import Path
 from typing import Any
@@ -262,6 +263,13 @@ BAD: dict[str, tuple[ApplyScene.Request, Status, str]] = {
         SCENE,
         "5 heights and rows is 2",
     ),
+    "empty height map": (
+        apply(add("a", Shape(type="height_map", dimensions=[0.1], rows=2))),
+        SCENE,
+        "0 heights and rows is 2",
+    ),
+    "empty octomap": (apply(add("a", Shape(type="octomap", dimensions=[0.1]))), SCENE, "0 centers"),
+    "empty cloud": (apply(add("a", Shape(type="point_cloud", dimensions=[0.1]))), SCENE, "0 points"),
     "a million points and one": (
         apply(
             add("a", Shape(type="point_cloud", dimensions=[0.1], points=array("d", bytes(8 * 3 * 1_000_001))))
@@ -392,7 +400,7 @@ def test_markers_show_the_scene_and_the_robots_spheres(empty: Client) -> None:
     subscription = empty.node.create_subscription(MarkerArray, "kinopt/markers", arrays.append, 10)
 
     def spaces(action: int) -> set[str]:
-        return {m.ns for array in arrays for m in array.markers if m.action == action}
+        return {m.ns for some in arrays for m in some.markers if m.action == action}
 
     try:
         changed(empty, add("table"), add("mug"), op("attach", "mug", link="panda_hand"))
@@ -401,6 +409,10 @@ def test_markers_show_the_scene_and_the_robots_spheres(empty: Client) -> None:
         )
         changed(empty, op("remove", "table"))
         assert empty.spin_until(lambda: "objects/table" in spaces(Marker.DELETE), 20.0)
+        pytest.importorskip("coal")
+        assert empty.spin_until(lambda: "clearance" in spaces(Marker.ADD), 60.0)
+        texts = [m.text for some in arrays for m in some.markers if m.ns == "clearance" and m.text]
+        assert all(re.fullmatch(r"\w+ - \w+: -?\d\.\d{3} m", text) for text in texts)
     finally:
         empty.node.destroy_subscription(subscription)
 
