@@ -14,7 +14,16 @@ from rcl_interfaces.srv import GetParameters, SetParameters
 from sensor_msgs.msg import JointState
 from support.ros_requests import READY, ik, pose
 
-from kinopt_msgs.srv import ComputeFK, GetJacobian, SolveIK, TwistToJointVelocity
+from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
+from kinopt_msgs.srv import (
+    ApplyScene,
+    CheckState,
+    ComputeFK,
+    GetJacobian,
+    GetScene,
+    SolveIK,
+    TwistToJointVelocity,
+)
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client import Client
@@ -130,6 +139,68 @@ TWIST = requests(
     twist=st.builds(Twist, linear=vectors, angular=vectors),
     velocity_scaling=sometimes(floats),
 )
+shapes = requests(
+    Shape,
+    type=st.one_of(
+        st.sampled_from(
+            [
+                "box",
+                "sphere",
+                "cylinder",
+                "cone",
+                "capsule",
+                "plane",
+                "mesh",
+                "height_map",
+                "point_cloud",
+                "octomap",
+            ]
+        ),
+        names,
+    ),
+    pose=sometimes(poses),
+    dimensions=st.one_of(lists(st.floats(0.01, 2.0), 3), lists(floats, 4)),
+    points=sometimes(lists(floats, 13)),
+    triangles=sometimes(lists(st.integers(0, 5), 12)),
+    heights=sometimes(lists(floats, 6)),
+    rows=sometimes(few),
+    resource=sometimes(
+        st.one_of(st.sampled_from(["package://a/b.stl", "file:///", "file://a", "package://"]), names)
+    ),
+    scale=sometimes(vectors),
+)
+ids = st.one_of(st.sampled_from(["a", "b", "c"]), names)
+objects = requests(
+    CollisionObject, id=ids, frame_id=sometimes(names), pose=sometimes(poses), shapes=lists(shapes, 2)
+)
+operations = requests(
+    SceneOperation,
+    operation=st.one_of(
+        st.sampled_from(
+            ["add", "add", "move", "remove", "attach", "detach", "allow", "disallow", "pad", "clear"]
+        ),
+        names,
+    ),
+    object=st.one_of(st.builds(CollisionObject, id=ids), objects, objects),
+    replace=sometimes(st.booleans()),
+    link=sometimes(names),
+    touch_links=sometimes(lists(names, 2)),
+    names=sometimes(lists(ids, 3)),
+    padding=sometimes(floats),
+)
+APPLY = requests(
+    ApplyScene.Request,
+    operations=lists(operations, 3),
+    expected_version=sometimes(st.integers(0, 2**64 - 1)),
+    state=sometimes(joint_states),
+)
+CHECK = requests(
+    CheckState.Request,
+    joint_names=sometimes(lists(names, 8)),
+    positions=sometimes(lists(floats, 16)),
+    clearance=sometimes(floats),
+    contacts_only=sometimes(st.booleans()),
+)
 
 
 def answered(client: Client, service: str, request: Any) -> Any:
@@ -195,6 +266,30 @@ def test_get_jacobian(client: Client, request: GetJacobian.Request) -> None:
 def test_twist_to_joint_velocity(client: Client, request: TwistToJointVelocity.Request) -> None:
     answer = answered(client, "twist_to_joint_velocity", request)
     assert np.isfinite(answer.velocities).all()
+
+
+@settings(FUZZ, max_examples=150)
+@given(request=APPLY)
+def test_apply_scene(client: Client, request: ApplyScene.Request) -> None:
+    before = client.call("get_scene", GetScene.Request()).scene
+    answer = answered(client, "apply_scene", request)
+    after = client.call("get_scene", GetScene.Request()).scene
+    assert answer.version == after.version
+    if answer.status.code == Status.SUCCESS:
+        assert after.version == before.version + 1
+    else:
+        assert after == before
+
+
+@settings(FUZZ, max_examples=40)
+@given(request=CHECK)
+def test_check_state(client: Client, request: CheckState.Request) -> None:
+    """In whatever scene the test before has left."""
+    pytest.importorskip("coal")
+    answer = answered(client, "check_state", request)
+    assert len(answer.valid) == len(answer.codes) == len(answer.messages)
+    assert [code == Status.SUCCESS for code in answer.codes] == list(answer.valid)
+    assert all(bool(message) != valid for message, valid in zip(answer.messages, answer.valid, strict=True))
 
 
 @FUZZ
@@ -276,5 +371,7 @@ def test_parameters(client: Client, name: str) -> None:
 
 
 def test_and_it_still_serves(client: Client) -> None:
+    clear = ApplyScene.Request(operations=[SceneOperation(operation="clear")])
+    assert client.call("apply_scene", clear).status.code == Status.SUCCESS
     client.wait_until_ready(60.0)
     assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS
