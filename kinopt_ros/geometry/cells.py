@@ -35,7 +35,7 @@ class Cells:
     """Bounds of every piece's points."""
 
 
-def cells_of(shapes: Sequence[PlacedShape], pieces: int = 3000) -> Cells:
+def cells_of(shapes: Sequence[PlacedShape], pieces: int = 1500) -> Cells:
     """Pieces of all shapes, in the frame that they are placed in; about so many."""
     parts: list[tuple[Float64, Int64, Float64]] = []
     polyhedra = sum(not isinstance(placed.shape, Sphere | Capsule) for placed in shapes)

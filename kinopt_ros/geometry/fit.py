@@ -3,7 +3,8 @@
 The solid is cut into pieces (``cells``). Every piece is given to one sphere, whose radius is the distance of the
 farthest point of its pieces: a sphere is convex, so it contains them, and all together contain the solid. Which piece
 goes to which sphere is improved in turns with the spheres, as in R. Wang et al., "Variational sphere set approximation
-for solid objects", The Visual Computer 22, 2006.
+for solid objects", The Visual Computer 22, 2006. Two ways to begin are tried: covering (``cover``), which does well with
+rounded solids, and dividing, which does well with angular ones.
 """
 
 from collections.abc import Sequence
@@ -14,12 +15,13 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.geometry.cells import Cells, cells_of
+from kinopt_ros.geometry.cover import cover
 from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.geometry.spheres import SphereSet
 
-MAX_SPHERES = 5
+MAX_SPHERES = 6
 """Most spheres for one link, unless asked otherwise."""
-TOLERANCE = 0.005
+TOLERANCE = 0.012
 """m; spheres that stick out no further are not divided, unless asked otherwise."""
 
 _ROUNDING = 1e-9
@@ -45,6 +47,14 @@ def fit_spheres(
     if not shapes:
         raise InvalidRequestError("no shapes to fit spheres to; allowed is at least one")
     cells = cells_of(shapes)
+    owner, count = cover(cells, shapes, most, tolerance)
+    covering = _exact(cells, *_improve(cells, owner, count)[:2])
+    divided = _exact(cells, *_divided(cells, most, tolerance))
+    return min((covering, divided), key=_volume)
+
+
+def _divided(cells: Cells, most: int, tolerance: float) -> tuple[Int64, Float64]:
+    """From one sphere on, that which sticks out most is divided, until there are so many or all are tight."""
     owner = np.zeros(len(cells.start), dtype=np.int64)
     centers, radii = _spheres(cells, owner, 1)
     while len(radii) < most:
@@ -55,7 +65,16 @@ def fit_spheres(
         if divided is None:
             break
         owner, centers, radii = _improve(cells, divided, len(radii) + 1)
-    return _exact(cells, owner, centers)
+    return owner, centers
+
+
+def _volume(spheres: SphereSet) -> float:
+    """Of the union (m^3), roughly; more spheres must be worth it."""
+    low = (spheres.centers - spheres.radii[:, None]).min(axis=0)
+    high = (spheres.centers + spheres.radii[:, None]).max(axis=0)
+    points = np.random.default_rng(0).uniform(low, high, (5000, 3))
+    part = np.count_nonzero(spheres.contain(points)) / len(points)
+    return float(part * (high - low).prod() * (1.0 + 0.02 * len(spheres.radii)))
 
 
 def _improve(cells: Cells, owner: Int64, count: int) -> tuple[Int64, Float64, Float64]:

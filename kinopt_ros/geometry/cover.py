@@ -1,0 +1,139 @@
+"""Few spheres that cover the pieces of a solid and stick out of it little.
+
+A sphere about a point of the solid whose nearest surface is ``depth`` away sticks out at most its radius less that depth.
+So for a given excess every point has its sphere, and the fewest of them that cover all pieces are looked for: greedily,
+the one that covers most of what is left first. The least excess for which a given number is enough is found by halving.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.geometry.cells import Cells
+from kinopt_ros.geometry.shapes import Box, Capsule, Cone, Cylinder, PlacedShape, Sphere
+from kinopt_ros.geometry.surfaces import surface_points
+
+_SURFACE = 1500
+"""Points that stand for the surface. Like everything here they decide how tight the spheres are, not what they hold."""
+_CENTERS = 300
+_HALVINGS = 8
+
+
+def cover(
+    cells: Cells, shapes: Sequence[PlacedShape], most: int, tolerance: float
+) -> tuple[Annotated[Int64, "n"], int]:
+    """To which sphere every piece goes, and how many spheres there are: at most ``most``.
+
+    Args:
+        cells: the pieces of the shapes.
+        shapes: the shapes.
+        most: at most so many spheres.
+        tolerance: spheres need not stick out less than this (m).
+    """
+    centers, depth = _deep_points(cells, shapes)
+    middle, half = (cells.upper + cells.lower) / 2.0, (cells.upper - cells.lower) / 2.0
+    square = np.zeros((len(middle), len(centers)))
+    for axis in range(3):
+        square += (np.abs(middle[:, axis, None] - centers[:, axis]) + half[:, axis, None]) ** 2
+    excess = np.sqrt(square) + cells.radius[:, None] - depth
+    """Of the sphere about point j that just covers piece i."""
+    low, high = tolerance, max(float(excess.max(axis=0).min()), tolerance)
+    chosen = _greedy(excess <= low, most)
+    if chosen is None:
+        chosen = [int(excess.max(axis=0).argmin())]
+        for _ in range(_HALVINGS):
+            between = (low + high) / 2.0
+            found = _greedy(excess <= between, most)
+            if found is None:
+                low = between
+            else:
+                high, chosen = between, found
+    owner = excess[:, chosen].argmin(axis=1)
+    used, owner = np.unique(owner, return_inverse=True)
+    return owner.astype(np.int64), len(used)
+
+
+def _greedy(covers: Annotated[Bool, "n m"], most: int) -> list[int] | None:
+    """Columns that cover all rows; None if there would be more than ``most``."""
+    chosen: list[int] = []
+    while len(covers):
+        if len(chosen) == most:
+            return None
+        gain = np.count_nonzero(covers, axis=0)
+        best = int(gain.argmax())
+        if gain[best] == 0:
+            return None
+        chosen.append(best)
+        covers = covers[~covers[:, best]]
+    return chosen
+
+
+def _deep_points(cells: Cells, shapes: Sequence[PlacedShape]) -> tuple[Float64, Float64]:
+    """Points spread over the solid, some of them moved as far from its surface as they get, and their depths."""
+    surface = _outer_surface(shapes)
+    middle = (cells.upper + cells.lower) / 2.0
+    depth, _ = _to_surface(middle, surface)
+    size = float((cells.upper - cells.lower).max(axis=1).mean() + cells.radius.mean() / 8.0)
+    block = size
+    while True:
+        _, number = np.unique(np.floor(middle / block).astype(np.int64), axis=0, return_inverse=True)
+        number = number.reshape(-1)
+        if number.max() < _CENTERS:
+            break
+        block *= 1.2
+    order = np.lexsort((-depth, number))
+    points = middle[order[np.unique(number[order], return_index=True)[1]]]
+    moved = points
+    step = 0.5 * size
+    for _ in range(8):
+        depth, nearest = _to_surface(moved, surface)
+        further = moved + (moved - nearest) * (step / np.maximum(depth, 1e-12))[:, None]
+        better = _to_surface(further, surface)[0] > depth
+        moved = np.where(better[:, None], further, moved)
+        step *= 0.8
+    centers = np.concatenate([points, moved])
+    return centers, _to_surface(centers, surface)[0]
+
+
+def _to_surface(points: Float64, surface: Float64) -> tuple[Float64, Float64]:
+    """Distance to the nearest of the surface's points, and that point."""
+    square = (points**2).sum(axis=1)[:, None] + (surface**2).sum(axis=1) - 2.0 * points @ surface.T
+    nearest = square.argmin(axis=1)
+    return np.sqrt(square[np.arange(len(points)), nearest].clip(min=0.0)), surface[nearest]
+
+
+def _outer_surface(shapes: Sequence[PlacedShape]) -> Float64:
+    """Points on the shapes' surfaces, without those that lie inside another primitive."""
+    each = max(_SURFACE // len(shapes), 100)
+    found = []
+    for i, placed in enumerate(shapes):
+        points = surface_points([placed], each)[: 2 * each]
+        free = np.ones(len(points), dtype=np.bool_)
+        for j, other in enumerate(shapes):
+            if i != j:
+                free &= ~_inside(other, points)
+        found.append(points[free])
+    return np.concatenate(found)
+
+
+def _inside(placed: PlacedShape, points: Float64) -> Bool:
+    """Whether points are inside of a primitive; False for other shapes."""
+    shape, T = placed.shape, placed.T_frame_shape
+    local = (points - T[:3, 3]) @ T[:3, :3]
+    across, height = np.hypot(local[:, 0], local[:, 1]), np.abs(local[:, 2])
+    inner = 1.0 - 1e-6
+    if isinstance(shape, Sphere):
+        return np.hypot(across, height) < inner * shape.radius
+    if isinstance(shape, Capsule):
+        return np.hypot(across, (height - shape.length / 2.0).clip(min=0.0)) < inner * shape.radius
+    if isinstance(shape, Cylinder):
+        return (across < inner * shape.radius) & (height < inner * shape.length / 2.0)
+    if isinstance(shape, Cone):
+        part = local[:, 2] / shape.length + 0.5
+        return (part > 1.0 - inner) & (across < inner * shape.radius * (1.0 - part))
+    if isinstance(shape, Box):
+        inside: Bool = (np.abs(local) < inner * np.array([shape.x, shape.y, shape.z]) / 2.0).all(axis=1)
+        return inside
+    return np.zeros(len(points), dtype=np.bool_)
