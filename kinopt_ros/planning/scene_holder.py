@@ -32,6 +32,16 @@ class SceneHolder:
             self._report(sentence)
         return scene
 
+    def start(self, robot: RobotModel, make: Callable[[], Scene]) -> None:
+        """Begin with another scene than an empty one, unless the scene was changed or begun already.
+
+        Raises:
+            KinoptError: as ``make`` raises it.
+        """
+        with self._lock:
+            if self._scene is EMPTY_SCENE:
+                self._scene, self._robot = make(), robot
+
     def change(
         self,
         robot: RobotModel,

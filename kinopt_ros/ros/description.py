@@ -12,12 +12,14 @@ from rclpy.parameter import Parameter
 
 from kinopt_ros.errors import KinoptError, shortened
 from kinopt_ros.planning.motion import commanded_variables
+from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.problems.chains import resolve_chain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.joint_limits import PREFIX, declare_joint_limits, with_joint_limits
 from kinopt_ros.ros.robot_loader import RobotLoader
+from kinopt_ros.scene.files import load_scene
 
 _URDF, _SRDF = "robot_description", "robot_description_semantic"
 
@@ -33,9 +35,10 @@ def check_names(robot: RobotModel, parameter: str, given: Any) -> None:
 class Description:
     """URDF and SRDF text, each from its parameter or, while that is empty, from its topic."""
 
-    def __init__(self, node: Node, loader: RobotLoader) -> None:
+    def __init__(self, node: Node, loader: RobotLoader, scene: SceneHolder) -> None:
         self._node = node
         self._loader = loader
+        self._scene = scene
         self._from_topic = {_URDF: "", _SRDF: ""}
         self._texts: WeakKeyDictionary[RobotModel, tuple[str, str]] = WeakKeyDictionary()
         self._building: int | None = None
@@ -122,6 +125,9 @@ class Description:
                     check_names(built, name, parameters.value(self._node, name))
                 except KinoptError as error:
                     self._node.get_logger().warning(f"parameter {name}: {error}")
+            scene_file = parameters.value(self._node, "scene_file")
+            if scene_file:  # before the robot serves: it must not move in a world without its obstacles
+                self._scene.start(built, lambda: load_scene(scene_file, built))
             return built
         finally:
             self._building = None

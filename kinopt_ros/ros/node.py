@@ -80,7 +80,7 @@ class KinoptNode(Node):
         self._shared = Context(
             self, self._loader, JointStates(), Frames(self), SceneHolder(self._report_scene)
         )
-        self._description = Description(self, self._loader)
+        self._description = Description(self, self._loader, self._shared.scene)
         self._records = FailureRecords(self, self._description)
         self._records.use(parameters.value(self, "record_failures"))
         self._scheduler = self._create_scheduler()

@@ -117,6 +117,12 @@ SPECS = (
         "Folder for failed IK requests, as records for `kinopt replay`, 1000 at most. Empty: none are kept.",
     ),
     Spec(
+        "scene_file",
+        "",
+        "YAML file of the scene that the node starts with, see kinopt_ros.scene.files. Empty: an empty scene.",
+        read_only=True,
+    ),
+    Spec(
         "fallback_chain",
         (),
         "Solvers that may take over from one that cannot, in this order. Empty: all that are installed.",

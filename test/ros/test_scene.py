@@ -16,7 +16,7 @@ from support.ros_requests import READY, StartNode, pose
 from visualization_msgs.msg import Marker, MarkerArray
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, SceneUpdate, Shape
-from kinopt_msgs.srv import ApplyScene, ComputeFK, GetScene
+from kinopt_msgs.srv import ApplyScene, ComputeFK, GetScene, SolveIK
 from kinopt_ros.ros.client import Client
 from kinopt_ros.ros.conversions import matrices_from_poses
 from kinopt_ros.status import Status
@@ -449,3 +449,28 @@ def test_another_robot_keeps_the_obstacles(
     assert ([o.id for o in scene.objects], scene.attached) == (["table"], [])
     assert "attached object 'mug' was dropped: 'bare' has no link 'panda_hand'" in process.log_text()
     assert scene == client.scenes[-1]
+
+
+def test_a_scene_file_at_the_start(
+    start_node: StartNode, panda_parameters: dict[str, object], tmp_path: Path
+) -> None:
+    path = tmp_path / "scene.yaml"
+    path.write_text("objects: {floor: {shapes: [{type: plane}], pose: {xyz: [0, 0, -0.02]}}}")
+    _, client = start_node("furnished", {**panda_parameters, "scene_file": str(path)})
+    scene = scene_of(client)
+    assert (scene.version, [o.id for o in scene.objects]) == (1, ["floor"])
+    assert client.spin_until(lambda: bool(client.scenes), 10.0)
+    assert client.scenes[-1] == scene
+
+
+def test_a_robot_does_not_serve_without_the_obstacles_of_its_scene_file(
+    start_node: StartNode, panda_parameters: dict[str, object], tmp_path: Path
+) -> None:
+    path = tmp_path / "scene.yaml"
+    path.write_text("objects: {floor: {shapes: [{type: box, size: [1, 1, 0]}]}}")
+    _, client = start_node("refusing", {**panda_parameters, "scene_file": str(path)}, ready=False)
+    assert client.spin_until(lambda: bool(client.reports), 60.0)
+    assert client.reports[0].status.code == SCENE
+    answer = client.call("solve_ik", SolveIK.Request(poses=[pose()]))
+    assert answer.status.code == SCENE
+    assert "object 'floor': shapes[0]: z of a box is 0" in answer.status.message

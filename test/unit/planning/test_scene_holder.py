@@ -12,7 +12,7 @@ from kinopt_ros.planning.scene_holder import Change, SceneHolder
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.scene.changes import add, attach_new, remove
-from kinopt_ros.scene.scene import Scene, SceneObject
+from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
 
 PANDA = load_robot("panda")
 BARE = robot_from_urdf('<robot name="bare"><link name="panda_link0"/></robot>')
@@ -76,3 +76,12 @@ def test_another_robot_keeps_obstacles_and_says_what_is_lost() -> None:
     assert (list(after.objects), list(after.attached), after.version) == (["table"], [], 3)
     assert any("'mug' was dropped" in sentence for sentence in said)
     assert holder.of(BARE) is after
+
+
+def test_a_first_scene_is_taken_once_and_never_in_place_of_changes() -> None:
+    holder = SceneHolder(pytest.fail)
+    first = add(EMPTY_SCENE, PANDA, SceneObject("floor", BOX, np.eye(4)))
+    holder.start(PANDA, lambda: first)
+    assert holder.of(PANDA) is first
+    holder.start(PANDA, lambda: pytest.fail("made again"))
+    assert holder.of(PANDA) is first
