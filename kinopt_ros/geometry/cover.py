@@ -1,8 +1,9 @@
 """Few spheres that cover the pieces of a solid and stick out of it little.
 
-A sphere about a point of the solid whose nearest surface is ``depth`` away sticks out at most its radius less that depth.
-So for a given excess every point has its sphere, and the fewest of them that cover all pieces are looked for: greedily,
-the one that covers most of what is left first. The least excess for which a given number is enough is found by halving.
+A sphere about a point of the solid whose nearest surface is ``depth`` away sticks out at most its radius less that
+depth. So for a given excess every point has its sphere, and the fewest of them that cover all pieces are looked for:
+greedily, the one that covers most of what is left first. The least excess for which a given number is enough is found
+by halving.
 """
 
 from collections.abc import Sequence

@@ -3,8 +3,8 @@
 The solid is cut into pieces (``cells``). Every piece is given to one sphere, whose radius is the distance of the
 farthest point of its pieces: a sphere is convex, so it contains them, and all together contain the solid. Which piece
 goes to which sphere is improved in turns with the spheres, as in R. Wang et al., "Variational sphere set approximation
-for solid objects", The Visual Computer 22, 2006. Two ways to begin are tried: covering (``cover``), which does well with
-rounded solids, and dividing, which does well with angular ones.
+for solid objects", The Visual Computer 22, 2006. Two ways to begin are tried: covering (``cover``), which does well
+with rounded solids, and dividing, which does well with angular ones.
 """
 
 from collections.abc import Sequence
