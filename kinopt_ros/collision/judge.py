@@ -31,6 +31,7 @@ from kinopt_ros.geometry.shapes import (
     PlacedShape,
     Plane,
     PointCloud,
+    Primitive,
     Shape,
     Sphere,
 )
@@ -40,6 +41,9 @@ GJK_TOLERANCE = 1e-9
 GJK_STEPS = 1000
 EPA_TOLERANCE, EPA_STEPS = 1e-6, 64
 """For depths. With a smaller tolerance or more steps coal 3.0.3 gives depths that are far too large."""
+IN_DOUBT = 1e-5
+"""m; what is no farther apart than this counts as touching in ``in_collision``: as near as that coal's GJK may take a
+penetration of a few 1e-6 m for a gap."""
 TOUCHING = 1e-9
 """m; least depth of what collides."""
 ROUND = 32
@@ -81,12 +85,15 @@ def in_collision(
     T_b: Annotated[Float64, "4 4"],
     clearance: float = 0.0,
 ) -> bool:
-    """Whether two shapes are nearer to each other than ``clearance`` (m). Errors as for ``distance``."""
+    """Whether two shapes are nearer to each other than ``clearance`` (m), or IN_DOUBT farther apart.
+
+    Quicker than ``distance``. Raises the same errors.
+    """
     if not np.isfinite(clearance) or clearance < 0.0:
         raise InvalidRequestError(f"clearance is {clearance}; allowed is 0 or more")
     rigid(T_a)
     rigid(T_b)
-    return _separation(shape_a, T_a, shape_b, T_b, clearance).distance < clearance
+    return _nearer(shape_a, T_a, shape_b, T_b, clearance)
 
 
 def _separation(a: Shape, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
@@ -114,6 +121,69 @@ def _separation(a: Shape, T_a: Float64, b: Shape, T_b: Float64, most: float) -> 
     if isinstance(a, Mesh):
         return _solid_surface(geometry_of(a), a, T_a, b, T_b)
     return _by_coal(geometry_of(a), T_a, geometry_of(b), T_b)
+
+
+def _nearer(a: Shape, T_a: Float64, b: Shape, T_b: Float64, clearance: float) -> bool:
+    """What ``_separation`` says, without looking for how near."""
+    load_coal()
+    if _ORDER.index(type(a)) > _ORDER.index(type(b)):
+        a, T_a, b, T_b = b, T_b, a, T_a
+    apart = _bounding_spheres(a, T_a, b, T_b)
+    if apart is not None and apart.distance >= clearance:
+        return False
+    if isinstance(a, Octomap) and not isinstance(b, Octomap):
+        return _cube_nearer(a, T_a, b, T_b, clearance)
+    if isinstance(a, HeightMap) and isinstance(b, Bounded):
+        near_ground = _ground_surface(a, T_a, b, T_b, clearance)
+        if isinstance(near_ground, Separation):
+            return False
+        return _surface_nearer(near_ground, a, T_a, b, T_b, clearance)
+    if isinstance(a, Mesh) and isinstance(b, Bounded):
+        return _surface_nearer(geometry_of(a), a, T_a, b, T_b, clearance)
+    if isinstance(a, Primitive) and isinstance(b, Bounded) and not isinstance(a, Plane | Sphere):
+        return _coal_nearer(geometry_of(a), T_a, geometry_of(b), T_b, clearance)
+    return _separation(a, T_a, b, T_b, clearance).distance < clearance
+
+
+def _coal_nearer(a: Any, T_a: Float64, b: Any, T_b: Float64, clearance: float) -> bool:
+    coal = load_coal()
+    request = coal.CollisionRequest()
+    # Without contacts or without margin coal 3.0.3 misses boxes that triangles cross in the middle.
+    request.enable_contact = True
+    request.security_margin = clearance + IN_DOUBT
+    request.gjk_tolerance, request.gjk_max_iterations = GJK_TOLERANCE, GJK_STEPS
+    request.epa_tolerance, request.epa_max_iterations = EPA_TOLERANCE, EPA_STEPS
+    result = coal.CollisionResult()
+    return bool(coal.collide(a, _transform(coal, T_a), b, _transform(coal, T_b), request, result))
+
+
+def _surface_nearer(
+    a_surface: Any, a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b: Float64, clearance: float
+) -> bool:
+    return (
+        _coal_nearer(a_surface, T_a, geometry_of(b), T_b, clearance)
+        or _contains(a, T_a, _parts(b, T_b))
+        or (isinstance(a, Mesh) and isinstance(b, Mesh) and _contains(b, T_b, _parts(a, T_a)))
+    )
+
+
+def _cube_nearer(a: Octomap, T_a: Float64, b: Shape, T_b: Float64, clearance: float) -> bool:
+    centres = a.centers @ T_a[:3, :3].T + T_a[:3, 3]
+    arrays = _arrays(pack([PlacedShape(b, T_b)]))
+    if kernels.first_contact(*arrays, np.column_stack([centres, a.sizes / 2.0]), clearance)[0] >= 0:
+        return True
+    outer = np.column_stack([centres, a.sizes * (np.sqrt(3.0) / 2.0)])
+    start = 0
+    while True:
+        found = kernels.first_contact(*arrays, outer[start:], clearance)[0]
+        if found < 0:
+            return False
+        start += found
+        T_cube, size = T_a.copy(), float(a.sizes[start])
+        T_cube[:3, 3] = centres[start]
+        if _nearer(Box(size, size, size), T_cube, b, T_b, clearance):
+            return True
+        start += 1
 
 
 def _by_coal(a: Any, T_a: Float64, b: Any, T_b: Float64) -> Separation:
@@ -183,7 +253,12 @@ def _half_space(T_plane: Float64, mesh: Mesh, T_mesh: Float64) -> Separation:
 
 
 def _ground(a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: float) -> Separation:
-    """Triangles of the surface near b."""
+    near = _ground_surface(a, T_a, b, T_b, most)
+    return near if isinstance(near, Separation) else _solid_surface(near, a, T_a, b, T_b)
+
+
+def _ground_surface(a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: float) -> Any:
+    """Those triangles of the surface to which b may be nearest, or how far it is, if that is ``most`` or more."""
     obstacle = pack([PlacedShape(a, T_a)])
     *place, reach = _bounding_sphere(b, T_b)
     centre = np.array(place)
@@ -195,21 +270,20 @@ def _ground(a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: float) -
     farthest = max(min(max(above, 0.0) + reach, most), 0.0) + reach
     local = T_a[:3, :3].T @ (centre - T_a[:3, 3])
     vertices, triangles = ground_triangles(a, local[:2] - farthest, local[:2] + farthest)
-    return _solid_surface(surface(vertices, triangles), a, T_a, b, T_b)
+    return surface(vertices, triangles)
 
 
 def _solid_surface(a_surface: Any, a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b: Float64) -> Separation:
     """A solid with a surface of triangles, and a mesh or a bounded primitive."""
     found = _by_coal(a_surface, T_a, geometry_of(b), T_b)
-    of_a, of_b = pack([PlacedShape(a, T_a)]), pack([PlacedShape(b, T_b)])
     if found.distance > 0.0:
         # Surfaces that do not meet: whatever is inside the other is there as a whole part.
-        contained = nearest(of_a, _parts(b, T_b), 0.0).obstacles.max() >= 0
+        contained = _contains(a, T_a, _parts(b, T_b))
         if isinstance(a, Mesh) and isinstance(b, Mesh):
-            contained = contained or nearest(of_b, _parts(a, T_a), 0.0).obstacles.max() >= 0
+            contained = contained or _contains(b, T_b, _parts(a, T_a))
         if not contained:
             return found
-        found = Separation(0.0, found.point_a, found.point_b)
+    of_a, of_b = pack([PlacedShape(a, T_a)]), pack([PlacedShape(b, T_b)])
     return _deepest(found, of_a, _probes(b, T_b), of_b, _probes(a, T_a) if isinstance(a, Mesh) else None)
 
 
@@ -246,19 +320,32 @@ def _bounding_sphere(shape: Shape, T: Float64) -> tuple[float, float, float, flo
     return a * cx + b * cy + c * cz + x, d * cx + e * cy + f * cz + y, g * cx + h * cy + i * cz + z, reach
 
 
+def _contains(a: Mesh | HeightMap, T_a: Float64, points: Float64) -> bool:
+    """Whether one of some points of the common frame is inside a shape."""
+    alone = _alone.get(a)
+    if alone is None:
+        alone = _alone[a] = pack([PlacedShape(a, np.eye(4))])
+    arrays = _arrays(alone)
+    for x, y, z in ((points - T_a[:3, 3]) @ T_a[:3, :3]).tolist():
+        if kernels.ball_contact(*arrays, x, y, z, 0.0, 0.0) >= 0:
+            return True
+    return False
+
+
+_alone: WeakKeyDictionary[Mesh | HeightMap, Obstacles] = WeakKeyDictionary()
 _part_points: WeakKeyDictionary[Mesh, Float64] = WeakKeyDictionary()
 
 
 def _parts(shape: Shape, T: Float64) -> Float64:
-    """One point of every connected part of a shape, as balls without radius."""
+    """One point (N, 3) of every connected part of a shape."""
     if isinstance(shape, Mesh):
         points = _part_points.get(shape)
         if points is None:
             _, first = np.unique(connected_parts(shape.triangles, len(shape.vertices)), return_index=True)
             points = _part_points[shape] = shape.vertices[shape.triangles[first, 0]]
     else:
-        points = np.zeros((1, 3))
-    return _placed(points, 0.0, T)
+        return T[None, :3, 3]
+    return points @ T[:3, :3].T + T[:3, 3]
 
 
 def _probes(shape: Bounded, T: Float64) -> Float64:

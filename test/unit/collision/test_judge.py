@@ -138,7 +138,7 @@ def test_what_is_in_a_cavity_does_not(small):
     found = distance(small, at(0.2), hollow, HERE)
     assert 0.19 <= found.distance <= 0.26
     assert not in_collision(hollow, HERE, small, at(0.2))
-    assert in_collision(hollow, HERE, small, at(0.45))
+    assert in_collision(hollow, HERE, small, at(0.47))
     assert in_collision(hollow, HERE, small, at(0.75))
 
 
