@@ -35,6 +35,8 @@ def structure_key(problem: IkProblem) -> Hashable:
         problem.turns,
         None if posture is None else posture.weight.tobytes(),
         problem.random_seed,
+        None if problem.scene is None else id(problem.scene),
+        problem.clearance,
     )
 
 

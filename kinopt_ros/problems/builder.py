@@ -31,6 +31,7 @@ from kinopt_ros.problems.posture import ANY, posture_of
 from kinopt_ros.problems.validation import check_transforms, variables_of_joints
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.scene import Scene
 
 __all__ = ["default_group", "ik_problem", "resolve_chain"]
 
@@ -67,6 +68,8 @@ def ik_problem(
     turns: bool = False,
     prefer: str = ANY,
     rest: ArrayLike | None = None,
+    scene: Scene | None = None,
+    clearance: float = 0.0,
     deadline: float | None = None,
     random_seed: int = 0,
 ) -> IkProblem:
@@ -97,6 +100,9 @@ def ik_problem(
         prefer: ``any`` solution, the one ``closest`` to the first seed (without seeds: to the state), to the posture
             ``rest``, or to the ``mid_range`` of the limits (each joint measured by its range).
         rest: posture of ``prefer="rest"``: configuration of the whole robot, (nq,).
+        scene: what solutions must be free of collisions with, besides the robot itself (``EMPTY_SCENE``: only that);
+            None: collisions are not looked at.
+        clearance: least distance, m, of bodies that must not touch, with a scene.
         deadline: value of time.monotonic() after which no new attempt is started.
         random_seed: same problem, same random seed: same answer.
 
@@ -152,6 +158,8 @@ def ik_problem(
             seeds[:, 0] if seeds.shape[1] else full[:, variables],
             None if rest is None else _numbers(rest, "rest", InvalidStateError),
         ),
+        scene=scene,
+        clearance=_number(clearance, "clearance"),
         deadline=None if deadline is None else _number(deadline, "deadline"),
         random_seed=_whole(random_seed, "random_seed"),
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, frozen
 from kinopt_ros.kinematics.pose_errors import Free
+from kinopt_ros.scene.scene import Scene
 
 POSITION_TOLERANCE = 1e-4
 """Default position tolerance, m."""
@@ -106,6 +107,10 @@ class IkProblem:
     """Whether configurations that differ by whole turns of a joint are distinct solutions."""
     posture: Posture | None = None
     """Preferred solutions; None: any. Solutions are sorted by it, else by their distance from ``state``."""
+    scene: Scene | None = None
+    """Solutions shall be free of collisions of the robot with itself and with this; None: that is not looked at."""
+    clearance: float = 0.0
+    """Least distance, m, of bodies that must not touch, besides the scene's padding; counts with a scene only."""
     deadline: float | None = None
     """Value of time.monotonic() after which no new attempt is started; None: the solver's own effort."""
     random_seed: int = 0

@@ -14,6 +14,8 @@ from kinopt_ros.robot.model import RobotModel
 
 MOST_SOLUTIONS = 1000
 """Most solutions that one request may ask for."""
+MOST_CLEARANCE = 10.0
+"""m"""
 _ROTATION_ERROR = 1e-6
 """Largest accepted deviation of R Rᵀ from the identity, and of det R from 1."""
 _QUATERNION_ERROR = 1e-6
@@ -54,6 +56,15 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         )
     if problem.posture is not None:
         _check_posture(problem.posture, sizes[0], n)
+    if not 0.0 <= problem.clearance <= MOST_CLEARANCE:
+        raise InvalidRequestError(f"clearance is {problem.clearance}; allowed is 0 to {MOST_CLEARANCE:g} m")
+    if problem.clearance > 0.0 and problem.scene is None:
+        raise InvalidRequestError(
+            f"clearance is {problem.clearance:g}, but without a scene (EMPTY_SCENE will do) nobody looks at collisions"
+        )
+    if problem.scene is not None:
+        for carried in problem.scene.attached.values():
+            robot.link(carried.link)
     if problem.deadline is not None and not math.isfinite(problem.deadline):
         raise InvalidRequestError(f"deadline is {problem.deadline}; give a value of time.monotonic() or None")
     if not 0 <= problem.random_seed < 2**64:

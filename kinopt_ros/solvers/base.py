@@ -4,7 +4,7 @@ problem before and every claimed solution after, and which a plugin cannot repla
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar, final
 
@@ -14,6 +14,7 @@ from kinopt_ros.problems.validation import check_ik_problem
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.solvers.clear import check_ready, with_clear_solutions
 from kinopt_ros.solvers.remedies import with_remedies
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.solvers.verified import verified_ik_result
@@ -127,9 +128,16 @@ class Solver(ABC):
         robot = self.robot
         check_ik_problem(problem, robot)
         self.check_supported(problem)
-        candidates = self._solve_ik(problem)
+        if problem.scene is not None and problem.deadline is not None:
+            check_ready(robot)
+        plain = problem if problem.scene is None else replace(problem, scene=None, clearance=0.0)
+        candidates = self._solve_ik(plain)
         chains = tuple(chain_between(robot, problem.base_link, target.link) for target in problem.targets)
         result = verified_ik_result(robot, problem, chains, candidates, self.name, start)
+        if problem.scene is not None:
+            more = with_clear_solutions(robot, problem, chains, candidates, result, self._solve_ik)
+            if more is not None:
+                result = verified_ik_result(robot, problem, chains, more, self.name, start)
         if Feature.AXIS_TOLERANCES in self.capabilities.features:
             result = with_remedies(robot, problem, chains, result, self._solve_ik)
         return result

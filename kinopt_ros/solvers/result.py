@@ -62,6 +62,8 @@ class IkResult:
     """What was verified in float64."""
     not_checked: tuple[str, ...]
     """What was not."""
+    scene_version: int | None = None
+    """Of the scene that solutions are free of collisions in; None: collisions were not asked for."""
 
     def __post_init__(self) -> None:
         frozen(self.q)

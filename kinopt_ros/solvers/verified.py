@@ -11,10 +11,12 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import periodic_variables
+from kinopt_ros.solvers.collision_gate import collision_sentence, lazily_free
 from kinopt_ros.solvers.failures import failure_reasons
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.status import Status
-from kinopt_ros.verification.configuration import CHECKS, NOT_CHECKED, verify_configurations
+from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION, not_checked
+from kinopt_ros.verification.configuration import CHECKS, HELD_LIMITS, NOT_CHECKED, verify_configurations
 
 
 class PluginError(KinoptError):
@@ -63,6 +65,13 @@ def verified_ik_result(
         )
     q, position, orientation = kept.reshape(B, K, n), errors[0].reshape(B, K), errors[1].reshape(B, K)
     distance = _preference(problem, q)
+    reached: Bool = ok.reshape(B, K)
+    if problem.scene is not None:
+        ok = lazily_free(robot, problem, q, reached, distance).reshape(B * K)
+        hit = ~ok.reshape(B, K)
+        q, position, orientation, distance = (a.copy() for a in (q, position, orientation, distance))
+        for values in (q, position, orientation, distance):
+            values[hit] = np.nan
     if K > 1 or problem.num_solutions > 1:
         chosen = _distinct(q, distance, problem, periodic_variables(robot)[problem.variables])
         rows = np.arange(B)[:, None]
@@ -85,11 +94,18 @@ def verified_ik_result(
         attempt_errors[0, failed[usable]] = tried.position_error[usable]
         attempt_errors[1, failed[usable]] = tried.orientation_error[usable]
         attempt_pose[failed[usable]] = tried.T_base_tool[:, usable].swapaxes(0, 1)
-        rejected: Bool = np.asarray((claimed & ~ok).reshape(B, K).any(axis=1))
+        rejected: Bool = np.asarray((claimed.reshape(B, K) & ~reached).any(axis=1))
         reasons = failure_reasons(
             robot, problem, chains, failed, tried, rejected[failed], candidates.timed_out[failed]
         )
         for b, (code, message) in zip(failed.tolist(), reasons, strict=True):
+            if reached[b].any():  # and not free of collisions
+                order = np.argsort(_preference(problem, claims.reshape(B, K, n))[b], kind="stable")
+                hits = claims.reshape(B, K, n)[b, order[reached[b, order]]]
+                code = Status.TIMED_OUT if candidates.timed_out[b] else Status.GOAL_IN_COLLISION
+                message = collision_sentence(robot, problem, b, hits)
+                if code is Status.TIMED_OUT:
+                    message = f"the deadline came before a solution that is free of collisions; {message}"
             status[b], messages[b] = code, message
     return IkResult(
         joint_names=tuple([robot.variable_names[i] for i in problem.variables.tolist()]),
@@ -107,8 +123,9 @@ def verified_ik_result(
         iterations=candidates.iterations,
         solver=solver,
         solve_time=time.perf_counter() - start,
-        checks=CHECKS,
-        not_checked=NOT_CHECKED,
+        checks=CHECKS if problem.scene is None else (*CHECKS, SELF_COLLISION, WORLD_COLLISION),
+        not_checked=NOT_CHECKED if problem.scene is None else (HELD_LIMITS, *not_checked(robot)),
+        scene_version=None if problem.scene is None else problem.scene.version,
     )
 
 

@@ -5,16 +5,17 @@ What has no shapes is not checked, and the report says so.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64
-from kinopt_ros.collision.bodies import bodies_of
-from kinopt_ros.collision.contacts import Clearance, Contact, Placement
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
+
+if TYPE_CHECKING:
+    from kinopt_ros.collision.contacts import Clearance, Contact, Placement
 
 SELF_COLLISION, WORLD_COLLISION = "self collision", "world collision"
 """Names of the checks."""
@@ -26,7 +27,7 @@ class CollisionReport:
 
     free: Annotated[Bool, "N"]
     """Whether every pair of bodies keeps the clearance."""
-    contacts: tuple[tuple[Contact, ...], ...]
+    contacts: "tuple[tuple[Contact, ...], ...]"
     """For every configuration the pairs that do not, the deepest first; empty ones where they were not asked for."""
     unchecked: Mapping[str, str]
     """Links whose shapes, or some of them, could not be had, and why."""
@@ -60,7 +61,7 @@ def check_collisions(
     return CollisionReport(free, tuple(found), robot.unchecked_links)
 
 
-def clearance_of(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"]) -> Clearance:
+def clearance_of(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"]) -> "Clearance":
     """The two bodies that are nearest to each other in a configuration. Errors as ``check_collisions``."""
     return next(_placements(robot, scene, q[None])).clearance()
 
@@ -70,7 +71,10 @@ def not_checked(robot: RobotModel) -> tuple[str, ...]:
     return tuple(f"collisions of {link}: {reason}" for link, reason in robot.unchecked_links.items())
 
 
-def _placements(robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"]) -> Iterator[Placement]:
+def _placements(robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"]) -> "Iterator[Placement]":
+    from kinopt_ros.collision.bodies import bodies_of  # they import numba
+    from kinopt_ros.collision.contacts import Placement
+
     bodies = bodies_of(robot, scene)
     poses = forward_kinematics(robot, q, bodies.links)
     return (Placement(bodies, T_root_link) for T_root_link in poses)

@@ -18,7 +18,9 @@ from kinopt_ros.robot.model import RobotModel
 
 CHECKS = ("finite numbers", "joint limits", "mimic joint limits", "target pose")
 """Of the solved joints, and of the mimic joints that they drive."""
-NOT_CHECKED = ("limits of held joints", "self collision", "world collision")
+HELD_LIMITS = "limits of held joints"
+NOT_CHECKED = (HELD_LIMITS, "self collision", "world collision")
+"""Of problems without a scene."""
 
 
 @dataclass(frozen=True, eq=False)

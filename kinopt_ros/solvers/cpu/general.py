@@ -11,7 +11,7 @@ solution is brought nearer to it along the self-motion (Gauss-Newton for equalit
 "Numerical Optimization", 2nd ed. 2006, 18.1). Damping as in ``kernel.py``.
 
 Functions of ``kernel.py`` are compiled into these. numba decides by a file's own modification time whether its cached
-code is valid: ``stale.py`` sees to it that a change there is noticed here.
+code is valid: ``kinopt_ros.stale`` sees to it that a change there is noticed here.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ from kinopt_ros.solvers.cpu.kernel import (
     _quaternion,
     _random_configuration,
 )
-from kinopt_ros.solvers.cpu.stale import forget_stale
+from kinopt_ros.stale import forget_stale
 
 ROWS = 6
 """Rows per target: three of position, three of orientation."""

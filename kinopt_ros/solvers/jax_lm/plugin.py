@@ -100,7 +100,7 @@ class JaxLmSolver(Solver):
         Option(
             "multi_output_fusion",
             True,
-            "On CPUs, let XLA fuse operations of several results, and compute where the call is made, which are flags of "
+            "On CPUs, let XLA fuse operations of several results, and compute where the call is made: flags of "
             "the whole process: they are set if nothing in the process has used JAX before",
         ),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kinopt_ros.solvers.cpu.stale import forget_stale
+from kinopt_ros.stale import forget_stale
 
 
 @pytest.fixture

@@ -1,0 +1,252 @@
+"""Answers that are clear of collisions, out of solutions of any plugin.
+
+A plugin knows poses and limits only. Here its solutions are checked, and where all are in collision it is asked again
+from other states, and from solutions that were moved out of collision (``clear_moves.py``).
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+from weakref import WeakSet
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64
+from kinopt_ros.errors import NotReadyError
+from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
+from kinopt_ros.kinematics.sampling import sampling_range
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.rows import rows_of
+from kinopt_ros.robot.chain import KinematicChain
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import periodic_variables
+from kinopt_ros.scene.scene import Scene, SceneObject
+from kinopt_ros.solvers.clear_moves import MARGIN, moved_clear
+from kinopt_ros.solvers.result import IkCandidates, IkResult
+from kinopt_ros.verification.collision import check_collisions, clearance_of
+from kinopt_ros.verification.configuration import verify_configurations
+
+if TYPE_CHECKING:
+    from kinopt_ros.collision.field import SphereField
+
+ROUNDS = (24, 96, 384)
+"""Solutions from random states that are looked at, one round after the other, as long as too few are clear."""
+MOVED = 8
+"""Solutions of a round that are moved out of collision."""
+_CHECKS = 12
+"""Solutions of a round that the judge looks at, for one that is wanted; the most promising ones."""
+_SAME = 1e-3
+"""rad or m; solutions so near to each other count once."""
+
+Solve = Callable[[IkProblem], IkCandidates]
+
+
+def with_clear_solutions(
+    robot: RobotModel,
+    problem: IkProblem,
+    chains: tuple[KinematicChain, ...],
+    candidates: IkCandidates,
+    result: IkResult,
+    solve: Solve,
+) -> IkCandidates | None:
+    """Candidates with more solutions for requests whose own are in collision; None if there are none to be had.
+
+    Args:
+        robot: the robot.
+        problem: what is asked, with a scene.
+        chains: from the base link to each target's link.
+        candidates: those of the plugin's first answer.
+        result: the check of them.
+        solve: the plugin.
+    """
+    reached: Bool = np.asarray(np.isfinite(candidates.q).all(axis=2))
+    wanting = np.flatnonzero(reached.any(axis=1) & (result.num_found < problem.num_solutions))
+    if not len(wanting):
+        return None
+    from kinopt_ros.collision.field import field_of  # imports numba
+
+    assert problem.scene is not None
+    field = field_of(robot, problem.scene)
+    more: dict[int, Float64] = {}
+    cut = candidates.timed_out.copy()
+    iterations = candidates.iterations.copy()
+    for b in wanting.tolist():
+        search = _Search(robot, rows_of(problem, np.array([b])), chains, field, solve)
+        more[b] = search.run(candidates.q[b], result.q[b])
+        cut[b] |= search.cut
+        iterations[b] += search.iterations
+    K = candidates.q.shape[1]
+    wide = np.full((problem.batch_size, K + max(map(len, more.values())), candidates.q.shape[2]), np.nan)
+    wide[:, :K] = candidates.q
+    for b, q in more.items():
+        wide[b, K : K + len(q)] = q
+    return replace(candidates, q=wide, iterations=iterations, timed_out=cut)
+
+
+@dataclass(eq=False)
+class _Search:
+    """For one request."""
+
+    robot: RobotModel
+    problem: IkProblem
+    chains: tuple[KinematicChain, ...]
+    field: "SphereField"
+    solve: Solve
+    cut: bool = False
+    iterations: int = 0
+
+    def run(
+        self, first: Annotated[Float64, "K n"], clear: Annotated[Float64, "k n"]
+    ) -> Annotated[Float64, "m n"]:
+        """Clear solutions besides those known, and if there are none at all, nothing."""
+        found = list(clear[np.isfinite(clear).all(axis=1)])
+        known = first[np.isfinite(first).all(axis=1)]
+        rng = np.random.default_rng(self.problem.random_seed)
+        for count in ROUNDS:
+            if len(found) >= self.problem.num_solutions or self.cut:
+                break
+            new = self._solutions(self._random_states(rng, count))
+            new = _without(new, known)
+            known = np.concatenate([known, new])
+            self._check(new, found)
+            if len(found) < self.problem.num_solutions:
+                known = self._with_moved(known, found)
+        return np.array(found).reshape(-1, known.shape[1])
+
+    def _with_moved(self, known: Float64, found: list[Float64]) -> Annotated[Float64, "m n"]:
+        """Solutions, and those that came of moving the most promising ones."""
+        if not len(known) or self._late():
+            return known
+        best = known[np.argsort(self._cost(known), kind="stable")[:MOVED]]
+        moved = moved_clear(self.robot, self.problem, self.chains, self.field, best, 0)
+        new = _without(self._solutions(moved), known)
+        self._check(new, found)
+        return np.concatenate([known, new])
+
+    def _check(self, q: Annotated[Float64, "m n"], found: list[Float64]) -> None:
+        """Add to ``found`` what the judge finds free, as far as more are wanted."""
+        if not len(q):
+            return
+        problem = self.problem
+        assert problem.scene is not None
+        promising = np.argsort(self._rank(q), kind="stable")[: _CHECKS * problem.num_solutions]
+        for row in promising.tolist():
+            if len(found) >= problem.num_solutions or self._late():
+                return
+            full = self._whole(q[row : row + 1])
+            if check_collisions(self.robot, problem.scene, full, problem.clearance, contacts=False).free[0]:
+                found.append(q[row])
+
+    def _rank(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m"]:
+        """Those free by their spheres first, preferred ones of them first; then by depth."""
+        distance, cost = self.field.costs(self._whole(q), self.problem.clearance + MARGIN)
+        if self.problem.posture is not None:
+            wanted = self.problem.posture.distance(q[None])[0]
+        else:
+            difference = q - self.problem.state[0, self.problem.variables]
+            wanted = np.sqrt((difference * difference).sum(axis=1))
+        free = distance > self.problem.clearance
+        # The scale does not matter: it only orders within both kinds.
+        return np.asarray(np.where(free, wanted / (1.0 + wanted) - 1.0, cost))
+
+    def _cost(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m"]:
+        return self.field.costs(self._whole(q), self.problem.clearance + MARGIN)[1]
+
+    def _solutions(self, states: Annotated[Float64, "m n"]) -> Annotated[Float64, "k n"]:
+        """Verified solutions of the plugin from given states, at the turns nearest to the request's state."""
+        m = len(states)
+        if not m or self._late():
+            return np.empty((0, states.shape[1]))
+        problem = self.problem
+        again = rows_of(problem, np.zeros(m, dtype=np.int64))
+        state = again.state.copy()
+        state[:, problem.variables] = states
+        again = replace(
+            again,
+            state=state,
+            seeds=np.empty((m, 0, states.shape[1])),
+            num_solutions=1,
+            posture=None,
+            scene=None,
+        )
+        candidates = self.solve(again)
+        self.iterations += int(candidates.iterations.sum())
+        q = candidates.q.reshape(-1, states.shape[1])
+        q = self._nearest_turns(q[np.isfinite(q).all(axis=1)])
+        if not len(q):
+            return q
+        report = verify_configurations(self.robot, problem, self.chains, q, np.zeros(len(q), dtype=np.int64))
+        return q[report.ok]
+
+    def _nearest_turns(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m n"]:
+        variables = self.problem.variables
+        limits = self.robot.limits
+        period = np.where(periodic_variables(self.robot)[variables], 2.0 * np.pi, 0.0)
+        turns = np.rint((self.problem.state[0, variables] - q) / (2.0 * np.pi))
+        turned = q + period * turns
+        inside = (limits.lower[variables] <= turned) & (turned <= limits.upper[variables])
+        return np.asarray(np.where(inside, turned, q))
+
+    def _random_states(self, rng: np.random.Generator, count: int) -> Annotated[Float64, "count n"]:
+        low, high = sampling_range(self.robot)
+        variables = self.problem.variables
+        return rng.uniform(low[variables], high[variables], (count, len(variables)))
+
+    def _whole(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m nq"]:
+        full = np.repeat(self.problem.state[:1], len(q), axis=0)
+        full[:, self.problem.variables] = q
+        return full
+
+    def _late(self) -> bool:
+        deadline = self.problem.deadline
+        self.cut = self.cut or (deadline is not None and time.monotonic() >= deadline)
+        return self.cut
+
+
+def _without(new: Annotated[Float64, "m n"], known: Annotated[Float64, "k n"]) -> Annotated[Float64, "j n"]:
+    """Those that are not known, each once."""
+    kept: list[Float64] = []
+    others = known
+    for q in new:
+        if not (np.abs(others - q) <= _SAME).all(axis=1).any():
+            kept.append(q)
+            others = np.concatenate([others, q[None]])
+    return np.array(kept).reshape(-1, new.shape[1])
+
+
+def check_ready(robot: RobotModel) -> None:
+    """Raise ``NotReadyError`` unless ``prepare_collisions`` has been called for the robot."""
+    with _lock:
+        ready = robot in _prepared
+    if not ready:
+        raise NotReadyError(
+            "collision checks of this robot are being prepared, which no deadline waits for; ask again later, or call "
+            "prepare_collisions(robot) before"
+        )
+
+
+def prepare_collisions(robot: RobotModel) -> None:
+    """Read the robot's shapes, fit spheres to them, choose pairs and compile, so that no request waits for that.
+
+    Raises:
+        MissingPackageError: coal is not installed.
+    """
+    from kinopt_ros.collision.field import field_of  # imports numba
+
+    # Something to compare with, of a kind that coal and one that the compiled distances are for.
+    far = np.eye(4)
+    far[0, 3] = 100.0
+    shapes = tuple(PlacedShape(shape, np.eye(4)) for shape in (Box(1.0, 1.0, 1.0), Sphere(1.0)))
+    scene = Scene(objects={"far away": SceneObject("far away", shapes, far)})
+    q = robot.default_q[None]
+    check_collisions(robot, scene, q)
+    clearance_of(robot, scene, q[0])
+    field_of(robot, scene).closeness(q, MARGIN)
+    with _lock:
+        _prepared.add(robot)
+
+
+_prepared: WeakSet[RobotModel] = WeakSet()
+_lock = threading.Lock()
