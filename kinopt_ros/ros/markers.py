@@ -34,6 +34,7 @@ class MarkersTopic:
     def __init__(self, context: Context, markers: Any) -> None:
         self._context = context
         self._markers = markers
+        self._closed = False
         self._listeners = 0
         self._drawn: tuple[Scene, RobotModel] | None = None
         self._present: set[tuple[str, int]] = set()
@@ -47,6 +48,7 @@ class MarkersTopic:
 
     def close(self) -> None:
         """Publish no more."""
+        self._closed = True
         self._timer.cancel()
         self._worker.shutdown(wait=False, cancel_futures=True)
 
@@ -65,10 +67,12 @@ class MarkersTopic:
             self._publish_changes()
         except KinoptError as error:
             logger.warning(f"~/markers: {error}", throttle_duration_sec=30.0)
-        except Exception:  # a defect: say so, keep serving
-            logger.error(
-                f"internal error on ~/markers:\n{traceback.format_exc()}", throttle_duration_sec=30.0
-            )
+        except (
+            Exception
+        ):  # a defect: say so, keep serving; unless the publisher went away in the middle of it
+            if not self._closed:
+                trace = traceback.format_exc()
+                logger.error(f"internal error on ~/markers:\n{trace}", throttle_duration_sec=30.0)
         finally:
             self._busy.release()
 

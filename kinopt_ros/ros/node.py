@@ -95,6 +95,7 @@ class KinoptNode(Node):
         self._scheduler.close()
         self._target_pose.close()
         self._scene_updates.close()
+        self._scene.close()
         self._markers.close()
         self._records.close()
         self._loader.close()

@@ -28,10 +28,18 @@ class ScenePublisher:
         self._scenes = scenes
         self._lock = threading.Lock()
         self._published: tuple[Scene, RobotModel] | None = None
+        self._closed = False
+
+    def close(self) -> None:
+        """Publish no more, from now on."""
+        with self._lock:
+            self._closed = True
 
     def publish(self) -> None:
         """Publish the scene unless that was done already."""
         with self._lock:  # so that an older one never comes last
+            if self._closed:
+                return
             try:
                 robot = self._context.loaded.model
             except KinoptError:  # no robot, in whose frame it is
