@@ -1,11 +1,40 @@
 """The surface of a height map as triangles, for the judge."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
+from kinopt_ros.collision.coal_geometry import surface
 from kinopt_ros.geometry.shapes import HeightMap
+
+TILE = 32
+"""Cells along an edge of a tile."""
+
+_tiles: WeakKeyDictionary[HeightMap, dict[tuple[int, int], Any]] = WeakKeyDictionary()
+
+
+def ground_surfaces(ground: HeightMap, low: Float64, high: Float64) -> Iterator[Any]:
+    """Surfaces (of coal) that hold all of the ground in the rectangle from ``low`` to ``high`` (x, y).
+
+    Inside of the grid they are tiles, which are made when first wanted, and kept.
+    """
+    edge = TILE * ground.resolution
+    end = (np.array(ground.heights.shape) - 1) * ground.resolution
+    if (low < 0.0).any() or (high > end).any():
+        yield surface(*ground_triangles(ground, low, high))
+        return
+    tiles = _tiles.setdefault(ground, {})
+    for i in range(int(low[0] / edge), int(high[0] / edge) + 1):
+        for j in range(int(low[1] / edge), int(high[1] / edge) + 1):
+            if (i, j) not in tiles:
+                corner = np.array([i, j]) * edge
+                if (corner >= end).any():
+                    continue
+                tiles[i, j] = surface(*ground_triangles(ground, corner, np.minimum(corner + edge, end)))
+            yield tiles[i, j]
 
 
 def ground_triangles(

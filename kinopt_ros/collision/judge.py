@@ -15,9 +15,10 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.collision import kernels
-from kinopt_ros.collision.coal_geometry import geometry_of, load_coal, surface
-from kinopt_ros.collision.ground import ground_triangles
+from kinopt_ros.collision.coal_geometry import geometry_of, load_coal
+from kinopt_ros.collision.ground import ground_surfaces
 from kinopt_ros.collision.obstacles import Obstacles, bounding_sphere, nearest, pack, rigid
+from kinopt_ros.collision.trees import BigShape, first_item, tree_of
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.geometry.meshes import connected_parts
 from kinopt_ros.geometry.shapes import (
@@ -46,6 +47,8 @@ IN_DOUBT = 1e-5
 penetration of a few 1e-6 m for a gap."""
 TOUCHING = 1e-9
 """m; least depth of what collides."""
+OUTER_BALL = np.array([1.0, 1.0, 1.0, math.sqrt(3.0)])
+"""From the ball in a cube (centre, half edge) to the one around it."""
 ROUND = 32
 """Points on a rim where the depth of a cylinder or cone is looked for."""
 
@@ -119,7 +122,7 @@ def _separation(a: Shape, T_a: Float64, b: Shape, T_b: Float64, most: float) -> 
     if isinstance(a, HeightMap):
         return _ground(a, T_a, b, T_b, most)
     if isinstance(a, Mesh):
-        return _solid_surface(geometry_of(a), a, T_a, b, T_b)
+        return _solid(_by_coal(geometry_of(a), T_a, geometry_of(b), T_b), a, T_a, b, T_b)
     return _by_coal(geometry_of(a), T_a, geometry_of(b), T_b)
 
 
@@ -134,12 +137,17 @@ def _nearer(a: Shape, T_a: Float64, b: Shape, T_b: Float64, clearance: float) ->
     if isinstance(a, Octomap) and not isinstance(b, Octomap):
         return _cube_nearer(a, T_a, b, T_b, clearance)
     if isinstance(a, HeightMap) and isinstance(b, Bounded):
-        near_ground = _ground_surface(a, T_a, b, T_b, clearance)
-        if isinstance(near_ground, Separation):
-            return False
-        return _surface_nearer(near_ground, a, T_a, b, T_b, clearance)
+        near = _ground_near(a, T_a, b, T_b, clearance)
+        return not isinstance(near, Separation) and (
+            any(_coal_nearer(tile, T_a, geometry_of(b), T_b, clearance) for tile in ground_surfaces(a, *near))
+            or _contains(a, T_a, _parts(b, T_b))
+        )
     if isinstance(a, Mesh) and isinstance(b, Bounded):
-        return _surface_nearer(geometry_of(a), a, T_a, b, T_b, clearance)
+        return (
+            _coal_nearer(geometry_of(a), T_a, geometry_of(b), T_b, clearance)
+            or _contains(a, T_a, _parts(b, T_b))
+            or (isinstance(b, Mesh) and _contains(b, T_b, _parts(a, T_a)))
+        )
     if isinstance(a, Primitive) and isinstance(b, Bounded) and not isinstance(a, Plane | Sphere):
         return _coal_nearer(geometry_of(a), T_a, geometry_of(b), T_b, clearance)
     return _separation(a, T_a, b, T_b, clearance).distance < clearance
@@ -157,31 +165,19 @@ def _coal_nearer(a: Any, T_a: Float64, b: Any, T_b: Float64, clearance: float) -
     return bool(coal.collide(a, _transform(coal, T_a), b, _transform(coal, T_b), request, result))
 
 
-def _surface_nearer(
-    a_surface: Any, a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b: Float64, clearance: float
-) -> bool:
-    return (
-        _coal_nearer(a_surface, T_a, geometry_of(b), T_b, clearance)
-        or _contains(a, T_a, _parts(b, T_b))
-        or (isinstance(a, Mesh) and isinstance(b, Mesh) and _contains(b, T_b, _parts(a, T_a)))
-    )
-
-
 def _cube_nearer(a: Octomap, T_a: Float64, b: Shape, T_b: Float64, clearance: float) -> bool:
-    centres = a.centers @ T_a[:3, :3].T + T_a[:3, 3]
+    cubes = _items_near(a, T_a, b, T_b, clearance)
     arrays = _arrays(pack([PlacedShape(b, T_b)]))
-    if kernels.first_contact(*arrays, np.column_stack([centres, a.sizes / 2.0]), clearance)[0] >= 0:
+    if kernels.first_contact(*arrays, cubes, clearance)[0] >= 0:
         return True
-    outer = np.column_stack([centres, a.sizes * (np.sqrt(3.0) / 2.0)])
+    outer = cubes * OUTER_BALL
     start = 0
     while True:
         found = kernels.first_contact(*arrays, outer[start:], clearance)[0]
         if found < 0:
             return False
         start += found
-        T_cube, size = T_a.copy(), float(a.sizes[start])
-        T_cube[:3, 3] = centres[start]
-        if _nearer(Box(size, size, size), T_cube, b, T_b, clearance):
+        if _nearer(*_cube(cubes[start], T_a), b, T_b, clearance):
             return True
         start += 1
 
@@ -217,30 +213,55 @@ def _arrays(obstacles: Obstacles) -> tuple[Any, ...]:
 
 
 def _cloud(a: PointCloud, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
-    centres = a.points @ T_a[:3, :3].T + T_a[:3, 3]
+    centres = _items_near(a, T_a, b, T_b, most)
+    if not len(centres):
+        return Separation(most, T_a[:3, 3], T_b[:3, 3])
     return _balls(np.column_stack([centres, np.full(len(centres), a.radius)]), b, T_b, most)
 
 
 def _cubes(a: Octomap, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
     """Every cube lies between two balls; only those whose outer ball is nearer than the nearest inner one count."""
-    if isinstance(b, Octomap) and len(b.sizes) > len(a.sizes):
-        found = _cubes(b, T_b, a, T_a, most)
-        return Separation(found.distance, found.point_b, found.point_a)
-    centres = a.centers @ T_a[:3, :3].T + T_a[:3, 3]
+    cubes = _items_near(a, T_a, b, T_b, most)
+    best = Separation(most, T_a[:3, 3], T_b[:3, 3])
+    if not len(cubes):
+        return best
     obstacle = pack([PlacedShape(b, T_b)])
-    inner = kernels.least_distance(*_arrays(obstacle), np.column_stack([centres, a.sizes / 2.0]), most)[0]
-    outer = nearest(obstacle, np.column_stack([centres, a.sizes * (np.sqrt(3.0) / 2.0)]), inner + TOUCHING)
-    best = Separation(most, centres[0], T_b[:3, 3])
+    inner = kernels.least_distance(*_arrays(obstacle), cubes, most)[0]
+    outer = nearest(obstacle, cubes * OUTER_BALL, inner + TOUCHING)
     for cube in np.argsort(outer.distances):
         if outer.obstacles[cube] < 0 or outer.distances[cube] >= best.distance:
             break
-        T_cube = T_a.copy()
-        T_cube[:3, 3] = centres[cube]
-        size = float(a.sizes[cube])
-        found = _separation(Box(size, size, size), T_cube, b, T_b, best.distance)
+        found = _separation(*_cube(cubes[cube], T_a), b, T_b, best.distance)
         if found.distance < best.distance:
             best = found
     return best
+
+
+def _cube(cube: Float64, T_octomap: Float64) -> tuple[Box, Float64]:
+    T, size = T_octomap.copy(), 2.0 * float(cube[3])
+    T[:3, 3] = cube[:3]
+    return Box(size, size, size), T
+
+
+def _items_near(a: PointCloud | Octomap, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Float64:
+    """Points (K, 3), or centres and half edges of cubes (K, 4), of the common frame, of which one is nearest to b.
+
+    Without those that are ``most`` away or more.
+    """
+    tree = tree_of(a).numbers
+    cloud = isinstance(a, PointCloud)
+    size = kernels.POINT_ITEM if cloud else kernels.VOXEL_ITEM
+    items = tree[first_item(tree) :].reshape(-1, size)
+    *place, reach = _bounding_sphere(b, T_b)
+    if math.isfinite(reach):
+        x, y, z = ((np.array(place) - T_a[:3, 3]) @ T_a[:3, :3]).tolist()
+        # Some point of b is within reach of the centre, so that no item need be farther from b than this.
+        away = kernels.ball_distance(*_arrays(_packed(a)), x, y, z, 0.0, np.inf)[0] + reach
+        radius = reach + max(min(away, most), 0.0) + (a.radius if isinstance(a, PointCloud) else 0.0)
+        found = np.empty(len(items), dtype=np.int64)
+        items = items[found[: kernels.items_near(tree, size, x, y, z, radius, found)]]
+    centres = items[:, :3] @ T_a[:3, :3].T + T_a[:3, 3]
+    return centres if cloud else np.column_stack([centres, items[:, 3]])
 
 
 def _half_space(T_plane: Float64, mesh: Mesh, T_mesh: Float64) -> Separation:
@@ -253,12 +274,17 @@ def _half_space(T_plane: Float64, mesh: Mesh, T_mesh: Float64) -> Separation:
 
 
 def _ground(a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: float) -> Separation:
-    near = _ground_surface(a, T_a, b, T_b, most)
-    return near if isinstance(near, Separation) else _solid_surface(near, a, T_a, b, T_b)
+    near = _ground_near(a, T_a, b, T_b, most)
+    if isinstance(near, Separation):
+        return near
+    found = [_by_coal(tile, T_a, geometry_of(b), T_b) for tile in ground_surfaces(a, *near)]
+    return _solid(min(found, key=lambda each: each.distance), a, T_a, b, T_b)
 
 
-def _ground_surface(a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: float) -> Any:
-    """Those triangles of the surface to which b may be nearest, or how far it is, if that is ``most`` or more."""
+def _ground_near(
+    a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: float
+) -> Separation | tuple[Float64, Float64]:
+    """The rectangle of the ground to which b may be nearest, or how far b is, if that is ``most`` or more."""
     obstacle = pack([PlacedShape(a, T_a)])
     *place, reach = _bounding_sphere(b, T_b)
     centre = np.array(place)
@@ -269,13 +295,11 @@ def _ground_surface(a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: 
     # No point of b is farther than this from the ground, so that no triangle beyond this radius is the nearest.
     farthest = max(min(max(above, 0.0) + reach, most), 0.0) + reach
     local = T_a[:3, :3].T @ (centre - T_a[:3, 3])
-    vertices, triangles = ground_triangles(a, local[:2] - farthest, local[:2] + farthest)
-    return surface(vertices, triangles)
+    return local[:2] - farthest, local[:2] + farthest
 
 
-def _solid_surface(a_surface: Any, a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b: Float64) -> Separation:
-    """A solid with a surface of triangles, and a mesh or a bounded primitive."""
-    found = _by_coal(a_surface, T_a, geometry_of(b), T_b)
+def _solid(found: Separation, a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b: Float64) -> Separation:
+    """What coal finds for the surface of a, for the solid."""
     if found.distance > 0.0:
         # Surfaces that do not meet: whatever is inside the other is there as a whole part.
         contained = _contains(a, T_a, _parts(b, T_b))
@@ -322,17 +346,22 @@ def _bounding_sphere(shape: Shape, T: Float64) -> tuple[float, float, float, flo
 
 def _contains(a: Mesh | HeightMap, T_a: Float64, points: Float64) -> bool:
     """Whether one of some points of the common frame is inside a shape."""
-    alone = _alone.get(a)
-    if alone is None:
-        alone = _alone[a] = pack([PlacedShape(a, np.eye(4))])
-    arrays = _arrays(alone)
+    arrays = _arrays(_packed(a))
     for x, y, z in ((points - T_a[:3, 3]) @ T_a[:3, :3]).tolist():
         if kernels.ball_contact(*arrays, x, y, z, 0.0, 0.0) >= 0:
             return True
     return False
 
 
-_alone: WeakKeyDictionary[Mesh | HeightMap, Obstacles] = WeakKeyDictionary()
+def _packed(shape: BigShape) -> Obstacles:
+    """A shape alone, in its own frame."""
+    alone = _alone.get(shape)
+    if alone is None:
+        alone = _alone[shape] = pack([PlacedShape(shape, np.eye(4))])
+    return alone
+
+
+_alone: WeakKeyDictionary[BigShape, Obstacles] = WeakKeyDictionary()
 _part_points: WeakKeyDictionary[Mesh, Float64] = WeakKeyDictionary()
 
 

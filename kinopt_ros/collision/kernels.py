@@ -209,6 +209,44 @@ def first_contact(numbers, integers, skipped, balls, clearance):
     return -1, -1
 
 
+@njit(**_OUTER)
+def items_near(tree, item_size, x, y, z, radius, found):
+    """Numbers of the items of a cloud's or octomap's tree whose point, or cube, is within ``radius`` of a point.
+
+    ``item_size``: POINT_ITEM or VOXEL_ITEM. Numbers go to ``found`` (int64, as many as there are items); returns how
+    many they are.
+    """
+    count, levels = int(tree[COUNT]), int(tree[LEVELS])
+    items = TREE_HEADER + BOX_NODE * ((2 << levels) - 1)
+    leaves = (1 << levels) - 1
+    stack = np.empty(_STACK, dtype=np.int64)
+    stack[0], size, number = 0, 1, 0
+    while size > 0:
+        size -= 1
+        node = stack[size]
+        place = TREE_HEADER + BOX_NODE * node
+        dx = max(tree[place] - x, x - tree[place + 3], 0.0)
+        dy = max(tree[place + 1] - y, y - tree[place + 4], 0.0)
+        dz = max(tree[place + 2] - z, z - tree[place + 5], 0.0)
+        if dx * dx + dy * dy + dz * dz > radius * radius:
+            continue
+        if node < leaves:
+            stack[size], stack[size + 1] = 2 * node + 1, 2 * node + 2
+            size += 2
+            continue
+        leaf = node - leaves
+        for item in range((leaf * count) >> levels, ((leaf + 1) * count) >> levels):
+            place = items + item_size * item
+            half = tree[place + 3] if item_size == VOXEL_ITEM else 0.0
+            dx = max(abs(x - tree[place]) - half, 0.0)
+            dy = max(abs(y - tree[place + 1]) - half, 0.0)
+            dz = max(abs(z - tree[place + 2]) - half, 0.0)
+            if dx * dx + dy * dy + dz * dz <= radius * radius:
+                found[number] = item
+                number += 1
+    return number
+
+
 @njit(**_INNER)
 def _obstacle_distance(numbers, integers, i, px, py, pz, most):
     """Signed distance and gradient in the shape's frame; a distance of ``most`` or more need not be exact."""

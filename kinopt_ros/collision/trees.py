@@ -45,6 +45,11 @@ def tree_of(shape: BigShape) -> Tree:
     return tree
 
 
+def first_item(numbers: Float64) -> int:
+    """Where the items of a cloud's or octomap's tree begin."""
+    return kernels.TREE_HEADER + kernels.BOX_NODE * ((2 << int(numbers[kernels.LEVELS])) - 1)
+
+
 def _bounds(shape: BigShape, numbers: Float64) -> tuple[tuple[float, float, float], float]:
     if isinstance(shape, HeightMap):
         return (0.0, 0.0, 0.0), math.inf
