@@ -137,7 +137,7 @@ class Solver(ABC):
         if problem.scene is not None:
             more = with_clear_solutions(robot, problem, chains, candidates, result, self._solve_ik)
             if more is not None:
-                result = verified_ik_result(robot, problem, chains, more, self.name, start)
+                result = verified_ik_result(robot, problem, chains, more[0], self.name, start, more[1])
         if Feature.AXIS_TOLERANCES in self.capabilities.features:
             result = with_remedies(robot, problem, chains, result, self._solve_ik)
         return result

@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 from weakref import WeakSet
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64
+from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.errors import NotReadyError
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
 from kinopt_ros.kinematics.sampling import sampling_range
@@ -39,6 +40,8 @@ _CHECKS = 12
 """Solutions of a round that the judge looks at, for one that is wanted; the most promising ones."""
 _SAME = 1e-3
 """rad or m; solutions so near to each other count once."""
+_LEAST = 4
+"""Solutions in collision that are kept to say which they are in."""
 
 Solve = Callable[[IkProblem], IkCandidates]
 
@@ -50,8 +53,11 @@ def with_clear_solutions(
     candidates: IkCandidates,
     result: IkResult,
     solve: Solve,
-) -> IkCandidates | None:
-    """Candidates with more solutions for requests whose own are in collision; None if there are none to be had.
+) -> tuple[IkCandidates, Annotated[Int64, "B"]] | None:
+    """Candidates with more solutions for requests whose own are in collision; None if no request needs any.
+
+    With them comes how many solutions of each request were looked at. Of requests that are left without a free one
+    the candidates hold those that are the least in collision.
 
     Args:
         robot: the robot.
@@ -70,11 +76,12 @@ def with_clear_solutions(
     assert problem.scene is not None
     field = field_of(robot, problem.scene)
     more: dict[int, Float64] = {}
+    looked_at = np.asarray(reached.sum(axis=1), dtype=np.int64)
     cut = candidates.timed_out.copy()
     iterations = candidates.iterations.copy()
     for b in wanting.tolist():
         search = _Search(robot, rows_of(problem, np.array([b])), chains, field, solve)
-        more[b] = search.run(candidates.q[b], result.q[b])
+        more[b], looked_at[b] = search.run(candidates.q[b], result.q[b])
         cut[b] |= search.cut
         iterations[b] += search.iterations
     K = candidates.q.shape[1]
@@ -82,7 +89,7 @@ def with_clear_solutions(
     wide[:, :K] = candidates.q
     for b, q in more.items():
         wide[b, K : K + len(q)] = q
-    return replace(candidates, q=wide, iterations=iterations, timed_out=cut)
+    return replace(candidates, q=wide, iterations=iterations, timed_out=cut), looked_at
 
 
 @dataclass(eq=False)
@@ -99,21 +106,35 @@ class _Search:
 
     def run(
         self, first: Annotated[Float64, "K n"], clear: Annotated[Float64, "k n"]
-    ) -> Annotated[Float64, "m n"]:
-        """Clear solutions besides those known, and if there are none at all, nothing."""
+    ) -> tuple[Annotated[Float64, "m n"], int]:
+        """Clear solutions besides the first ones, else the best others, and how many solutions were looked at."""
         found = list(clear[np.isfinite(clear).all(axis=1)])
         known = first[np.isfinite(first).all(axis=1)]
         rng = np.random.default_rng(self.problem.random_seed)
         for count in ROUNDS:
-            if len(found) >= self.problem.num_solutions or self.cut:
+            if len(found) >= self.problem.num_solutions or self._late():
                 break
-            new = self._solutions(self._random_states(rng, count))
-            new = _without(new, known)
+            new = _without(self._solutions(self._random_states(rng, count)), known)
             known = np.concatenate([known, new])
             self._check(new, found)
-            if len(found) < self.problem.num_solutions:
+            if len(found) < self.problem.num_solutions and self._redundant:
                 known = self._with_moved(known, found)
-        return np.array(found).reshape(-1, known.shape[1])
+            elif not len(new):
+                break  # an arm of few branches has shown them all
+        if not found:
+            return known[np.argsort(self._cost(known), kind="stable")[:_LEAST]], len(known)
+        return np.array(found), len(known)
+
+    @cached_property
+    def _redundant(self) -> bool:
+        """Whether there may be a way on which the targets stay reached."""
+        moving = np.intersect1d(
+            np.concatenate([chain.variables for chain in self.chains]), self.problem.variables
+        )
+        bound = sum(
+            6 - sum(target.free_position) - sum(target.free_orientation) for target in self.problem.targets
+        )
+        return len(moving) > bound
 
     def _with_moved(self, known: Float64, found: list[Float64]) -> Annotated[Float64, "m n"]:
         """Solutions, and those that came of moving the most promising ones."""
@@ -206,14 +227,14 @@ class _Search:
 
 
 def _without(new: Annotated[Float64, "m n"], known: Annotated[Float64, "k n"]) -> Annotated[Float64, "j n"]:
-    """Those that are not known, each once."""
-    kept: list[Float64] = []
-    others = known
-    for q in new:
-        if not (np.abs(others - q) <= _SAME).all(axis=1).any():
-            kept.append(q)
-            others = np.concatenate([others, q[None]])
-    return np.array(kept).reshape(-1, new.shape[1])
+    """Those that are not known, each once; neighbours may escape where rounding parts them."""
+    seen = {row.tobytes() for row in np.rint(known / _SAME) + 0.0}
+    kept = []
+    for k, row in enumerate(np.rint(new / _SAME) + 0.0):
+        if (key := row.tobytes()) not in seen:
+            seen.add(key)
+            kept.append(k)
+    return new[kept]
 
 
 def check_ready(robot: RobotModel) -> None:

@@ -42,7 +42,7 @@ def lazily_free(
 
 
 def collision_sentence(
-    robot: RobotModel, problem: IkProblem, request: int, q: Annotated[Float64, "k n"]
+    robot: RobotModel, problem: IkProblem, request: int, q: Annotated[Float64, "k n"], looked_at: int
 ) -> str:
     """Names the pairs and depths of the solution that is the least in collision.
 
@@ -51,6 +51,7 @@ def collision_sentence(
         problem: what is asked, with a scene.
         request: which of its requests.
         q: solutions of it, all of them in collision, preferred ones first.
+        looked_at: how many solutions were looked at.
     """
     assert problem.scene is not None
     full = np.repeat(problem.state[request][None], len(q[:_LOOKED_AT]), axis=0)
@@ -60,6 +61,6 @@ def collision_sentence(
     named = [f"{c.a!r} and {c.b!r} by {c.depth:.4f} m" for c in least[:_NAMED]]
     if len(least) > _NAMED:
         named.append(f"{len(least) - _NAMED} more pairs")
-    count = "the only solution found is" if len(q) == 1 else f"all {len(q)} solutions found are"
+    count = "the only solution found is" if looked_at == 1 else f"all {looked_at} solutions found are"
     wanted = f" (a clearance of {problem.clearance:g} m is wanted)" if problem.clearance > 0.0 else ""
-    return f"{count} in collision{wanted}; {'it' if len(q) == 1 else 'the least'}: {', '.join(named)}"
+    return f"{count} in collision{wanted}; {'it' if looked_at == 1 else 'the least'}: {', '.join(named)}"

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64
+from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.chain import KinematicChain
@@ -30,6 +30,7 @@ def verified_ik_result(
     candidates: IkCandidates,
     solver: str,
     start: float,
+    looked_at: Annotated[Int64, "B"] | None = None,
 ) -> IkResult:
     """Check every claimed solution and keep only those that pass; explain the requests left without one.
 
@@ -40,6 +41,7 @@ def verified_ik_result(
         candidates: what the plugin claims.
         solver: name of the plugin.
         start: value of time.perf_counter() when the solver was called.
+        looked_at: how many solutions were looked at for each request, of which ``candidates`` may hold a few.
 
     Raises:
         PluginError: the candidates are not arrays of real numbers in the shapes of the problem.
@@ -103,7 +105,8 @@ def verified_ik_result(
                 order = np.argsort(_preference(problem, claims.reshape(B, K, n))[b], kind="stable")
                 hits = claims.reshape(B, K, n)[b, order[reached[b, order]]]
                 code = Status.TIMED_OUT if candidates.timed_out[b] else Status.GOAL_IN_COLLISION
-                message = collision_sentence(robot, problem, b, hits)
+                seen = len(hits) if looked_at is None else max(len(hits), int(looked_at[b]))
+                message = collision_sentence(robot, problem, b, hits, seen)
                 if code is Status.TIMED_OUT:
                     message = f"the deadline came before a solution that is free of collisions; {message}"
             status[b], messages[b] = code, message
