@@ -1,0 +1,143 @@
+"""The collision check against coal, pair by pair, without bounds."""
+
+import coal
+import numpy as np
+import pytest
+
+from kinopt_ros.array import Float64
+from kinopt_ros.collision.pairs import checked_pairs
+from kinopt_ros.geometry.shapes import Box, Capsule, Cylinder, HeightMap, PlacedShape, Plane, Shape, Sphere
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.scene.scene import Scene, SceneObject
+from kinopt_ros.verification.collision import check_collisions, clearance_of, not_checked
+
+COUNT = 60
+
+
+@pytest.fixture(scope="module")
+def panda() -> RobotModel:
+    return load_robot("panda")
+
+
+def thing(name: str, shape: Shape, x: float, y: float, z: float) -> SceneObject:
+    T = np.eye(4)
+    T[:3, 3] = x, y, z
+    return SceneObject(name, (PlacedShape(shape, np.eye(4)),), T)
+
+
+SCENE = Scene(
+    objects={
+        item.id: item
+        for item in (
+            thing("box", Box(0.3, 0.2, 0.4), 0.5, 0.3, 0.4),
+            thing("ball", Sphere(0.15), -0.4, 0.4, 0.6),
+            thing("pipe", Cylinder(0.05, 1.0), 0.3, -0.4, 0.5),
+            thing("rod", Capsule(0.04, 0.5), -0.3, -0.4, 0.5),
+            thing("floor", Plane(), 0.0, 0.0, -0.01),
+        )
+    }
+)
+
+
+def solid(shape: Shape) -> object:
+    match shape:
+        case Box(x, y, z):
+            return coal.Box(x, y, z)
+        case Sphere(radius):
+            return coal.Sphere(radius)
+        case Cylinder(radius, length):
+            return coal.Cylinder(radius, length)
+        case Capsule(radius, length):
+            return coal.Capsule(radius, length)
+        case Plane():
+            return coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
+    raise AssertionError(shape)
+
+
+def distances(robot: RobotModel, scene: Scene, q: Float64) -> dict[tuple[str, str], float]:
+    """Of every pair of bodies that must not touch."""
+    poses = dict(zip(robot.link_names, forward_kinematics(robot, q), strict=True))
+    bodies = {
+        name: [(solid(s.shape), poses[name] @ s.T_frame_shape) for s in placed]
+        for name, placed in robot.collision_shapes.items()
+    }
+    pairs = list(checked_pairs(robot).checked)
+    for item in scene.objects.values():
+        bodies[item.id] = [(solid(s.shape), item.T_root_object @ s.T_frame_shape) for s in item.shapes]
+        pairs += [(name, item.id) for name in robot.collision_shapes]
+    found = {}
+    for a, b in pairs:
+        each = []
+        for first, T_a in bodies[a]:
+            for second, T_b in bodies[b]:
+                placed = [coal.Transform3s(T[:3, :3], T[:3, 3]) for T in (T_a, T_b)]
+                result = coal.DistanceResult()
+                each.append(
+                    coal.distance(first, placed[0], second, placed[1], coal.DistanceRequest(), result)
+                )
+        found[a, b] = float(min(each))
+    return found
+
+
+def test_free_contacts_and_clearance_are_those_of_all_pairs(panda: RobotModel) -> None:
+    q = random_configurations(panda, COUNT, 2)
+    report = check_collisions(panda, SCENE, q)
+    quick = check_collisions(panda, SCENE, q, contacts=False)
+    np.testing.assert_array_equal(report.free, quick.free)
+    assert 5 < report.free.sum() < COUNT - 5
+    for row in range(COUNT):
+        known = distances(panda, SCENE, q[row])
+        assert abs(min(known.values())) > 1e-6, "a toss-up: choose other configurations"
+        assert report.free[row] == (min(known.values()) > 0.0)
+        assert {frozenset((c.a, c.b)) for c in report.contacts[row]} == {
+            frozenset(pair) for pair, d in known.items() if d < 0.0
+        }
+        nearest = clearance_of(panda, SCENE, q[row])
+        if report.free[row]:
+            assert nearest.distance == pytest.approx(min(known.values()), abs=1e-5)
+            assert nearest.point_a is not None
+            assert nearest.point_b is not None
+            gap = np.linalg.norm(nearest.point_a - nearest.point_b)
+            assert gap == pytest.approx(nearest.distance, abs=1e-4)
+        else:
+            assert nearest.distance < 0.0
+        depths = [c.depth for c in report.contacts[row]]
+        assert depths == sorted(depths, reverse=True)
+
+
+def test_a_wanted_clearance_moves_the_border(panda: RobotModel) -> None:
+    q = random_configurations(panda, COUNT, 2)
+    report = check_collisions(panda, SCENE, q, clearance=0.05)
+    for row in range(COUNT):
+        known = min(distances(panda, SCENE, q[row]).values())
+        if abs(known - 0.05) > 1e-5:
+            assert report.free[row] == (known > 0.05)
+
+
+def test_ground_counts(panda: RobotModel) -> None:
+    hills = HeightMap(np.full((20, 20), 0.6), 0.1)
+    scene = Scene(objects={"hills": thing("hills", hills, -1.0, -1.0, 0.0)})
+    report = check_collisions(panda, scene, panda.default_q[None])
+    assert not report.free[0]
+    assert "hills" in {report.contacts[0][0].a, report.contacts[0][0].b}
+    low = Scene(objects={"hills": thing("hills", hills, -1.0, -1.0, -1.0)})
+    assert not any(
+        "hills" in (c.a, c.b) for c in check_collisions(panda, low, panda.default_q[None]).contacts[0]
+    )
+
+
+def test_what_has_no_usable_shape_is_named_as_not_checked() -> None:
+    robot = robot_from_urdf(
+        """<robot name="two"><link name="a"><collision><geometry><mesh filename="package://nowhere/a.stl"/></geometry>
+        </collision></link><link name="b"/><joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>
+        </robot>"""
+    )
+    said = not_checked(robot)
+    assert len(said) == 1
+    assert "'a'" in said[0] or " a:" in said[0]
+    assert "nowhere" in said[0]
+    assert check_collisions(robot, Scene(), np.zeros((1, 1))).free.all()
