@@ -19,7 +19,7 @@
 ``shape_text.py`` lists the shapes.
 """
 
-import os
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -34,9 +34,9 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene import yaml_text as read
 from kinopt_ros.scene.changes import add, allow, attach_new, set_padding
 from kinopt_ros.scene.scene import ANY, EMPTY_SCENE, Scene, SceneObject
-from kinopt_ros.scene.shape_text import ArrayFiles, pose_of, pose_text, shape_of, shape_text
+from kinopt_ros.scene.shape_text import ArrayFiles, pose_of, pose_text, shape_of, shape_text, written
 
-LARGEST_TEXT = 4 * 2**20
+LARGEST_TEXT = 16 * 2**20
 """Bytes of a scene's file; large arrays belong into files of their own."""
 _KEYS = ("frame", "default_padding", "padding", "objects", "attached", "allowed")
 
@@ -76,21 +76,41 @@ def load_scene(path: str | Path, robot: RobotModel) -> Scene:
 
 
 def save_scene(scene: Scene, path: str | Path, robot: RobotModel) -> None:
-    """Write a scene to a file, and its large arrays beside it as ``<stem>.<number>.npy``. Files there are overwritten.
+    """Write a scene to a file, and its large arrays beside it as ``<stem>.<hash>.npy``. It is read again bit for bit.
 
     Raises:
         OSError: a file cannot be written.
+        InvalidShapeError: the text is larger than ``load_scene`` takes.
     """
     path = Path(path)
-    files = ArrayFiles(path)
-    said: dict[str, Any] = {"frame": robot.root_link}
+    arrays = ArrayFiles(f"{path.stem}.")
+    _write(_scene_text(scene, arrays, robot.root_link), arrays, path)
+
+
+def keep_scene(scene: Scene, folder: Path) -> None:
+    """Write a scene to ``<scene_hash>.yaml`` in a folder of scenes, unless it is there. Raises as ``save_scene``."""
+    arrays = ArrayFiles()
+    text = _scene_text(scene, arrays)
+    path = folder / f"{_hash(text)}.yaml"
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(text, arrays, path)
+
+
+def scene_hash(scene: Scene) -> str:
+    """The same for scenes of equal content, whatever their versions."""
+    return _hash(_scene_text(scene, ArrayFiles()))
+
+
+def _scene_text(scene: Scene, arrays: ArrayFiles, frame: str = "") -> str:
+    said: dict[str, Any] = {"frame": frame} if frame else {}
     if scene.default_padding:
         said["default_padding"] = scene.default_padding
     if scene.padding:
         said["padding"] = dict(scene.padding)
     if scene.objects:
         said["objects"] = {
-            body.id: _body_text(body.shapes, pose_text(body.T_root_object), files)
+            body.id: _body_text(body.shapes, pose_text(body.T_root_object), arrays)
             for body in scene.objects.values()
         }
     if scene.attached:
@@ -98,21 +118,29 @@ def save_scene(scene: Scene, path: str | Path, robot: RobotModel) -> None:
             body.id: {
                 "link": body.link,
                 "touch_links": sorted(body.touch_links),
-                **_body_text(body.shapes, pose_text(body.T_link_object), files),
+                **_body_text(body.shapes, pose_text(body.T_link_object), arrays),
             }
             for body in scene.attached.values()
         }
     if scene.allowed:
         # "*" goes last, as a reader expects it.
         said["allowed"] = sorted(sorted(pair, key=lambda name: (name == ANY, name)) for pair in scene.allowed)
-    text = yaml.safe_dump(said, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True)
-    # All at once: whoever reads meanwhile, or a full disk, finds the old file or the new one.
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    return yaml.safe_dump(said, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True)
+
+
+def _write(text: str, arrays: ArrayFiles, path: Path) -> None:
+    if len(text.encode()) > LARGEST_TEXT:
+        raise InvalidShapeError(
+            f"the text of the scene is larger than {LARGEST_TEXT} bytes: too many shapes; a point cloud or an octomap "
+            "holds many in one"
+        )
+    arrays.write(path.parent)
+    with written(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _attached(scene: Scene, robot: RobotModel, id: str, said: Any, folder: Path) -> Scene:

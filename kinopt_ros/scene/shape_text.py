@@ -13,10 +13,16 @@ point_cloud    points, radius
 octomap        centers, sizes
 =============  ==============================================================================
 
-Each has a ``pose``: ``{xyz: [...], rpy: [...]}`` as in URDF, or ``{xyz: [...], xyzw: [...]}``; no pose is the identity.
+Each has a ``pose``: ``{xyz: [...], rpy: [...]}`` as in URDF, with ``xyzw`` instead of
+``rpy``, or with ``matrix``, row by row; no pose is the identity.
 In the place of a list of vertices, triangles, heights, points, centers or sizes may stand the name of a ``.npy`` file.
 """
 
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,6 +52,8 @@ LARGEST_FILE = 2**28
 MOST_INLINE = 300
 """Larger arrays are written to files of their own."""
 _QUATERNION_TOLERANCE = 0.01
+_ROTATIONS = {"rpy": 3, "xyzw": 4, "matrix": 9}
+"""How a rotation may be given, and in how many numbers."""
 
 _KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "box": (("size",),),
@@ -69,30 +77,37 @@ _ROUND: dict[str, type[Cylinder] | type[Cone] | type[Capsule]] = {
 
 def pose_of(given: Any, what: str) -> Annotated[Float64, "4 4"]:
     """The transform of a pose."""
-    given = read.mapping(given, what, ("xyz", "rpy", "xyzw"))
+    given = read.mapping(given, what, ("xyz", *_ROTATIONS))
     p = np.array(read.numbers(given.get("xyz", [0.0, 0.0, 0.0]), f"xyz of {what}", 3))
-    if "xyzw" in given:
-        if "rpy" in given:
-            raise InvalidShapeError(f"{what} has rpy and xyzw; allowed is one of them")
-        q = np.array(read.numbers(given["xyzw"], f"xyzw of {what}", 4))
-        length = float(np.linalg.norm(q))
-        if not abs(length - 1.0) <= _QUATERNION_TOLERANCE:
-            raise InvalidShapeError(f"xyzw of {what} has length {length:.6g}; allowed is 1")
-        return pose(quaternion_to_matrix(np.roll(q, 1)), p)
-    rpy = np.array(read.numbers(given.get("rpy", [0.0, 0.0, 0.0]), f"rpy of {what}", 3))
-    if not np.isfinite(rpy).all():
-        raise InvalidShapeError(f"rpy of {what} is {rpy.tolist()}; allowed are finite numbers")
-    return pose(rpy_to_matrix(rpy), p)
+    kinds = [kind for kind in _ROTATIONS if kind in given]
+    if len(kinds) > 1:
+        raise InvalidShapeError(f"{what} has {' and '.join(kinds)}; allowed is one of them")
+    if not kinds:
+        return pose(np.eye(3), p)
+    kind = kinds[0]
+    values = np.array(read.numbers(given[kind], f"{kind} of {what}", _ROTATIONS[kind]))
+    if not np.isfinite(values).all():
+        raise InvalidShapeError(f"{kind} of {what} is {values.tolist()}; allowed are finite numbers")
+    if kind == "rpy":
+        return pose(rpy_to_matrix(values), p)
+    if kind == "matrix":
+        return pose(values.reshape(3, 3), p)
+    length = float(np.linalg.norm(values))
+    if not abs(length - 1.0) <= _QUATERNION_TOLERANCE:
+        raise InvalidShapeError(f"xyzw of {what} has length {length:.6g}; allowed is 1")
+    return pose(quaternion_to_matrix(np.roll(values, 1)), p)
 
 
 def pose_text(T: Annotated[Float64, "4 4"]) -> dict[str, list[float]]:
-    """What ``pose_of`` reads; empty for the identity."""
+    """What ``pose_of`` reads, to the last bit; empty for the identity."""
     if np.array_equal(T, np.eye(4)):
         return {}
-    xyz = {"xyz": T[:3, 3].tolist()}
-    if np.array_equal(T[:3, :3], np.eye(3)):
+    xyz, R = {"xyz": T[:3, 3].tolist()}, T[:3, :3]
+    if np.array_equal(R, np.eye(3)):
         return xyz
-    return xyz | {"xyzw": np.roll(matrix_to_quaternion(T[:3, :3]), -1).tolist()}
+    q = matrix_to_quaternion(R)
+    exact = np.array_equal(quaternion_to_matrix(q), R)
+    return xyz | ({"xyzw": np.roll(q, -1).tolist()} if exact else {"matrix": R.reshape(-1).tolist()})
 
 
 def shape_of(given: Any, folder: Path) -> PlacedShape:
@@ -137,20 +152,40 @@ def shape_text(placed: PlacedShape, files: "ArrayFiles") -> dict[str, Any]:
 
 
 class ArrayFiles:
-    """Arrays of a scene file: small ones in the text, others in ``<stem>.<number>.npy`` beside it."""
+    """Arrays of a scene file: small ones in the text, others in files beside it, named by their content."""
 
-    def __init__(self, scene_file: Path) -> None:
-        self._file = scene_file
-        self._count = 0
+    def __init__(self, prefix: str = "") -> None:
+        """``prefix`` of the files' names."""
+        self._prefix = prefix
+        self._arrays: dict[str, Float64 | Int64] = {}
 
     def said(self, array: Float64 | Int64) -> Any:
-        """What stands in the text for an array; writes its file if it is not small."""
+        """What stands in the text for an array."""
         if array.size <= MOST_INLINE:
             return array.tolist()
-        self._count += 1
-        path = self._file.with_name(f"{self._file.stem}.{self._count}.npy")
-        np.save(path, array, allow_pickle=False)
-        return path.name
+        content = f"{array.dtype.str} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes()
+        name = f"{self._prefix}{hashlib.sha256(content).hexdigest()[:16]}.npy"
+        self._arrays[name] = array
+        return name
+
+    def write(self, folder: Path) -> None:
+        """Write the files that are not there. Raises OSError if that is not possible."""
+        for name, array in self._arrays.items():
+            if not (folder / name).is_file():
+                with written(folder / name) as unfinished, unfinished.open("wb") as file:
+                    np.save(file, array, allow_pickle=False)
+
+
+@contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """A file to write to that takes the place of ``path`` at the end: whoever reads meanwhile, or after a full disk,
+    finds the old file or the whole new one."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        yield unfinished
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def file_beside(name: Any, folder: Path) -> Path:

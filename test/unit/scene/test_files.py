@@ -22,8 +22,8 @@ from kinopt_ros.geometry.shapes import (
 )
 from kinopt_ros.kinematics.se3 import pose, rpy_to_matrix
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.scene.changes import add, allow, attach_new, set_padding
-from kinopt_ros.scene.files import load_scene, save_scene
+from kinopt_ros.scene.changes import add, allow, attach_new, clear, set_padding
+from kinopt_ros.scene.files import keep_scene, load_scene, save_scene, scene_hash
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
 
 PANDA = load_robot("panda")
@@ -61,7 +61,8 @@ def numbers(shape: Shape) -> list[np.ndarray]:
 def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
     scene = full_scene()
     save_scene(scene, tmp_path / "scene.yaml", PANDA)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["scene.1.npy", "scene.2.npy", "scene.yaml"]
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert [name.split(".")[::2] for name in files] == [["scene", "npy"], ["scene", "npy"], ["scene"]]
     loaded = load_scene(tmp_path / "scene.yaml", PANDA)
     assert loaded.version == 1
     assert (loaded.allowed, loaded.padding, loaded.default_padding) == (
@@ -79,11 +80,23 @@ def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
         assert len(after.shapes) == len(before.shapes)
         for a, b in zip(before.shapes, after.shapes, strict=True):
             assert type(a.shape) is type(b.shape)
-            np.testing.assert_allclose(b.T_frame_shape, a.T_frame_shape, rtol=0.0, atol=1e-15)
+            np.testing.assert_array_equal(b.T_frame_shape, a.T_frame_shape)
             for x, y in zip(numbers(a.shape), numbers(b.shape), strict=True):
                 np.testing.assert_array_equal(x, y)
-    np.testing.assert_allclose(loaded.objects["everything: all"].T_root_object, TILTED, rtol=0.0, atol=1e-15)
-    np.testing.assert_allclose(loaded.attached["mug"].T_link_object, TILTED, rtol=0.0, atol=1e-15)
+    np.testing.assert_array_equal(loaded.objects["everything: all"].T_root_object, TILTED)
+    np.testing.assert_array_equal(loaded.attached["mug"].T_link_object, TILTED)
+
+
+def test_scenes_of_equal_content_are_kept_once(tmp_path: Path) -> None:
+    scene = full_scene()
+    keep_scene(scene, tmp_path / "kept")
+    files = sorted((tmp_path / "kept").iterdir())
+    assert f"{scene_hash(scene)}.yaml" in [file.name for file in files]
+    loaded = load_scene(tmp_path / "kept" / f"{scene_hash(scene)}.yaml", PANDA)
+    assert scene_hash(loaded) == scene_hash(scene)
+    keep_scene(loaded, tmp_path / "kept")
+    assert sorted((tmp_path / "kept").iterdir()) == files
+    assert scene_hash(clear(scene)) != scene_hash(scene)
 
 
 def test_an_empty_file_is_an_empty_scene(tmp_path: Path) -> None:
@@ -139,6 +152,8 @@ REFUSED = {
         "a sphere has the keys size; allowed are radius",
     ),
     "two poses": (obj(box(pose="{rpy: [0, 0, 0], xyzw: [0, 0, 0, 1]}")), "rpy and xyzw"),
+    "scaled matrix": (obj(box(pose="{matrix: [2, 0, 0, 0, 2, 0, 0, 0, 2]}")), "orthonormal"),
+    "NaN angle": (obj(box(pose="{rpy: [0, 0, .nan]}")), "rpy of the pose is [0.0, 0.0, nan]"),
     "long quaternion": (obj(box(pose="{xyzw: [0, 0, 1, 1]}")), "length 1.41421; allowed is 1"),
     "NaN pose": (obj(box(), pose="{xyz: [.nan, 0, 0]}"), "pose of object 'a' is no rigid transform"),
     "name of a link": (f"objects: {{panda_hand: {{shapes: [{box()}]}}}}", "name of a link"),
@@ -204,6 +219,6 @@ def test_files_that_are_missing_large_or_no_text(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"frame: \xff")
     with pytest.raises(InvalidShapeError, match="UTF-8"):
         load_scene(tmp_path / "latin.yaml", PANDA)
-    (tmp_path / "large.yaml").write_text("#" * (4 * 2**20 + 1))
+    (tmp_path / "large.yaml").write_text("#" * (16 * 2**20 + 1))
     with pytest.raises(InvalidShapeError, match=r"\.npy"):
         load_scene(tmp_path / "large.yaml", PANDA)
