@@ -13,20 +13,28 @@ import pytest
 from kinopt_ros.array import Float64
 from kinopt_ros.conformance.robots import ROBOTS, two_arms
 from kinopt_ros.errors import UnsupportedFeatureError
+from kinopt_ros.geometry.shapes import PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import so3_exp
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem, Posture
+from kinopt_ros.problems.rows import rows_of
+from kinopt_ros.robot.collision_elements import CollisionElement
+from kinopt_ros.robot.collision_shapes import CollisionModel
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import periodic_variables
+from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.registry import create_solver, solver_class
 from kinopt_ros.solvers.result import IkResult
+from kinopt_ros.status import Status
 
 _COUNT = 20
 """Targets per test: each of these takes some solvers long."""
 _ROUNDING = 1e-9
+_RADIUS = 0.03
+"""m, of the spheres that links are made of where collisions matter."""
 _FREED: dict[str, tuple[str, ...]] = {
     "tool axis": ("rz",),
     "two axes": ("rx", "ry"),
@@ -204,6 +212,46 @@ class FeatureConformance:
             relative = np.linalg.inv(problem.targets[0].T_base_target[b]) @ pose
             assert (np.abs(relative[:3, 3]) <= np.array(position) + _ROUNDING).all()
             assert (np.abs(_rotation_vector(relative[:3, :3])) <= np.array(orientation) + _ROUNDING).all()
+
+    def test_solutions_are_free_of_what_is_in_the_way(self) -> None:
+        """Asked of every plugin: an obstacle where an answer has its elbow. Judged by centres and radii of spheres."""
+        pytest.importorskip("coal")
+        factory, joint_types = ROBOTS["seven_revolute"]
+        if not joint_types <= solver_class(self.solver).capabilities.joint_types:
+            pytest.skip(f"{self.solver} does not move these joints")
+        shapes = {
+            name: (CollisionElement(Sphere(_RADIUS), np.eye(4)),) for name in ("l0", "l3", "l4", "l5", "l7")
+        }
+        robot = replace(factory(), collision=CollisionModel(shapes))
+        plugin = create_solver(self.solver, robot, self.options)
+        problem = _problem(robot, 6)
+        free = 0
+        for b in range(problem.batch_size):
+            lone = rows_of(problem, np.array([b]))
+            unaware = plugin.solve_ik(lone)
+            if not unaware.success[0]:
+                continue
+            elbow = _centers(robot, lone, unaware.q[0, 0], ["l4"])[0]
+            T = np.eye(4)
+            T[:3, 3] = elbow
+            obstacle = SceneObject("obstacle", (PlacedShape(Sphere(0.05), np.eye(4)),), T)
+            result = plugin.solve_ik(replace(lone, scene=Scene(objects={"obstacle": obstacle})))
+            if not result.success[0]:
+                assert result.status[0] == Status.GOAL_IN_COLLISION
+                assert "'obstacle'" in result.messages[0]
+                continue
+            centers = _centers(robot, lone, result.q[0, 0], list(shapes))
+            assert (np.linalg.norm(centers - elbow, axis=1) > _RADIUS + 0.05 - _ROUNDING).all()
+            free += 1
+        plugin.close()
+        assert free >= 3
+
+
+def _centers(robot: RobotModel, problem: IkProblem, q: Float64, links: list[str]) -> Float64:
+    """Origins of links, (L, 3)."""
+    full = problem.state[0].copy()
+    full[problem.variables] = q
+    return forward_kinematics(robot, full, links)[:, :3, 3]
 
 
 def _problem(robot: RobotModel, count: int, **options: Any) -> IkProblem:

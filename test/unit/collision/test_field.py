@@ -28,7 +28,8 @@ URDF = """<robot name="crane">
   <joint name="slide" type="prismatic"><parent link="boom"/><child link="rod"/><origin xyz="0.5 0 0"/>
     <axis xyz="1 0 0"/><limit lower="-0.3" upper="0.4" effort="1" velocity="1"/></joint>
   <joint name="tilt" type="revolute"><parent link="rod"/><child link="flap"/><origin xyz="0.3 0 0.02"/>
-    <axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="1" velocity="1"/><mimic joint="slide" multiplier="-1.5" offset="0.2"/></joint>
+    <axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="1" velocity="1"/>
+    <mimic joint="slide" multiplier="-1.5" offset="0.2"/></joint>
 </robot>"""
 MARGIN = 0.1
 
