@@ -167,7 +167,7 @@ def _coal_nearer(a: Any, T_a: Float64, b: Any, T_b: Float64, clearance: float) -
 
 def _cube_nearer(a: Octomap, T_a: Float64, b: Shape, T_b: Float64, clearance: float) -> bool:
     cubes = _items_near(a, T_a, b, T_b, clearance)
-    arrays = _arrays(pack([PlacedShape(b, T_b)]))
+    arrays = _arrays(_obstacle(b, T_b))
     if kernels.first_contact(*arrays, cubes, clearance)[0] >= 0:
         return True
     outer = cubes * OUTER_BALL
@@ -199,13 +199,17 @@ def _transform(coal: Any, T: Float64) -> Any:
 
 def _balls(balls: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
     """The least distance of balls (centre in the common frame, radius) to a shape."""
-    obstacle = pack([PlacedShape(b, T_b)])
+    obstacle = _obstacle(b, T_b)
     found, x, y, z, ball, _ = kernels.least_distance(*_arrays(obstacle), balls, most)
     if ball < 0:
         return Separation(most, balls[0, :3], T_b[:3, 3])
     gradient = np.array([x, y, z])
     centre, radius = balls[ball, :3], balls[ball, 3]
     return Separation(found, centre - radius * gradient, centre - (radius + found) * gradient)
+
+
+def _obstacle(shape: Shape, T: Float64) -> Obstacles:
+    return pack([PlacedShape(shape, T.copy())])  # which would make the caller's array read-only
 
 
 def _arrays(obstacles: Obstacles) -> tuple[Any, ...]:
@@ -225,7 +229,7 @@ def _cubes(a: Octomap, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Sep
     best = Separation(most, T_a[:3, 3], T_b[:3, 3])
     if not len(cubes):
         return best
-    obstacle = pack([PlacedShape(b, T_b)])
+    obstacle = _obstacle(b, T_b)
     inner = kernels.least_distance(*_arrays(obstacle), cubes, most)[0]
     outer = nearest(obstacle, cubes * OUTER_BALL, inner + TOUCHING)
     for cube in np.argsort(outer.distances):
@@ -285,7 +289,7 @@ def _ground_near(
     a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: float
 ) -> Separation | tuple[Float64, Float64]:
     """The rectangle of the ground to which b may be nearest, or how far b is, if that is ``most`` or more."""
-    obstacle = pack([PlacedShape(a, T_a)])
+    obstacle = _obstacle(a, T_a)
     *place, reach = _bounding_sphere(b, T_b)
     centre = np.array(place)
     above, x, y, z, _ = kernels.ball_distance(*_arrays(obstacle), *place, 0.0, np.inf)
@@ -307,7 +311,7 @@ def _solid(found: Separation, a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b
             contained = contained or _contains(b, T_b, _parts(a, T_a))
         if not contained:
             return found
-    of_a, of_b = pack([PlacedShape(a, T_a)]), pack([PlacedShape(b, T_b)])
+    of_a, of_b = _obstacle(a, T_a), _obstacle(b, T_b)
     return _deepest(found, of_a, _probes(b, T_b), of_b, _probes(a, T_a) if isinstance(a, Mesh) else None)
 
 

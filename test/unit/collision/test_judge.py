@@ -275,6 +275,22 @@ def test_collision_is_a_distance_below_the_clearance():
         assert in_collision(ground, HERE, a, T_a, 0.1) == (found < 0.1)
 
 
+def test_poses_stay_the_caller_s():
+    mesh, ground = box_mesh(1.0, 1.0, 1.0), HeightMap(np.zeros((3, 3)), 1.0)
+    for shape in (
+        Sphere(1.0),
+        Box(1.0, 1.0, 1.0),
+        mesh,
+        ground,
+        *cloud_and_octomap(np.random.default_rng(9)),
+    ):
+        T_shape, T_box = np.eye(4), np.eye(4)
+        distance(shape, T_shape, Box(0.1, 0.1, 0.1), T_box)
+        in_collision(shape, T_shape, Box(0.1, 0.1, 0.1), T_box, 0.1)
+        assert T_shape.flags.writeable
+        assert T_box.flags.writeable
+
+
 def test_nothing_of_a_shape_is_kept_beyond_its_life():
     from kinopt_ros.collision import coal_geometry, trees
 
