@@ -1,26 +1,39 @@
 """How often pairs of a robot's links collide, by sampling."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
 
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.collision.adjacency import LinkPair
-from kinopt_ros.collision.judge import in_collision
+from kinopt_ros.collision.coal_geometry import geometry_of, load_coal
 from kinopt_ros.collision.spheres import fitted_spheres
+from kinopt_ros.geometry import kept
+from kinopt_ros.geometry.shapes import (
+    HeightMap,
+    Mesh,
+    Octomap,
+    PlacedShape,
+    PointCloud,
+    Primitive,
+    Shape,
+)
 from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import halton_configurations, sampling_range
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 
-SAMPLES = 3000
+SAMPLES = 2000
 """Configurations: half of them uniform, half pushed towards the ends of the joints, where robots fold."""
-_JUDGED = 300
-"""Of the configurations where spheres around a pair overlap, so many are judged to estimate how often it collides. If
-none of them collides, all are judged."""
+_FEW, _MANY, _MOST = 60, 300, 600
+"""Of the configurations where spheres around a pair overlap, so many are judged to estimate how often it collides: more
+where all collide so far, and most where none does."""
 _SEED = 1
+_SOURCES = (__name__, "kinopt_ros.collision.spheres")
 
 
 @dataclass(frozen=True)
@@ -28,52 +41,114 @@ class PairSamples:
     """What sampling has found."""
 
     share: Mapping[LinkPair, float]
-    """Part of the configurations in which the pair collides; exactly 0 if none does."""
+    """Part of the configurations in which the pair collides, estimated; exactly 0 if none was found."""
     at_default: frozenset[LinkPair]
     """Pairs that collide at the default configuration."""
 
 
 @remembered
 def sample_pairs(robot: RobotModel, pairs: tuple[LinkPair, ...], samples: int = SAMPLES) -> PairSamples:
-    """How often pairs collide; the same for the same robot. The shapes themselves are judged, by coal."""
+    """How often pairs collide; the same for the same robot. The shapes themselves are judged, by coal. Kept on disk."""
+    names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
+    shapes = tuple(robot.collision_shapes[name] for name in names)
+    limits = robot.limits.lower, robot.limits.upper, robot.default_q
+    key = kept.digest(_SOURCES, _coal_version(), samples, pairs, names, shapes, robot.joints, limits)
+    found = kept.load(key)
+    if found is None:
+        shares, defaults = _sampled(robot, names, pairs, samples)
+        found = {"share": np.array(shares, dtype=np.float64), "default": np.array(defaults, dtype=np.bool_)}
+        kept.store(key, found)
+    return PairSamples(
+        share=dict(zip(pairs, found["share"].tolist(), strict=True)),
+        at_default=frozenset(pair for pair, there in zip(pairs, found["default"], strict=True) if there),
+    )
+
+
+def _coal_version() -> str:
+    return str(load_coal().__version__)
+
+
+def _sampled(
+    robot: RobotModel, names: tuple[str, ...], pairs: tuple[LinkPair, ...], samples: int
+) -> tuple[list[float], list[bool]]:
     q = _configurations(robot, samples)
-    names = list(dict.fromkeys(name for pair in pairs for name in pair))
     poses = dict(zip(names, np.moveaxis(forward_kinematics(robot, q, names), 1, 0), strict=True))
     # Fitted spheres, never those that somebody gave: these may leave something out.
-    balls = fitted_spheres(robot, tuple(robot.collision_shapes))
-    share: dict[LinkPair, float] = {}
-    at_default: set[LinkPair] = set()
+    fitted = fitted_spheres(robot, tuple(robot.collision_shapes))
+    balls = {name: _Balls(fitted[name], poses[name]) for name in names}
+    solids = {name: _Solids(robot.collision_shapes[name]) for name in names}
+    shuffled = np.random.default_rng(_SEED).permutation(samples) + 1
+    shares, defaults = [], []
     for a, b in pairs:
-        near = _near(poses[a], poses[b], balls[a], balls[b])
-        if near[0] and _collide(robot, (a, b), poses, 0):
-            at_default.add((a, b))
-        share[a, b] = _share(robot, (a, b), poses, (np.flatnonzero(near[1:]) + 1).tolist(), samples)
-    return PairSamples(share, frozenset(at_default))
+        near = _near(balls[a], balls[b])
+        collide = partial(_collide, solids[a], poses[a], solids[b], poses[b])
+        defaults.append(bool(near[0]) and collide(0))
+        shares.append(_share(collide, shuffled[near[shuffled]].tolist(), samples))
+    return shares, defaults
 
 
-def _share(
-    robot: RobotModel,
-    pair: LinkPair,
-    poses: Mapping[str, Float64],
-    near: Sequence[int],
-    samples: int,
-) -> float:
+def _share(collide: Callable[[int], bool], near: Sequence[int], samples: int) -> float:
     hits = judged = 0
-    for i in near:
-        hits += _collide(robot, pair, poses, i)
+    for i in near[:_MOST]:
+        hits += collide(i)
         judged += 1
-        if judged >= _JUDGED and hits:
+        if (judged >= _FEW and 0 < hits < judged) or (judged >= _MANY and hits):
             break
     return hits / judged * len(near) / samples if hits else 0.0
 
 
-def _collide(robot: RobotModel, pair: LinkPair, poses: Mapping[str, Float64], i: int) -> bool:
-    """Whether two links touch in configuration i."""
-    a, b = (
-        [(placed.shape, poses[name][i] @ placed.T_frame_shape) for placed in robot.collision_shapes[name]]
-        for name in pair
+class _Balls:
+    """A link's spheres in all configurations."""
+
+    def __init__(self, spheres: SphereSet, T_root_link: Annotated[Float64, "N 4 4"]) -> None:
+        self.radii = spheres.radii
+        self.centers = spheres.centers @ T_root_link[:, :3, :3].swapaxes(1, 2) + T_root_link[:, None, :3, 3]
+        middle = spheres.centers.mean(axis=0)
+        self.reach = float((np.sqrt(((spheres.centers - middle) ** 2).sum(axis=1)) + spheres.radii).max())
+        self.middle = self.centers.mean(axis=1)
+
+
+def _near(a: _Balls, b: _Balls) -> Bool:
+    """Configurations in which spheres overlap."""
+    near: Bool = ((a.middle - b.middle) ** 2).sum(axis=1) < (a.reach + b.reach) ** 2
+    some = np.flatnonzero(near)
+    square = np.zeros((len(some), len(a.radii), len(b.radii)))
+    for axis in range(3):
+        square += (a.centers[some, :, None, axis] - b.centers[some, None, :, axis]) ** 2
+    near[some] = (square < (a.radii[:, None] + b.radii) ** 2).any(axis=(1, 2))
+    return near
+
+
+class _Solids:
+    """A link's shapes as coal knows them."""
+
+    def __init__(self, shapes: Sequence[PlacedShape]) -> None:
+        self.parts = [(geometry_of(_known(placed.shape)), placed.T_frame_shape) for placed in shapes]
+
+
+def _known(shape: Shape) -> Primitive | Mesh:
+    assert not isinstance(shape, HeightMap | PointCloud | Octomap)  # a URDF has none
+    return shape
+
+
+def _collide(a: _Solids, T_a: Float64, b: _Solids, T_b: Float64, i: int) -> bool:
+    """Whether two links touch in configuration i.
+
+    A shape that lies wholly inside of a mesh is missed; then a pair rather stays checked.
+    """
+    coal = load_coal()
+    request = coal.CollisionRequest()
+    placed_a, placed_b = (
+        [(geometry, T[i] @ T_link_shape) for geometry, T_link_shape in solids.parts]
+        for solids, T in ((a, T_a), (b, T_b))
     )
-    return any(in_collision(*solid_a, *solid_b) for solid_a in a for solid_b in b)
+    for geometry_a, T_1 in placed_a:
+        pose_a = coal.Transform3s(T_1[:3, :3], T_1[:3, 3])
+        for geometry_b, T_2 in placed_b:
+            pose_b = coal.Transform3s(T_2[:3, :3], T_2[:3, 3])
+            if coal.collide(geometry_a, pose_a, geometry_b, pose_b, request, coal.CollisionResult()):
+                return True
+    return False
 
 
 def _configurations(robot: RobotModel, samples: int) -> Float64:
@@ -89,15 +164,3 @@ def _configurations(robot: RobotModel, samples: int) -> Float64:
     half = q[pushed].copy()
     half[:, bounded] = lower[bounded] + part * (upper - lower)[bounded]
     return np.concatenate([robot.default_q[None], q[: samples // 2], half])
-
-
-def _near(T_a: Float64, T_b: Float64, a: SphereSet, b: SphereSet) -> Bool:
-    """Configurations in which spheres overlap."""
-    near = np.zeros(len(T_a), dtype=np.bool_)
-    centers_a = a.centers @ T_a[:, :3, :3].swapaxes(1, 2) + T_a[:, None, :3, 3]
-    centers_b = b.centers @ T_b[:, :3, :3].swapaxes(1, 2) + T_b[:, None, :3, 3]
-    for i in range(len(a.radii)):
-        for j in range(len(b.radii)):
-            away = centers_a[:, i] - centers_b[:, j]
-            near |= (away**2).sum(axis=1) < (a.radii[i] + b.radii[j]) ** 2
-    return near

@@ -1,6 +1,6 @@
 """A robot as spheres that contain its shapes: what solvers check quickly, on the safe side."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,13 +10,16 @@ import yaml
 
 from kinopt_ros.array import Float64, Int64, frozen
 from kinopt_ros.errors import InvalidShapeError, RobotDescriptionError, UnknownLinkError
+from kinopt_ros.geometry import kept
 from kinopt_ros.geometry.fit import MAX_SPHERES, TOLERANCE, fit_spheres
+from kinopt_ros.geometry.shapes import PlacedShape, Shape
 from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.geometry.surfaces import surface_points
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 
 _NONE: Mapping[str, SphereSet] = {}
+_SOURCES = (__name__, *(f"kinopt_ros.geometry.{name}" for name in ("cells", "cover", "fit", "surfaces")))
 _SLACK = 1e-6
 """m; points so little outside of given spheres count as covered, as files round their numbers."""
 
@@ -124,8 +127,40 @@ def _sphere_set(name: object, spheres: object, path: str | Path) -> SphereSet:
 def fitted_spheres(
     robot: RobotModel, links: tuple[str, ...], most: int = MAX_SPHERES, tolerance: float = TOLERANCE
 ) -> dict[str, SphereSet]:
-    """Spheres that contain the shapes of these links, which must have some."""
-    return {name: fit_spheres(robot.collision_shapes[name], most, tolerance) for name in links}
+    """Spheres that contain the shapes of these links, which must have some. Kept on disk."""
+    shapes = [robot.collision_shapes[name] for name in links]
+    key = kept.digest(_SOURCES, most, tolerance, shapes)
+    found = kept.load(key)
+    if found is None:
+        sets = _fit_all(shapes, most, tolerance)
+        found = {
+            "counts": np.array([len(spheres.radii) for spheres in sets], dtype=np.int64),
+            "centers": np.concatenate([np.empty((0, 3)), *(spheres.centers for spheres in sets)]),
+            "radii": np.concatenate([np.empty(0), *(spheres.radii for spheres in sets)]),
+        }
+        kept.store(key, found)
+    ends = np.cumsum(found["counts"])
+    return {
+        name: SphereSet(found["centers"][end - count : end].copy(), found["radii"][end - count : end].copy())
+        for name, count, end in zip(links, found["counts"], ends, strict=True)
+    }
+
+
+def _fit_all(shapes: Sequence[tuple[PlacedShape, ...]], most: int, tolerance: float) -> list[SphereSet]:
+    """Equal shapes, such as those of a left and a right hand, are fitted once where they are alone on their link."""
+    known: dict[Shape, SphereSet] = {}
+    sets = []
+    for placed in shapes:
+        if len(placed) > 1:
+            sets.append(fit_spheres(placed, most, tolerance))
+            continue
+        shape, T = placed[0].shape, placed[0].T_frame_shape
+        if shape not in known:
+            known[shape] = fit_spheres([PlacedShape(shape, np.eye(4))], most, tolerance)
+        centers: Float64 = known[shape].centers @ T[:3, :3].T + T[:3, 3]
+        # Half a nanometre for the rounding of turned centres.
+        sets.append(SphereSet(centers, known[shape].radii + 5e-10))
+    return sets
 
 
 def _left_out(robot: RobotModel, name: str, source: str, spheres: SphereSet) -> str | None:

@@ -2,7 +2,7 @@
 
 import argparse
 import platform
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from kinopt_ros.commands import doctor_collision
 from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import InvalidRequestError, KinoptError
 from kinopt_ros.robot.lint.finding import Finding, Severity
 from kinopt_ros.robot.lint.meshes import mesh_file
 from kinopt_ros.robot.lint.srdf import lint_srdf
@@ -35,6 +36,8 @@ _LIBRARIES = {
     "tf2_ros": ("tf2_ros", "targets in tf frames outside the robot"),
     "tf_transformations": ("tf_transformations", "rotations at the ROS border (transforms3d is as good)"),
     "transforms3d": ("transforms3d", "rotations at the ROS border"),
+    "coal": ("coal", "collision checks"),
+    "trimesh": ("trimesh", "meshes of robots and obstacles"),
     "matplotlib": ("matplotlib", "plots"),
 }
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
@@ -53,10 +56,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     add_robot(parser)
     add_json(parser)
+    parser.add_argument(
+        "--collision",
+        action="store_true",
+        help="compare the robot's spheres with its shapes; look at pairs of links",
+    )
+    parser.add_argument("--spheres", metavar="FILE", help="with --collision: YAML file of spheres to use")
+    parser.add_argument("--plot", metavar="FILE.png", help="with --collision: picture of shapes and spheres")
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit status 0 if the robot loads without an error and a solver is available."""
+    if (args.spheres or args.plot) and not args.collision:
+        raise InvalidRequestError("--spheres and --plot need --collision")
     remedy = missing()
     solvers = [
         Check(f"solver {info.name}", info.unavailable_reason is None, info.unavailable_reason or info.version)
@@ -71,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
         *robot,
     ]
     findings = _findings(args)
+    collision = doctor_collision.examine(args) if args.collision and robot[0].ok else None
     errors = any(finding.severity is Severity.ERROR for _, finding in findings)
     if args.json:
         record = [
@@ -83,9 +96,12 @@ def run(args: argparse.Namespace) -> int:
             }
             for file, finding in findings
         ]
-        print_json({"checks": [vars(check) for check in checks], "findings": record})
+        report = {"checks": [vars(check) for check in checks], "findings": record}
+        print_json({**report, "collision": asdict(collision)} if collision else report)
     else:
         _show(checks, findings, robot[0].ok)
+        if collision:
+            doctor_collision.show(collision)
     return 0 if any(check.ok for check in solvers) and robot[0].ok and not errors else 1
 
 

@@ -46,7 +46,8 @@ def cells_of(shapes: Sequence[PlacedShape], pieces: int = 1500) -> Cells:
         elif isinstance(shape, Capsule):
             points, owner, radius = _capsule(shape)
         else:
-            points, owner = _cut(_triangles_of(shape), max(pieces // polyhedra, 200))
+            own = pieces if isinstance(shape, Mesh) else pieces // 2
+            points, owner = _cut(triangles_of(shape), max(own // polyhedra, 200))
             radius = np.zeros(int(owner[-1]) + 1)
         parts.append((points @ T[:3, :3].T + T[:3, 3], owner, radius))
     points = np.concatenate([part[0] for part in parts])
@@ -69,7 +70,7 @@ def _capsule(shape: Capsule) -> tuple[Float64, Int64, Float64]:
     return points, np.repeat(np.arange(count), 2), np.full(count, shape.radius)
 
 
-def _triangles_of(shape: object) -> Annotated[Float64, "T 3 3"]:
+def triangles_of(shape: object) -> Annotated[Float64, "T 3 3"]:
     """A closed surface around a shape, in the shape's frame."""
     if isinstance(shape, Mesh):
         return shape.vertices[shape.triangles]

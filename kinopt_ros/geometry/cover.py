@@ -16,9 +16,9 @@ from kinopt_ros.geometry.cells import Cells
 from kinopt_ros.geometry.shapes import Box, Capsule, Cone, Cylinder, PlacedShape, Sphere
 from kinopt_ros.geometry.surfaces import surface_points
 
-_SURFACE = 1500
+_SURFACE = 1000
 """Points that stand for the surface. Like everything here they decide how tight the spheres are, not what they hold."""
-_CENTERS = 300
+_CENTERS = 250
 _HALVINGS = 8
 
 
@@ -114,7 +114,7 @@ def _outer_surface(shapes: Sequence[PlacedShape]) -> Float64:
         free = np.ones(len(points), dtype=np.bool_)
         for j, other in enumerate(shapes):
             if i != j:
-                free &= ~_inside(other, points)
+                free[_inside(other, points)] = False
         found.append(points[free])
     return np.concatenate(found)
 
@@ -126,15 +126,20 @@ def _inside(placed: PlacedShape, points: Float64) -> Bool:
     across, height = np.hypot(local[:, 0], local[:, 1]), np.abs(local[:, 2])
     inner = 1.0 - 1e-6
     if isinstance(shape, Sphere):
-        return np.hypot(across, height) < inner * shape.radius
+        in_ball: Bool = np.hypot(across, height) < inner * shape.radius
+        return in_ball
     if isinstance(shape, Capsule):
-        return np.hypot(across, (height - shape.length / 2.0).clip(min=0.0)) < inner * shape.radius
+        height = (height - shape.length / 2.0).clip(min=0.0)
+        in_capsule: Bool = np.hypot(across, height) < inner * shape.radius
+        return in_capsule
     if isinstance(shape, Cylinder):
-        return (across < inner * shape.radius) & (height < inner * shape.length / 2.0)
+        in_cylinder: Bool = (across < inner * shape.radius) & (height < inner * shape.length / 2.0)
+        return in_cylinder
     if isinstance(shape, Cone):
         part = local[:, 2] / shape.length + 0.5
-        return (part > 1.0 - inner) & (across < inner * shape.radius * (1.0 - part))
+        in_cone: Bool = (part > 1.0 - inner) & (across < inner * shape.radius * (1.0 - part))
+        return in_cone
     if isinstance(shape, Box):
-        inside: Bool = (np.abs(local) < inner * np.array([shape.x, shape.y, shape.z]) / 2.0).all(axis=1)
-        return inside
+        in_box: Bool = (np.abs(local) / (shape.x, shape.y, shape.z)).max(axis=1) < inner / 2.0
+        return in_box
     return np.zeros(len(points), dtype=np.bool_)

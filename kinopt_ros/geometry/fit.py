@@ -28,6 +28,7 @@ _ROUNDING = 1e-9
 """By this part, and by so many metres, radii are larger than computed."""
 _TURNS = 12
 _DIRECTIONS = 64
+_OUTER = 500
 
 
 def fit_spheres(
@@ -103,17 +104,25 @@ def _spheres(cells: Cells, owner: Int64, count: int) -> tuple[Float64, Float64]:
     return centers, radii
 
 
-def _enclosing(middle: Float64, half: Float64, radius: Float64) -> tuple[Float64, float]:
+def _enclosing(middle: Float64, half: Float64, radius: Float64, turns: int = 20) -> tuple[Float64, float]:
     """Nearly the smallest sphere around boxes that are widened by radii (M. Badoiu and K. Clarkson, 2003)."""
-    center = ((middle - half - radius[:, None]).min(0) + (middle + half + radius[:, None]).max(0)) / 2.0
+    x, y, z = np.ascontiguousarray(middle.T)
+    hx, hy, hz = np.ascontiguousarray(half.T)
+    outer = half + radius[:, None]
+    center = ((middle - outer).min(axis=0) + (middle + outer).max(axis=0)) / 2.0
     best_center, best = center, np.inf
-    for turn in range(40):
-        away = middle - center
-        reach = np.sqrt(((np.abs(away) + half) ** 2).sum(axis=1)) + radius
+    for turn in range(turns):
+        reach = np.sqrt(
+            (np.abs(x - center[0]) + hx) ** 2
+            + (np.abs(y - center[1]) + hy) ** 2
+            + (np.abs(z - center[2]) + hz) ** 2
+        )
+        reach += radius
         i = int(reach.argmax())
         if reach[i] < best:
             best_center, best = center, float(reach[i])
-        toward = away[i] + np.copysign(half[i], away[i])
+        away = middle[i] - center
+        toward = away + np.copysign(half[i], away)
         length = float(np.sqrt((toward**2).sum()))
         if length == 0.0:
             break
@@ -169,10 +178,15 @@ def _exact(cells: Cells, owner: Int64, centers: Float64) -> SphereSet:
     """The spheres about the pieces' points themselves, instead of about their bounds."""
     counts = np.diff([*cells.start, len(cells.points)])
     owners, widening = np.repeat(owner, counts), np.repeat(cells.radius, counts)
-    radii = np.empty(len(centers))
+    centers, radii = centers.copy(), np.empty(len(centers))
     for k in range(len(centers)):
         own = owners == k
         points, wide = cells.points[own], widening[own]
-        nothing = np.zeros_like(points)
-        centers[k], radii[k] = _enclosing(points, nothing, wide)
+        reach = np.sqrt(((points - centers[k]) ** 2).sum(axis=1)) + wide
+        outer = np.argsort(-reach)[:_OUTER]  # only these are likely to decide where the centre goes
+        center, _ = _enclosing(points[outer], np.zeros((len(outer), 3)), wide[outer], 60)
+        moved = np.sqrt(((points - center) ** 2).sum(axis=1)) + wide
+        if moved.max() < reach.max():
+            centers[k], reach = center, moved
+        radii[k] = reach.max()
     return SphereSet(centers, radii * (1.0 + _ROUNDING) + _ROUNDING)

@@ -1,14 +1,21 @@
 """Shapes of a robot's links, from its description. Meshes are read when somebody asks for them, and once."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from kinopt_ros.errors import InvalidShapeError
+from kinopt_ros.geometry import kept
 from kinopt_ros.geometry.mesh_files import find_mesh_file
 from kinopt_ros.geometry.shapes import Mesh, PlacedShape
 from kinopt_ros.robot.collision_elements import CollisionElement, MeshElement
+
+_SOURCES = (__name__, "kinopt_ros.geometry.meshes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +63,7 @@ def _load(model: CollisionModel) -> _Loaded:
     shapes: dict[str, tuple[PlacedShape, ...]] = {}
     unchecked = {link: list(reasons) for link, reasons in model.broken.items()}
     hulls: dict[str, list[str]] = {}
-    meshes: dict[MeshElement, Mesh] = {}  # a file is often used by several links
+    meshes = _meshes(model)
     for link, elements in model.elements.items():
         placed = []
         for element in elements:
@@ -64,32 +71,78 @@ def _load(model: CollisionModel) -> _Loaded:
             if not isinstance(geometry, MeshElement):
                 placed.append(PlacedShape(geometry, element.T_link_shape))
                 continue
-            try:
-                if geometry not in meshes:
-                    meshes[geometry], flaw = _mesh(model, geometry)
-                    if flaw:
-                        hulls.setdefault(link, []).append(flaw)
-                placed.append(PlacedShape(meshes[geometry], element.T_link_shape))
-            except InvalidShapeError as error:
-                unchecked.setdefault(link, []).append(str(error))
+            found = meshes[geometry]
+            if isinstance(found, str):
+                unchecked.setdefault(link, []).append(found)
+                continue
+            placed.append(PlacedShape(found.mesh, element.T_link_shape))
+            if found.flaw:
+                hulls.setdefault(link, []).append(f"{found.flaw}; its convex hull is taken")
         if placed:
             shapes[link] = tuple(placed)
     return _Loaded(shapes, _sentences(unchecked), _sentences(hulls))
 
 
-def _mesh(model: CollisionModel, element: MeshElement) -> tuple[Mesh, str | None]:
+@dataclass(frozen=True, eq=False)
+class _Solid:
+    mesh: Mesh
+    flaw: str
+    """Why it is the convex hull of what is in the file; empty if it is not."""
+
+
+def _meshes(model: CollisionModel) -> dict[MeshElement, _Solid | str]:
+    """Every mesh once, or why it cannot be had. Solids are kept on disk: reading them anew takes longer."""
+    wanted = [e.geometry for elements in model.elements.values() for e in elements]
+    answer: dict[MeshElement, _Solid | str] = {}
+    paths: dict[MeshElement, Path] = {}
+    contents: list[bytes] = []
+    for element in dict.fromkeys(geometry for geometry in wanted if isinstance(geometry, MeshElement)):
+        try:
+            path = find_mesh_file(element.uri, model.urdf_file, model.packages)
+            contents.append(hashlib.blake2b(path.read_bytes()).digest())
+            paths[element] = path
+        except InvalidShapeError as error:
+            answer[element] = str(error)
+        except OSError as error:
+            answer[element] = f"the mesh {element.uri!r} cannot be read: {error.strerror}"
+    if not paths:
+        return answer
+    suffixes = [path.suffix.lower() for path in paths.values()]
+    key = kept.digest(_SOURCES, contents, suffixes, [element.scale for element in paths])
+    known = kept.load(key)
+    if known is not None:
+        for i, (element, path) in enumerate(paths.items()):
+            flaw = str(known[f"flaw{i}"])
+            answer[element] = _Solid(
+                Mesh(known[f"vertices{i}"], known[f"triangles{i}"]), flaw and f"mesh {path.name!r}: {flaw}"
+            )
+        return answer
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for i, (element, path) in enumerate(paths.items()):
+        try:
+            mesh, flaw = _solid(path, element)
+        except InvalidShapeError as error:
+            answer[element] = str(error)
+            continue
+        answer[element] = _Solid(mesh, flaw and f"mesh {path.name!r}: {flaw}")
+        arrays |= {f"vertices{i}": mesh.vertices, f"triangles{i}": mesh.triangles, f"flaw{i}": np.array(flaw)}
+    if len(arrays) == 3 * len(paths):
+        kept.store(key, arrays)
+    return answer
+
+
+def _solid(path: Path, element: MeshElement) -> tuple[Mesh, str]:
     """The solid of a mesh; its convex hull, and what is wrong with it, if its triangles enclose none.
 
     Many robots' meshes are open or wound inconsistently: the hull holds all of their triangles.
     """
     from kinopt_ros.geometry.meshes import closed_mesh, hull_of, read_triangles
 
-    path = find_mesh_file(element.uri, model.urdf_file, model.packages)
     vertices, triangles = read_triangles(path, element.scale)
     try:
-        return closed_mesh(vertices, triangles, f"mesh {path.name!r}"), None
+        return closed_mesh(vertices, triangles, "the surface"), ""
     except InvalidShapeError as error:
-        return hull_of(vertices, f"mesh {path.name!r}"), f"{error}; its convex hull is taken"
+        return hull_of(vertices, f"mesh {path.name!r}"), str(error)
 
 
 def _sentences(lists: Mapping[str, list[str]]) -> dict[str, str]:
