@@ -13,6 +13,7 @@ from kinopt_ros.errors import InvalidRequestError, KinoptError
 from kinopt_ros.problems.record import Record, load_record, recorded_problem, recorded_robot
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
 
@@ -58,17 +59,19 @@ def _replayed(file: Path, args: argparse.Namespace) -> dict[str, Any]:
         record = load_record(file)
         row |= {"robot": record.robot, "recorded": _names(record.status)}
         robot = load_robot(args.robot) if args.robot else recorded_robot(record, file)
-        return row | _solved(record, robot, args.solver or record.solver)
+        return row | _solved(record, file, robot, args.solver or record.solver)
     except KinoptError as error:
         return row | {"now": [error.status.name], "message": str(error), "worse": True}
 
 
-def _solved(record: Record, robot: RobotModel, solver_name: str) -> dict[str, Any]:
+def _solved(record: Record, file: Path, robot: RobotModel, solver_name: str) -> dict[str, Any]:
     options = record.options if solver_name == record.solver else {}
     solver = create_solver(solver_name, robot, options)
     solver.warm_up()
     try:
-        result = solver.solve_ik(recorded_problem(record, robot))
+        if record.has_scene:
+            prepare_collisions(robot)  # before the recorded time begins to run
+        result = solver.solve_ik(recorded_problem(record, robot, file))
     finally:
         solver.close()
     before = np.array([code == Status.SUCCESS for code in record.status], dtype=bool)

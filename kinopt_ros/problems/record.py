@@ -1,12 +1,13 @@
 """IK problems as YAML: to be kept, sent to somebody, and solved again to the last bit.
 
 A record holds names, not indices, so that it outlives changes of a robot's description; the description itself lies
-beside it, once per content, as ``robots/<hash>.urdf`` and ``.srdf``. Numbers are written so that they are read back
-bit for bit.
+beside it, once per content, as ``robots/<hash>.urdf`` and ``.srdf``, and so does the scene, as ``scenes/<hash>.yaml``.
+Numbers are written so that they are read back bit for bit.
 """
 
 import hashlib
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,15 +19,19 @@ import numpy as np
 import yaml
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.errors import InvalidRequestError, quoted
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Posture, Tolerance
 from kinopt_ros.problems.validation import check_ik_problem, variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.scene.files import keep_scene, load_scene, scene_hash
+from kinopt_ros.scene.scene import Scene
 
 VERSION = 1
 ROBOTS = "robots"
 """Folder of the descriptions, beside the records."""
+SCENES = "scenes"
+"""Likewise of the scenes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +57,12 @@ class Record:
     """A code per request, as in ``Status``; empty if unknown."""
     messages: tuple[str, ...]
     problem: Mapping[str, Any]
-    """The problem in plain values."""
+    """The problem in plain values; of its scene the hash."""
+
+    @property
+    def has_scene(self) -> bool:
+        """Whether solutions had to be free of collisions."""
+        return bool(self.problem.get("scene"))
 
 
 def make_record(
@@ -84,12 +94,17 @@ def make_record(
     )
 
 
-def save_record(record: Record, file: Path, urdf: str = "", srdf: str = "") -> None:
-    """Write a record, and the descriptions beside it if they are not there.
+def save_record(
+    record: Record, file: Path, urdf: str = "", srdf: str = "", scene: Scene | None = None
+) -> None:
+    """Write a record, and the descriptions and the problem's scene beside it if they are not there.
 
     Raises:
         OSError: that is not possible.
+        InvalidShapeError: the scene is too large for a file.
     """
+    if scene is not None:
+        keep_scene(scene, file.parent / SCENES)
     for text, suffix in ((urdf, ".urdf"), (srdf, ".srdf")):
         place = file.parent / ROBOTS / f"{_hash(text)}{suffix}"
         if text and not place.is_file():
@@ -152,13 +167,19 @@ def recorded_robot(record: Record, file: Path) -> RobotModel:
     return replace(robot, limits=replace(robot.limits, lower=record.lower.copy(), upper=record.upper.copy()))
 
 
-def recorded_problem(record: Record, robot: RobotModel) -> IkProblem:
+def recorded_problem(record: Record, robot: RobotModel, file: Path | None = None) -> IkProblem:
     """The problem of a record for a robot that has its joints, due after the recorded time from now.
+
+    Args:
+        record: the record.
+        robot: the robot.
+        file: of the record, beside which its scene lies, if it has one.
 
     Raises:
         KinoptError: the robot lacks something that the record names, or the record is not consistent.
     """
     plain = record.problem
+    scene = _scene(record, robot, file)
     try:
         joints = tuple(plain["joints"])
         variables = variables_of_joints(robot, joints)
@@ -184,6 +205,8 @@ def recorded_problem(record: Record, robot: RobotModel) -> IkProblem:
                 np.array(posture["reference"], dtype=np.float64).reshape(B, n),
                 np.array(posture["weight"], dtype=np.float64),
             ),
+            scene=scene,
+            clearance=plain.get("clearance", 0.0),
             deadline=None if record.timeout is None else time.monotonic() + record.timeout,
             random_seed=plain["random_seed"],
         )
@@ -217,7 +240,20 @@ def _plain_problem(problem: IkProblem) -> dict[str, Any]:
         "turns": bool(problem.turns),
         "posture": posture and {"reference": posture.reference.tolist(), "weight": posture.weight.tolist()},
         "random_seed": int(problem.random_seed),
+        "scene": None if problem.scene is None else scene_hash(problem.scene),
+        "clearance": float(problem.clearance),
     }
+
+
+def _scene(record: Record, robot: RobotModel, file: Path | None) -> Scene | None:
+    """The scene beside a record."""
+    name = record.problem.get("scene")
+    if not name:
+        return None
+    path = None if file is None else file.parent / SCENES / f"{name}.yaml"
+    if path is None or not re.fullmatch(r"[0-9a-f]{16}", str(name)) or not path.is_file():
+        raise InvalidRequestError(f"the scene {quoted(str(name))} does not lie beside the record")
+    return load_scene(path, robot)
 
 
 def _target(plain: Mapping[str, Any], B: int) -> PoseTarget:

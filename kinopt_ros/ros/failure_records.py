@@ -95,7 +95,8 @@ class FailureRecords:
                 urdf=urdf,
                 srdf=srdf,
             )
-            save_record(record, folder / f"failure_{time.time_ns()}.yaml", urdf, srdf)
+            file = folder / f"failure_{time.time_ns()}.yaml"
+            save_record(record, file, urdf, srdf, asked.problem.scene)
         except Exception as error:  # a full disk must not end the writer
             self._warn(f"a failed request could not be recorded: {type(error).__name__}: {error}")
         finally:

@@ -13,14 +13,22 @@ from kinopt_ros.bench.verify.requests import KINDS, draw
 from kinopt_ros.bench.verify.robots import Subject, subjects
 from kinopt_ros.cli import main
 from kinopt_ros.errors import InvalidRequestError, KinoptError
+from kinopt_ros.geometry.shapes import PlacedShape, PointCloud
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.record import (
     ROBOTS,
+    SCENES,
     load_record,
     make_record,
     recorded_problem,
     recorded_robot,
     save_record,
 )
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.scene.changes import add
+from kinopt_ros.scene.files import scene_hash
+from kinopt_ros.scene.scene import EMPTY_SCENE, SceneObject
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
 
@@ -167,3 +175,48 @@ def test_replay_of_nothing_is_refused(
 ) -> None:
     assert main(["replay", *(argument.replace("{folder}", str(tmp_path)) for argument in arguments)]) == 1
     assert words in capsys.readouterr().err
+
+
+def small_arm() -> str:
+    """Four joints, a ball on every link."""
+    axes = ("0 0 1", "0 1 0", "0 1 0", "0 1 0")
+    ball = '<collision><origin xyz="0 0 0.15"/><geometry><sphere radius="0.05"/></geometry></collision>'
+    links = "".join(f'<link name="l{i}">{ball}</link>' for i in range(5))
+    joints = "".join(
+        f'<joint name="j{i}" type="revolute"><parent link="l{i}"/><child link="l{i + 1}"/>'
+        f'<origin xyz="0 0 0.3"/><axis xyz="{axis}"/><limit lower="-2.5" upper="2.5" effort="1" velocity="1"/></joint>'
+        for i, axis in enumerate(axes)
+    )
+    return f'<robot name="small">{links}{joints}</robot>'
+
+
+def test_the_scene_is_kept_beside_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("coal")
+    urdf = small_arm()
+    robot = robot_from_urdf(urdf)
+    cloud = PlacedShape(PointCloud(np.random.default_rng(0).normal(size=(400, 3)) * 0.05, 0.01), np.eye(4))
+    T_root_object = np.eye(4)
+    T_root_object[:3, 3] = 0.4, 0.3, 0.7
+    scene = add(EMPTY_SCENE, robot, SceneObject("cloud", (cloud,), T_root_object))
+    T = forward_kinematics(robot, np.array([0.3, 0.5, 0.4, 0.2]), links=("l4",))[0]
+    problem = ik_problem(robot, T, tip_link="l4", free_axes=["rx", "ry", "rz"], scene=scene, clearance=0.01)
+    solver = create_solver("cpu", robot)
+    solver.warm_up()
+    result = solver.solve_ik(problem)
+    record = make_record(robot, problem, "cpu", {}, None, result.status.tolist(), result.messages, urdf)
+    file = tmp_path / "r.yaml"
+    save_record(record, file, urdf, scene=scene)
+    save_record(record, tmp_path / "twice.yaml", urdf, scene=scene)
+    assert len(list((tmp_path / SCENES).glob("*.yaml"))) == 1
+    read = load_record(file)
+    again = recorded_problem(read, recorded_robot(read, file), file)
+    assert again.scene is not None
+    assert (scene_hash(again.scene), again.clearance) == (scene_hash(scene), 0.01)
+    np.testing.assert_array_equal(solver.solve_ik(again).q, result.q)
+    assert main(["replay", str(file)]) == 0
+    assert Status(int(result.status[0])).name in capsys.readouterr().out
+    with pytest.raises(InvalidRequestError, match="does not lie beside the record"):
+        recorded_problem(read, robot)
+    (tmp_path / SCENES / f"{scene_hash(scene)}.yaml").unlink()
+    with pytest.raises(InvalidRequestError, match="does not lie beside the record"):
+        recorded_problem(read, robot, file)
