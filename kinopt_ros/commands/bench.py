@@ -11,6 +11,7 @@ from rich.table import Table
 
 from kinopt_ros.bench import branches, fk, ik
 from kinopt_ros.bench.beam import command as beam
+from kinopt_ros.bench.collision import command as collision
 from kinopt_ros.bench.machine import machine
 from kinopt_ros.bench.progress import progress_bar
 from kinopt_ros.bench.table import print_table
@@ -47,6 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     beam_parser = benches.add_parser("beam", help="batches of targets, beside PyRoki's IK-Beam")
     beam.add_arguments(beam_parser)
     beam_parser.set_defaults(measure=beam.main)
+    collision_parser = benches.add_parser(
+        "collision", help="inverse kinematics among obstacles, successes judged independently"
+    )
+    collision.add_arguments(collision_parser)
+    collision_parser.set_defaults(measure=collision.main)
     fk_parser = benches.add_parser("fk", help="forward kinematics in batches, beside Pinocchio's loop")
     fk.add_arguments(fk_parser)
     fk_parser.set_defaults(measure=fk.main)

@@ -42,7 +42,7 @@ ONLY_IN = {
     "tf2_ros": ("ros",),
     "tf_transformations": ("ros",),
     "numba": ("solvers/cpu", "collision"),
-    "coal": ("collision",),
+    "coal": ("collision", "bench/collision"),
     "trimesh": ("geometry", "robot"),
     "jax": ("differentiable", "solvers/jax_lm", "bench/pyroki"),
     "torch": ("differentiable",),

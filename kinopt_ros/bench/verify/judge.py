@@ -120,7 +120,8 @@ class Judge:
             name = self._mimics[name][0]
         return name
 
-    def _pose_objection(self, problem: IkProblem, b: int, values: dict[str, float]) -> str:
+    def configuration(self, values: dict[str, float]) -> Float64:
+        """Pinocchio's q of the robot's variables."""
         q = np.empty(self.model.nq)
         for name, (place, circular) in self._places.items():
             value = self._value(name, values)
@@ -128,6 +129,10 @@ class Judge:
                 q[place], q[place + 1] = math.cos(value), math.sin(value)
             else:
                 q[place] = value
+        return q
+
+    def _pose_objection(self, problem: IkProblem, b: int, values: dict[str, float]) -> str:
+        q = self.configuration(values)
         self._pin.framesForwardKinematics(self.model, self.data, q)
         base = self.data.oMf[self._frames[problem.base_link]]
         for target in problem.targets:

@@ -1,0 +1,1 @@
+"""``kinopt bench collision``: inverse kinematics among obstacles, every success judged independently."""
