@@ -87,12 +87,15 @@ def _deep_points(cells: Cells, shapes: Sequence[PlacedShape]) -> tuple[Float64, 
     order = np.lexsort((-depth, number))
     points = middle[order[np.unique(number[order], return_index=True)[1]]]
     moved = points
+    depth, nearest = _to_surface(moved, surface)
     step = 0.5 * size
     for _ in range(8):
-        depth, nearest = _to_surface(moved, surface)
         further = moved + (moved - nearest) * (step / np.maximum(depth, 1e-12))[:, None]
-        better = _to_surface(further, surface)[0] > depth
+        further_depth, further_nearest = _to_surface(further, surface)
+        better = further_depth > depth
         moved = np.where(better[:, None], further, moved)
+        nearest = np.where(better[:, None], further_nearest, nearest)
+        depth = np.where(better, further_depth, depth)
         step *= 0.8
     centers = np.concatenate([points, moved])
     return centers, _to_surface(centers, surface)[0]
@@ -100,9 +103,11 @@ def _deep_points(cells: Cells, shapes: Sequence[PlacedShape]) -> tuple[Float64, 
 
 def _to_surface(points: Float64, surface: Float64) -> tuple[Float64, Float64]:
     """Distance to the nearest of the surface's points, and that point."""
-    square = (points**2).sum(axis=1)[:, None] + (surface**2).sum(axis=1) - 2.0 * points @ surface.T
-    nearest = square.argmin(axis=1)
-    return np.sqrt(square[np.arange(len(points)), nearest].clip(min=0.0)), surface[nearest]
+    origin = surface.mean(axis=0)
+    a, b = (points - origin).astype(np.float32), (surface - origin).astype(np.float32)
+    nearest = ((b**2).sum(axis=1) - 2.0 * a @ b.T).argmin(axis=1)
+    found: Float64 = surface[nearest]
+    return np.sqrt(((points - found) ** 2).sum(axis=1)), found
 
 
 def _outer_surface(shapes: Sequence[PlacedShape]) -> Float64:
@@ -110,7 +115,7 @@ def _outer_surface(shapes: Sequence[PlacedShape]) -> Float64:
     each = max(_SURFACE // len(shapes), 100)
     found = []
     for i, placed in enumerate(shapes):
-        points = surface_points([placed], each)[: 2 * each]
+        points = surface_points([placed], each)[:each]
         free = np.ones(len(points), dtype=np.bool_)
         for j, other in enumerate(shapes):
             if i != j:
