@@ -13,6 +13,7 @@ from kinopt_ros.problems.chains import resolve_joints
 from kinopt_ros.problems.ik import MIN_SEPARATION, IkProblem, Tolerance
 from kinopt_ros.problems.posture import ANY, REST
 from kinopt_ros.problems.validation import variables_of_joints
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import (
     configuration_from_joint_state,
@@ -94,6 +95,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
         turns=request.turns,
         prefer=prefer,
         rest=_rest(request, prefer, robot, q),
+        **avoiding(context, robot, request.avoid_collisions, request.clearance),
         deadline=arrived + timeout,
         random_seed=request.random_seed,
     )
@@ -107,6 +109,24 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
         allow_fallback=context.parameter("allow_fallback") and not request.no_fallback,
         timeout=timeout,
     )
+
+
+def avoiding(
+    context: Context, robot: RobotModel, asked: bool = False, clearance: float = 0.0
+) -> dict[str, Any]:
+    """Arguments of ``ik_problem`` for answers without collisions, if a request or a parameter asks for such.
+
+    Raises:
+        InvalidRequestError: a clearance that is negative or not finite, or one that nobody would look at.
+    """
+    wanted = nonnegative(clearance, "clearance", InvalidRequestError, context.parameter("ik.clearance"))
+    if asked or context.parameter("ik.avoid_collisions"):
+        return {"scene": context.scene.of(robot), "clearance": wanted}
+    if clearance > 0.0:
+        raise InvalidRequestError(
+            f"clearance is {clearance:g}, but neither avoid_collisions nor parameter ik.avoid_collisions is set"
+        )
+    return {}
 
 
 def _tips(request: Any) -> tuple[str, ...] | None:

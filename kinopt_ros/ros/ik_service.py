@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from kinopt_ros.ros.conversions import flat_array, poses_from_matrices, status_m
 from kinopt_ros.ros.failure_records import FailureRecords
 from kinopt_ros.ros.ik_request import IkRequest, read_ik_request
 from kinopt_ros.ros.serving import Reply
+from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
 
 HURRIED_SECONDS = 0.005
@@ -44,33 +46,45 @@ class IkService:
         self._context = context
         self._statistics = statistics
         self._records = records
+        self._scenes: WeakSet[Scene] = WeakSet()
+        """Those that requests were solved in: their shapes are prepared, and the next request is quick."""
 
     def task(self, request: Any, reply: Reply) -> Task:
         """The task of a request; KinoptError if it cannot be answered."""
         asked = read_ik_request(self._context, request, reply.arrived)
-        return _IkTask(request.client, asked, reply, self._statistics, self._records)
+        return _IkTask(request.client, asked, reply, self._statistics, self._records, self._scenes)
 
 
 class _IkTask(Task):
     """One request on its way through the lanes."""
 
     def __init__(
-        self, client: str, asked: IkRequest, reply: Reply, statistics: Statistics, records: FailureRecords
+        self,
+        client: str,
+        asked: IkRequest,
+        reply: Reply,
+        statistics: Statistics,
+        records: FailureRecords,
+        scenes: WeakSet[Scene],
     ) -> None:
         problem = asked.problem
         size = problem.batch_size
         slow = size > QUICK_TARGETS or size * problem.num_solutions > QUICK_SOLUTIONS
+        slow |= problem.scene is not None and problem.scene not in scenes
         key = (id(asked.loaded), asked.solver, asked.allow_fallback, structure_key(problem))
         super().__init__(client, None if slow else key, slow)
         self.asked = asked
         self.reply = reply
         self._statistics = statistics
         self._records = records
+        self._scenes = scenes
         self._solve_time = 0.0
         """Seconds spent on it, by all tries together."""
 
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Solve all together for some milliseconds; those that the time cut short are left."""
+        if hurried and self.asked.problem.scene is not None:
+            return [self]  # checks of collisions may take too long for the thread that takes requests in
         seconds = HURRIED_SECONDS if hurried else QUICK_SECONDS
         tasks = [task for task in (self, *others) if isinstance(task, _IkTask) and task._in_time()]
         if not tasks:
@@ -114,6 +128,8 @@ class _IkTask(Task):
             task.reply.queue_time = begin - task.arrived
         pooled = self.asked.loaded.pool.solve_ik(problem, self.asked.solver, self.asked.allow_fallback)
         seconds = time.monotonic() - begin
+        if problem.scene is not None:
+            self._scenes.add(problem.scene)
         for task in tasks:
             task._solve_time += seconds
         return pooled
@@ -179,6 +195,7 @@ def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:
         response.attempt_poses = poses_from_matrices(
             (inverse(asked.T_base_frame) @ result.attempt_pose).reshape(-1, 4, 4)
         )
+    response.scene_version = result.scene_version or 0
     response.solver_used = result.solver
     response.fallback_reason = pooled.fallback_reason
     response.checks = list(result.checks)

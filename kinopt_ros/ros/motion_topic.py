@@ -16,7 +16,9 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context, moving
 from kinopt_ros.ros.conversions import error_message, matrices_from_poses, status_message, trajectory_message
+from kinopt_ros.ros.ik_request import avoiding
 from kinopt_ros.status import Status
+from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION
 
 
 class TargetPoseTopic:
@@ -89,6 +91,7 @@ class TargetPoseTopic:
             "position_tolerance": context.parameter("ik.position_tolerance"),
             "orientation_tolerance": context.parameter("ik.orientation_tolerance"),
             "deadline": start + context.parameter("ik.timeout"),
+            **avoiding(context, robot),
         }
         T_base_target = T_base_frame @ matrices_from_poses([target.pose], "pose")
         solver = parameters.ik_solver(context.node)
@@ -133,6 +136,10 @@ def _note_answer(pooled: PooledResult, report: MotionReport) -> bool:
     result = pooled.result
     report.solver_used = result.solver
     report.checks, report.not_checked = list(result.checks), list(result.not_checked)
+    if result.scene_version is not None:  # of the goal: nobody has looked at the way
+        looked_at = (SELF_COLLISION, WORLD_COLLISION)
+        report.checks = [f"{name} at the goal" if name in looked_at else name for name in result.checks]
+        report.not_checked += [f"{name} on the way" for name in looked_at]
     solved = bool(result.success[0])
     report.position_error = float(result.position_error[0, 0] if solved else result.attempt_position_error[0])
     report.orientation_error = float(

@@ -15,6 +15,7 @@ from rclpy.parameter import Parameter
 from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError
 from kinopt_ros.planning.motion import START_TOLERANCE
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
+from kinopt_ros.problems.validation import MOST_CLEARANCE
 from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class, solver_names
 
@@ -80,6 +81,19 @@ SPECS = (
         "For requests that give none (rad).",
         _TINY,
         math.pi,
+    ),
+    Spec(
+        "ik.avoid_collisions",
+        False,
+        "Whether all solutions must be free of collisions, those of ~/target_pose too; else those whose requests ask "
+        "for it.",
+    ),
+    Spec(
+        "ik.clearance",
+        0.0,
+        "Least distance of bodies that must not touch, of requests that avoid collisions and give none (m).",
+        0.0,
+        MOST_CLEARANCE,
     ),
     Spec("max_batch", 10_000, "Most targets or states in one request.", 1, 1_000_000),
     Spec("state_timeout", 1.0, "Joint states older than this are stale (s).", 1e-3, 3600.0),

@@ -15,6 +15,7 @@ from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.problems.builder import default_group, ik_problem
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.registry import AUTO
 
 _WARM_UP_SECONDS = 60.0
@@ -137,11 +138,15 @@ class RobotLoader:
         for name in chain or (AUTO,):
             if name != solver and not self._closed:
                 unable += _prepare(pool, name)
-        if not self._closed:
-            try:
-                pool.warm_up()
-            except Exception as error:  # as above
-                unable.append(f"{type(error).__name__}: {error}")
+        # Last what only some requests need and takes its time: compiling, reading meshes.
+        for work in (pool.warm_up, lambda: prepare_collisions(model)):
+            if not self._closed:
+                try:
+                    work()
+                except Exception as error:  # as above
+                    unable.append(
+                        str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"
+                    )
         for sentence in dict.fromkeys((*model.warnings, *unable)):
             if not self._closed:
                 self._report(sentence, None)

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
-from kinopt_ros.errors import NotReadyError
+from kinopt_ros.errors import KinoptError, MissingPackageError, NotReadyError
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
 from kinopt_ros.kinematics.sampling import sampling_range
 from kinopt_ros.problems.ik import IkProblem
@@ -238,9 +238,12 @@ def _without(new: Annotated[Float64, "m n"], known: Annotated[Float64, "k n"]) -
 
 
 def check_ready(robot: RobotModel) -> None:
-    """Raise ``NotReadyError`` unless ``prepare_collisions`` has been called for the robot."""
+    """Raise ``NotReadyError`` unless ``prepare_collisions`` has been called for the robot, or what that has raised."""
     with _lock:
-        ready = robot in _prepared
+        ready, refusal = robot in _prepared, _refused.get(robot)
+    if refusal is not None:
+        kind, sentence = refusal
+        raise kind(sentence)
     if not ready:
         raise NotReadyError(
             "collision checks of this robot are being prepared, which no deadline waits for; ask again later, or call "
@@ -253,7 +256,22 @@ def prepare_collisions(robot: RobotModel) -> None:
 
     Raises:
         MissingPackageError: coal is not installed.
+        KinoptError: it is not possible for this robot.
     """
+    try:
+        _prepare(robot)
+    except Exception as error:
+        kind = MissingPackageError if isinstance(error, MissingPackageError) else KinoptError
+        sentence = str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"
+        with _lock:  # not the error itself: its traceback would keep the robot for ever
+            _refused[robot] = kind, f"collisions cannot be checked: {sentence}"
+        raise
+    with _lock:
+        _prepared.add(robot)
+        _refused.pop(robot, None)
+
+
+def _prepare(robot: RobotModel) -> None:
     from kinopt_ros.collision.field import field_of  # imports numba
 
     # Something to compare with, of a kind that coal and one that the compiled distances are for.
@@ -265,9 +283,9 @@ def prepare_collisions(robot: RobotModel) -> None:
     check_collisions(robot, scene, q)
     clearance_of(robot, scene, q[0])
     field_of(robot, scene).closeness(q, MARGIN)
-    with _lock:
-        _prepared.add(robot)
 
 
 _prepared: WeakSet[RobotModel] = WeakSet()
+_refused: WeakKeyDictionary[RobotModel, tuple[type[KinoptError], str]] = WeakKeyDictionary()
+"""Robots that could not be prepared, and why."""
 _lock = threading.Lock()

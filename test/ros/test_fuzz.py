@@ -107,6 +107,8 @@ SOLVE = requests(
     locked_groups=sometimes(lists(names, 2)),
     seeds=sometimes(lists(floats, 15)),
     num_seeds=sometimes(few),
+    avoid_collisions=sometimes(st.booleans()),
+    clearance=sometimes(floats),
     position_tolerance=sometimes(floats),
     orientation_tolerance=sometimes(floats),
     position_tolerances=sometimes(lists(floats, 4)),
@@ -332,7 +334,8 @@ values = st.one_of(
 )
 PARAMETERS = (
     "robot_description", "robot_description_semantic", "solver", "ik.solver", "allow_fallback", "default_group",
-    "ik.timeout", "ik.max_timeout", "ik.position_tolerance", "ik.orientation_tolerance", "max_batch", "state_timeout",
+    "ik.timeout", "ik.max_timeout", "ik.position_tolerance", "ik.orientation_tolerance", "ik.avoid_collisions",
+    "ik.clearance", "max_batch", "state_timeout",
     "velocity_scaling", "acceleration_scaling", "start_state_tolerance", "controller_joints", "threads", "queue_size",
     "batching", "fallback_chain", "record_failures", "cpu.max_restarts", "cpu.threads",
 )  # fmt: skip
