@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.collision.obstacles import bounding_sphere
+from kinopt_ros.collision.obstacles import bounding_box
 from kinopt_ros.collision.pairs import checked_pairs
 from kinopt_ros.geometry.shapes import HeightMap, PlacedShape, Plane, Shape
 from kinopt_ros.robot.model import RobotModel
@@ -39,13 +39,14 @@ class Bodies:
     """Padding of each pair, m."""
 
     @cached_property
-    def bounds(self) -> tuple[Annotated[Float64, "S 3"], Annotated[Float64, "S"]]:
-        """Centres, in the carrying link's frame, and radii of spheres that contain the shapes."""
-        centers, reach = np.zeros((len(self.shapes), 3)), np.zeros(len(self.shapes))
-        for k, (shape, T) in enumerate(zip(self.shapes, self.T_link_shape, strict=True)):
-            center, reach[k] = bounding_sphere(shape)
-            centers[k] = T[:3, :3] @ center + T[:3, 3]
-        return centers, reach
+    def boxes(self) -> tuple[Annotated[Float64, "S 4 4"], Annotated[Float64, "S 3"]]:
+        """Poses, in the carrying link's frame, and half edges of boxes that contain the shapes; 0 for endless ones."""
+        T, halves = self.T_link_shape.copy(), np.zeros((len(self.shapes), 3))
+        for k, shape in enumerate(self.shapes):
+            center, half = bounding_box(shape)
+            T[k, :3, 3] += T[k, :3, :3] @ center
+            halves[k] = half
+        return T, np.where(np.isfinite(halves), halves, 0.0)
 
     @cached_property
     def endless(self) -> Annotated[Int64, "E"]:

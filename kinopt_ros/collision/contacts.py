@@ -1,4 +1,4 @@
-"""Which bodies touch in a configuration: bounding spheres first, then the judge."""
+"""Which bodies touch in a configuration: boxes around them first, then the judge."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -7,12 +7,13 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.collision.bodies import WORLD, Bodies
+from kinopt_ros.collision.box_gaps import box_gaps
 from kinopt_ros.collision.judge import distance, in_collision
 from kinopt_ros.collision.obstacles import nearest, pack
 from kinopt_ros.geometry.shapes import PlacedShape
 
 _ROUNDING = 1e-9
-"""m; by so much bounding spheres are taken to be larger than they are."""
+"""m; by so much boxes are taken to be larger than they are."""
 
 
 @dataclass(frozen=True)
@@ -58,26 +59,25 @@ class Placement:
         """A lower bound of the distance of every pair, paddings subtracted, m."""
         if self._gap is None:
             bodies = self._bodies
-            centers, reach = bodies.bounds
-            world = (self._carrier[:, :3, :3] @ centers[:, :, None])[:, :, 0] + self._carrier[:, :3, 3]
-            a, b = bodies.pairs.T
-            way = world[a] - world[b]
-            with np.errstate(invalid="ignore"):
-                gap = np.sqrt((way * way).sum(axis=1)) - reach[a] - reach[b]
-            gap[bodies.endless] = self._from_endless(world)
+            T, halves = bodies.boxes
+            placed = self._carrier @ T
+            gap = np.empty(len(bodies.pairs))
+            box_gaps(placed, halves, bodies.pairs, gap)
+            if len(bodies.endless):
+                gap[bodies.endless] = self._from_endless(placed[:, :3, 3], np.sqrt((halves**2).sum(axis=1)))
             self._gap = gap - bodies.margin - _ROUNDING
         return self._gap
 
-    def _from_endless(self, world: Float64) -> Annotated[Float64, "E"]:
+    def _from_endless(self, world: Float64, reach: Float64) -> Annotated[Float64, "E"]:
         """Bounds for pairs with a plane or a height map: from the other shape's bounding sphere."""
         bodies = self._bodies
-        _, reach = bodies.bounds
         gaps = np.full(len(bodies.endless), -np.inf)
         pairs = bodies.pairs[bodies.endless]
-        grounds = np.where(np.isfinite(reach[pairs[:, 0]]), pairs[:, 1], pairs[:, 0])
+        endless = reach == 0.0
+        grounds = np.where(endless[pairs[:, 1]], pairs[:, 1], pairs[:, 0])
         others = np.where(grounds == pairs[:, 0], pairs[:, 1], pairs[:, 0])
         for ground in np.unique(grounds):
-            rows = np.flatnonzero((grounds == ground) & np.isfinite(reach[others]))
+            rows = np.flatnonzero((grounds == ground) & ~endless[others])
             balls = np.column_stack([world[others[rows]], reach[others[rows]]])
             gaps[rows] = nearest(
                 pack([PlacedShape(bodies.shapes[ground], self.pose(ground))]), balls

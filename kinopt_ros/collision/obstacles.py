@@ -176,6 +176,25 @@ def bounding_sphere(shape: Shape) -> tuple[tuple[float, float, float], float]:
     return (0.0, 0.0, 0.0), reach * (1.0 + 1e-12)
 
 
+def bounding_box(shape: Shape) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """Centre and half edges of a box along the axes of a shape's frame that contains it; infinite for ground."""
+    match shape:
+        case Sphere(radius):
+            half = (radius, radius, radius)
+        case Box(x, y, z):
+            half = (x / 2.0, y / 2.0, z / 2.0)
+        case Cylinder(radius, length) | Cone(radius, length):
+            half = (radius, radius, length / 2.0)
+        case Capsule(radius, length):
+            half = (radius, radius, length / 2.0 + radius)
+        case Plane():
+            half = (math.inf, math.inf, math.inf)
+        case _:
+            tree = tree_of(shape)
+            return tree.centre, tree.half
+    return (0.0, 0.0, 0.0), half
+
+
 def rigid(transform: Annotated[Float64, "4 4"]) -> list[list[float]]:
     """The first three rows of a pose; raises ``InvalidShapeError`` for what is none.
 

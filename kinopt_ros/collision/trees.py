@@ -28,6 +28,8 @@ class Tree:
     centre: tuple[float, float, float]
     reach: float
     """Bounding sphere in the shape's frame; infinite for ground."""
+    half: tuple[float, float, float]
+    """Half edges of the box about the same centre; infinite for ground."""
 
 
 _trees: WeakKeyDictionary[BigShape, Tree] = WeakKeyDictionary()
@@ -50,14 +52,18 @@ def first_item(numbers: Float64) -> int:
     return kernels.TREE_HEADER + kernels.BOX_NODE * ((2 << int(numbers[kernels.LEVELS])) - 1)
 
 
-def _bounds(shape: BigShape, numbers: Float64) -> tuple[tuple[float, float, float], float]:
+def _bounds(
+    shape: BigShape, numbers: Float64
+) -> tuple[tuple[float, float, float], float, tuple[float, float, float]]:
     if isinstance(shape, HeightMap):
-        return (0.0, 0.0, 0.0), math.inf
+        return (0.0, 0.0, 0.0), math.inf, (math.inf, math.inf, math.inf)
     low, high = numbers[kernels.TREE_HEADER :][:3], numbers[kernels.TREE_HEADER + 3 :][:3]
     extra = shape.radius if isinstance(shape, PointCloud) else 0.0
     x, y, z = ((low + high) / 2.0).tolist()
     # The root's box is rounded, so that its corners are not always within half a diagonal.
-    return (x, y, z), math.dist(low, high) / 2.0 * (1.0 + 1e-12) + extra
+    grown = (high - low) / 2.0 * (1.0 + 1e-12) + 1e-12 + extra
+    a, b, c = grown.tolist()
+    return (x, y, z), math.dist(low, high) / 2.0 * (1.0 + 1e-12) + 1e-12 + extra, (a, b, c)
 
 
 def _built(shape: BigShape) -> Float64:
