@@ -140,13 +140,13 @@ def _nearer(a: Shape, T_a: Float64, b: Shape, T_b: Float64, clearance: float) ->
         near = _ground_near(a, T_a, b, T_b, clearance)
         return not isinstance(near, Separation) and (
             any(_coal_nearer(tile, T_a, geometry_of(b), T_b, clearance) for tile in ground_surfaces(a, *near))
-            or _contains(a, T_a, _parts(b, T_b))
+            or _contains(a, T_a, b, T_b)
         )
     if isinstance(a, Mesh) and isinstance(b, Bounded):
         return (
             _coal_nearer(geometry_of(a), T_a, geometry_of(b), T_b, clearance)
-            or _contains(a, T_a, _parts(b, T_b))
-            or (isinstance(b, Mesh) and _contains(b, T_b, _parts(a, T_a)))
+            or _contains(a, T_a, b, T_b)
+            or (isinstance(b, Mesh) and _contains(b, T_b, a, T_a))
         )
     if isinstance(a, Primitive) and isinstance(b, Bounded) and not isinstance(a, Plane | Sphere):
         return _coal_nearer(geometry_of(a), T_a, geometry_of(b), T_b, clearance)
@@ -306,9 +306,9 @@ def _solid(found: Separation, a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b
     """What coal finds for the surface of a, for the solid."""
     if found.distance > 0.0:
         # Surfaces that do not meet: whatever is inside the other is there as a whole part.
-        contained = _contains(a, T_a, _parts(b, T_b))
+        contained = _contains(a, T_a, b, T_b)
         if isinstance(a, Mesh) and isinstance(b, Mesh):
-            contained = contained or _contains(b, T_b, _parts(a, T_a))
+            contained = contained or _contains(b, T_b, a, T_a)
         if not contained:
             return found
     of_a, of_b = _obstacle(a, T_a), _obstacle(b, T_b)
@@ -348,11 +348,19 @@ def _bounding_sphere(shape: Shape, T: Float64) -> tuple[float, float, float, flo
     return a * cx + b * cy + c * cz + x, d * cx + e * cy + f * cz + y, g * cx + h * cy + i * cz + z, reach
 
 
-def _contains(a: Mesh | HeightMap, T_a: Float64, points: Float64) -> bool:
-    """Whether one of some points of the common frame is inside a shape."""
-    arrays = _arrays(_packed(a))
-    for x, y, z in ((points - T_a[:3, 3]) @ T_a[:3, :3]).tolist():
-        if kernels.ball_contact(*arrays, x, y, z, 0.0, 0.0) >= 0:
+def _contains(a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b: Float64) -> bool:
+    """Whether a point of one of b's connected parts is inside a. Plain numbers, of which there are few."""
+    tree = tree_of(a)
+    (cx, cy, cz), (hx, hy, hz) = tree.centre, tree.half
+    (a0, a1, a2, ax), (a3, a4, a5, ay), (a6, a7, a8, az), _ = T_a.tolist()
+    (b0, b1, b2, bx), (b3, b4, b5, by), (b6, b7, b8, bz), _ = T_b.tolist()
+    for px, py, pz in _parts(b):
+        wx = b0 * px + b1 * py + b2 * pz + bx - ax
+        wy = b3 * px + b4 * py + b5 * pz + by - ay
+        wz = b6 * px + b7 * py + b8 * pz + bz - az
+        x, y, z = a0 * wx + a3 * wy + a6 * wz, a1 * wx + a4 * wy + a7 * wz, a2 * wx + a5 * wy + a8 * wz
+        in_box = abs(x - cx) <= hx and abs(y - cy) <= hy and abs(z - cz) <= hz
+        if in_box and kernels.ball_contact(*_arrays(_packed(a)), x, y, z, 0.0, 0.0) >= 0:
             return True
     return False
 
@@ -366,19 +374,18 @@ def _packed(shape: BigShape) -> Obstacles:
 
 
 _alone: WeakKeyDictionary[BigShape, Obstacles] = WeakKeyDictionary()
-_part_points: WeakKeyDictionary[Mesh, Float64] = WeakKeyDictionary()
+_part_points: WeakKeyDictionary[Mesh, list[list[float]]] = WeakKeyDictionary()
 
 
-def _parts(shape: Shape, T: Float64) -> Float64:
-    """One point (N, 3) of every connected part of a shape."""
-    if isinstance(shape, Mesh):
-        points = _part_points.get(shape)
-        if points is None:
-            _, first = np.unique(connected_parts(shape.triangles, len(shape.vertices)), return_index=True)
-            points = _part_points[shape] = shape.vertices[shape.triangles[first, 0]]
-    else:
-        return T[None, :3, 3]
-    return points @ T[:3, :3].T + T[:3, 3]
+def _parts(shape: Bounded) -> list[list[float]]:
+    """One point of every connected part of a shape, in its frame."""
+    if not isinstance(shape, Mesh):
+        return [[0.0, 0.0, 0.0]]
+    points = _part_points.get(shape)
+    if points is None:
+        _, first = np.unique(connected_parts(shape.triangles, len(shape.vertices)), return_index=True)
+        points = _part_points[shape] = shape.vertices[shape.triangles[first, 0]].tolist()
+    return points
 
 
 def _probes(shape: Bounded, T: Float64) -> Float64:
