@@ -24,6 +24,9 @@ from kinopt_ros.ros.conversions import (
 from kinopt_ros.ros.serving import HandlerTask, Reply
 from kinopt_ros.status import Status
 
+SINGULAR_LOG_SECONDS = 5.0
+"""At most one line about singularities in so many seconds; every answer says it in ``near_singular``."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
@@ -56,7 +59,7 @@ class JacobianService:
             asked.robot, asked.base, asked.tip, asked.variables, asked.q, asked.frame, asked.T_link_tool
         )
         response.jacobian = flat_array(jacobian.J)
-        _fill(response, asked, jacobian)
+        _fill(self._context, response, asked, jacobian)
 
 
 class TwistService:
@@ -90,7 +93,7 @@ class TwistService:
         response.residual = _twist_message(answer.residual)
         response.blocked_joints = list(answer.blocked)
         response.checks = list(CHECKS)
-        _fill(response, asked, answer.jacobian)
+        _fill(self._context, response, asked, answer.jacobian)
 
 
 def _read(context: Context, request: Any) -> _Asked:
@@ -123,12 +126,18 @@ def _read(context: Context, request: Any) -> _Asked:
     )
 
 
-def _fill(response: Any, asked: _Asked, jacobian: FrameJacobian) -> None:
+def _fill(context: Context, response: Any, asked: _Asked, jacobian: FrameJacobian) -> None:
     response.joint_names = [asked.robot.variable_names[i] for i in asked.variables]
     response.smallest_singular_value = jacobian.smallest
     response.largest_singular_value = jacobian.largest
     response.near_singular = jacobian.near_singular
     response.status = status_message(Status.SUCCESS, asked.assumed)
+    if jacobian.near_singular:
+        context.node.get_logger().warning(
+            f"near a singularity: the singular values of {asked.tip!r} against {asked.base!r} reach from "
+            f"{jacobian.smallest:.3g} to {jacobian.largest:.3g}",
+            throttle_duration_sec=SINGULAR_LOG_SECONDS,
+        )
 
 
 def _twist_message(twist: Annotated[Float64, "6"]) -> Twist:

@@ -65,10 +65,13 @@ KINDS: dict[str, Callable[[int], IkProblem]] = {
 def test_together_as_alone(solver: Solver, kind: str) -> None:
     for alone, part in alone_and_together(solver, [KINDS[kind](i) for i in range(6)]):
         for field in fields(IkResult):
-            if field.name not in OF_THE_CALL:
-                np.testing.assert_array_equal(
-                    getattr(part, field.name), getattr(alone, field.name), err_msg=field.name
-                )
+            if field.name in OF_THE_CALL:
+                continue
+            one, other = getattr(part, field.name), getattr(alone, field.name)
+            if field.name.endswith("_error"):  # of single poses they are computed in another order
+                np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-15, err_msg=field.name)
+            else:
+                np.testing.assert_array_equal(one, other, err_msg=field.name)
         assert part.joint_names == alone.joint_names
         assert part.checks == alone.checks
 
