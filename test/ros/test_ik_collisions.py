@@ -205,3 +205,22 @@ def test_failures_are_recorded_with_their_scene(
     client.spin(0.5)
     assert len(list((tmp_path / "scenes").glob("*.yaml"))) == 1
     assert main(["replay", str(tmp_path)]) == 0
+
+
+def test_without_coal_everything_else_is_served(
+    start_node: StartNode,
+    panda_parameters: dict[str, object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "coal.py").write_text("raise ImportError('hidden')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    process, client = start_node("uncoaled", panda_parameters)
+    answer = solve(client, pose())
+    checked = client.call("check_state", CheckState.Request(), timeout=60.0)
+    for status in (answer.status, checked.status):
+        assert status.code == Status.UNSUPPORTED_FEATURE, status.message
+        assert "pip install coal" in status.message
+    assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS
+    apply(client, ball("ball", 0.1, 0.0, 0.0, 0.5))
+    assert "collision checks need the package coal" in process.log_text()
