@@ -38,13 +38,12 @@ class Cells:
 def cells_of(shapes: Sequence[PlacedShape], pieces: int = 1500) -> Cells:
     """Pieces of all shapes, in the frame that they are placed in; about so many."""
     parts: list[tuple[Float64, Int64, Float64]] = []
-    polyhedra = sum(not isinstance(placed.shape, Sphere | Capsule) for placed in shapes)
-    for placed in shapes:
+    simple = [part for placed in shapes for part in _without_capsules(placed)]
+    polyhedra = sum(not isinstance(placed.shape, Sphere) for placed in simple)
+    for placed in simple:
         shape, T = placed.shape, placed.T_frame_shape
         if isinstance(shape, Sphere):
             points, owner, radius = np.zeros((1, 3)), np.zeros(1, dtype=np.int64), np.full(1, shape.radius)
-        elif isinstance(shape, Capsule):
-            points, owner, radius = _capsule(shape)
         else:
             own = pieces if isinstance(shape, Mesh) else pieces // 2
             points, owner = _cut(triangles_of(shape), max(own // polyhedra, 200))
@@ -62,12 +61,17 @@ def cells_of(shapes: Sequence[PlacedShape], pieces: int = 1500) -> Cells:
     )
 
 
-def _capsule(shape: Capsule) -> tuple[Float64, Int64, Float64]:
-    count = int(np.clip(np.ceil(16.0 * shape.length / (shape.length + shape.radius)), 2, 16))
-    z = np.linspace(-shape.length / 2.0, shape.length / 2.0, count + 1)
-    points = np.zeros((2 * count, 3))
-    points[0::2, 2], points[1::2, 2] = z[:-1], z[1:]
-    return points, np.repeat(np.arange(count), 2), np.full(count, shape.radius)
+def _without_capsules(placed: PlacedShape) -> tuple[PlacedShape, ...]:
+    """A capsule as a cylinder and two balls. (Pieces of it that are round themselves would need larger spheres.)"""
+    shape = placed.shape
+    if not isinstance(shape, Capsule):
+        return (placed,)
+    ends = []
+    for end in (-shape.length / 2.0, shape.length / 2.0):
+        T = placed.T_frame_shape.copy()
+        T[:3, 3] += end * T[:3, 2]
+        ends.append(PlacedShape(Sphere(shape.radius), T))
+    return (PlacedShape(Cylinder(shape.radius, shape.length), placed.T_frame_shape), *ends)
 
 
 def triangles_of(shape: object) -> Annotated[Float64, "T 3 3"]:
