@@ -61,6 +61,32 @@ def test_doctor_finds_a_working_installation(capsys: pytest.CaptureFixture[str])
     assert all(finding["severity"] == "note" for finding in record["findings"])
 
 
+def test_doctor_shows_how_spheres_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("coal")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    urdf, spheres, plot = tmp_path / "r.urdf", tmp_path / "spheres.yaml", tmp_path / "fit.png"
+    box = '<collision><geometry><box size="0.2 0.1 0.1"/></geometry></collision>'
+    urdf.write_text(f'<robot name="r"><link name="a">{box}</link></robot>')
+    arguments = ["doctor", "--robot", str(urdf), "--collision"]
+    assert main([*arguments, "--plot", str(plot), "--json"]) == 0
+    (fit,) = json.loads(capsys.readouterr().out)["collision"]["links"]
+    assert (fit["link"], fit["uncovered"], fit["source"]) == ("a", 0, "fit")
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    spheres.write_text("collision_spheres: {a: [{center: [0, 0, 0], radius: 0.1}]}")
+    main([*arguments, "--spheres", str(spheres)])
+    out = capsys.readouterr().out
+    assert "1 file" in out
+    assert "1 spheres in all" in out
+
+
+@pytest.mark.parametrize("option", ["--spheres", "--plot"])
+def test_doctor_says_what_an_option_needs(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", option, "file.png"]) != 0
+    assert "need --collision" in "".join(capsys.readouterr())
+
+
 def test_doctor_names_what_is_wrong_with_a_robot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = tmp_path / "broken.urdf"
     broken.write_text("<robot name='x'><link name='a'/><link name='b'/></robot>")
