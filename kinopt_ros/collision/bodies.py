@@ -1,6 +1,6 @@
 """A robot in a scene as what is compared: shapes with bounds, and the pairs of them that must not touch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
 from weakref import WeakKeyDictionary
@@ -37,6 +37,9 @@ class Bodies:
     """Indices of shapes."""
     margin: Annotated[Float64, "P"]
     """Padding of each pair, m."""
+    found_free: dict[int, tuple[bytes, float]] = field(default_factory=dict)
+    """Of pairs of shapes: the pose of one in the other where they were found to be free last, and with which clearance.
+    Most that are near to each other always are so, in one and the same pose (fingers of a hand that does not move)."""
 
     @cached_property
     def boxes(self) -> tuple[Annotated[Float64, "S 4 4"], Annotated[Float64, "S 3"]]:

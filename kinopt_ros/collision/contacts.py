@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.collision.bodies import WORLD, Bodies
 from kinopt_ros.collision.box_gaps import box_gaps
 from kinopt_ros.collision.judge import distance, in_collision
@@ -14,6 +14,9 @@ from kinopt_ros.geometry.shapes import PlacedShape
 
 _ROUNDING = 1e-9
 """m; by so much boxes are taken to be larger than they are."""
+_SAME_POSE = 1e-9
+"""m, and entries of a rotation: what differs by less was computed along another way."""
+_TRANSLATION = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Placement:
         assert WORLD == -1
         self._carrier = carriers[bodies.link]
         self._gap: Float64 | None = None
+        self._poses = self._carrier @ bodies.T_link_shape
 
     @property
     def gap(self) -> Annotated[Float64, "P"]:
@@ -86,14 +90,17 @@ class Placement:
 
     def pose(self, shape: int) -> Annotated[Float64, "4 4"]:
         """Of a shape in the root link's frame."""
-        T: Float64 = self._carrier[shape] @ self._bodies.T_link_shape[shape]
+        T: Float64 = self._poses[shape]
         return T
 
     def touches(self, clearance: float) -> bool:
         """Whether any pair is nearer than ``clearance`` (m) and its padding; ends with the first one."""
         bodies = self._bodies
         near = np.flatnonzero(self.gap < clearance)
-        for pair in near[np.argsort(self.gap[near])].tolist():
+        near = near[np.argsort(self.gap[near])]
+        for pair, relative in zip(near.tolist(), self._relative(near), strict=True):
+            if self._known_free(pair, relative, clearance):
+                continue
             a, b = bodies.pairs[pair].tolist()
             if in_collision(
                 bodies.shapes[a],
@@ -103,12 +110,27 @@ class Placement:
                 clearance + bodies.margin[pair],
             ):
                 return True
+            bodies.found_free[pair] = relative, clearance
         return False
+
+    def _relative(self, pairs: Annotated[Int64, "n"]) -> list[bytes]:
+        """The pose of each pair's second shape in the first, equal for poses that differ by rounding only."""
+        a, b = self._bodies.pairs[pairs].T
+        T_a, T_b = self._poses[a], self._poses[b]
+        relative = T_a[:, :3, :3].transpose(0, 2, 1) @ (T_b - T_a * _TRANSLATION)[:, :3]
+        return [pose.tobytes() for pose in np.rint(relative / _SAME_POSE).astype(np.int64)]
+
+    def _known_free(self, pair: int, relative: bytes, clearance: float) -> bool:
+        known = self._bodies.found_free.get(pair)
+        return known is not None and known[0] == relative and known[1] >= clearance
 
     def contacts(self, clearance: float) -> tuple[Contact, ...]:
         """All pairs of bodies that are nearer than ``clearance`` (m) and their padding, the deepest first."""
         depths: dict[tuple[int, int], float] = {}
-        for pair in np.flatnonzero(self.gap < clearance).tolist():
+        near = np.flatnonzero(self.gap < clearance)
+        for pair, relative in zip(near.tolist(), self._relative(near), strict=True):
+            if self._known_free(pair, relative, clearance):
+                continue
             depth = clearance - self._distance(pair)
             if depth > 0.0:
                 key = self._names(pair)

@@ -47,7 +47,7 @@ ARMS = {
     "panda": ("panda_link0", "panda_link8"),
     "ur5": ("base_link", "tool0"),
     "tiago": ("base_link", "arm_tool_link"),
-    "baxter": ("torso", "left_hand"),
+    "tiago_pro": ("torso_lift_link", "arm_left_tool_link"),
 }
 """7, 6, 8 (with a lift) and 7 joints."""
 PER_SCENE = 20
