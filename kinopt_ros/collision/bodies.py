@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Int64
+from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.obstacles import bounding_box
 from kinopt_ros.collision.pairs import checked_pairs
 from kinopt_ros.geometry.shapes import HeightMap, PlacedShape, Plane, Shape
@@ -52,12 +52,9 @@ class Bodies:
         return T, np.where(np.isfinite(halves), halves, 0.0)
 
     @cached_property
-    def endless(self) -> Annotated[Int64, "E"]:
-        """Pairs with a shape without end, whose bounds say nothing."""
-        without_end = np.array(
-            [isinstance(shape, Plane | HeightMap) for shape in self.shapes], dtype=np.bool_
-        )
-        return np.flatnonzero(without_end[self.pairs].any(axis=1))
+    def without_end(self) -> Annotated[Bool, "S"]:
+        """Which shapes have no end, so that no box contains them."""
+        return np.array([isinstance(shape, Plane | HeightMap) for shape in self.shapes], dtype=np.bool_)
 
 
 def bodies_of(robot: RobotModel, scene: Scene) -> Bodies:

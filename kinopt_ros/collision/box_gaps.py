@@ -3,46 +3,80 @@
 import numpy as np
 from numba import njit
 
-_PARALLEL = 1e-3
-"""Edges whose sine is less than this have no cross product to speak of."""
+_PARALLEL = 1e-6
+"""Edges whose squared sine is less than this have no cross product to speak of."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def box_gaps(T, halves, pairs, gaps):
-    """The widest gap along the 15 axes that matter to two boxes, negative if there is none, into ``gaps`` (P).
+def box_gaps(T, halves, pairs, enough, gaps):
+    """Lower bounds of the distances of pairs of boxes, into ``gaps`` (P): the gap between the spheres around them, or
+    the widest one along the 15 axes that matter to two boxes, which is negative if and only if they overlap.
 
-    Not above the boxes' distance, and thus not above that of what they contain. S. Gottschalk et al., "OBBTree: a
-    hierarchical structure for rapid interference detection", 1996.
+    Source: S. Gottschalk et al., "OBBTree: a hierarchical structure for rapid interference detection", 1996.
 
-    Args: poses of the boxes (S, 4, 4) by their centres; half edges (S, 3), finite; indices of boxes (P, 2).
+    Args: poses of the boxes (S, 4, 4) by their centres; half edges (S, 3), finite; indices of boxes (P, 2);
+    ``enough`` (P): a bound that reaches this is not improved any more.
     """
+    reach = np.empty(halves.shape[0])
+    for k in range(halves.shape[0]):
+        reach[k] = np.sqrt(halves[k, 0] ** 2 + halves[k, 1] ** 2 + halves[k, 2] ** 2)
     for pair in range(pairs.shape[0]):
         a, b = pairs[pair, 0], pairs[pair, 1]
-        A, B, ha, hb = T[a], T[b], halves[a], halves[b]
-        wx, wy, wz = B[0, 3] - A[0, 3], B[1, 3] - A[1, 3], B[2, 3] - A[2, 3]
-        # Bounding spheres of the boxes first: most pairs are far apart.
-        far = np.sqrt(wx * wx + wy * wy + wz * wz)
-        far -= np.sqrt(ha[0] ** 2 + ha[1] ** 2 + ha[2] ** 2) + np.sqrt(hb[0] ** 2 + hb[1] ** 2 + hb[2] ** 2)
-        best = far
-        for k in range(3):
-            best = max(best, _gap(A, B, ha, hb, wx, wy, wz, A[0, k], A[1, k], A[2, k]))
-            best = max(best, _gap(A, B, ha, hb, wx, wy, wz, B[0, k], B[1, k], B[2, k]))
-        for i in range(3):
-            for j in range(3):
-                x = A[1, i] * B[2, j] - A[2, i] * B[1, j]
-                y = A[2, i] * B[0, j] - A[0, i] * B[2, j]
-                z = A[0, i] * B[1, j] - A[1, i] * B[0, j]
-                length = np.sqrt(x * x + y * y + z * z)
-                if length > _PARALLEL:
-                    best = max(best, _gap(A, B, ha, hb, wx, wy, wz, x / length, y / length, z / length))
+        wx, wy, wz = T[b, 0, 3] - T[a, 0, 3], T[b, 1, 3] - T[a, 1, 3], T[b, 2, 3] - T[a, 2, 3]
+        best = np.sqrt(wx * wx + wy * wy + wz * wz) - reach[a] - reach[b]
+        if best < enough[pair]:
+            best = _separation(T[a], T[b], halves[a], halves[b], wx, wy, wz, best, enough[pair])
         gaps[pair] = best
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-def _gap(A, B, ha, hb, wx, wy, wz, x, y, z):
-    """Between the shadows of two boxes on a line; (wx, wy, wz) leads from one centre to the other."""
-    gap = abs(wx * x + wy * y + wz * z)
-    for k in range(3):
-        gap -= ha[k] * abs(A[0, k] * x + A[1, k] * y + A[2, k] * z)
-        gap -= hb[k] * abs(B[0, k] * x + B[1, k] * y + B[2, k] * z)
-    return gap
+@njit(cache=True, nogil=True, error_model="numpy")
+def _separation(A, B, ha, hb, wx, wy, wz, best, enough):
+    """Of two boxes, (wx, wy, wz) from centre to centre; all in the first one's frame. Ends with ``enough``."""
+    # Entries of the rotation from b to a: the sines and cosines of which all 15 gaps are made.
+    r00 = A[0, 0] * B[0, 0] + A[1, 0] * B[1, 0] + A[2, 0] * B[2, 0]
+    r01 = A[0, 0] * B[0, 1] + A[1, 0] * B[1, 1] + A[2, 0] * B[2, 1]
+    r02 = A[0, 0] * B[0, 2] + A[1, 0] * B[1, 2] + A[2, 0] * B[2, 2]
+    r10 = A[0, 1] * B[0, 0] + A[1, 1] * B[1, 0] + A[2, 1] * B[2, 0]
+    r11 = A[0, 1] * B[0, 1] + A[1, 1] * B[1, 1] + A[2, 1] * B[2, 1]
+    r12 = A[0, 1] * B[0, 2] + A[1, 1] * B[1, 2] + A[2, 1] * B[2, 2]
+    r20 = A[0, 2] * B[0, 0] + A[1, 2] * B[1, 0] + A[2, 2] * B[2, 0]
+    r21 = A[0, 2] * B[0, 1] + A[1, 2] * B[1, 1] + A[2, 2] * B[2, 1]
+    r22 = A[0, 2] * B[0, 2] + A[1, 2] * B[1, 2] + A[2, 2] * B[2, 2]
+    x = A[0, 0] * wx + A[1, 0] * wy + A[2, 0] * wz
+    y = A[0, 1] * wx + A[1, 1] * wy + A[2, 1] * wz
+    z = A[0, 2] * wx + A[1, 2] * wy + A[2, 2] * wz
+    a0, a1, a2, b0, b1, b2 = ha[0], ha[1], ha[2], hb[0], hb[1], hb[2]
+    s00, s01, s02 = abs(r00), abs(r01), abs(r02)
+    s10, s11, s12 = abs(r10), abs(r11), abs(r12)
+    s20, s21, s22 = abs(r20), abs(r21), abs(r22)
+    best = max(best, abs(x) - a0 - b0 * s00 - b1 * s01 - b2 * s02)
+    best = max(best, abs(y) - a1 - b0 * s10 - b1 * s11 - b2 * s12)
+    best = max(best, abs(z) - a2 - b0 * s20 - b1 * s21 - b2 * s22)
+    if best >= enough:
+        return best
+    best = max(best, abs(x * r00 + y * r10 + z * r20) - b0 - a0 * s00 - a1 * s10 - a2 * s20)
+    best = max(best, abs(x * r01 + y * r11 + z * r21) - b1 - a0 * s01 - a1 * s11 - a2 * s21)
+    best = max(best, abs(x * r02 + y * r12 + z * r22) - b2 - a0 * s02 - a1 * s12 - a2 * s22)
+    if best >= enough:
+        return best
+    # Cross products of an edge of a and one of b.
+    best = _crossed(best, s00, z * r10 - y * r20, a1 * s20 + a2 * s10 + b1 * s02 + b2 * s01)
+    best = _crossed(best, s01, z * r11 - y * r21, a1 * s21 + a2 * s11 + b0 * s02 + b2 * s00)
+    best = _crossed(best, s02, z * r12 - y * r22, a1 * s22 + a2 * s12 + b0 * s01 + b1 * s00)
+    best = _crossed(best, s10, x * r20 - z * r00, a0 * s20 + a2 * s00 + b1 * s12 + b2 * s11)
+    best = _crossed(best, s11, x * r21 - z * r01, a0 * s21 + a2 * s01 + b0 * s12 + b2 * s10)
+    best = _crossed(best, s12, x * r22 - z * r02, a0 * s22 + a2 * s02 + b0 * s11 + b1 * s10)
+    best = _crossed(best, s20, y * r00 - x * r10, a0 * s10 + a1 * s00 + b1 * s22 + b2 * s21)
+    best = _crossed(best, s21, y * r01 - x * r11, a0 * s11 + a1 * s01 + b0 * s22 + b2 * s20)
+    return _crossed(best, s22, y * r02 - x * r12, a0 * s12 + a1 * s02 + b0 * s21 + b1 * s20)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _crossed(best, cosine, way, reach):
+    """The gap along the cross product of two edges, whose length is their sine."""
+    square = 1.0 - cosine * cosine
+    gap = abs(way) - reach
+    # Only a gap that is a gap can be the widest; the sign needs no root.
+    if square <= _PARALLEL or gap <= best * np.sqrt(square):
+        return best
+    return gap / np.sqrt(square)

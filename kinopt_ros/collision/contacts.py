@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Int64
+from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.bodies import WORLD, Bodies
 from kinopt_ros.collision.box_gaps import box_gaps
 from kinopt_ros.collision.judge import distance, in_collision
@@ -55,37 +55,42 @@ class Placement:
         carriers = np.concatenate([T_root_link, np.eye(4)[None]])  # the last one for WORLD, -1
         assert WORLD == -1
         self._carrier = carriers[bodies.link]
-        self._gap: Float64 | None = None
+        self._boxes: Float64 | None = None
         self._poses = self._carrier @ bodies.T_link_shape
 
-    @property
-    def gap(self) -> Annotated[Float64, "P"]:
-        """A lower bound of the distance of every pair, paddings subtracted, m."""
-        if self._gap is None:
-            bodies = self._bodies
-            T, halves = bodies.boxes
-            placed = self._carrier @ T
-            gap = np.empty(len(bodies.pairs))
-            box_gaps(placed, halves, bodies.pairs, gap)
-            if len(bodies.endless):
-                gap[bodies.endless] = self._from_endless(placed[:, :3, 3], np.sqrt((halves**2).sum(axis=1)))
-            self._gap = gap - bodies.margin - _ROUNDING
-        return self._gap
+    def gaps(
+        self, pairs: Annotated[Int64, "n"] | None = None, most: float = np.inf
+    ) -> Annotated[Float64, "n"]:
+        """Lower bounds of the distances of pairs (indices; all by default), paddings subtracted, m.
 
-    def _from_endless(self, world: Float64, reach: Float64) -> Annotated[Float64, "E"]:
-        """Bounds for pairs with a plane or a height map: from the other shape's bounding sphere."""
+        A bound that reaches ``most`` is not improved any more, which is quicker.
+        """
         bodies = self._bodies
-        gaps = np.full(len(bodies.endless), -np.inf)
-        pairs = bodies.pairs[bodies.endless]
-        endless = reach == 0.0
-        grounds = np.where(endless[pairs[:, 1]], pairs[:, 1], pairs[:, 0])
-        others = np.where(grounds == pairs[:, 0], pairs[:, 1], pairs[:, 0])
+        margin = bodies.margin if pairs is None else bodies.margin[pairs]
+        shapes = bodies.pairs if pairs is None else bodies.pairs[pairs]
+        if self._boxes is None:
+            self._boxes = self._carrier @ bodies.boxes[0]
+        gaps = np.empty(len(shapes))
+        box_gaps(self._boxes, bodies.boxes[1], shapes, most + margin + _ROUNDING, gaps)
+        endless = bodies.without_end[shapes]
+        if endless.any():
+            rows = np.flatnonzero(endless.any(axis=1))
+            gaps[rows] = self._from_endless(shapes[rows], endless[rows])
+        return np.asarray(gaps - margin - _ROUNDING)
+
+    def _from_endless(self, pairs: Annotated[Int64, "E 2"], endless: Annotated[Bool, "E 2"]) -> Float64:
+        """Bounds (E) for pairs with a plane or a height map: from the sphere around the other shape's box."""
+        assert self._boxes is not None
+        halves = self._bodies.boxes[1]
+        gaps = np.full(len(pairs), -np.inf)
+        grounds = np.where(endless[:, 0], pairs[:, 0], pairs[:, 1])
+        others = np.where(endless[:, 0], pairs[:, 1], pairs[:, 0])
         for ground in np.unique(grounds):
-            rows = np.flatnonzero((grounds == ground) & ~endless[others])
-            balls = np.column_stack([world[others[rows]], reach[others[rows]]])
-            gaps[rows] = nearest(
-                pack([PlacedShape(bodies.shapes[ground], self.pose(ground))]), balls
-            ).distances
+            rows = np.flatnonzero((grounds == ground) & ~endless.all(axis=1))
+            other = others[rows]
+            balls = np.column_stack([self._boxes[other, :3, 3], np.sqrt((halves[other] ** 2).sum(axis=1))])
+            obstacle = pack([PlacedShape(self._bodies.shapes[ground], self.pose(ground).copy())])
+            gaps[rows] = nearest(obstacle, balls).distances
         return gaps
 
     def pose(self, shape: int) -> Annotated[Float64, "4 4"]:
@@ -96,8 +101,9 @@ class Placement:
     def touches(self, clearance: float) -> bool:
         """Whether any pair is nearer than ``clearance`` (m) and its padding; ends with the first one."""
         bodies = self._bodies
-        near = np.flatnonzero(self.gap < clearance)
-        near = near[np.argsort(self.gap[near])]
+        gaps = self.gaps(most=clearance)
+        near = np.flatnonzero(gaps < clearance)
+        near = near[np.argsort(gaps[near])]
         for pair, relative in zip(near.tolist(), self._relative(near), strict=True):
             if self._known_free(pair, relative, clearance):
                 continue
@@ -127,13 +133,13 @@ class Placement:
     def contacts(self, clearance: float) -> tuple[Contact, ...]:
         """All pairs of bodies that are nearer than ``clearance`` (m) and their padding, the deepest first."""
         depths: dict[tuple[int, int], float] = {}
-        near = np.flatnonzero(self.gap < clearance)
+        near = np.flatnonzero(self.gaps(most=clearance) < clearance)
         for pair, relative in zip(near.tolist(), self._relative(near), strict=True):
             if self._known_free(pair, relative, clearance):
                 continue
-            depth = clearance - self._distance(pair)
+            depth = clearance - self.distance_of(pair)
             if depth > 0.0:
-                key = self._names(pair)
+                key = self.names_of(pair)
                 depths[key] = max(depth, depths.get(key, 0.0))
         names = self._bodies.names
         return tuple(
@@ -145,25 +151,33 @@ class Placement:
         """The nearest pair."""
         bodies = self._bodies
         best = Clearance(np.inf)
-        for pair in np.argsort(self.gap, kind="stable").tolist():
-            if self.gap[pair] >= best.distance:
+        gaps = self.gaps()
+        for pair in np.argsort(gaps, kind="stable").tolist():
+            if gaps[pair] >= best.distance:
                 break
             a, b = bodies.pairs[pair].tolist()
             found = distance(bodies.shapes[a], self.pose(a), bodies.shapes[b], self.pose(b))
             value = found.distance - float(bodies.margin[pair])
             if value < best.distance:
-                first, second = self._names(pair)
+                first, second = self.names_of(pair)
                 best = Clearance(
                     value, bodies.names[first], bodies.names[second], found.point_a, found.point_b
                 )
         return best
 
-    def _distance(self, pair: int) -> float:
+    def distance_of(self, pair: int) -> float:
+        """Exact distance of a pair of shapes, padding subtracted, m; negative in penetration."""
         bodies = self._bodies
         a, b = bodies.pairs[pair].tolist()
         found = distance(bodies.shapes[a], self.pose(a), bodies.shapes[b], self.pose(b))
         return found.distance - float(bodies.margin[pair])
 
-    def _names(self, pair: int) -> tuple[int, int]:
+    def bodies_in(self, pair: int) -> tuple[str, str]:
+        """Names of the two bodies of a pair."""
+        a, b = self.names_of(pair)
+        return self._bodies.names[a], self._bodies.names[b]
+
+    def names_of(self, pair: int) -> tuple[int, int]:
+        """Indices of the names of a pair's bodies."""
         a, b = self._bodies.body[self._bodies.pairs[pair]].tolist()
         return a, b

@@ -9,9 +9,11 @@ from kinopt_ros.collision.obstacles import bounding_box, signed_distance
 from kinopt_ros.geometry.shapes import Box, HeightMap, Mesh, Octomap, Plane, PointCloud
 
 
-def gap_of(T_a, half_a, T_b, half_b):
+def gap_of(T_a, half_a, T_b, half_b, enough=np.inf):
     gaps = np.empty(1)
-    box_gaps(np.stack([T_a, T_b]), np.array([half_a, half_b]), np.array([[0, 1]]), gaps)
+    box_gaps(
+        np.stack([T_a, T_b]), np.array([half_a, half_b]), np.array([[0, 1]]), np.array([float(enough)]), gaps
+    )
     return gaps[0]
 
 
@@ -52,6 +54,10 @@ def test_gaps_are_not_above_distances():
         assert gap <= found + 1e-6
         # Boxes that overlap have no gap, and the other way round.
         assert (gap <= 0.0) == (found <= 0.0)
+        for enough in (-0.1, 0.0, 0.2):
+            rough = gap_of(T_a, bounding_box(a)[1], T_b, bounding_box(b)[1], enough)
+            assert rough <= gap + 1e-12
+            assert rough == pytest.approx(gap) if gap < enough else rough >= enough
         if found > 0.0:
             tight.append(gap / found)
     assert np.median(tight) > 0.9
