@@ -16,6 +16,8 @@ from kinopt_ros.robot.model import RobotModel
 
 _MOST_TRIANGLES = 2500
 """Of one mesh in the picture; of a larger one the largest."""
+_LONGEST_SIDE = 0.08
+"""m"""
 _LIGHT = np.array([0.35, -0.6, 0.72])
 
 Triangles = Annotated[Float64, "T 3 3"]
@@ -39,7 +41,7 @@ def plot_collision(robot: RobotModel, spheres: RobotSpheres, file: Path) -> None
     for number, (name, shapes) in enumerate(robot.collision_shapes.items()):
         colour, T = colours(number % 10), poses[robot.link_index[name]]
         own = spheres.of(robot.link_index[name])
-        solids += [(_moved(_triangles(placed), T), colour) for placed in shapes]
+        solids += [(_small(_moved(_triangles(placed), T)), colour) for placed in shapes]
         unit = _ball(14)
         balls += [(_moved(unit * r + c, T), colour) for c, r in zip(own.centers, own.radii, strict=True)]
         points = surface_points(shapes)
@@ -102,7 +104,7 @@ def _frame(axes: Any, points: Annotated[Float64, "P 3"]) -> None:
         ylabel="y (m)",
         zlabel="z (m)",
     )
-    axes.set_box_aspect(half, zoom=1.1)
+    axes.set_box_aspect(half, zoom=0.95)
     axes.view_init(elev=18.0, azim=-60.0)
     axes.locator_params(nbins=5)
 
@@ -120,6 +122,20 @@ def _triangles(placed: PlacedShape) -> Triangles:
         area = (np.cross(b - a, c - a) ** 2).sum(axis=1)
         triangles = triangles[np.argsort(-area)[:_MOST_TRIANGLES]]
     return _moved(triangles, placed.T_frame_shape)
+
+
+def _small(triangles: Triangles) -> Triangles:
+    """The same, of triangles with sides of at most 8 cm: large ones hide near things, as their middles are nearer."""
+    while True:
+        a, b, c = (triangles[:, corner] for corner in range(3))
+        sides = np.sqrt(np.stack([((q - p) ** 2).sum(axis=1) for p, q in ((a, b), (b, c), (c, a))]))
+        large = sides.max(axis=0) > _LONGEST_SIDE
+        if not large.any() or len(triangles) > 20 * _MOST_TRIANGLES:
+            return triangles
+        a, b, c = a[large], b[large], c[large]
+        ab, bc, ca = (a + b) / 2.0, (b + c) / 2.0, (c + a) / 2.0
+        parts = [np.stack(part, axis=1) for part in ((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))]
+        triangles = np.concatenate([triangles[~large], *parts])
 
 
 def _moved(points: Float64, T: Annotated[Float64, "4 4"]) -> Float64:
