@@ -1,5 +1,6 @@
 """Which bodies touch in a configuration: boxes around them first, then the judge."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -8,7 +9,7 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.bodies import WORLD, Bodies
 from kinopt_ros.collision.box_gaps import box_gaps
-from kinopt_ros.collision.judge import distance, in_collision
+from kinopt_ros.collision.judge import TOUCHING, distance, in_collision
 from kinopt_ros.collision.obstacles import nearest, pack
 from kinopt_ros.geometry.shapes import PlacedShape
 
@@ -100,6 +101,10 @@ class Placement:
 
     def touches(self, clearance: float) -> bool:
         """Whether any pair is nearer than ``clearance`` (m) and its padding; ends with the first one."""
+        return next(self._touching(clearance), None) is not None
+
+    def _touching(self, clearance: float) -> Iterator[int]:
+        """Pairs that are nearer than ``clearance`` (m) and their padding, the least bound first."""
         bodies = self._bodies
         gaps = self.gaps(most=clearance)
         near = np.flatnonzero(gaps < clearance)
@@ -115,9 +120,9 @@ class Placement:
                 self.pose(b),
                 clearance + bodies.margin[pair],
             ):
-                return True
-            bodies.found_free[pair] = relative, clearance
-        return False
+                yield pair
+            else:
+                bodies.found_free[pair] = relative, clearance
 
     def _relative(self, pairs: Annotated[Int64, "n"]) -> list[bytes]:
         """The pose of each pair's second shape in the first, equal for poses that differ by rounding only."""
@@ -133,14 +138,11 @@ class Placement:
     def contacts(self, clearance: float) -> tuple[Contact, ...]:
         """All pairs of bodies that are nearer than ``clearance`` (m) and their padding, the deepest first."""
         depths: dict[tuple[int, int], float] = {}
-        near = np.flatnonzero(self.gaps(most=clearance) < clearance)
-        for pair, relative in zip(near.tolist(), self._relative(near), strict=True):
-            if self._known_free(pair, relative, clearance):
-                continue
-            depth = clearance - self.distance_of(pair)
-            if depth > 0.0:
-                key = self.names_of(pair)
-                depths[key] = max(depth, depths.get(key, 0.0))
+        for pair in self._touching(clearance):
+            # What counts as touching may be IN_DOUBT apart.
+            depth = max(clearance - self.distance_of(pair), TOUCHING)
+            key = self.names_of(pair)
+            depths[key] = max(depth, depths.get(key, 0.0))
         names = self._bodies.names
         return tuple(
             Contact(names[a], names[b], depth)

@@ -118,6 +118,23 @@ def test_a_wanted_clearance_moves_the_border(panda: RobotModel) -> None:
             assert report.free[row] == (known > 0.05)
 
 
+def test_what_is_in_doubt_is_a_contact_however_it_is_asked() -> None:
+    """Two balls whose gap is less than coal's error are in collision by both ways, and named."""
+    robot = robot_from_urdf(
+        """<robot name="two"><link name="a"/><link name="b"><collision><origin xyz="0.3 0 0"/><geometry>
+        <capsule radius="0.1" length="0.2"/></geometry></collision></link><joint name="j" type="continuous">
+        <parent link="a"/><child link="b"/></joint></robot>"""
+    )
+    q = np.zeros((1, 1))
+    for gap, clearance, free in ((5e-6, 0.0, False), (5e-5, 0.0, True), (0.02 + 3e-6, 0.02, False)):
+        scene = Scene(objects={"pipe": thing("pipe", Capsule(0.1, 0.3), 0.5 + gap, 0.0, 0.0)})
+        full = check_collisions(robot, scene, q, clearance)
+        assert full.free[0] == free
+        assert check_collisions(robot, scene, q, clearance, contacts=False).free[0] == free
+        assert len(full.contacts[0]) == (0 if free else 1)
+        assert all(contact.depth > 0.0 for contact in full.contacts[0])
+
+
 def test_ground_counts(panda: RobotModel) -> None:
     hills = HeightMap(np.full((20, 20), 0.6), 0.1)
     scene = Scene(objects={"hills": thing("hills", hills, -1.0, -1.0, 0.0)})
