@@ -119,7 +119,7 @@ def test_a_wanted_clearance_moves_the_border(panda: RobotModel) -> None:
 
 
 def test_what_is_in_doubt_is_a_contact_however_it_is_asked() -> None:
-    """Two balls whose gap is less than coal's error are in collision by both ways, and named."""
+    """Two pipes side by side (aslant, so that boxes around them meet) whose gap is less than coal's error."""
     robot = robot_from_urdf(
         """<robot name="two"><link name="a"/><link name="b"><collision><origin xyz="0.3 0 0"/><geometry>
         <capsule radius="0.1" length="0.2"/></geometry></collision></link><joint name="j" type="continuous">
@@ -127,7 +127,8 @@ def test_what_is_in_doubt_is_a_contact_however_it_is_asked() -> None:
     )
     q = np.zeros((1, 1))
     for gap, clearance, free in ((5e-6, 0.0, False), (5e-5, 0.0, True), (0.02 + 3e-6, 0.02, False)):
-        scene = Scene(objects={"pipe": thing("pipe", Capsule(0.1, 0.3), 0.5 + gap, 0.0, 0.0)})
+        aside = (0.2 + gap) / np.sqrt(2.0)
+        scene = Scene(objects={"pipe": thing("pipe", Capsule(0.1, 0.3), 0.3 + aside, aside, 0.0)})
         full = check_collisions(robot, scene, q, clearance)
         assert full.free[0] == free
         assert check_collisions(robot, scene, q, clearance, contacts=False).free[0] == free
