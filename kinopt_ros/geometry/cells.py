@@ -14,7 +14,17 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.errors import InvalidShapeError
-from kinopt_ros.geometry.shapes import Box, Capsule, Cone, Cylinder, Mesh, PlacedShape, Sphere
+from kinopt_ros.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Mesh,
+    Octomap,
+    PlacedShape,
+    PointCloud,
+    Sphere,
+)
 
 FACETS = 32
 """Sides of the prism around a cylinder or cone; it is 0.5% wider."""
@@ -39,11 +49,18 @@ def cells_of(shapes: Sequence[PlacedShape], pieces: int = 1500) -> Cells:
     """Pieces of all shapes, in the frame that they are placed in; about so many."""
     parts: list[tuple[Float64, Int64, Float64]] = []
     simple = [part for placed in shapes for part in _without_capsules(placed)]
-    polyhedra = sum(not isinstance(placed.shape, Sphere) for placed in simple)
+    polyhedra = sum(not isinstance(placed.shape, Sphere | PointCloud | Octomap) for placed in simple)
     for placed in simple:
         shape, T = placed.shape, placed.T_frame_shape
         if isinstance(shape, Sphere):
             points, owner, radius = np.zeros((1, 3)), np.zeros(1, dtype=np.int64), np.full(1, shape.radius)
+        elif isinstance(shape, PointCloud):
+            order, owner = _grouped(shape.points, pieces)
+            points, radius = shape.points[order], np.full(int(owner[-1]) + 1, shape.radius)
+        elif isinstance(shape, Octomap):
+            order, owner = _grouped(shape.centers, pieces)
+            corners = shape.centers[order, None] + shape.sizes[order, None, None] * (_CORNERS - 0.5)
+            points, owner, radius = corners.reshape(-1, 3), np.repeat(owner, 8), np.zeros(int(owner[-1]) + 1)
         else:
             own = pieces if isinstance(shape, Mesh) else pieces // 2
             points, owner = _cut(triangles_of(shape), max(own // polyhedra, 200))
@@ -59,6 +76,24 @@ def cells_of(shapes: Sequence[PlacedShape], pieces: int = 1500) -> Cells:
         lower=np.minimum.reduceat(points, start),
         upper=np.maximum.reduceat(points, start),
     )
+
+
+def _grouped(points: Float64, groups: int) -> tuple[Int64, Int64]:
+    """An order of points and the group that each then belongs to: neighbours, at most so many groups."""
+    if len(points) <= groups:
+        return np.arange(len(points)), np.arange(len(points))
+    low, size = points.min(axis=0), np.ptp(points, axis=0)
+    width = float(size.max()) / groups
+    while True:
+        place = np.floor((points - low) / max(width, 1e-300)).astype(np.int64)
+        numbers = place @ np.array(
+            [1, 1 + place[:, 0].max(), (1 + place[:, 0].max()) * (1 + place[:, 1].max())]
+        )
+        _, owner = np.unique(numbers, return_inverse=True)
+        if owner.max() < groups:
+            order = np.argsort(owner, kind="stable")
+            return order, owner.reshape(-1)[order]
+        width *= 1.3
 
 
 def _without_capsules(placed: PlacedShape) -> tuple[PlacedShape, ...]:
@@ -98,7 +133,8 @@ def triangles_of(shape: object) -> Annotated[Float64, "T 3 3"]:
         rings = [(low, low2, high2), (low, high2, high), (bottom, low2, low), (top, high, high2)]
         return np.concatenate([np.stack(ring, axis=1) for ring in rings])
     raise InvalidShapeError(
-        f"a {type(shape).__name__} is not cut into pieces; known: Box, Capsule, Cone, Cylinder, Mesh, Sphere"
+        f"a {type(shape).__name__} is not cut into pieces; known: Box, Capsule, Cone, Cylinder, Mesh, Octomap, "
+        "PointCloud, Sphere"
     )
 
 

@@ -29,6 +29,8 @@ _ROUNDING = 1e-9
 _TURNS = 12
 _DIRECTIONS = 64
 _OUTER = 500
+_DIVIDED = 20
+"""More spheres than this are not looked for by dividing, which takes long."""
 
 
 def fit_spheres(
@@ -37,7 +39,7 @@ def fit_spheres(
     """Spheres whose union contains all shapes, in the frame that these are placed in.
 
     Args:
-        shapes: at least one; spheres, boxes, cylinders, cones, capsules and meshes.
+        shapes: at least one; spheres, boxes, cylinders, cones, capsules, meshes, point clouds and octomaps.
         most: at most so many spheres.
         tolerance: how far (m) the spheres may stick out of the shapes before there are more of them.
     """
@@ -50,6 +52,8 @@ def fit_spheres(
     cells = cells_of(shapes)
     owner, count = cover(cells, shapes, most, tolerance)
     covering = _exact(cells, *_improve(cells, owner, count)[:2])
+    if most > _DIVIDED:
+        return covering
     divided = _exact(cells, *_divided(cells, most, tolerance))
     return min((covering, divided), key=_volume)
 

@@ -7,14 +7,28 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidShapeError
-from kinopt_ros.geometry.shapes import Box, Capsule, Cone, Cylinder, Mesh, PlacedShape, Shape, Sphere
+from kinopt_ros.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Mesh,
+    Octomap,
+    PlacedShape,
+    PointCloud,
+    Shape,
+    Sphere,
+)
 
 
 def surface_points(
     shapes: Sequence[PlacedShape], count: int = 2000, seed: int = 0
 ) -> Annotated[Float64, "P 3"]:
-    """Random points on every shape's surface, in the frame that the shapes are placed in: ``count`` for each, and all
-    vertices of meshes and corners of boxes. The same for the same seed."""
+    """Random points on every shape's surface, in the frame that the shapes are placed in.
+
+    ``count`` for each, and all vertices of meshes and corners of boxes. Balls and cubes of clouds and octomaps may hide
+    some of each other's points. The same for the same seed.
+    """
     random = np.random.default_rng(seed)
     points = [
         _on(placed.shape, count, random) @ placed.T_frame_shape[:3, :3].T + placed.T_frame_shape[:3, 3]
@@ -50,8 +64,19 @@ def _on(shape: Shape, count: int, random: np.random.Generator) -> Float64:
         u, v = np.where(u + v > 1.0, 1.0 - u, u), np.where(u + v > 1.0, 1.0 - v, v)
         inner = a[chosen] + u * (b - a)[chosen] + v * (c - a)[chosen]
         return np.concatenate([inner, shape.vertices])
+    if isinstance(shape, PointCloud):
+        return shape.points[random.integers(0, len(shape.points), count)] + shape.radius * _unit(
+            count, random
+        )
+    if isinstance(shape, Octomap):
+        chosen = random.integers(0, len(shape.sizes), count)
+        cubes: Float64 = (
+            shape.centers[chosen] + shape.sizes[chosen, None] * _on(Box(1, 1, 1), count, random)[:count]
+        )
+        return cubes
     raise InvalidShapeError(
-        f"a {type(shape).__name__} has no sampled surface; known: Box, Capsule, Cone, Cylinder, Mesh, Sphere"
+        f"a {type(shape).__name__} has no sampled surface; known: Box, Capsule, Cone, Cylinder, Mesh, Octomap, "
+        "PointCloud, Sphere"
     )
 
 

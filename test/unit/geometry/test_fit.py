@@ -9,7 +9,17 @@ from kinopt_ros.errors import InvalidRequestError, InvalidShapeError
 from kinopt_ros.geometry.cells import cells_of
 from kinopt_ros.geometry.fit import fit_spheres
 from kinopt_ros.geometry.meshes import closed_mesh, hull_of
-from kinopt_ros.geometry.shapes import Box, Capsule, Cone, Cylinder, PlacedShape, Plane, Sphere
+from kinopt_ros.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Octomap,
+    PlacedShape,
+    Plane,
+    PointCloud,
+    Sphere,
+)
 from kinopt_ros.geometry.surfaces import surface_points
 
 trimesh = pytest.importorskip("trimesh")
@@ -129,7 +139,7 @@ def test_what_lies_in_a_plane_of_the_grid_belongs_to_both_sides():
         ("three as capsule", 6, 1.25),
         ("box", 8, 3.2),
         ("cylinder", 8, 1.7),
-        ("ring", 8, 3.5),
+        ("ring", 8, 4.0),
     ],
 )
 def test_spheres_are_tight(name, most, ratio):
@@ -167,6 +177,43 @@ def test_large_meshes_take_seconds():
     spheres = fit_spheres(shapes, 3)
     assert time.process_time() - start < 30.0
     assert spheres.contain(np.array(solid.vertices)).all()
+
+
+def cloud(count):
+    random = np.random.default_rng(0)
+    points = np.concatenate(
+        [random.uniform(-1, 1, (count // 2, 3)) * (1, 0.5, 0), random.normal(size=(count // 2, 3)) * 0.1]
+    )
+    return points * 0.2
+
+
+@pytest.mark.parametrize("count", [1, 2, 40, 20_000])
+@pytest.mark.parametrize("most", [1, 6, 64])
+def test_balls_of_a_cloud_are_contained(count, most):
+    points = cloud(count)[:count] if count > 1 else np.array([[1.0, 2, 3]])
+    spheres = fit_spheres([PlacedShape(PointCloud(points, 0.01), np.eye(4))], most)
+    assert len(spheres.radii) <= most
+    away = np.sqrt(((points[:, None] - spheres.centers) ** 2).sum(axis=2))
+    assert (away + 0.01 <= spheres.radii).any(axis=1).all()
+    if count == 1:
+        np.testing.assert_allclose(spheres.radii, [0.01], rtol=1e-6)
+    if (count, most) == (20_000, 64):
+        assert spheres.radii.max() < 0.1
+
+
+@pytest.mark.parametrize("count", [1, 300, 5000])
+def test_cubes_of_an_octomap_are_contained(count):
+    places = cloud(2 * count)[:count]
+    shape = Octomap(places, np.random.default_rng(0).choice([0.01, 0.02], count))
+    shapes = [placed(shape)]
+    spheres = fit_spheres(shapes, 64)
+    corners = shape.centers[:, None] + shape.sizes[:, None, None] * (
+        np.indices((2, 2, 2)).reshape(3, -1).T - 0.5
+    )
+    T = shapes[0].T_frame_shape
+    corners = corners @ T[:3, :3].T + T[:3, 3]
+    away = np.sqrt(((corners[:, :, None] - spheres.centers) ** 2).sum(axis=3))
+    assert (away <= spheres.radii).all(axis=1).any(axis=1).all()
 
 
 def test_random_hulls():
