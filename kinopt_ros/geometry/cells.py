@@ -179,10 +179,11 @@ def _planes(triangles: Annotated[Float64, "T 3 3"], pieces: int) -> list[Float64
         values = np.linspace(low[axis], high[axis], number[axis] + 1)
         along = triangles[:, :, axis]
         flat = np.unique(along[np.ptp(along, axis=1) <= 1e-9 * size[axis]])
+        flat = np.concatenate([[-np.inf], flat, [np.inf]])
         tries = values[1:-1, None] + np.linspace(0.0, 0.3, 7) * (high[axis] - low[axis]) / number[axis]
-        if len(flat):
-            clear = np.abs(tries[:, :, None] - flat).min(axis=2)
-            values[1:-1] = tries[np.arange(len(tries)), (clear > 1e-6 * size[axis]).argmax(axis=1)]
+        after = np.searchsorted(flat, tries)
+        clear = np.minimum(tries - flat[after - 1], flat[after] - tries).clip(max=1e-6 * size[axis])
+        values[1:-1] = tries[np.arange(len(tries)), clear.argmax(axis=1)]
         planes.append(values)
     return planes
 
