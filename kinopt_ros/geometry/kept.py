@@ -38,8 +38,8 @@ def digest(modules: Iterable[str], *values: Any) -> str:
 
 def load(key: str) -> dict[str, np.ndarray[Any, Any]] | None:
     """Arrays by name; None if there are none, or the file is damaged."""
-    path = default_folder() / f"{key}.npz"
     try:
+        path = default_folder() / f"{key}.npz"
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         path.touch()  # used just now
@@ -47,21 +47,21 @@ def load(key: str) -> dict[str, np.ndarray[Any, Any]] | None:
     except FileNotFoundError:
         return None
     except Exception as error:  # whatever a damaged archive raises: the result is made anew
-        _log.info("cannot use %s: %s", path, error)
+        _log.info("cannot use %s of the cache: %s", key, error)
         return None
 
 
 def store(key: str, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
     """Keep arrays; a folder that cannot be written is no error."""
-    folder = default_folder()
     try:
+        folder = default_folder()
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".part", delete=False) as file:
             np.savez(file, **arrays)  # type: ignore[arg-type, unused-ignore]
         os.replace(file.name, folder / f"{key}.npz")
         _tidy(folder)
-    except OSError as error:
-        _log.info("cannot keep results in %s: %s", folder, error)
+    except (OSError, RuntimeError) as error:  # the latter where a user has no home
+        _log.info("cannot keep %s in the cache: %s", key, error)
 
 
 def _tidy(folder: Path) -> None:

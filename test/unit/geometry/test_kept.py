@@ -47,6 +47,16 @@ def test_a_folder_that_cannot_be_made_is_no_error(tmp_path, monkeypatch):
     assert kept.load("key") is None
 
 
+def test_a_user_without_a_home_is_no_error(monkeypatch):
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(kept.Path, "home", no_home)
+    kept.store("key", {"a": np.arange(3.0)})
+    assert kept.load("key") is None
+
+
 def test_longest_unused_go_first(folder, monkeypatch):
     for age, name in enumerate("abc"):
         kept.store(name, {"a": np.zeros(1000)})
