@@ -1,7 +1,7 @@
 """A timed, verified move of some joints from the present state to a goal configuration."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -9,10 +9,15 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, StartStateError
 from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import nearest_equivalent, point_to_point, scaled_limits
-from kinopt_ros.verification.trajectory import TrajectoryReport, verify_trajectory
+from kinopt_ros.verification.collision import not_checked
+from kinopt_ros.verification.sweep import WayContact, first_contact
+from kinopt_ros.verification.trajectory import TrajectoryReport, Violation, verify_trajectory
 
+ON_THE_WAY = "collisions on the way"
+"""Name of the check."""
 _AT_REST = 0.01
 """Share of the (scaled) velocity limits up to which a measured velocity counts as none: sensors never read 0."""
 
@@ -26,6 +31,8 @@ class Motion:
 
     trajectory: JointTrajectory
     report: TrajectoryReport
+    contact: WayContact | None = None
+    """Where it comes too near to something; ``report`` says it, too."""
 
 
 def plan_joint_motion(
@@ -37,6 +44,8 @@ def plan_joint_motion(
     velocity_scaling: float,
     acceleration_scaling: float,
     start_tolerance: float = START_TOLERANCE,
+    scene: Scene | None = None,
+    clearance: float = 0.0,
 ) -> Motion:
     """Move straight in joint space, as fast as the scaled limits allow, all joints arriving together.
 
@@ -50,6 +59,8 @@ def plan_joint_motion(
         acceleration_scaling: share of the acceleration limits in (0, 1].
         start_tolerance: how far the start may be outside the position limits, rad or m: sensors are not exact. From
             there a joint moves inwards only.
+        scene: what the whole way must be free of collisions with, besides the robot itself; None: nobody looks.
+        clearance: least distance, m, of bodies that must not touch, with a scene.
 
     Raises:
         KinoptError: a joint that cannot be commanded, a moving joint left out, a start farther outside the limits.
@@ -99,7 +110,35 @@ def plan_joint_motion(
         start_velocity=velocity_now,
         start_outside=start_tolerance,
     )
-    return Motion(trajectory, report)
+    if scene is None or not report.ok:
+        return Motion(trajectory, _not_looked_at(report))
+    contact = first_contact(robot, scene, start, variables, trajectory, clearance)
+    found = (
+        () if contact is None else (Violation(ON_THE_WAY, _sentence(contact, clearance), time=contact.time),)
+    )
+    report = replace(
+        report,
+        violations=(*report.violations, *found),
+        checks=(*report.checks, ON_THE_WAY),
+        not_checked=(*report.not_checked, *not_checked(robot)),
+    )
+    return Motion(trajectory, report, contact)
+
+
+def _not_looked_at(report: TrajectoryReport) -> TrajectoryReport:
+    return replace(report, not_checked=(*report.not_checked, ON_THE_WAY))
+
+
+def _sentence(contact: WayContact, clearance: float) -> str:
+    when = "where it starts" if contact.time == 0.0 else f"after {contact.time:.3f} s"
+    distance = contact.distance
+    how = (
+        f"{contact.a!r} is {-distance:.4f} m deep in {contact.b!r}"
+        if distance < 0.0
+        else f"{contact.a!r} is {distance:.4f} m from {contact.b!r}"
+    )
+    wanted = f"; a clearance of {clearance:g} m is wanted" if clearance > 0.0 else ""
+    return f"the motion is in collision {when}: {how}{wanted}"
 
 
 def commanded_variables(robot: RobotModel, joints: Sequence[str]) -> Annotated[Int64, "n"]:

@@ -11,14 +11,19 @@ from kinopt_ros.errors import KinoptError, NotReadyError, SolverUnavailableError
 from kinopt_ros.planning.motion import Motion, plan_joint_motion
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
+from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.posture import CLOSEST
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context, moving
 from kinopt_ros.ros.conversions import error_message, matrices_from_poses, status_message, trajectory_message
 from kinopt_ros.ros.ik_request import avoiding
+from kinopt_ros.ros.robot_loader import LoadedRobot
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION
+
+ALTERNATIVES = 4
+"""Goal configurations to which the way is looked at, the nearest first."""
 
 
 class TargetPoseTopic:
@@ -94,35 +99,58 @@ class TargetPoseTopic:
             **avoiding(context, robot),
         }
         T_base_target = T_base_frame @ matrices_from_poses([target.pose], "pose")
-        solver = parameters.ik_solver(context.node)
-        try:  # the shortest way, where the solver can find it
-            problem = ik_problem(robot, T_base_target, prefer=CLOSEST, **asked)
-            pooled = loaded.pool.solve_ik(problem, solver, allow_fallback=False)
-        except (UnsupportedFeatureError, NotReadyError, SolverUnavailableError):
-            problem = ik_problem(robot, T_base_target, **asked)
-            pooled = loaded.pool.solve_ik(problem, solver, context.parameter("allow_fallback"))
+        pooled, problem = self._solve(robot, loaded, T_base_target, asked)
         if not _note_answer(pooled, report):
             return
-        goal = state.q.copy()
-        goal[problem.variables] = pooled.result.q[0, 0]
-        motion = plan_joint_motion(
-            robot,
-            joints,
-            state.q,
-            state.velocity,
-            goal,
-            context.parameter("velocity_scaling"),
-            context.parameter("acceleration_scaling"),
-            context.parameter("start_state_tolerance"),
-        )
-        self._publish(robot, motion, report)
+        motions = []
+        for q in pooled.result.q[0, : int(pooled.result.num_found[0])]:
+            goal = state.q.copy()
+            goal[problem.variables] = q
+            motions.append(
+                plan_joint_motion(
+                    robot,
+                    joints,
+                    state.q,
+                    state.velocity,
+                    goal,
+                    context.parameter("velocity_scaling"),
+                    context.parameter("acceleration_scaling"),
+                    context.parameter("start_state_tolerance"),
+                    problem.scene,
+                    problem.clearance,
+                )
+            )
+            if motions[-1].contact is None:  # whatever else may be wrong is so of the others, too
+                break
+        number = len(motions) - 1 if motions[-1].contact is None else 0
+        report.position_error = float(pooled.result.position_error[0, number])
+        report.orientation_error = float(pooled.result.orientation_error[0, number])
+        self._publish(robot, motions[number], report)
+
+    def _solve(
+        self, robot: RobotModel, loaded: LoadedRobot, T_base_target: Any, asked: dict[str, Any]
+    ) -> tuple[PooledResult, IkProblem]:
+        """The goal, and where collisions matter others to go to if the way to it is not free."""
+        context = self._context
+        solver = parameters.ik_solver(context.node)
+        alternatives = ALTERNATIVES if "scene" in asked else 1
+        try:  # the shortest way, where the solver can find it
+            problem = ik_problem(robot, T_base_target, prefer=CLOSEST, num_solutions=alternatives, **asked)
+            return loaded.pool.solve_ik(problem, solver, allow_fallback=False), problem
+        except (UnsupportedFeatureError, NotReadyError, SolverUnavailableError):
+            problem = ik_problem(robot, T_base_target, **asked)
+            return loaded.pool.solve_ik(problem, solver, context.parameter("allow_fallback")), problem
 
     def _publish(self, robot: RobotModel, motion: Motion, report: MotionReport) -> None:
         report.checks = list(dict.fromkeys([*report.checks, *motion.report.checks]))
         report.not_checked = list(dict.fromkeys([*report.not_checked, *motion.report.not_checked]))
         if not motion.report.ok:
+            code = Status.VERIFICATION_FAILED
+            if motion.contact is not None:
+                at_start = motion.contact.time == 0.0
+                code = Status.START_STATE_IN_COLLISION if at_start else Status.PLANNING_FAILED
             report.status = status_message(
-                Status.VERIFICATION_FAILED,
+                code,
                 "; ".join(violation.message for violation in motion.report.violations),
             )
             return
@@ -136,10 +164,9 @@ def _note_answer(pooled: PooledResult, report: MotionReport) -> bool:
     result = pooled.result
     report.solver_used = result.solver
     report.checks, report.not_checked = list(result.checks), list(result.not_checked)
-    if result.scene_version is not None:  # of the goal: nobody has looked at the way
+    if result.scene_version is not None:
         looked_at = (SELF_COLLISION, WORLD_COLLISION)
         report.checks = [f"{name} at the goal" if name in looked_at else name for name in result.checks]
-        report.not_checked += [f"{name} on the way" for name in looked_at]
     solved = bool(result.success[0])
     report.position_error = float(result.position_error[0, 0] if solved else result.attempt_position_error[0])
     report.orientation_error = float(

@@ -57,7 +57,7 @@ def collision_sentence(
     full = np.repeat(problem.state[request][None], len(q[:_LOOKED_AT]), axis=0)
     full[:, problem.variables] = q[:_LOOKED_AT]
     report = check_collisions(robot, problem.scene, full, problem.clearance)
-    least = min(report.contacts, key=lambda contacts: contacts[0].depth)
+    least = min(report.contacts, key=lambda contacts: contacts[0].depth if contacts else 0.0)
     named = [f"{c.a!r} and {c.b!r} by {c.depth:.4f} m" for c in least[:_NAMED]]
     if len(least) > _NAMED:
         named.append(f"{len(least) - _NAMED} more pairs")

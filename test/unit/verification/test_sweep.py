@@ -1,0 +1,179 @@
+"""The check of whole motions: nothing is passed through, and what is free is found to be."""
+
+import numpy as np
+import pytest
+
+from kinopt_ros.array import Float64
+from kinopt_ros.collision.bodies import bodies_of
+from kinopt_ros.collision.contacts import Placement
+from kinopt_ros.collision.motion_bounds import pair_levers
+from kinopt_ros.geometry.shapes import Box, PlacedShape, Plane, Shape, Sphere
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.planning.motion import ON_THE_WAY, plan_joint_motion
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.scene.scene import Scene, SceneObject
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.verification.sweep import first_contact
+
+# A rail, an arm that turns on it, a forearm that follows the arm by half, and a drawer in it.
+URDF = """<robot name="rail">
+  <link name="base"/>
+  <link name="cart"><collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>
+  <link name="arm"><collision><origin xyz="0.3 0 0"/><geometry><box size="0.6 0.04 0.04"/></geometry></collision></link>
+  <link name="fore"><collision><origin xyz="0.2 0 0"/><geometry><box size="0.4 0.03 0.03"/></geometry></collision>
+  </link>
+  <link name="tip"><collision><geometry><sphere radius="0.03"/></geometry></collision></link>
+  <joint name="slide" type="prismatic"><parent link="base"/><child link="cart"/><axis xyz="1 0 0"/>
+    <limit lower="-1" upper="1" effort="1" velocity="2"/></joint>
+  <joint name="turn" type="revolute"><parent link="cart"/><child link="arm"/><axis xyz="0 0 1"/>
+    <origin xyz="0 0 0.2"/><limit lower="-3" upper="3" effort="1" velocity="2"/></joint>
+  <joint name="elbow" type="revolute"><parent link="arm"/><child link="fore"/><axis xyz="0 0 1"/>
+    <origin xyz="0.65 0 0"/><limit lower="-3" upper="3" effort="1" velocity="2"/>
+    <mimic joint="turn" multiplier="-0.5" offset="0.1"/></joint>
+  <joint name="drawer" type="prismatic"><parent link="fore"/><child link="tip"/><axis xyz="1 0 0"/>
+    <origin xyz="0.45 0 0"/><limit lower="0" upper="0.3" effort="1" velocity="2"/></joint>
+</robot>"""
+JOINTS = ("slide", "turn", "drawer")
+
+
+@pytest.fixture(scope="module")
+def robot() -> RobotModel:
+    return robot_from_urdf(URDF)
+
+
+def with_things(*things: tuple[Shape, tuple[float, float, float]]) -> Scene:
+    objects = {}
+    for k, (shape, position) in enumerate(things):
+        T = np.eye(4)
+        T[:3, 3] = position
+        objects[f"thing{k}"] = SceneObject(f"thing{k}", (PlacedShape(shape, np.eye(4)),), T)
+    return Scene(objects=objects)
+
+
+def straight(start: Float64, goal: Float64, duration: float = 2.0) -> JointTrajectory:
+    """One segment, at rest at both ends."""
+    still = np.zeros((2, len(start)))
+    return JointTrajectory(JOINTS, np.array([0.0, duration]), np.stack([start, goal]), still, still.copy())
+
+
+def test_a_sheet_of_paper_is_not_passed_through(robot: RobotModel) -> None:
+    paper = with_things((Box(1e-4, 0.2, 0.5), (0.0, 1.2, 0.2)))
+    way = straight(np.array([0.0, 0.5, 0.1]), np.array([0.0, 2.6, 0.1]))
+    state = np.zeros(robot.nq)
+    contact = first_contact(robot, paper, state, np.arange(3), way)
+    assert contact is not None
+    assert "thing0" in (contact.a, contact.b)
+    # Samples miss it.
+    times = np.linspace(0.0, 2.0, 12)
+    q = np.repeat(state[None], len(times), axis=0)
+    q[:, :3] = evaluate(way, times)[0]
+    assert check_collisions(robot, paper, q, contacts=False).free.all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_finds_what_dense_samples_find_and_when(robot: RobotModel, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lower, upper = robot.limits.lower, robot.limits.upper
+    scene = with_things(
+        *(
+            (shape, (rng.uniform(-1.2, 1.2), rng.uniform(-1.2, 1.2), 0.2))
+            for shape in (Box(0.2, 0.1, 0.3), Sphere(0.1), Box(0.02, 0.3, 0.3))
+        ),
+        (Plane(), (0.0, 0.0, -0.3)),
+    )
+    free = hit = 0
+    while free + hit < 12:
+        ends = rng.uniform(lower, upper, (2, 3))
+        if not check_collisions(robot, scene, ends, contacts=False).free.all():
+            continue
+        way = straight(ends[0], ends[1])
+        contact = first_contact(robot, scene, np.zeros(3), np.arange(3), way)
+        times = np.arange(0.0, 2.0, 0.002)
+        touching = ~check_collisions(robot, scene, evaluate(way, times)[0], contacts=False).free
+        if touching.any():
+            assert contact is not None
+            assert contact.time <= times[touching][0] + 0.003
+            assert contact.distance <= 1e-4
+            hit += 1
+        elif contact is None:
+            free += 1
+        else:  # between two samples, or a near miss
+            assert contact.distance < 2e-3
+    assert free > 1
+    assert hit > 1
+
+
+def test_clearance_counts_on_the_way(robot: RobotModel) -> None:
+    scene = with_things((Box(0.1, 0.1, 0.3), (1.0, 0.0, 0.6)))
+    way = straight(np.array([-0.9, -0.2, 0.0]), np.array([0.9, -0.2, 0.0]))
+    assert first_contact(robot, scene, np.zeros(3), np.arange(3), way) is None
+    contact = first_contact(robot, scene, np.zeros(3), np.arange(3), way, clearance=0.3)
+    assert contact is not None
+    assert 0.0 < contact.distance <= 0.3
+
+
+def test_a_start_in_contact_is_found_at_once(robot: RobotModel) -> None:
+    scene = with_things((Sphere(0.2), (0.3, 0.0, 0.2)))
+    way = straight(np.zeros(3), np.array([0.0, 1.5, 0.0]))
+    contact = first_contact(robot, scene, np.zeros(3), np.arange(3), way)
+    assert contact is not None
+    assert contact.time == 0.0
+    assert contact.distance < 0.0
+
+
+def test_one_point_is_a_motion_too(robot: RobotModel) -> None:
+    still = np.zeros((1, 3))
+    rest = JointTrajectory(JOINTS, np.zeros(1), still, still, still)
+    assert first_contact(robot, Scene(), np.zeros(3), np.arange(3), rest) is None
+    scene = with_things((Sphere(0.2), (0.3, 0.0, 0.2)))
+    assert first_contact(robot, scene, np.zeros(3), np.arange(3), rest) is not None
+
+
+@pytest.mark.parametrize("name", ["rail", "panda"])
+def test_pairs_come_no_nearer_than_the_bound(name: str, robot: RobotModel) -> None:
+    if name == "panda":
+        robot = load_robot("panda")
+    variables = np.arange(robot.nq)
+    bodies = bodies_of(robot, with_things((Sphere(0.1), (0.5, 0.0, 0.3))))
+    largest = np.maximum(np.abs(robot.limits.lower), np.abs(robot.limits.upper))
+    levers = pair_levers(robot, bodies, variables, largest)
+    rng = np.random.default_rng(1)
+    best = 0.0
+    for _ in range(60):
+        q = rng.uniform(robot.limits.lower, robot.limits.upper, (2, robot.nq))
+        q[1] = q[0] + rng.uniform(0.0, 0.5) * (q[1] - q[0])
+        before, after = (Placement(bodies, T) for T in forward_kinematics(robot, q, bodies.links))
+        bound = levers @ np.abs(q[1] - q[0])
+        for pair in rng.choice(len(bodies.pairs), 8):
+            nearer = before.distance_of(pair) - max(after.distance_of(pair), 0.0)
+            assert nearer <= bound[pair] + 1e-6
+            best = max(best, nearer / max(bound[pair], 1e-9))
+    assert best > 0.3  # and is no excuse
+
+
+def test_planned_motions_say_what_is_in_their_way() -> None:
+    panda = load_robot("panda")
+    joints = [f"panda_joint{k}" for k in range(1, 8)]
+    goal = panda.default_q.copy()
+    goal[0] += 1.5
+    still = np.zeros(panda.nq)
+    free = plan_joint_motion(panda, joints, panda.default_q, still, goal, 0.5, 0.5, scene=Scene())
+    assert free.report.ok, free.report.violations
+    assert ON_THE_WAY in free.report.checks
+    hand = forward_kinematics(panda, panda.default_q, ["panda_hand"])[0, :3, 3]
+    turned = (
+        np.array([[np.cos(0.7), -np.sin(0.7), 0.0], [np.sin(0.7), np.cos(0.7), 0.0], [0.0, 0.0, 1.0]]) @ hand
+    )
+    post = with_things((Box(0.02, 0.02, 0.6), (turned[0], turned[1], turned[2])))
+    motion = plan_joint_motion(panda, joints, panda.default_q, still, goal, 0.5, 0.5, scene=post)
+    assert not motion.report.ok
+    assert motion.contact is not None
+    assert 0.0 < motion.contact.time < motion.trajectory.duration
+    assert "thing0" in motion.report.violations[-1].message
+    unaware = plan_joint_motion(panda, joints, panda.default_q, still, goal, 0.5, 0.5)
+    assert unaware.report.ok
+    assert ON_THE_WAY in unaware.report.not_checked
