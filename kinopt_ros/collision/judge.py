@@ -99,6 +99,18 @@ def in_collision(
     return _nearer(shape_a, T_a, shape_b, T_b, clearance)
 
 
+def prepare(shape: Shape) -> None:
+    """Build all that is kept of a shape (some seconds for a million points), so that no request waits for it.
+
+    Raises ``MissingPackageError`` without coal.
+    """
+    load_coal()
+    _packed(shape)
+    if isinstance(shape, Mesh):
+        geometry_of(shape)
+        _parts(shape)
+
+
 def _separation(a: Shape, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
     """Exact if below ``most``; else any distance from there to the true one."""
     load_coal()

@@ -291,6 +291,18 @@ def test_poses_stay_the_caller_s():
         assert T_box.flags.writeable
 
 
+def test_what_is_prepared_is_not_built_again(monkeypatch):
+    from kinopt_ros.collision import coal_geometry, trees
+
+    mesh, (cloud, _) = box_mesh(1.0, 1.0, 1.0), cloud_and_octomap(np.random.default_rng(10))
+    for shape in (mesh, cloud, Box(1.0, 1.0, 1.0)):
+        judge.prepare(shape)
+    monkeypatch.setattr(trees, "_built", None)
+    monkeypatch.setattr(coal_geometry, "_surface", None)
+    assert in_collision(mesh, HERE, cloud, HERE)
+    assert in_collision(mesh, HERE, Box(1.0, 1.0, 1.0), HERE)
+
+
 def test_nothing_of_a_shape_is_kept_beyond_its_life():
     from kinopt_ros.collision import coal_geometry, trees
 
