@@ -10,10 +10,10 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision import field_kernel, kernels
+from kinopt_ros.collision.box_cover import covering_spheres
 from kinopt_ros.collision.obstacles import Obstacles, pack
 from kinopt_ros.collision.pairs import checked_pairs
 from kinopt_ros.collision.spheres import robot_spheres
-from kinopt_ros.geometry.fit import fit_spheres
 from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.chain import Motion, joint_motions
@@ -45,13 +45,12 @@ class SphereField:
         carriers = list(names)
         centers, radii = [spheres.centers], [spheres.radii]
         for carried in scene.attached.values():
-            fitted = fit_spheres(
-                [PlacedShape(s.shape, carried.T_link_object @ s.T_frame_shape) for s in carried.shapes]
-            )
-            centers.append(fitted.centers)
-            radii.append(fitted.radii)
-            names += [carried.id] * len(fitted.radii)
-            carriers += [carried.link] * len(fitted.radii)
+            for item in carried.shapes:
+                cover = covering_spheres(PlacedShape(item.shape, carried.T_link_object @ item.T_frame_shape))
+                centers.append(cover.centers)
+                radii.append(cover.radii)
+                names += [carried.id] * len(cover.radii)
+                carriers += [carried.link] * len(cover.radii)
         self._centers, self._radii = np.concatenate(centers), np.concatenate(radii)
         self._links = tuple(dict.fromkeys(carriers))
         index = {link: k for k, link in enumerate(self._links)}

@@ -14,7 +14,7 @@ from kinopt_ros.problems.validation import check_ik_problem
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointType, RobotModel
-from kinopt_ros.solvers.clear import check_ready, with_clear_solutions
+from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.solvers.remedies import with_remedies
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.solvers.verified import verified_ik_result
@@ -133,11 +133,7 @@ class Solver(ABC):
         plain = problem if problem.scene is None else replace(problem, scene=None, clearance=0.0)
         candidates = self._solve_ik(plain)
         chains = tuple(chain_between(robot, problem.base_link, target.link) for target in problem.targets)
-        result = verified_ik_result(robot, problem, chains, candidates, self.name, start)
-        if problem.scene is not None:
-            more = with_clear_solutions(robot, problem, chains, candidates, result, self._solve_ik)
-            if more is not None:
-                result = verified_ik_result(robot, problem, chains, more[0], self.name, start, more[1])
+        result = verified_ik_result(robot, problem, chains, candidates, self.name, start, self._solve_ik)
         if Feature.AXIS_TOLERANCES in self.capabilities.features:
             result = with_remedies(robot, problem, chains, result, self._solve_ik)
         return result

@@ -25,7 +25,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import periodic_variables
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.clear_moves import MARGIN, moved_clear
-from kinopt_ros.solvers.result import IkCandidates, IkResult
+from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.verification.collision import check_collisions, clearance_of
 from kinopt_ros.verification.configuration import verify_configurations
 
@@ -46,50 +46,60 @@ _LEAST = 4
 Solve = Callable[[IkProblem], IkCandidates]
 
 
-def with_clear_solutions(
+@dataclass(frozen=True, eq=False)
+class More:
+    """What a search adds."""
+
+    q: Annotated[Float64, "B M n"]
+    """Free solutions, or of requests that have none those that are the least in collision; NaN rows else."""
+    looked_at: Annotated[Int64, "B"]
+    """Solutions of each request that were looked at."""
+    iterations: Annotated[Int64, "B"]
+    cut: Annotated[Bool, "B"]
+    """Where the deadline ended the search."""
+
+
+def more_solutions(
     robot: RobotModel,
     problem: IkProblem,
     chains: tuple[KinematicChain, ...],
-    candidates: IkCandidates,
-    result: IkResult,
+    q: Annotated[Float64, "B K n"],
+    reached: Annotated[Bool, "B K"],
+    free: Annotated[Bool, "B K"],
+    late: Annotated[Bool, "B"],
     solve: Solve,
-) -> tuple[IkCandidates, Annotated[Int64, "B"]] | None:
-    """Candidates with more solutions for requests whose own are in collision; None if no request needs any.
-
-    With them comes how many solutions of each request were looked at. Of requests that are left without a free one
-    the candidates hold those that are the least in collision.
+) -> More | None:
+    """More solutions of requests that have some, but too few that are free of collisions; None if there are none such.
 
     Args:
         robot: the robot.
         problem: what is asked, with a scene.
         chains: from the base link to each target's link.
-        candidates: those of the plugin's first answer.
-        result: the check of them.
+        q: solutions so far.
+        reached: which of them are at their targets.
+        free: which of those are free of collisions.
+        late: requests that there is no time for.
         solve: the plugin.
     """
-    reached: Bool = np.asarray(np.isfinite(candidates.q).all(axis=2))
-    wanting = np.flatnonzero(reached.any(axis=1) & (result.num_found < problem.num_solutions))
-    if not len(wanting):
-        return None
     from kinopt_ros.collision.field import field_of  # imports numba
 
+    wanting = np.flatnonzero(reached.any(axis=1) & (free.sum(axis=1) < problem.num_solutions) & ~late)
+    if not len(wanting):
+        return None
     assert problem.scene is not None
     field = field_of(robot, problem.scene)
-    more: dict[int, Float64] = {}
+    B, _, n = q.shape
+    found: dict[int, Float64] = {}
     looked_at = np.asarray(reached.sum(axis=1), dtype=np.int64)
-    cut = candidates.timed_out.copy()
-    iterations = candidates.iterations.copy()
+    iterations, cut = np.zeros(B, dtype=np.int64), np.zeros(B, dtype=np.bool_)
     for b in wanting.tolist():
         search = _Search(robot, rows_of(problem, np.array([b])), chains, field, solve)
-        more[b], looked_at[b] = search.run(candidates.q[b], result.q[b])
-        cut[b] |= search.cut
-        iterations[b] += search.iterations
-    K = candidates.q.shape[1]
-    wide = np.full((problem.batch_size, K + max(map(len, more.values())), candidates.q.shape[2]), np.nan)
-    wide[:, :K] = candidates.q
-    for b, q in more.items():
-        wide[b, K : K + len(q)] = q
-    return replace(candidates, q=wide, iterations=iterations, timed_out=cut), looked_at
+        found[b], looked_at[b] = search.run(q[b, reached[b]], q[b, free[b]])
+        cut[b], iterations[b] = search.cut, search.iterations
+    wide = np.full((B, max(map(len, found.values())), n), np.nan)
+    for b, rows in found.items():
+        wide[b, : len(rows)] = rows
+    return More(wide, looked_at, iterations, cut)
 
 
 @dataclass(eq=False)
@@ -108,8 +118,7 @@ class _Search:
         self, first: Annotated[Float64, "K n"], clear: Annotated[Float64, "k n"]
     ) -> tuple[Annotated[Float64, "m n"], int]:
         """Clear solutions besides the first ones, else the best others, and how many solutions were looked at."""
-        found = list(clear[np.isfinite(clear).all(axis=1)])
-        known = first[np.isfinite(first).all(axis=1)]
+        found, known = list(clear), first
         rng = np.random.default_rng(self.problem.random_seed)
         for count in ROUNDS:
             if len(found) >= self.problem.num_solutions or self._late():
@@ -123,7 +132,7 @@ class _Search:
                 break  # an arm of few branches has shown them all
         if not found:
             return known[np.argsort(self._cost(known), kind="stable")[:_LEAST]], len(known)
-        return np.array(found), len(known)
+        return np.array(found[len(clear) :]).reshape(-1, known.shape[1]), len(known)
 
     @cached_property
     def _redundant(self) -> bool:

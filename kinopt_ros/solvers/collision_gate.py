@@ -1,5 +1,6 @@
 """The gate of collisions: which candidates are free of them, and what is said of requests that have no such."""
 
+import time
 from typing import Annotated
 
 import numpy as np
@@ -7,10 +8,13 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import check_collisions
 
 _LOOKED_AT = 4
 """Solutions in collision, of one request, whose contacts are found out."""
+EXPLAINED = 16
+"""Requests of a batch whose contacts are named: to find them out takes milliseconds each."""
 _NAMED = 3
 """Contacts that a sentence names."""
 
@@ -21,13 +25,30 @@ def lazily_free(
     q: Annotated[Float64, "B K n"],
     ok: Annotated[Bool, "B K"],
     distance: Annotated[Float64, "B K"],
-) -> Annotated[Bool, "B K"]:
+    at_any_time: bool = False,
+) -> tuple[Annotated[Bool, "B K"], Annotated[Bool, "B"]]:
     """Which of some candidates are free of collisions: preferred ones first, and where one solution is wanted no more
-    than the first that is; the others count as not free."""
+    than the first that is; the others count as not free.
+
+    Args:
+        robot: the robot.
+        problem: what is asked, with a scene.
+        q: candidates.
+        ok: which of them passed all other checks.
+        distance: what they are preferred by.
+        at_any_time: whether to go on when the deadline has passed.
+
+    Returns:
+        Also which requests there was no time for.
+    """
     assert problem.scene is not None
     free = np.zeros(ok.shape, dtype=np.bool_)
+    late = np.zeros(len(ok), dtype=np.bool_)
     order: Int64 = np.argsort(distance, axis=1, kind="stable")
     for b in range(len(ok)):
+        if b and ok[b].any() and not at_any_time and _late(problem):
+            late[b] = True
+            continue
         full = problem.state[b : b + 1].copy()
         for k in order[b].tolist():
             if not ok[b, k]:
@@ -38,29 +59,53 @@ def lazily_free(
             ]
             if free[b, k] and problem.num_solutions == 1:
                 break
-    return free
+    return free, late
 
 
-def collision_sentence(
-    robot: RobotModel, problem: IkProblem, request: int, q: Annotated[Float64, "k n"], looked_at: int
-) -> str:
-    """Names the pairs and depths of the solution that is the least in collision.
+def collision_reason(
+    robot: RobotModel,
+    problem: IkProblem,
+    request: int,
+    q: Annotated[Float64, "k n"],
+    looked_at: int,
+    timed_out: bool,
+    named: bool,
+) -> tuple[Status, str]:
+    """Code and sentence for a request whose solutions are all in collision.
 
     Args:
         robot: the robot.
         problem: what is asked, with a scene.
         request: which of its requests.
-        q: solutions of it, all of them in collision, preferred ones first.
+        q: solutions of it, all of them in collision.
         looked_at: how many solutions were looked at.
+        timed_out: whether the deadline cut the search short.
+        named: whether to say which bodies touch, and how deep, in the solution that is the least in collision.
     """
+    count = "the only solution found is" if looked_at == 1 else f"all {looked_at} solutions found are"
+    wanted = f" (a clearance of {problem.clearance:g} m is wanted)" if problem.clearance > 0.0 else ""
+    sentence = f"{count} in collision{wanted}"
+    if named:
+        sentence += f"; {'it' if looked_at == 1 else 'the least'}: {_contacts(robot, problem, request, q)}"
+    if timed_out:
+        return (
+            Status.TIMED_OUT,
+            f"the deadline came before a solution that is free of collisions; {sentence}",
+        )
+    return Status.GOAL_IN_COLLISION, sentence
+
+
+def _contacts(robot: RobotModel, problem: IkProblem, request: int, q: Annotated[Float64, "k n"]) -> str:
     assert problem.scene is not None
-    full = np.repeat(problem.state[request][None], len(q[:_LOOKED_AT]), axis=0)
-    full[:, problem.variables] = q[:_LOOKED_AT]
+    full = np.repeat(problem.state[request][None], len(q[-_LOOKED_AT:]), axis=0)
+    full[:, problem.variables] = q[-_LOOKED_AT:]  # those that the search ended with come last
     report = check_collisions(robot, problem.scene, full, problem.clearance)
-    least = min(report.contacts, key=lambda contacts: contacts[0].depth if contacts else 0.0)
+    least = min((c for c in report.contacts if c), key=lambda contacts: contacts[0].depth, default=())
     named = [f"{c.a!r} and {c.b!r} by {c.depth:.4f} m" for c in least[:_NAMED]]
     if len(least) > _NAMED:
         named.append(f"{len(least) - _NAMED} more pairs")
-    count = "the only solution found is" if looked_at == 1 else f"all {looked_at} solutions found are"
-    wanted = f" (a clearance of {problem.clearance:g} m is wanted)" if problem.clearance > 0.0 else ""
-    return f"{count} in collision{wanted}; {'it' if looked_at == 1 else 'the least'}: {', '.join(named)}"
+    return ", ".join(named)
+
+
+def _late(problem: IkProblem) -> bool:
+    return problem.deadline is not None and time.monotonic() >= problem.deadline

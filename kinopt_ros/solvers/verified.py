@@ -1,17 +1,20 @@
 """From claims to an answer: the gate that every candidate of every plugin passes."""
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import periodic_variables
-from kinopt_ros.solvers.collision_gate import collision_sentence, lazily_free
+from kinopt_ros.solvers.clear import more_solutions
+from kinopt_ros.solvers.collision_gate import EXPLAINED, collision_reason, lazily_free
 from kinopt_ros.solvers.failures import failure_reasons
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.status import Status
@@ -30,7 +33,7 @@ def verified_ik_result(
     candidates: IkCandidates,
     solver: str,
     start: float,
-    looked_at: Annotated[Int64, "B"] | None = None,
+    solve: Callable[[IkProblem], IkCandidates] | None = None,
 ) -> IkResult:
     """Check every claimed solution and keep only those that pass; explain the requests left without one.
 
@@ -41,39 +44,49 @@ def verified_ik_result(
         candidates: what the plugin claims.
         solver: name of the plugin.
         start: value of time.perf_counter() when the solver was called.
-        looked_at: how many solutions were looked at for each request, of which ``candidates`` may hold a few.
+        solve: the plugin, to be asked for more solutions where all are in collision; None: it is not.
 
     Raises:
         PluginError: the candidates are not arrays of real numbers in the shapes of the problem.
     """
     B, n, T = problem.batch_size, len(problem.variables), len(problem.targets)
     candidates = _own_copy(candidates, B, n, solver)
-    K = candidates.q.shape[1]
-    claims = candidates.q.reshape(B * K, n)
-    claimed: Bool = np.asarray(~np.isnan(claims).all(axis=1))
-    # Of many solutions asked for few may be claimed: no time for the others.
-    which = claimed.nonzero()[0]
-    report = verify_configurations(robot, problem, chains, claims[which], which // K)
-    if len(good := which[report.ok]) == B * K:  # the usual case: what was claimed is the answer
-        ok, kept = report.ok, claims
-        errors = report.position_error, report.orientation_error
-    else:
-        ok, kept = np.zeros(B * K, dtype=np.bool_), np.full((B * K, n), np.nan)
-        errors = np.full(B * K, np.nan), np.full(B * K, np.nan)
-        ok[good], kept[good] = True, claims[good]
-        errors[0][good], errors[1][good] = (
-            report.position_error[report.ok],
-            report.orientation_error[report.ok],
-        )
-    q, position, orientation = kept.reshape(B, K, n), errors[0].reshape(B, K), errors[1].reshape(B, K)
-    distance = _preference(problem, q)
-    reached: Bool = ok.reshape(B, K)
+    claimed: Bool = np.asarray(~np.isnan(candidates.q).all(axis=2))
+    judged = _judged(robot, problem, chains, candidates.q, claimed)
+    rejected: Bool = np.asarray((claimed & ~judged.reached).any(axis=1))
+    timed_out, iterations, looked_at = candidates.timed_out, candidates.iterations, None
+    solved_by, unchecked = judged.reached, np.zeros(B, dtype=np.bool_)
     if problem.scene is not None:
-        ok = lazily_free(robot, problem, q, reached, distance).reshape(B * K)
-        hit = ~ok.reshape(B, K)
-        q, position, orientation, distance = (a.copy() for a in (q, position, orientation, distance))
-        for values in (q, position, orientation, distance):
-            values[hit] = np.nan
+        solved_by, unchecked = lazily_free(
+            robot, problem, judged.q, judged.reached, _preference(problem, judged.q)
+        )
+        timed_out = timed_out | unchecked
+        more = None
+        if solve is not None:
+            more = more_solutions(
+                robot, problem, chains, judged.q, judged.reached, solved_by, timed_out, solve
+            )
+        if more is not None:
+            extra = _judged(robot, problem, chains, more.q, np.asarray(np.isfinite(more.q).all(axis=2)))
+            also_free, _ = lazily_free(
+                robot, problem, extra.q, extra.reached, _preference(problem, extra.q), True
+            )
+            judged, solved_by = judged.beside(extra), np.concatenate([solved_by, also_free], axis=1)
+            timed_out, iterations, looked_at = (
+                timed_out | more.cut,
+                iterations + more.iterations,
+                more.looked_at,
+            )
+    K = judged.q.shape[1]
+    q, position, orientation = (
+        np.where(mask, values, np.nan)
+        for mask, values in (
+            (solved_by[..., None], judged.q),
+            (solved_by, judged.position_error),
+            (solved_by, judged.orientation_error),
+        )
+    )
+    distance = _preference(problem, q)
     if K > 1 or problem.num_solutions > 1:
         chosen = _distinct(q, distance, problem, periodic_variables(robot)[problem.variables])
         rows = np.arange(B)[:, None]
@@ -82,7 +95,7 @@ def verified_ik_result(
         for values in (q, position, orientation, distance):
             values[missing] = np.nan
 
-    solved: Bool = ok if K == 1 else np.asarray(ok.reshape(B, K).any(axis=1))
+    solved: Bool = np.asarray(solved_by.any(axis=1))
     attempt, attempt_errors, attempt_pose = np.empty((B, n)), np.empty((2, B)), np.empty((B, T, 4, 4))
     for values in (attempt, attempt_errors, attempt_pose):
         values.fill(np.nan)
@@ -96,19 +109,21 @@ def verified_ik_result(
         attempt_errors[0, failed[usable]] = tried.position_error[usable]
         attempt_errors[1, failed[usable]] = tried.orientation_error[usable]
         attempt_pose[failed[usable]] = tried.T_base_tool[:, usable].swapaxes(0, 1)
-        rejected: Bool = np.asarray((claimed.reshape(B, K) & ~reached).any(axis=1))
-        reasons = failure_reasons(
-            robot, problem, chains, failed, tried, rejected[failed], candidates.timed_out[failed]
-        )
+        reasons = failure_reasons(robot, problem, chains, failed, tried, rejected[failed], timed_out[failed])
+        explained = 0
         for b, (code, message) in zip(failed.tolist(), reasons, strict=True):
-            if reached[b].any():  # and not free of collisions
-                order = np.argsort(_preference(problem, claims.reshape(B, K, n))[b], kind="stable")
-                hits = claims.reshape(B, K, n)[b, order[reached[b, order]]]
-                code = Status.TIMED_OUT if candidates.timed_out[b] else Status.GOAL_IN_COLLISION
+            if unchecked[b]:
+                code, message = (
+                    Status.TIMED_OUT,
+                    "the deadline came before its solution was checked for collisions",
+                )
+            elif judged.reached[b].any():  # and not free of collisions
+                hits = judged.q[b, judged.reached[b]]
                 seen = len(hits) if looked_at is None else max(len(hits), int(looked_at[b]))
-                message = collision_sentence(robot, problem, b, hits, seen)
-                if code is Status.TIMED_OUT:
-                    message = f"the deadline came before a solution that is free of collisions; {message}"
+                explained += 1
+                code, message = collision_reason(
+                    robot, problem, b, hits, seen, bool(timed_out[b]), explained <= EXPLAINED
+                )
             status[b], messages[b] = code, message
     return IkResult(
         joint_names=tuple([robot.variable_names[i] for i in problem.variables.tolist()]),
@@ -122,14 +137,60 @@ def verified_ik_result(
         attempt_position_error=attempt_errors[0],
         attempt_orientation_error=attempt_errors[1],
         attempt_pose=attempt_pose,
-        cut_short=candidates.timed_out,
-        iterations=candidates.iterations,
+        cut_short=timed_out,
+        iterations=iterations,
         solver=solver,
         solve_time=time.perf_counter() - start,
         checks=CHECKS if problem.scene is None else (*CHECKS, SELF_COLLISION, WORLD_COLLISION),
         not_checked=NOT_CHECKED if problem.scene is None else (HELD_LIMITS, *not_checked(robot)),
         scene_version=None if problem.scene is None else problem.scene.version,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """Candidates of the whole batch, and what float64 says of their poses and limits."""
+
+    q: Annotated[Float64, "B K n"]
+    position_error: Annotated[Float64, "B K"]
+    orientation_error: Annotated[Float64, "B K"]
+    reached: Annotated[Bool, "B K"]
+    """Which passed; the errors of the others are not numbers."""
+
+    def beside(self, other: "_Judged") -> "_Judged":
+        """Both, K by K."""
+        return _Judged(
+            *(
+                np.concatenate([getattr(self, name), getattr(other, name)], axis=1)
+                for name in ("q", "position_error", "orientation_error", "reached")
+            )
+        )
+
+
+def _judged(
+    robot: RobotModel,
+    problem: IkProblem,
+    chains: tuple[KinematicChain, ...],
+    q: Annotated[Float64, "B K n"],
+    claimed: Annotated[Bool, "B K"],
+) -> _Judged:
+    B, K, n = q.shape
+    claims = q.reshape(B * K, n)
+    # Of many solutions asked for few may be claimed: no time for the others.
+    which = claimed.reshape(-1).nonzero()[0]
+    report = verify_configurations(robot, problem, chains, claims[which], which // K)
+    if len(good := which[report.ok]) == B * K:  # the usual case: what was claimed is the answer
+        return _Judged(
+            q,
+            report.position_error.reshape(B, K),
+            report.orientation_error.reshape(B, K),
+            report.ok.reshape(B, K),
+        )
+    reached = np.zeros(B * K, dtype=np.bool_)
+    position, orientation = np.full(B * K, np.nan), np.full(B * K, np.nan)
+    reached[good] = True
+    position[good], orientation[good] = report.position_error[report.ok], report.orientation_error[report.ok]
+    return _Judged(q, position.reshape(B, K), orientation.reshape(B, K), reached.reshape(B, K))
 
 
 def _preference(problem: IkProblem, q: Annotated[Float64, "B K n"]) -> Annotated[Float64, "B K"]:

@@ -10,7 +10,17 @@ import pytest
 from kinopt_ros.array import Float64
 from kinopt_ros.collision.pairs import checked_pairs
 from kinopt_ros.errors import InvalidRequestError, NotReadyError, UnknownLinkError
-from kinopt_ros.geometry.shapes import Box, Capsule, Cylinder, PlacedShape, Shape, Sphere
+from kinopt_ros.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Octomap,
+    PlacedShape,
+    PointCloud,
+    Shape,
+    Sphere,
+)
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.robot.model import RobotModel
@@ -240,6 +250,42 @@ def test_a_deadline_ends_the_search(panda: RobotModel, cpu: Solver) -> None:
     result = cpu.solve_ik(replace(problem, deadline=time.monotonic() + 30.0))
     assert result.status[0] == Status.GOAL_IN_COLLISION
     assert not result.cut_short[0]
+
+
+def test_a_deadline_ends_a_large_hopeless_batch(panda: RobotModel, cpu: Solver) -> None:
+    T = np.repeat(at(0.5, 0.0, 0.4)[None], 300, axis=0)
+    T[:, :3, :3] = np.diag([1.0, -1.0, -1.0])
+    scene = scene_of(thing("crate", Box(0.3, 0.3, 0.3), 0.5, 0.0, 0.4))
+    start = time.monotonic()
+    result = cpu.solve_ik(
+        ik_problem(panda, T, group=GROUP, tip_link=HAND, scene=scene, deadline=time.monotonic() + 0.1)
+    )
+    assert time.monotonic() - start < 2.0  # without it some 5 s at best
+    assert not result.success.any()
+    assert result.cut_short.any()
+    assert set(result.status.tolist()) <= {Status.TIMED_OUT, Status.GOAL_IN_COLLISION}
+    assert all(result.messages)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        PointCloud(np.random.default_rng(1).uniform(-0.1, 0.1, (50, 3)), 0.01),
+        Octomap(np.random.default_rng(1).uniform(-0.1, 0.1, (20, 3)), np.full(20, 0.05)),
+        Cone(0.05, 0.2),
+    ],
+    ids=lambda shape: type(shape).__name__,
+)
+def test_all_bounded_shapes_can_be_carried(panda: RobotModel, cpu: Solver, shape: Shape) -> None:
+    touch = frozenset({HAND, "panda_leftfinger", "panda_rightfinger", "panda_link7"})
+    carried = AttachedObject("load", (PlacedShape(shape, np.eye(4)),), HAND, at(0.0, 0.0, 0.25), touch)
+    table = thing("table", Box(0.8, 0.8, 0.1), 0.6, 0.0, 0.0)
+    T = np.stack([at(0.5, 0.2, 0.2), at(0.5, 0.0, 0.6)])
+    T[:, :3, :3] = np.diag([1.0, -1.0, -1.0])
+    scene = replace(scene_of(table), attached={"load": carried})
+    result = cpu.solve_ik(ik_problem(panda, T, group=GROUP, tip_link=HAND, scene=scene))
+    assert result.status.tolist() == [Status.GOAL_IN_COLLISION, Status.SUCCESS], result.messages
+    assert "'load'" in result.messages[0]
 
 
 def test_no_deadline_waits_for_the_preparations(cpu: Solver) -> None:
