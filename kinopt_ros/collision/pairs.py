@@ -35,6 +35,15 @@ class LinkPairs:
     never: frozenset[LinkPair] = field(default_factory=frozenset)
     """Checked ones that never collided in the samples: a search may skip them, a verification must not."""
 
+    @property
+    def sampled_away(self) -> dict[str, list[LinkPair]]:
+        """Excluded pairs that nobody but the samples speaks for, by reason."""
+        found: dict[str, list[LinkPair]] = {}
+        for pair, reason in self.excluded.items():
+            if reason in (Reason.ALWAYS, Reason.DEFAULT):
+                found.setdefault(reason.value, []).append(pair)
+        return found
+
 
 @remembered
 def checked_pairs(robot: RobotModel) -> LinkPairs:

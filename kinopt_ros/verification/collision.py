@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64
+from kinopt_ros.errors import shortened
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 
@@ -66,9 +68,31 @@ def clearance_of(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"]) -
     return next(_placements(robot, scene, q[None])).clearance()
 
 
+@remembered
+@remembered
 def not_checked(robot: RobotModel) -> tuple[str, ...]:
-    """What a collision check leaves out, as an answer names it."""
-    return tuple(f"collisions of {link}: {reason}" for link, reason in robot.unchecked_links.items())
+    """What a collision check leaves out, as an answer names it.
+
+    Pairs that the SRDF disables are left out because it says so, and not named.
+    """
+    from kinopt_ros.collision.pairs import Reason, checked_pairs
+
+    sentences = [f"collisions of {link}: {reason}" for link, reason in robot.unchecked_links.items()]
+    if robot.collision.only_seen:
+        links = shortened(robot.collision.only_seen)
+        sentences.append(f"collisions of links without collision shapes, though with visual ones: {links}")
+    elif not robot.collision_shapes:
+        sentences.append("collisions: the robot's description has no collision shapes")
+    sampled = [
+        f"{a} with {b}"
+        for (a, b), reason in checked_pairs(robot).excluded.items()
+        if reason in (Reason.ALWAYS, Reason.DEFAULT)
+    ]
+    if sampled:
+        sentences.append(
+            f"collisions of links that sampling found in contact nearly always (no SRDF says): {shortened(sampled)}"
+        )
+    return tuple(sentences)
 
 
 def _placements(robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"]) -> "Iterator[Placement]":

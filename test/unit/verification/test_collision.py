@@ -155,7 +155,21 @@ def test_what_has_no_usable_shape_is_named_as_not_checked() -> None:
         </robot>"""
     )
     said = not_checked(robot)
-    assert len(said) == 1
-    assert "'a'" in said[0] or " a:" in said[0]
+    assert len(said) == 2
+    assert " a:" in said[0]
+    assert "no collision shapes" in said[1]
     assert "nowhere" in said[0]
     assert check_collisions(robot, Scene(), np.zeros((1, 1))).free.all()
+
+
+def test_pairs_that_samples_excluded_are_named() -> None:
+    box = "<collision><geometry><box size='0.2 0.2 0.2'/></geometry></collision>"
+    joint = "<joint name='j{k}' type='continuous'><parent link='l{k}'/><child link='l{n}'/><axis xyz='1 0 0'/></joint>"
+    robot = robot_from_urdf(
+        "<robot name='lump'>"
+        + "".join(f"<link name='l{k}'>{box}</link>" for k in range(3))
+        + "".join(joint.format(k=k, n=k + 1) for k in range(2))
+        + "</robot>"
+    )
+    assert not_checked(robot) == ("self collision of l0 and l2: always in collision",)
+    assert check_collisions(robot, Scene(), np.zeros((1, 2))).free.all()
