@@ -13,7 +13,7 @@ def for_robot(scene: Scene, old: RobotModel | None, robot: RobotModel) -> tuple[
 
     Objects stay: what was an obstacle still is, at the same pose in the root link's frame. What names a link that is
     gone goes with it: attached objects, allowed pairs, padding, touch links. An object whose id is the name of a link
-    of the new robot is called ``<id> (object)`` from now on. A scene that fits as it is keeps its version.
+    of the new robot is called ``<id> (object)`` from now on, or ``<id> (object 2)`` where that is taken. A scene that fits as it is keeps its version.
 
     Args:
         scene: the scene.
@@ -25,7 +25,7 @@ def for_robot(scene: Scene, old: RobotModel | None, robot: RobotModel) -> tuple[
         said.append(
             f"poses of {len(scene.objects)} objects, given in {old.root_link!r}, count in {robot.root_link!r} now"
         )
-    new_names = {id: f"{id} (object)" for id in (*scene.objects, *scene.attached) if id in robot.link_index}
+    new_names = _new_names(scene, robot)
     for id, name in new_names.items():
         said.append(
             f"object {quoted(id)} is called {quoted(name)} now: {robot.name!r} has a link of that name"
@@ -35,6 +35,22 @@ def for_robot(scene: Scene, old: RobotModel | None, robot: RobotModel) -> tuple[
     if not said:
         return scene, ()
     return replace(fitting, version=scene.version + 1), tuple(said)
+
+
+def _new_names(scene: Scene, robot: RobotModel) -> dict[str, str]:
+    """Free names for objects that are called like a link."""
+    taken = {*scene.objects, *scene.attached, *robot.link_index}
+    names: dict[str, str] = {}
+    for id in (*scene.objects, *scene.attached):
+        if id not in robot.link_index:
+            continue
+        name, number = f"{id} (object)", 1
+        while name in taken:
+            number += 1
+            name = f"{id} (object {number})"
+        names[id] = name
+        taken.add(name)
+    return names
 
 
 def _renamed(scene: Scene, new_names: Mapping[str, str]) -> Scene:

@@ -71,6 +71,16 @@ def test_an_object_called_like_a_new_link_gets_another_name() -> None:
     assert said == ("object 'table' is called 'table (object)' now: 'arm' has a link of that name",)
 
 
+def test_a_new_name_replaces_no_other_object() -> None:
+    scene = EMPTY_SCENE
+    for id in ("table", "table (object)"):
+        scene = add(scene, OLD, SceneObject(id, BOX, np.eye(4)))
+    kept, said = for_robot(scene, OLD, robot_of("base", "table", "table (object 2)"))
+    assert list(kept.objects) == ["table (object 3)", "table (object)"]
+    assert [thing.id for thing in kept.objects.values()] == list(kept.objects)
+    assert said == ("object 'table' is called 'table (object 3)' now: 'arm' has a link of that name",)
+
+
 def test_another_root_link_is_reported() -> None:
     kept, said = for_robot(full_scene(), OLD, robot_of("world", "base", "upper", "lower", "flange"))
     assert said == ("poses of 1 objects, given in 'base', count in 'world' now",)
