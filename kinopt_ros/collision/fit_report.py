@@ -100,6 +100,8 @@ def _suspicious(robot: RobotModel, pairs: LinkPairs, samples: PairSamples) -> It
             what = "is disabled in the SRDF, but does collide"
         elif reason is Reason.DEFAULT:
             what = "is not checked, since it collides at the default configuration"
+        elif reason is Reason.ALWAYS:
+            what = "is not checked, since it is always in collision"
         else:
             continue
         yield PairFinding(first, second, what, share)

@@ -11,13 +11,17 @@ import yaml
 from kinopt_ros.array import Float64, Int64, frozen
 from kinopt_ros.errors import InvalidShapeError, RobotDescriptionError, UnknownLinkError
 from kinopt_ros.geometry import kept
-from kinopt_ros.geometry.fit import MAX_SPHERES, TOLERANCE, fit_spheres
+from kinopt_ros.geometry.fit import MAX_SPHERES, TOLERANCE, fit_spheres, sticking_out
 from kinopt_ros.geometry.shapes import PlacedShape, Shape
 from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.geometry.surfaces import surface_points
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 
+LARGE_MOST = 18
+"""Most spheres for a link whose spheres otherwise stick out further than ``COARSE``."""
+COARSE = 0.06
+"""m"""
 _NONE: Mapping[str, SphereSet] = {}
 _SOURCES = (__name__, *(f"kinopt_ros.geometry.{name}" for name in ("cells", "cover", "fit", "surfaces")))
 _SLACK = 1e-6
@@ -51,7 +55,7 @@ class RobotSpheres:
 def robot_spheres(
     robot: RobotModel,
     given: Mapping[str, SphereSet] = _NONE,
-    most: int = MAX_SPHERES,
+    most: int | None = None,
     tolerance: float = TOLERANCE,
 ) -> RobotSpheres:
     """Spheres of every link that has shapes: ``given`` ones, else those of the SRDF, else fitted ones.
@@ -62,7 +66,7 @@ def robot_spheres(
     Args:
         robot: its meshes are read, unless that has been done.
         given: by link, as ``read_spheres`` reads them from a file.
-        most: at most so many spheres for a link.
+        most: at most so many spheres for a link; None: 6, but up to 18 where 6 would stick out more than 6 cm.
         tolerance: how far (m) spheres may stick out before there are more of them.
 
     Raises:
@@ -125,7 +129,7 @@ def _sphere_set(name: object, spheres: object, path: str | Path) -> SphereSet:
 
 @remembered
 def fitted_spheres(
-    robot: RobotModel, links: tuple[str, ...], most: int = MAX_SPHERES, tolerance: float = TOLERANCE
+    robot: RobotModel, links: tuple[str, ...], most: int | None = None, tolerance: float = TOLERANCE
 ) -> dict[str, SphereSet]:
     """Spheres that contain the shapes of these links, which must have some. Kept on disk."""
     shapes = [robot.collision_shapes[name] for name in links]
@@ -146,21 +150,32 @@ def fitted_spheres(
     }
 
 
-def _fit_all(shapes: Sequence[tuple[PlacedShape, ...]], most: int, tolerance: float) -> list[SphereSet]:
+def _fit_all(
+    shapes: Sequence[tuple[PlacedShape, ...]], most: int | None, tolerance: float
+) -> list[SphereSet]:
     """Equal shapes, such as those of a left and a right hand, are fitted once where they are alone on their link."""
     known: dict[Shape, SphereSet] = {}
     sets = []
     for placed in shapes:
         if len(placed) > 1:
-            sets.append(fit_spheres(placed, most, tolerance))
+            sets.append(_fit(placed, most, tolerance))
             continue
         shape, T = placed[0].shape, placed[0].T_frame_shape
         if shape not in known:
-            known[shape] = fit_spheres([PlacedShape(shape, np.eye(4))], most, tolerance)
+            known[shape] = _fit((PlacedShape(shape, np.eye(4)),), most, tolerance)
         centers: Float64 = known[shape].centers @ T[:3, :3].T + T[:3, 3]
         # Half a nanometre for the rounding of turned centres.
         sets.append(SphereSet(centers, known[shape].radii + 5e-10))
     return sets
+
+
+def _fit(placed: tuple[PlacedShape, ...], most: int | None, tolerance: float) -> SphereSet:
+    spheres = fit_spheres(placed, most or MAX_SPHERES, tolerance)
+    if most is None and len(spheres.radii) == MAX_SPHERES and sticking_out(placed, spheres) > COARSE:
+        more = fit_spheres(placed, LARGE_MOST, COARSE)
+        if sticking_out(placed, more) < sticking_out(placed, spheres):
+            return more
+    return spheres
 
 
 def _left_out(robot: RobotModel, name: str, source: str, spheres: SphereSet) -> str | None:

@@ -29,7 +29,7 @@ _ROUNDING = 1e-9
 _TURNS = 12
 _DIRECTIONS = 64
 _OUTER = 500
-_DIVIDED = 20
+_DIVIDED = 10
 """More spheres than this are not looked for by dividing, which takes long."""
 
 
@@ -56,6 +56,20 @@ def fit_spheres(
         return covering
     divided = _exact(cells, *_divided(cells, most, tolerance))
     return min((covering, divided), key=_volume)
+
+
+def sticking_out(shapes: Sequence[PlacedShape], spheres: SphereSet) -> float:
+    """How far (m) spheres that contain shapes stick out of them; nearly, and rather less than the truth."""
+    cells = cells_of(shapes)
+    surface = (spheres.centers[:, None] + spheres.radii[:, None, None] * _directions()).reshape(-1, 3)
+    surface = surface[~spheres.contain(surface, -1e-6)]
+    farthest = 0.0
+    for start in range(0, len(surface), 100):
+        some = surface[start : start + 100, None]
+        away = np.maximum(cells.lower - some, some - cells.upper).clip(min=0.0)
+        distance = np.sqrt((away**2).sum(axis=2)) - cells.radius
+        farthest = max(farthest, float(distance.min(axis=1).max()))
+    return farthest
 
 
 def _divided(cells: Cells, most: int, tolerance: float) -> tuple[Int64, Float64]:

@@ -27,6 +27,8 @@ class CollisionModel:
     """By link, those that have any."""
     broken: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By link: what is wrong with elements that are not in ``elements``."""
+    only_seen: tuple[str, ...] = ()
+    """Links with visual but without collision elements: nothing to check, and perhaps forgotten."""
     urdf_file: Path | None = None
     """Where the description is from; None if only its text is known."""
     packages: Mapping[str, Path] = field(default_factory=dict)

@@ -57,7 +57,9 @@ def robot_from_urdf(
         limits=limits,
         default_q=default_configuration(joints, limits),
         groups=leaf_groups(link_names[0], joints),
-        collision=CollisionModel(elements.collisions, elements.broken_collisions, urdf_file, packages or {}),
+        collision=CollisionModel(
+            elements.collisions, elements.broken_collisions, elements.only_seen, urdf_file, packages or {}
+        ),
         warnings=tuple(warnings),
     )
     if srdf_text is not None:

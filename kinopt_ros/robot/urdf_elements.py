@@ -74,6 +74,8 @@ class UrdfElements:
     """By link, those that have any."""
     broken_collisions: Mapping[str, tuple[str, ...]]
     """By link, those that have any: what is wrong with collision elements that cannot be used."""
+    only_seen: tuple[str, ...]
+    """Links with visual but without collision elements."""
     warnings: tuple[str, ...]
 
 
@@ -124,6 +126,11 @@ def read_urdf(text: str) -> UrdfElements:
         joints=tuple(_joint_element(joint) for joint in parsed.joints),
         collisions=collisions,
         broken_collisions=broken,
+        only_seen=tuple(
+            link.attrib["name"]
+            for link in links
+            if children(link, "visual") and not children(link, "collision")
+        ),
         warnings=tuple(warnings),
     )
 

@@ -69,29 +69,21 @@ def clearance_of(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"]) -
 
 
 @remembered
-@remembered
 def not_checked(robot: RobotModel) -> tuple[str, ...]:
     """What a collision check leaves out, as an answer names it.
 
     Pairs that the SRDF disables are left out because it says so, and not named.
     """
-    from kinopt_ros.collision.pairs import Reason, checked_pairs
+    from kinopt_ros.collision.pairs import checked_pairs
 
     sentences = [f"collisions of {link}: {reason}" for link, reason in robot.unchecked_links.items()]
     if robot.collision.only_seen:
         links = shortened(robot.collision.only_seen)
-        sentences.append(f"collisions of links without collision shapes, though with visual ones: {links}")
+        sentences.append(f"collisions of links with visual but without collision shapes: {links}")
     elif not robot.collision_shapes:
         sentences.append("collisions: the robot's description has no collision shapes")
-    sampled = [
-        f"{a} with {b}"
-        for (a, b), reason in checked_pairs(robot).excluded.items()
-        if reason in (Reason.ALWAYS, Reason.DEFAULT)
-    ]
-    if sampled:
-        sentences.append(
-            f"collisions of links that sampling found in contact nearly always (no SRDF says): {shortened(sampled)}"
-        )
+    for reason, pairs in checked_pairs(robot).sampled_away.items():
+        sentences.append(f"self collision of {shortened([f'{a} and {b}' for a, b in pairs])}: {reason}")
     return tuple(sentences)
 
 

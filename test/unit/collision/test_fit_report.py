@@ -92,10 +92,16 @@ def test_disabled_pairs_that_do_collide():
     assert report.checked == 1
 
 
-def test_pairs_that_always_collide_but_are_checked():
-    srdf = '<robot name="r"><disable_collisions link1="a" link2="d"/></robot>'
+@pytest.mark.parametrize(
+    ("srdf", "what"),
+    [
+        (
+            DISABLED.replace('"c"', '"d"'),
+            "is always in collision, but checked: every configuration will be refused",
+        ),
+        (None, "is not checked, since it is always in collision"),
+    ],
+)
+def test_pairs_that_always_collide(srdf, what):
     robot = robot_from_urdf(URDF.replace('lower="-1" upper="0"', 'lower="-1" upper="-0.99"'), srdf)
-    report = report_fit(robot, robot_spheres(robot))
-    assert findings(report) == [
-        ("a", "c", "is always in collision, but checked: every configuration will be refused")
-    ]
+    assert findings(report_fit(robot, robot_spheres(robot))) == [("a", "c", what)]

@@ -162,6 +162,17 @@ def test_what_has_no_usable_shape_is_named_as_not_checked() -> None:
     assert check_collisions(robot, Scene(), np.zeros((1, 1))).free.all()
 
 
+def test_links_that_are_only_seen_are_named() -> None:
+    ball = "<geometry><sphere radius='0.1'/></geometry>"
+    robot = robot_from_urdf(
+        f"<robot name='two'><link name='a'><visual>{ball}</visual></link><link name='b'><visual>{ball}</visual>"
+        f"<collision>{ball}</collision></link><link name='c'/>"
+        "<joint name='i' type='fixed'><parent link='a'/><child link='b'/></joint>"
+        "<joint name='j' type='fixed'><parent link='b'/><child link='c'/></joint></robot>"
+    )
+    assert not_checked(robot) == ("collisions of links with visual but without collision shapes: a",)
+
+
 def test_pairs_that_samples_excluded_are_named() -> None:
     box = "<collision><geometry><box size='0.2 0.2 0.2'/></geometry></collision>"
     joint = "<joint name='j{k}' type='continuous'><parent link='l{k}'/><child link='l{n}'/><axis xyz='1 0 0'/></joint>"
