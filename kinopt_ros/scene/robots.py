@@ -13,7 +13,8 @@ def for_robot(scene: Scene, old: RobotModel | None, robot: RobotModel) -> tuple[
 
     Objects stay: what was an obstacle still is, at the same pose in the root link's frame. What names a link that is
     gone goes with it: attached objects, allowed pairs, padding, touch links. An object whose id is the name of a link
-    of the new robot is called ``<id> (object)`` from now on, or ``<id> (object 2)`` where that is taken. A scene that fits as it is keeps its version.
+    of the new robot is called ``<id> (object)`` from now on, or ``<id> (object 2)`` where that is taken. A scene that
+    fits as it is keeps its version.
 
     Args:
         scene: the scene.
