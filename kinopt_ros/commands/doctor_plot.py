@@ -1,5 +1,6 @@
 """Picture of a robot's shapes and the spheres around them."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,15 @@ _MOST_TRIANGLES = 2500
 """Of one mesh in the picture; of a larger one the largest."""
 _LONGEST_SIDE = 0.08
 """m"""
+_ELEVATION, _AZIMUTH = 18.0, -60.0
+"""Of the eye, degrees."""
+_VIEW = np.array(
+    [
+        math.cos(math.radians(_ELEVATION)) * math.cos(math.radians(_AZIMUTH)),
+        math.cos(math.radians(_ELEVATION)) * math.sin(math.radians(_AZIMUTH)),
+        math.sin(math.radians(_ELEVATION)),
+    ]
+)
 _LIGHT = np.array([0.35, -0.6, 0.72])
 
 Triangles = Annotated[Float64, "T 3 3"]
@@ -55,7 +65,7 @@ def plot_collision(robot: RobotModel, spheres: RobotSpheres, file: Path) -> None
         fontsize=14,
     )
     for column, (title, groups) in enumerate(
-        (("shapes", [(solids, 1.0)]), ("spheres", [(solids, 0.9), (balls, 0.16)])), start=1
+        (("shapes", [(solids, 1.0)]), ("spheres", [(solids, 0.9), (balls, 0.25)])), start=1
     ):
         axes: Any = figure.add_subplot(1, 2, column, projection="3d")
         _draw(axes, groups)
@@ -105,7 +115,8 @@ def _frame(axes: Any, points: Annotated[Float64, "P 3"]) -> None:
         zlabel="z (m)",
     )
     axes.set_box_aspect(half, zoom=0.95)
-    axes.view_init(elev=18.0, azim=-60.0)
+    axes.view_init(elev=_ELEVATION, azim=_AZIMUTH)
+    axes.set_proj_type("ortho")
     axes.locator_params(nbins=5)
 
 
