@@ -106,7 +106,7 @@ $(VENV)/constraints.txt: $(VENV)/.base constraints.txt constraints-$(DISTRO).txt
 $(VENV)/.python: $(VENV)/.base Makefile $(constraints) setup.py pyproject.toml kinopt_msgs/pyproject.toml
 	@echo "Installing kinopt_ros (editable), ROS 2 wheels and libraries"
 	@$(VENV)/bin/python tools/build_requires.py kinopt_msgs/pyproject.toml $(build_group) > $(VENV)/requirements.txt
-	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros)]' --requirement $(VENV)/requirements.txt
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),collision]' --requirement $(VENV)/requirements.txt
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.python $(interfaces) $(msgs_build)

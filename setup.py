@@ -40,8 +40,11 @@ ros_jazzy_wheels = [
 # The plugin jax_lm and kinopt_ros.differentiable.
 jax = ["jax"]
 
+# Collision checks: the judge, and meshes (COLLADA ones by pycollada, convex hulls by scipy).
+collision = ["coal", "pycollada", "scipy", "trimesh"]
+
 # What the tests need beyond pytest itself.
-judges = ["coal", "example-robot-data", "pin"]
+judges = ["example-robot-data", "pin", *collision]
 
 
 def files_below(folder, pattern="*"):
@@ -83,6 +86,7 @@ setup(
         "ros-jazzy": ros_jazzy_wheels,
         "plot": ["matplotlib"],
         "jax": jax,
+        "collision": collision,
         "test": ["hypothesis", "matplotlib", "pytest", "pytest-timeout", "setuptools", *jax, *judges],
         "lint": ["mypy", "ruff", "types-PyYAML"],
         "bench": [

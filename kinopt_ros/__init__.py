@@ -21,25 +21,35 @@ from kinopt_ros.robot.chain import KinematicChain, build_chain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.scene.files import load_scene
+from kinopt_ros.scene.scene import EMPTY_SCENE, AttachedObject, Scene, SceneObject
 from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver, list_solvers
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.status import Status
+from kinopt_ros.verification.collision import check_collisions, clearance_of
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "EMPTY_SCENE",
+    "AttachedObject",
     "IkProblem",
     "IkResult",
     "KinematicChain",
     "KinoptError",
     "PoseTarget",
     "RobotModel",
+    "Scene",
+    "SceneObject",
     "Solver",
     "Status",
     "__version__",
     "build_chain",
     "chain_pose",
+    "check_collisions",
+    "clearance_of",
     "create_solver",
     "forward_kinematics",
     "frame_jacobian",
@@ -48,6 +58,8 @@ __all__ = [
     "joint_velocity",
     "list_solvers",
     "load_robot",
+    "load_scene",
+    "prepare_collisions",
     "robot_from_urdf",
     "with_free_joint",
 ]
