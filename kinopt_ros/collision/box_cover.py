@@ -11,7 +11,8 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.collision.obstacles import bounding_box
-from kinopt_ros.geometry.shapes import Octomap, PlacedShape, PointCloud, Sphere
+from kinopt_ros.errors import InvalidShapeError
+from kinopt_ros.geometry.shapes import HeightMap, Octomap, PlacedShape, Plane, PointCloud, Sphere
 from kinopt_ros.geometry.spheres import SphereSet
 
 MOST = 27
@@ -27,6 +28,8 @@ def covering_spheres(placed: PlacedShape) -> SphereSet:
         centers, radii = _grouped(shape.points, np.full(len(shape.points), shape.radius))
     elif isinstance(shape, Octomap):
         centers, radii = _grouped(shape.centers, shape.sizes * (math.sqrt(3.0) / 2.0))
+    elif isinstance(shape, Plane | HeightMap):
+        raise InvalidShapeError(f"a {type(shape).__name__} has no end: nothing can carry it")
     else:
         centers, radii = _cells(*bounding_box(shape))
     return SphereSet(centers @ T[:3, :3].T + T[:3, 3], radii)

@@ -1,6 +1,7 @@
 """Moves configurations out of collisions while their tips stay where they are: along self-motions of arms that have
 any, and along what the target's tolerances leave free."""
 
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -53,6 +54,8 @@ def moved_clear(
     q = q.copy()
     identity = np.eye(len(variables))
     for _ in range(STEPS):
+        if problem.deadline is not None and time.monotonic() >= problem.deadline:
+            break
         full[:, variables] = q
         near = field.closeness(full, problem.clearance + MARGIN)
         active = near.cost > 0.0

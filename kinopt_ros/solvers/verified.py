@@ -122,7 +122,13 @@ def verified_ik_result(
                 seen = len(hits) if looked_at is None else max(len(hits), int(looked_at[b]))
                 explained += 1
                 code, message = collision_reason(
-                    robot, problem, b, hits, seen, bool(timed_out[b]), explained <= EXPLAINED
+                    robot,
+                    problem,
+                    b,
+                    hits,
+                    seen,
+                    bool(timed_out[b]),
+                    not timed_out[b] and explained <= EXPLAINED,
                 )
             status[b], messages[b] = code, message
     return IkResult(
