@@ -78,14 +78,10 @@ def verified_ik_result(
                 more.looked_at,
             )
     K = judged.q.shape[1]
-    q, position, orientation = (
-        np.where(mask, values, np.nan)
-        for mask, values in (
-            (solved_by[..., None], judged.q),
-            (solved_by, judged.position_error),
-            (solved_by, judged.orientation_error),
-        )
-    )
+    q, position, orientation = judged.q, judged.position_error, judged.orientation_error
+    if not solved_by.all():
+        q = np.where(solved_by[..., None], q, np.nan)
+        position, orientation = np.where(solved_by, position, np.nan), np.where(solved_by, orientation, np.nan)
     distance = _preference(problem, q)
     if K > 1 or problem.num_solutions > 1:
         chosen = _distinct(q, distance, problem, periodic_variables(robot)[problem.variables])
