@@ -264,7 +264,7 @@ def prepare_collisions(robot: RobotModel) -> None:
     """Read the robot's shapes, fit spheres to them, choose pairs and compile, so that no request waits for that.
 
     Raises:
-        MissingPackageError: coal is not installed.
+        MissingPackageError: coal or numba is not installed.
         KinoptError: it is not possible for this robot.
     """
     try:
@@ -281,8 +281,6 @@ def prepare_collisions(robot: RobotModel) -> None:
 
 
 def _prepare(robot: RobotModel) -> None:
-    from kinopt_ros.collision.field import field_of  # imports numba
-
     # Something to compare with, of a kind that coal and one that the compiled distances are for.
     far = np.eye(4)
     far[0, 3] = 100.0
@@ -291,6 +289,8 @@ def _prepare(robot: RobotModel) -> None:
     q = robot.default_q[None]
     check_collisions(robot, scene, q)
     clearance_of(robot, scene, q[0])
+    from kinopt_ros.collision.field import field_of  # imports numba, which is there if the check was possible
+
     field_of(robot, scene).closeness(q, MARGIN)
 
 

@@ -52,7 +52,7 @@ def check_collisions(
         contacts: whether to list the pairs; without, a configuration takes a fraction of the time.
 
     Raises:
-        MissingPackageError: coal is not installed.
+        MissingPackageError: coal or numba is not installed.
     """
     free = np.ones(len(q), dtype=np.bool_)
     found: list[tuple[Contact, ...]] = []
@@ -74,6 +74,9 @@ def not_checked(robot: RobotModel) -> tuple[str, ...]:
 
     Pairs that the SRDF disables are left out because it says so, and not named.
     """
+    from kinopt_ros.collision.compiler import require_numba
+
+    require_numba()
     from kinopt_ros.collision.pairs import checked_pairs
 
     sentences = [f"collisions of {link}: {reason}" for link, reason in robot.unchecked_links.items()]
@@ -88,7 +91,10 @@ def not_checked(robot: RobotModel) -> tuple[str, ...]:
 
 
 def _placements(robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"]) -> "Iterator[Placement]":
-    from kinopt_ros.collision.bodies import bodies_of  # they import numba
+    from kinopt_ros.collision.compiler import require_numba
+
+    require_numba()
+    from kinopt_ros.collision.bodies import bodies_of
     from kinopt_ros.collision.contacts import Placement
 
     bodies = bodies_of(robot, scene)

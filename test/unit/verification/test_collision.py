@@ -1,11 +1,14 @@
 """The collision check against coal, pair by pair, without bounds."""
 
+import sys
+
 import coal
 import numpy as np
 import pytest
 
 from kinopt_ros.array import Float64
 from kinopt_ros.collision.pairs import checked_pairs
+from kinopt_ros.errors import MissingPackageError
 from kinopt_ros.geometry.shapes import Box, Capsule, Cylinder, HeightMap, PlacedShape, Plane, Shape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
@@ -184,3 +187,18 @@ def test_pairs_that_samples_excluded_are_named() -> None:
     )
     assert not_checked(robot) == ("self collision of l0 and l2: always in collision",)
     assert check_collisions(robot, Scene(), np.zeros((1, 2))).free.all()
+
+
+@pytest.mark.parametrize("package", ["coal", "numba"])
+def test_without_a_package_the_error_names_it(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    robot = robot_from_urdf(
+        '<robot name="one"><link name="a"><collision><geometry><box size="1 1 1"/></geometry></collision></link>'
+        "</robot>"
+    )
+    scene = Scene(objects={"near": thing("near", Box(0.1, 0.1, 0.1), 0.0, 0.0, 0.0)})
+    monkeypatch.setitem(sys.modules, package, None)
+    for contacts in (True, False):
+        with pytest.raises(MissingPackageError, match=f"need the package {package}"):
+            check_collisions(robot, scene, robot.default_q[None], contacts=contacts)
+    with pytest.raises(MissingPackageError, match=f"need the package {package}"):
+        clearance_of(robot, scene, robot.default_q)
