@@ -9,6 +9,7 @@ from kinopt_ros.errors import InvalidRequestError, KinoptError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.robots import for_robot
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
+from kinopt_ros.solvers.clear import prepare_scene
 
 Change: TypeAlias = Callable[[Scene], Scene]
 
@@ -20,6 +21,9 @@ class SceneHolder:
         """``report(sentence)`` is called when something of the scene does not fit a new robot."""
         self._report = report
         self._lock = threading.Lock()
+        """Of the two values; never held while anything is computed."""
+        self._changing = threading.Lock()
+        """Of those who change the scene: they wait for each other, who asks for it does not."""
         self._scene = EMPTY_SCENE
         self._robot: RobotModel | None = None
 
@@ -38,9 +42,13 @@ class SceneHolder:
         Raises:
             KinoptError: as ``make`` raises it.
         """
-        with self._lock:
-            if self._scene is EMPTY_SCENE:
-                self._scene, self._robot = make(), robot
+        with self._changing:
+            if self._scene is not EMPTY_SCENE:
+                return
+            made = make()
+            with self._lock:
+                if self._scene is EMPTY_SCENE:
+                    self._scene, self._robot = made, robot
 
     def change(
         self,
@@ -53,29 +61,35 @@ class SceneHolder:
         Args:
             robot: the robot that they are meant for.
             changes: what to do in order, each with its name for messages. They are called one after the other while
-                nobody else changes the scene: reading files and the like is to be done before.
+                nobody else changes the scene: reading files and the like is to be done before. They may be called
+                again if another robot comes meanwhile.
             expected_version: refuse them if the scene has another version; None: any.
 
         Raises:
             KinoptError: as the change that was refused raises it, its message beginning with the change's name; or
                 InvalidRequestError for another version. The scene is as it was.
         """
-        self.of(robot)  # reports outside of the lock
-        with self._lock:
-            self._adapt(robot)
-            if expected_version not in (None, self._scene.version):
-                raise InvalidRequestError(
-                    f"expected_version is {expected_version}; the scene has version {self._scene.version}"
-                )
-            scene = self._scene
-            for name, change in changes:
-                try:
-                    scene = change(scene)
-                except KinoptError as error:
-                    error.args = (f"{name}: {error}",)
-                    raise
-            self._scene = replace(scene, version=self._scene.version + 1)
-            return self._scene
+        with self._changing:
+            while True:
+                before = self.of(robot)
+                if expected_version not in (None, before.version):
+                    raise InvalidRequestError(
+                        f"expected_version is {expected_version}; the scene has version {before.version}"
+                    )
+                scene = before
+                for name, change in changes:
+                    try:
+                        scene = change(scene)
+                    except KinoptError as error:
+                        error.args = (f"{name}: {error}",)
+                        raise
+                scene = replace(scene, version=before.version + 1)
+                prepare_scene(robot, scene)
+                with self._lock:
+                    if self._scene is before and self._robot is robot:
+                        self._scene = scene
+                        return scene
+                # Another robot has come meanwhile, and its scene is a different one.
 
     def _adapt(self, robot: RobotModel) -> tuple[str, ...]:
         if robot is self._robot:

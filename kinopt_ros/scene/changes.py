@@ -13,7 +13,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, UnknownObjectError, quoted
-from kinopt_ros.geometry.shapes import PlacedShape
+from kinopt_ros.geometry.shapes import HeightMap, PlacedShape, Plane
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.robot.memo import remembered
@@ -116,6 +116,7 @@ def attach(
         InvalidShapeError: a link carries the object already, or q is not finite.
     """
     known = _object(scene, id)
+    _check_carriable(id, known.shapes)
     T_link_object = inverse(_T_root_link(robot, link, q)) @ known.T_root_object
     check_transform(T_link_object, f"the pose of object {quoted(id)} in link {link!r}")
     taken = AttachedObject(id, known.shapes, link, T_link_object, _touch_links(robot, link, touch_links))
@@ -139,6 +140,7 @@ def attach_new(
     """
     check_id(id, robot)
     check_shapes(id, shapes)
+    _check_carriable(id, shapes)
     check_transform(T_link_object, f"the pose of object {quoted(id)}")
     if id in scene.attached:
         raise InvalidShapeError(_carried(scene, id))
@@ -149,6 +151,15 @@ def attach_new(
     check_room(scene, shapes)
     new = AttachedObject(id, shapes, link, T_link_object, _touch_links(robot, link, touch_links))
     return _next(scene, attached={**scene.attached, id: new})
+
+
+def _check_carriable(id: str, shapes: tuple[PlacedShape, ...]) -> None:
+    for item in shapes:
+        if isinstance(item.shape, Plane | HeightMap):
+            kind = "plane" if isinstance(item.shape, Plane) else "height map"
+            raise InvalidShapeError(
+                f"object {quoted(id)} has a {kind}, which has no end: no link can carry it"
+            )
 
 
 def detach(scene: Scene, robot: RobotModel, id: str, q: Annotated[Float64, "nq"]) -> Scene:

@@ -17,7 +17,7 @@ MAX_SHAPES = 1_000
 """Most shapes of an object. (What has more is a point cloud or an octomap.)"""
 MAX_SCENE_POINTS = 4 * MAX_POINTS
 """Most vertices, triangles, points, voxels and heights of a scene."""
-MAX_ALLOWED = 100_000
+MAX_ALLOWED = 10_000
 """Most allowed pairs."""
 LARGEST_PADDING = 1.0
 """m."""

@@ -294,6 +294,24 @@ def _prepare(robot: RobotModel) -> None:
     field_of(robot, scene).closeness(q, MARGIN)
 
 
+def prepare_scene(robot: RobotModel, scene: Scene) -> None:
+    """Build what requests in a scene would have to wait for (trees of large shapes take seconds), if the robot is
+    prepared; else nothing is done."""
+    with _lock:
+        if robot not in _prepared:
+            return
+    from kinopt_ros.collision import judge  # imports numba
+    from kinopt_ros.collision.bodies import bodies_of
+    from kinopt_ros.collision.field import field_of
+
+    shapes = [thing.shapes for thing in scene.objects.values()]
+    shapes += [carried.shapes for carried in scene.attached.values()]
+    for item in (item for group in shapes for item in group):
+        judge.prepare(item.shape)
+    bodies_of(robot, scene)
+    field_of(robot, scene)
+
+
 _prepared: WeakSet[RobotModel] = WeakSet()
 _refused: WeakKeyDictionary[RobotModel, tuple[type[KinoptError], str]] = WeakKeyDictionary()
 """Robots that could not be prepared, and why."""

@@ -81,7 +81,10 @@ def verified_ik_result(
     q, position, orientation = judged.q, judged.position_error, judged.orientation_error
     if not solved_by.all():
         q = np.where(solved_by[..., None], q, np.nan)
-        position, orientation = np.where(solved_by, position, np.nan), np.where(solved_by, orientation, np.nan)
+        position, orientation = (
+            np.where(solved_by, position, np.nan),
+            np.where(solved_by, orientation, np.nan),
+        )
     distance = _preference(problem, q)
     if K > 1 or problem.num_solutions > 1:
         chosen = _distinct(q, distance, problem, periodic_variables(robot)[problem.variables])

@@ -85,3 +85,44 @@ def test_a_first_scene_is_taken_once_and_never_in_place_of_changes() -> None:
     assert holder.of(PANDA) is first
     holder.start(PANDA, lambda: pytest.fail("made again"))
     assert holder.of(PANDA) is first
+
+
+def test_who_asks_does_not_wait_for_who_changes() -> None:
+    holder = SceneHolder(pytest.fail)
+    before = holder.of(PANDA)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(scene: Scene) -> Scene:
+        begun.set()
+        assert go_on.wait(30.0)
+        return add(scene, PANDA, SceneObject("slow", BOX, np.eye(4)))
+
+    changer = threading.Thread(target=lambda: holder.change(PANDA, [("slow", slow)]))
+    changer.start()
+    assert begun.wait(30.0)
+    asked = []
+    asker = threading.Thread(target=lambda: asked.append(holder.of(PANDA)))
+    asker.start()
+    asker.join(10.0)
+    assert asked == [before]
+    go_on.set()
+    changer.join(30.0)
+    assert list(holder.of(PANDA).objects) == ["slow"]
+
+
+def test_another_robot_that_comes_during_a_change_is_not_forgotten() -> None:
+    said: list[str] = []
+    holder = SceneHolder(said.append)
+    holder.change(PANDA, [adding("box")])
+    calls = []
+
+    def interrupted(scene: Scene) -> Scene:
+        if not calls:
+            holder.of(BARE)
+        calls.append(scene)
+        return add(scene, PANDA, SceneObject("other", BOX, np.eye(4)))
+
+    scene = holder.change(PANDA, [("interrupted", interrupted)])
+    assert len(calls) == 2
+    assert set(scene.objects) == {"box", "other"}
+    assert holder.of(PANDA) is scene

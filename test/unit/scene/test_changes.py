@@ -17,7 +17,7 @@ from kinopt_ros.errors import (
     UnknownLinkError,
     UnknownObjectError,
 )
-from kinopt_ros.geometry.shapes import MAX_POINTS, Box, PlacedShape, PointCloud, Sphere
+from kinopt_ros.geometry.shapes import MAX_POINTS, Box, HeightMap, PlacedShape, Plane, PointCloud, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import pose, rpy_to_matrix
 from kinopt_ros.robot.model import RobotModel
@@ -351,3 +351,14 @@ def check_invariants(scene: Scene, robot: RobotModel) -> None:
     assert all(len(pair) == 2 and pair <= {*ids, *robot.link_names, "*"} for pair in scene.allowed)
     assert scene.padding.keys() <= {*ids, *robot.link_names}
     assert all(0.0 <= value <= 1.0 for value in (*scene.padding.values(), scene.default_padding))
+
+
+@pytest.mark.parametrize("shape", [Plane(), HeightMap(np.zeros((3, 3)), 0.1)], ids=lambda s: type(s).__name__)
+def test_nothing_without_end_can_be_carried(shape: Plane | HeightMap) -> None:
+    placed = (PlacedShape(shape, np.eye(4)),)
+    link = "panda_hand"
+    with pytest.raises(InvalidShapeError, match="no end"):
+        attach_new(EMPTY_SCENE, PANDA, "ground", placed, link, np.eye(4))
+    scene = add(EMPTY_SCENE, PANDA, SceneObject("ground", placed, np.eye(4)))
+    with pytest.raises(InvalidShapeError, match="no end"):
+        attach(scene, PANDA, "ground", link, PANDA.default_q)
