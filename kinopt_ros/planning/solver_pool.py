@@ -15,6 +15,7 @@ from kinopt_ros.errors import (
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.solvers.registry import AUTO, solver_class, solver_names
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.solvers.verified import PluginError
@@ -123,6 +124,8 @@ class SolverPool:
         Raises:
             KinoptError: the problem is malformed, the name unknown, or nobody may or can take over.
         """
+        if problem.scene is not None and problem.deadline is not None:
+            check_ready(self.robot)  # no other solver could do without
         unable = (SolverUnavailableError, UnsupportedFeatureError, NotReadyError)
         try:
             return PooledResult(self._solve(problem, self.get(solver), allow_fallback), "")

@@ -82,7 +82,7 @@ class _IkTask(Task):
         """Seconds spent on it, by all tries together."""
 
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
-        """Solve all together for some milliseconds; those that the time cut short are left."""
+        """Solve all together for some milliseconds; those that this time cut short, not their own, are left."""
         if hurried and self.asked.problem.scene is not None:
             return [self]  # checks of collisions may take too long for the thread that takes requests in
         seconds = HURRIED_SECONDS if hurried else QUICK_SECONDS
@@ -101,7 +101,7 @@ class _IkTask(Task):
             return [left for task in tasks for left in task.quick(())]
         left: list[Task] = []
         for task, part in zip(tasks, parts, strict=True):
-            if part.cut_short.any():
+            if part.cut_short.any() and time.monotonic() - task.arrived < task.asked.timeout:
                 left.append(task)
             else:
                 task._send(PooledResult(part, pooled.fallback_reason), len(tasks) - 1)

@@ -1,4 +1,4 @@
-"""YAML as scenes are written in: no name twice, no anchors, plain numbers; everything else is refused."""
+"""YAML as scenes are written in: no name twice, no aliases, tags or merging, plain numbers; all else is refused."""
 
 from collections.abc import Collection, Hashable
 from typing import Any
@@ -65,7 +65,10 @@ def number(given: Any, what: str) -> float:
         raise InvalidShapeError(
             f"{what} is {shown(given)}; allowed is a number (YAML wants 1.0e-3, not 1e-3)"
         )
-    return float(given)
+    try:
+        return float(given)
+    except OverflowError:
+        raise InvalidShapeError(f"{what} is {shown(given)}; allowed is a number below 1e308") from None
 
 
 def numbers(given: Any, what: str, count: int) -> list[float]:
@@ -82,17 +85,27 @@ def shown(given: Any) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses aliases, of which a short text could make gigabytes, and names that are given twice."""
+    """Refuses aliases, of which a short text could make gigabytes, tags (!!name), and names that are given twice or
+    merged into others (<<)."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(None, None, "aliases (*name) are not allowed", mark)
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if event.tag is not None:
+            raise yaml.composer.ComposerError(
+                None, None, f"tags ({event.tag}) are not allowed", event.start_mark
+            )
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         names: set[str] = set()
         for key, _ in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                raise yaml.constructor.ConstructorError(
+                    None, None, "merging (<<) is not allowed", key.start_mark
+                )
             name = str(key.value)
             if name in names:
                 raise yaml.constructor.ConstructorError(

@@ -116,6 +116,18 @@ def test_a_goal_in_collision_names_the_pairs_and_depths(empty: Client) -> None:
     assert solve(empty, pose()).status.code == Status.SUCCESS
 
 
+def test_a_short_deadline_is_answered_with_what_was_found(empty: Client) -> None:
+    """Not with a sentence about a wait that was none."""
+    cage = CollisionObject(id="cage", shapes=[Shape(type="box", dimensions=[8.0, 8.0, 8.0])])
+    apply(empty, SceneOperation(operation="add", object=cage))
+    solve(empty, pose())  # from now on the scene is prepared
+    answers = [
+        solve(empty, pose(), timeout=0.05) for _ in range(6)
+    ]  # a busy machine may let one of them wait
+    assert {a.status.code for a in answers} <= {Status.TIMED_OUT, Status.GOAL_IN_COLLISION}
+    assert any("in collision" in a.status.message and "world collision" in a.checks for a in answers[1:])
+
+
 def test_what_the_robot_carries_counts(empty: Client) -> None:
     floor = CollisionObject(id="floor", shapes=[Shape(type="plane")])
     floor.pose.position.z = -0.01

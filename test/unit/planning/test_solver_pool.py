@@ -1,6 +1,8 @@
 """Who takes over when a solver cannot honour a problem, and that the answer says so."""
 
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from kinopt_ros.planning import solver_pool
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.scene.scene import EMPTY_SCENE
 from kinopt_ros.solvers.base import Capabilities, Option, Solver
 from kinopt_ros.solvers.result import IkCandidates
 
@@ -118,6 +121,16 @@ def test_no_request_waits_for_a_solver_to_be_prepared() -> None:
         pool.solve_ik(PROBLEM, "able")
     pool.prepare("able")
     assert "revolute" in pool.solve_ik(PROBLEM, "unable").fallback_reason
+
+
+def test_no_solver_is_prepared_because_collision_checks_are_not_ready() -> None:
+    asked: list[str] = []
+    pool = SolverPool(ROBOT, chain=("able", "unable"), on_demand=asked.append)
+    pool.prepare("able")
+    problem = replace(PROBLEM, scene=EMPTY_SCENE, deadline=time.monotonic() + 10.0)
+    with pytest.raises(NotReadyError, match="collision checks of this robot are being prepared"):
+        pool.solve_ik(problem, "able")
+    assert not asked
 
 
 def test_a_solver_that_cannot_be_configured_says_so_from_then_on() -> None:
