@@ -152,7 +152,7 @@ def test_answers_belong_to_the_scene_that_they_name(empty: Client) -> None:
         blocked = bool(round_ % 2)
         operation = ball("ball", 0.15, 0.4, 0.1, 0.5) if blocked else op("clear")
         versions[apply(empty, operation)] = blocked
-        request = ik(pose(), timeout=5.0, avoid_collisions=True)
+        request = ik(pose(), timeout=30.0, avoid_collisions=True)
         pending += [empty.send("solve_ik", request) for _ in range(3)]
     assert empty.spin_until(lambda: all(future.done() for future in pending), 120.0)
     for future in pending:
