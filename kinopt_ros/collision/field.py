@@ -11,6 +11,7 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision import field_kernel, kernels
 from kinopt_ros.collision.box_cover import covering_spheres
+from kinopt_ros.collision.link_poses import link_poses
 from kinopt_ros.collision.obstacles import Obstacles, pack
 from kinopt_ros.collision.pairs import checked_pairs
 from kinopt_ros.collision.spheres import robot_spheres
@@ -74,7 +75,7 @@ class SphereField:
 
     def _near(self, q: Float64, margin: float) -> tuple[Float64, Float64, Float64, Float64]:
         M, S = len(q), len(self._radii)
-        poses = forward_kinematics(self._robot, q, self._links)[:, self._carrier]
+        poses = link_poses(self._robot, q, self._links)[:, self._carrier]
         p = (poses[..., :3, :3] @ self._centers[:, :, None])[..., 0] + poses[..., :3, 3]
         distance, cost, force = np.full(M, np.inf), np.zeros(M), np.zeros((M, S, 3))
         for part in self._world:
@@ -210,7 +211,7 @@ class _Moves:
         torque = np.zeros((len(q), self._robot.nq))
         if not len(self._joints):
             return torque
-        frames = forward_kinematics(self._robot, q, self._children)[:, self._child]
+        frames = link_poses(self._robot, q, self._children)[:, self._child]
         # A joint's own motion leaves the direction of its axis alone, and its child's origin on it.
         axes = (frames[..., :3, :3] @ self._axis[:, :, None])[..., 0]
         for k in self._planar:  # but a planar joint's turn comes last: undo it

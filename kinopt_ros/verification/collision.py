@@ -11,7 +11,6 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import shortened
-from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
@@ -96,7 +95,8 @@ def _placements(robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"]) 
     require_numba()
     from kinopt_ros.collision.bodies import bodies_of
     from kinopt_ros.collision.contacts import Placement
+    from kinopt_ros.collision.link_poses import link_poses
 
     bodies = bodies_of(robot, scene)
-    poses = forward_kinematics(robot, q, bodies.links)
+    poses = link_poses(robot, q, bodies.links)
     return (Placement(bodies, T_root_link) for T_root_link in poses)

@@ -12,7 +12,6 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.bounds import halve
@@ -61,6 +60,7 @@ def first_contact(
     """
     from kinopt_ros.collision.bodies import bodies_of  # they import numba
     from kinopt_ros.collision.contacts import Placement
+    from kinopt_ros.collision.link_poses import link_poses
     from kinopt_ros.collision.motion_bounds import pair_levers
 
     bodies = bodies_of(robot, scene)
@@ -84,7 +84,7 @@ def first_contact(
         middle, time = right[0], 0.5 * (begin + end)
         q[variables] = middle
         way = levers[pairs] @ np.abs(points - middle).max(axis=0)
-        placement = Placement(bodies, forward_kinematics(robot, q, bodies.links))
+        placement = Placement(bodies, link_poses(robot, q[None], bodies.links)[0])
         gaps = placement.gaps(pairs, way.max(initial=0.0) + clearance)
         unsure: list[int] = []
         for pair, reach, gap in zip(pairs.tolist(), way.tolist(), gaps.tolist(), strict=True):
