@@ -1,5 +1,6 @@
 """A robot in a scene as what is compared: shapes with bounds, and the pairs of them that must not touch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
@@ -115,23 +116,30 @@ def _bodies(robot: RobotModel, scene: Scene) -> Bodies:
     )
 
 
-def _body_pairs(robot: RobotModel, scene: Scene, names: list[str]) -> list[tuple[int, int, float]]:
-    """Indices of bodies that must not touch, and their padding: as in MoveIt, only for pairs with the world."""
-    index = {name: k for k, name in enumerate(names)}
-    found = [(index[a], index[b], 0.0) for a, b in checked_pairs(robot).checked if not scene.may_touch(a, b)]
+def self_pairs(robot: RobotModel, scene: Scene, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of the robot's own bodies that must not touch: links with each other, and what it carries with both.
+
+    Of ``names`` those of links are compared with what is carried. Two things on one link never move against each other.
+    """
+    pairs = [pair for pair in checked_pairs(robot).checked if not scene.may_touch(*pair)]
     links = [name for name in names if name in robot.link_index]
     attached = list(scene.attached)
     for number, carried in enumerate(attached):
+        own = scene.attached[carried].link
         for other in (*links, *attached[:number]):
-            on_one_link = (
-                other in scene.attached and scene.attached[other].link == scene.attached[carried].link
-            )
+            on_one_link = other in scene.attached and scene.attached[other].link == own
             if not (on_one_link or scene.may_touch(carried, other)):
-                found.append((index[carried], index[other], 0.0))
+                pairs.append((carried, other))
+    return pairs
+
+
+def _body_pairs(robot: RobotModel, scene: Scene, names: list[str]) -> list[tuple[int, int, float]]:
+    """Indices of bodies that must not touch, and their padding: as in MoveIt, only for pairs with the world."""
+    index = {name: k for k, name in enumerate(names)}
+    found = [(index[a], index[b], 0.0) for a, b in self_pairs(robot, scene, names)]
     for thing in scene.objects:
-        for moving in (*links, *attached):
+        for moving in (name for name in names if name not in scene.objects):
             if not scene.may_touch(moving, thing):
-                found.append(
-                    (index[moving], index[thing], scene.padding_of(moving) + scene.padding_of(thing))
-                )
+                padding = scene.padding_of(moving) + scene.padding_of(thing)
+                found.append((index[moving], index[thing], padding))
     return found

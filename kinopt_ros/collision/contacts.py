@@ -9,7 +9,7 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.bodies import WORLD, Bodies
 from kinopt_ros.collision.box_gaps import box_gaps
-from kinopt_ros.collision.judge import TOUCHING, distance, in_collision
+from kinopt_ros.collision.judge import TOUCHING, Separation, distance, in_collision
 from kinopt_ros.collision.obstacles import nearest, pack
 from kinopt_ros.geometry.shapes import PlacedShape
 
@@ -137,49 +137,38 @@ class Placement:
 
     def contacts(self, clearance: float) -> tuple[Contact, ...]:
         """All pairs of bodies that are nearer than ``clearance`` (m) and their padding, the deepest first."""
-        depths: dict[tuple[int, int], float] = {}
+        depths: dict[tuple[str, str], float] = {}
         for pair in self._touching(clearance):
             # What counts as touching may be IN_DOUBT apart.
             depth = max(clearance - self.distance_of(pair), TOUCHING)
-            key = self.names_of(pair)
+            key = self.bodies_in(pair)
             depths[key] = max(depth, depths.get(key, 0.0))
-        names = self._bodies.names
         return tuple(
-            Contact(names[a], names[b], depth)
-            for (a, b), depth in sorted(depths.items(), key=lambda item: -item[1])
+            Contact(a, b, depth) for (a, b), depth in sorted(depths.items(), key=lambda item: -item[1])
         )
 
     def clearance(self) -> Clearance:
         """The nearest pair."""
-        bodies = self._bodies
         best = Clearance(np.inf)
         gaps = self.gaps()
         for pair in np.argsort(gaps, kind="stable").tolist():
             if gaps[pair] >= best.distance:
                 break
-            a, b = bodies.pairs[pair].tolist()
-            found = distance(bodies.shapes[a], self.pose(a), bodies.shapes[b], self.pose(b))
-            value = found.distance - float(bodies.margin[pair])
+            found = self._separation(pair)
+            value = found.distance - float(self._bodies.margin[pair])
             if value < best.distance:
-                first, second = self.names_of(pair)
-                best = Clearance(
-                    value, bodies.names[first], bodies.names[second], found.point_a, found.point_b
-                )
+                best = Clearance(value, *self.bodies_in(pair), found.point_a, found.point_b)
         return best
 
     def distance_of(self, pair: int) -> float:
         """Exact distance of a pair of shapes, padding subtracted, m; negative in penetration."""
-        bodies = self._bodies
-        a, b = bodies.pairs[pair].tolist()
-        found = distance(bodies.shapes[a], self.pose(a), bodies.shapes[b], self.pose(b))
-        return found.distance - float(bodies.margin[pair])
+        return self._separation(pair).distance - float(self._bodies.margin[pair])
 
     def bodies_in(self, pair: int) -> tuple[str, str]:
         """Names of the two bodies of a pair."""
-        a, b = self.names_of(pair)
+        a, b = self._bodies.body[self._bodies.pairs[pair]].tolist()
         return self._bodies.names[a], self._bodies.names[b]
 
-    def names_of(self, pair: int) -> tuple[int, int]:
-        """Indices of the names of a pair's bodies."""
-        a, b = self._bodies.body[self._bodies.pairs[pair]].tolist()
-        return a, b
+    def _separation(self, pair: int) -> Separation:
+        a, b = self._bodies.pairs[pair].tolist()
+        return distance(self._bodies.shapes[a], self.pose(a), self._bodies.shapes[b], self.pose(b))

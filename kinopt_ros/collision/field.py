@@ -10,13 +10,14 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision import field_kernel, kernels
+from kinopt_ros.collision.bodies import self_pairs
 from kinopt_ros.collision.box_cover import covering_spheres
 from kinopt_ros.collision.link_poses import link_poses
 from kinopt_ros.collision.obstacles import Obstacles, pack
-from kinopt_ros.collision.pairs import checked_pairs
 from kinopt_ros.collision.spheres import robot_spheres
 from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.se3 import cross
 from kinopt_ros.robot.chain import Motion, joint_motions
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
@@ -152,18 +153,9 @@ def _world(scene: Scene, bodies: dict[str, Int64], radii: Float64) -> list[_Worl
 
 def _ranges(robot: RobotModel, scene: Scene, bodies: dict[str, Int64]) -> tuple[Int64, ...]:
     """As ``field_kernel.self_closeness`` takes them; the spheres of a body follow one another."""
-    links = [name for name in bodies if name in robot.link_index]
-    pairs = [pair for pair in checked_pairs(robot).checked if not scene.may_touch(*pair)]
-    attached = [name for name in bodies if name in scene.attached]
-    for number, carried in enumerate(attached):
-        own = scene.attached[carried].link
-        for other in (*links, *attached[:number]):
-            on_one_link = other in scene.attached and scene.attached[other].link == own
-            if not (on_one_link or scene.may_touch(carried, other)):
-                pairs.append((carried, other))
     table = [
         (bodies[a][0], bodies[a][-1] + 1, bodies[b][0], bodies[b][-1] + 1)
-        for a, b in pairs
+        for a, b in self_pairs(robot, scene, list(bodies))
         if a in bodies and b in bodies
     ]
     first, last, other_first, other_last = np.array(table, dtype=np.int64).reshape(-1, 4).T.copy()
@@ -220,22 +212,11 @@ class _Moves:
                 T = forward_kinematics(self._robot, q, [joint.parent_link])[:, 0] @ joint.T_parent_joint
                 axes[:, k] = T[:, :3, :3] @ self._axis[k]
         pushed = self._moved @ force
-        turned = self._moved @ _cross(p, force) - _cross(frames[..., :3, 3], pushed)
+        turned = self._moved @ cross(p, force) - cross(frames[..., :3, 3], pushed)
         values = self._multiplier * np.where(self._turns, (axes * turned).sum(-1), (axes * pushed).sum(-1))
         for k, variable in enumerate(self._variable.tolist()):
             torque[:, variable] += values[:, k]
         return torque
-
-
-def _cross(a: Float64, b: Float64) -> Float64:
-    return np.stack(
-        [
-            a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1],
-            a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2],
-            a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0],
-        ],
-        axis=-1,
-    )
 
 
 def _links_below(robot: RobotModel) -> dict[str, set[str]]:

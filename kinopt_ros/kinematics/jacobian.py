@@ -7,6 +7,7 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.kinematics.forward import chain_motions
 from kinopt_ros.kinematics.motions import as_states
+from kinopt_ros.kinematics.se3 import cross
 from kinopt_ros.robot.chain import KinematicChain, Motion
 
 
@@ -40,7 +41,7 @@ def geometric_jacobian(
     lever = p_tip - frames[..., :3, 3]
     # A motion does not turn its own axis, so the frame behind it serves as well as the one before.
     axes = (frames[..., :3, :3] @ (chain.multiplier[:, None] * chain.axis)[:, None, :, None])[..., 0]
-    linear = _cross(axes, lever)
+    linear = cross(axes, lever)
     for i, kind in enumerate(chain.motion):
         column = first_column[i]
         if kind == Motion.TRANSLATION:
@@ -50,7 +51,7 @@ def geometric_jacobian(
             J[:, 3:, column] += axes[i]
         else:
             child_axes = _child_axes(chain, i, frames)
-            J[:, :3, column : column + 3] = _cross(child_axes, lever[i][:, None]).swapaxes(-1, -2)
+            J[:, :3, column : column + 3] = cross(child_axes, lever[i][:, None]).swapaxes(-1, -2)
             J[:, 3:, column : column + 3] = child_axes.swapaxes(-1, -2)
     return J.reshape(*leading, 6, k)
 
@@ -64,15 +65,6 @@ def _child_axes(
     # Passed upwards, the child's frame is the one before the motion, and what follows turns back.
     before = frames[i - 1, :, :3, :3] if i else np.broadcast_to(np.eye(3), (frames.shape[1], 3, 3))
     return -np.swapaxes(before @ chain.T_fixed[i, :3, :3], -1, -2)
-
-
-def _cross(a: Annotated[Float64, "... 3"], b: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3"]:
-    """Cross products; numpy's own costs several times as much on small arrays."""
-    product = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    product[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
-    product[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
-    product[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
-    return product
 
 
 def tangent_columns(chain: KinematicChain) -> tuple[Annotated[Int64, "m"], int]:

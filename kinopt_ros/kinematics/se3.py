@@ -111,6 +111,15 @@ def inverse(T_a_b: Annotated[Float64, "... 4 4"]) -> Annotated[Float64, "... 4 4
     return pose(R_b_a, -(R_b_a @ T_a_b[..., :3, 3, None])[..., 0])
 
 
+def cross(a: Annotated[Float64, "... 3"], b: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3"]:
+    """Cross products; numpy's own costs several times as much on small arrays."""
+    product = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    product[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    product[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
+    product[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    return product
+
+
 def skew(w: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3 3"]:
     """Matrices K with K v = w x v."""
     w = np.asarray(w, dtype=np.float64)

@@ -1,6 +1,7 @@
 """What is asked of an inverse-kinematics solver: B independent requests of the same structure."""
 
 import math
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, TypeAlias
@@ -124,6 +125,11 @@ class IkProblem:
     def batch_size(self) -> int:
         """B, the number of independent requests."""
         return len(self.targets[0].T_base_target)
+
+    @property
+    def late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
 
 
 def _free(tolerance: Tolerance) -> Free:

@@ -5,7 +5,6 @@ from other states, and from solutions that were moved out of collision (``clear_
 """
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -230,8 +229,7 @@ class _Search:
         return full
 
     def _late(self) -> bool:
-        deadline = self.problem.deadline
-        self.cut = self.cut or (deadline is not None and time.monotonic() >= deadline)
+        self.cut = self.cut or self.problem.late
         return self.cut
 
 

@@ -1,7 +1,6 @@
 """Moves configurations out of collisions while their tips stay where they are: along self-motions of arms that have
 any, and along what the target's tolerances leave free."""
 
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -54,7 +53,7 @@ def moved_clear(
     q = q.copy()
     identity = np.eye(len(variables))
     for _ in range(STEPS):
-        if problem.deadline is not None and time.monotonic() >= problem.deadline:
+        if problem.late:
             break
         full[:, variables] = q
         near = field.closeness(full, problem.clearance + MARGIN)

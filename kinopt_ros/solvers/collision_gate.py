@@ -1,6 +1,5 @@
 """The gate of collisions: which candidates are free of them, and what is said of requests that have no such."""
 
-import time
 from typing import Annotated
 
 import numpy as np
@@ -46,7 +45,7 @@ def lazily_free(
     late = np.zeros(len(ok), dtype=np.bool_)
     order: Int64 = np.argsort(distance, axis=1, kind="stable")
     for b in range(len(ok)):
-        if b and ok[b].any() and not at_any_time and _late(problem):
+        if b and ok[b].any() and not at_any_time and problem.late:
             late[b] = True
             continue
         full = problem.state[b : b + 1].copy()
@@ -54,9 +53,8 @@ def lazily_free(
             if not ok[b, k]:
                 continue
             full[0, problem.variables] = q[b, k]
-            free[b, k] = check_collisions(robot, problem.scene, full, problem.clearance, contacts=False).free[
-                0
-            ]
+            report = check_collisions(robot, problem.scene, full, problem.clearance, contacts=False)
+            free[b, k] = report.free[0]
             if free[b, k] and problem.num_solutions == 1:
                 break
     return free, late
@@ -105,7 +103,3 @@ def _contacts(robot: RobotModel, problem: IkProblem, request: int, q: Annotated[
     if len(least) > _NAMED:
         named.append(f"{len(least) - _NAMED} more pairs")
     return ", ".join(named)
-
-
-def _late(problem: IkProblem) -> bool:
-    return problem.deadline is not None and time.monotonic() >= problem.deadline

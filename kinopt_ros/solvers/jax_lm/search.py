@@ -1,7 +1,6 @@
 """Spends beams on requests: one for all, then wider ones for those that are left."""
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -194,7 +193,7 @@ class _Work:
         constants = _constants(chain, stage, runtime)
         done = 0
         for targets in stage.width.portions(len(rows)):
-            if self._problem.deadline is not None and time.monotonic() >= self._problem.deadline:
+            if self._problem.late:
                 self.cut[rows[done:]] = True
                 return
             some = rows[done : done + targets]
