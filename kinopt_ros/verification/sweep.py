@@ -60,6 +60,7 @@ def first_contact(
     """
     from kinopt_ros.collision.bodies import bodies_of  # they import numba
     from kinopt_ros.collision.contacts import Placement
+    from kinopt_ros.collision.judge import IN_DOUBT
     from kinopt_ros.collision.link_poses import link_poses
     from kinopt_ros.collision.motion_bounds import pair_levers
 
@@ -90,10 +91,11 @@ def first_contact(
         for pair, reach, gap in zip(pairs.tolist(), way.tolist(), gaps.tolist(), strict=True):
             if gap - clearance > reach:
                 continue
-            distance = placement.distance_of(pair) - clearance
+            # As in configurations, what coal may take for a gap counts as touching.
+            distance = placement.distance_of(pair) - clearance - IN_DOUBT
             if distance <= 0.0 or (reach < RESOLUTION and distance <= reach):
                 # What follows does not matter any more; there may be something before.
-                found = WayContact(*placement.bodies_in(pair), distance + clearance, time)
+                found = WayContact(*placement.bodies_in(pair), distance + clearance + IN_DOUBT, time)
                 waiting = [(left, begin, time, pairs)] if time - begin > FIRST else []
                 unsure.clear()
                 break

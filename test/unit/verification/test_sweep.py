@@ -7,7 +7,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.collision.bodies import bodies_of
 from kinopt_ros.collision.contacts import Placement
 from kinopt_ros.collision.motion_bounds import pair_levers
-from kinopt_ros.geometry.shapes import Box, PlacedShape, Plane, Shape, Sphere
+from kinopt_ros.geometry.shapes import Box, Cylinder, PlacedShape, Plane, Shape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.planning.motion import ON_THE_WAY, plan_joint_motion
 from kinopt_ros.robot.model import RobotModel
@@ -177,3 +177,14 @@ def test_planned_motions_say_what_is_in_their_way() -> None:
     unaware = plan_joint_motion(panda, joints, panda.default_q, still, goal, 0.5, 0.5)
     assert unaware.report.ok
     assert ON_THE_WAY in unaware.report.not_checked
+
+
+def test_a_gap_in_doubt_counts_as_in_configurations(robot: RobotModel) -> None:
+    # At an edge of the cart, which does not move here, and nearer to it than coal's gaps can be trusted.
+    out = 0.05 + (0.05 + 3e-6) / np.sqrt(2.0)
+    scene = with_things((Cylinder(0.05, 0.1), (out, out, 0.0)))
+    way = straight(np.zeros(3), np.array([0.0, -0.5, 0.0]))
+    assert not check_collisions(robot, scene, np.zeros((1, 3)), contacts=False).free[0]
+    contact = first_contact(robot, scene, np.zeros(3), np.arange(3), way)
+    assert contact is not None
+    assert "thing0" in (contact.a, contact.b)
