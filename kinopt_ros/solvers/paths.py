@@ -1,0 +1,68 @@
+"""What a plugin that optimizes trajectories gets and gives: paths, which the core then times and verifies."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64, Int64, frozen
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where an optimization is."""
+
+    stage: str
+    """What is being done, in a few words."""
+    iteration: int
+    """Steps of the optimizer so far."""
+    costs: tuple[tuple[str, float], ...]
+    """Names and values of the terms of the best path's cost."""
+    clearance: float
+    """Of the best path so far, m, by the optimizer's model; negative in penetration, NaN where it is not known."""
+
+
+Report: TypeAlias = Callable[[Progress], bool]
+"""Told now and then, at least every 50 ms; returns whether to go on."""
+
+
+@dataclass(frozen=True, eq=False)
+class PathRequest:
+    """Paths to improve. Their first points are where the robot is and stay."""
+
+    paths: Annotated[Float64, "S T n"]
+    """rad or m, inside the limits but for what is outside at the start; each in the order of the problem's variables."""
+    goal: Annotated[Int64, "S"]
+    """Which of the problem's goals each path ends at: a joint goal's last point stays, that of a pose goal may move
+    within the tolerances."""
+    passed: Annotated[Int64, "S W"]
+    """Which points of each path pass the problem's W waypoints: joint waypoints stay, of poses as for goals."""
+    margin: float
+    """Distance (m) that shapes shall keep in the optimizer's model, beside the problem's clearance."""
+
+    def __post_init__(self) -> None:
+        for array in (self.paths, self.goal, self.passed):
+            frozen(array)
+
+
+@dataclass(frozen=True, eq=False)
+class PathCandidates:
+    """Improved paths: claims, not yet an answer. As many as were asked for, in that order."""
+
+    paths: Annotated[Float64, "S T n"]
+    cost: Annotated[Float64, "S"]
+    """Smoothness, rest and the like; paths that seem to be free are tried in this order."""
+    clearance: Annotated[Float64, "S"]
+    """Least distance (m) along each path by the optimizer's model, not below the truth by more than that model's spheres
+    are too large; infinity without a scene."""
+    violation: Annotated[Float64, "S"]
+    """Largest excess over limits and constraints (rad or m), 0 where none."""
+    iterations: Annotated[Int64, "S"]
+    stopped: Annotated[Bool, "S"]
+    """Whether the search was cut short, by the deadline or by ``Report``."""
+
+    @property
+    def promising(self) -> Annotated[Int64, "S"]:
+        """Indices, the most promising first: least violation, then penetration, then cost."""
+        return np.lexsort((self.cost, np.maximum(-self.clearance, 0.0), self.violation))
