@@ -1,4 +1,4 @@
-"""What is asked of a trajectory optimizer: one motion from a start to one of several goals, around what is in the way."""
+"""What is asked of a trajectory optimizer: a motion from a start to one of several goals, around what is in the way."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias

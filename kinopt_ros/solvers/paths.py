@@ -32,7 +32,7 @@ class PathRequest:
     """Paths to improve. Their first points are where the robot is and stay."""
 
     paths: Annotated[Float64, "S T n"]
-    """rad or m, inside the limits but for what is outside at the start; each in the order of the problem's variables."""
+    """rad or m, inside the limits but for what is outside at the start; in the order of the problem's variables."""
     goal: Annotated[Int64, "S"]
     """Which of the problem's goals each path ends at: a joint goal's last point stays, that of a pose goal may move
     within the tolerances."""
@@ -54,7 +54,7 @@ class PathCandidates:
     cost: Annotated[Float64, "S"]
     """Smoothness, rest and the like; paths that seem to be free are tried in this order."""
     clearance: Annotated[Float64, "S"]
-    """Least distance (m) along each path by the optimizer's model, not below the truth by more than that model's spheres
+    """Least distance (m) along each path by the optimizer's model, below the truth by no more than its spheres
     are too large; infinity without a scene."""
     violation: Annotated[Float64, "S"]
     """Largest excess over limits and constraints (rad or m), 0 where none."""
