@@ -112,7 +112,7 @@ def ik_problem(
     tips = None if tip_link is None or isinstance(tip_link, str) else tuple(tip_link)
     if tips is not None and (not tips or len(set(tips)) != len(tips)):
         raise InvalidRequestError(f"tip_link is {list(tips)}; name at least one link, and each only once")
-    T = _numbers(T_base_target, "T_base_target", InvalidGoalError)
+    T = as_numbers(T_base_target, "T_base_target", InvalidGoalError)
     expected = 3 if tips is None else 4
     if T.ndim == expected - 1:
         T = T[None]
@@ -148,24 +148,24 @@ def ik_problem(
         variables=variables,
         state=full,
         seeds=seeds,
-        num_solutions=_whole(num_solutions, "num_solutions"),
-        min_separation=_number(min_separation, "min_separation"),
+        num_solutions=as_whole(num_solutions, "num_solutions"),
+        min_separation=as_number(min_separation, "min_separation"),
         turns=turns,
         posture=posture_of(
             robot,
             variables,
             prefer,
             seeds[:, 0] if seeds.shape[1] else full[:, variables],
-            None if rest is None else _numbers(rest, "rest", InvalidStateError),
+            None if rest is None else as_numbers(rest, "rest", InvalidStateError),
         ),
         scene=scene,
-        clearance=_number(clearance, "clearance"),
-        deadline=None if deadline is None else _number(deadline, "deadline"),
-        random_seed=_whole(random_seed, "random_seed"),
+        clearance=as_number(clearance, "clearance"),
+        deadline=None if deadline is None else as_number(deadline, "deadline"),
+        random_seed=as_whole(random_seed, "random_seed"),
     )
 
 
-def _whole(given: SupportsIndex, what: str) -> int:
+def as_whole(given: SupportsIndex, what: str) -> int:
     """A whole number, also one of numpy's."""
     try:
         return operator.index(given)
@@ -173,7 +173,8 @@ def _whole(given: SupportsIndex, what: str) -> int:
         raise InvalidRequestError(f"{what} is {given!r}; allowed is a whole number") from None
 
 
-def _number(given: float, what: str) -> float:
+def as_number(given: float, what: str) -> float:
+    """A number, also one of numpy's."""
     if isinstance(given, float | int | np.floating | np.integer):
         return float(given)
     raise InvalidRequestError(f"{what} is {given!r}; allowed is a number")
@@ -186,7 +187,7 @@ def _tolerance(given: Tolerance, what: str, free_axes: Collection[str], axes: Se
     for name in free_axes:
         if name not in AXES:
             raise UnknownAxisError(str(name), AXES)
-    several = given if isinstance(given, float | int) else _listed(_numbers(given, what, InvalidGoalError))
+    several = given if isinstance(given, float | int) else _listed(as_numbers(given, what, InvalidGoalError))
     if isinstance(several, tuple) and len(several) != 3:
         raise InvalidGoalError(
             f"{what} is {given}; allowed is one number, or three for the axes of the target"
@@ -224,14 +225,14 @@ def _base_in_world(
 
 
 def _transform(given: ArrayLike, what: str) -> Annotated[Float64, "4 4"]:
-    T = _numbers(given, what, InvalidGoalError)
+    T = as_numbers(given, what, InvalidGoalError)
     if T.shape != (4, 4):
         raise InvalidGoalError(f"{what} has shape {T.shape}; allowed is (4, 4)")
     check_transforms(T[None], what)
     return T
 
 
-def _numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64:
+def as_numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64:
     """A float64 copy; the error given if it is no array of real numbers."""
     try:
         array = np.array(given)
@@ -244,7 +245,7 @@ def _numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64:
 
 
 def _expand_state(state: ArrayLike | None, robot: RobotModel, batch: int) -> Annotated[Float64, "B nq"]:
-    given = robot.default_q if state is None else _numbers(state, "state", InvalidStateError)
+    given = robot.default_q if state is None else as_numbers(state, "state", InvalidStateError)
     if given.shape == (robot.nq,):
         return np.repeat(given[None], batch, axis=0)
     if given.shape == (batch, robot.nq):
@@ -258,7 +259,7 @@ def _expand_state(state: ArrayLike | None, robot: RobotModel, batch: int) -> Ann
 def _expand_seeds(seeds: ArrayLike | None, batch: int, n: int) -> Annotated[Float64, "B S n"]:
     if seeds is None:
         return np.empty((batch, 0, n))
-    given = _numbers(seeds, "seeds", InvalidStateError)
+    given = as_numbers(seeds, "seeds", InvalidStateError)
     shape: Sequence[int] = given.shape
     if given.ndim <= 2 and shape[-1:] == (n,):
         return np.broadcast_to(given.reshape(1, -1, n), (batch, given.size // n if n else 0, n)).copy()

@@ -31,7 +31,7 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
     if len(set(sizes)) > 1:
         raise InvalidRequestError(f"every PoseTarget needs the same number of poses, not {sizes}")
     for target in problem.targets:
-        _check_target(target, robot)
+        check_target(target, robot)
     expected = variables_of_joints(robot, tuple(problem.joints))
     if problem.variables is not expected and not np.array_equal(problem.variables, expected):
         raise InvalidRequestError("variables do not belong to joints; build problems with ik_problem()")
@@ -136,7 +136,8 @@ def check_transforms(T: Float64, what: str) -> None:
         )
 
 
-def _check_target(target: PoseTarget, robot: RobotModel) -> None:
+def check_target(target: PoseTarget, robot: RobotModel) -> None:
+    """Raise unless a target names a link, holds poses, and asks for something."""
     robot.link(target.link)
     if target.T_base_target.ndim != 3:
         raise InvalidGoalError(f"T_base_target has shape {target.T_base_target.shape}; allowed is (B, 4, 4)")
