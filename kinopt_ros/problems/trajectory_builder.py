@@ -1,0 +1,168 @@
+"""Builds complete trajectory problems from the little that people want to say."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
+from kinopt_ros.problems.builder import as_number, as_numbers, as_whole
+from kinopt_ros.problems.chains import resolve_joints
+from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, PoseTarget, Tolerance
+from kinopt_ros.problems.trajectory import (
+    NUM_POINTS,
+    Along,
+    CostWeights,
+    Goal,
+    JointGoal,
+    PoseAlong,
+    PoseGoal,
+    StraightLine,
+    TrajectoryProblem,
+)
+from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
+from kinopt_ros.problems.validation import variables_of_joints
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.scene import Scene
+
+GoalLike: TypeAlias = Goal | ArrayLike
+"""A goal; or values of the joints, (n,); or a pose of the tip link, (4, 4)."""
+
+
+def trajectory_problem(
+    robot: RobotModel,
+    goals: GoalLike | Sequence[GoalLike],
+    *,
+    group: str | None = None,
+    joints: Sequence[str] | None = None,
+    base_link: str | None = None,
+    tip_link: str | None = None,
+    start: ArrayLike | None = None,
+    start_velocity: ArrayLike | None = None,
+    waypoints: Sequence[GoalLike] = (),
+    along: Sequence[Along] = (),
+    scene: Scene | None = None,
+    clearance: float = 0.0,
+    velocity_scaling: float = 0.1,
+    acceleration_scaling: float = 0.1,
+    duration: float | None = None,
+    position_tolerance: Tolerance = POSITION_TOLERANCE,
+    orientation_tolerance: Tolerance = ORIENTATION_TOLERANCE,
+    rest: ArrayLike | None = None,
+    weights: CostWeights | None = None,
+    num_points: int = NUM_POINTS,
+    paths: ArrayLike | None = None,
+    deadline: float | None = None,
+    random_seed: int = 0,
+) -> TrajectoryProblem:
+    """Move to a goal, or to one of several.
+
+    Args:
+        robot: the robot.
+        goals: one goal or a list of them, any of which will do: ``JointGoal``, ``PoseGoal``, values of the joints
+            (n,), or a pose of the tip link in the base link (4, 4). Of continuous joints the shortest way counts.
+        group: joints to move, and the default of base and tip; without it and ``joints`` the robot's first group.
+        joints: joints to move, in the order that the trajectory shall have; default: the group's.
+        base_link: frame of poses; default: the group's base, else the root link.
+        tip_link: link that poses are for; default: the group's tip.
+        start: configuration of the whole robot, (nq,); default: robot.default_q.
+        start_velocity: rad/s or m/s, (nq,); default: at rest.
+        waypoints: to be passed in this order, each as one of ``goals``.
+        along: what holds all the way: ``PoseAlong``, ``StraightLine``.
+        scene: what the motion must be free of collisions with, besides the robot itself (``EMPTY_SCENE``: only
+            that); None: collisions are not looked at.
+        clearance: least distance, m, of bodies that must not touch, with a scene.
+        velocity_scaling: share of the velocity limits in (0, 1].
+        acceleration_scaling: share of the acceleration limits in (0, 1].
+        duration: s; default: as short as the limits allow.
+        position_tolerance: of poses given as arrays, m; or three numbers for the axes of the target's frame.
+        orientation_tolerance: likewise, rad.
+        rest: posture of ``weights.rest``: configuration of the whole robot, (nq,).
+        weights: of the cost's terms.
+        num_points: points of the path that is optimized.
+        paths: paths to begin from, (T, n) or (S, T, n).
+        deadline: value of time.monotonic() after which no new attempt is started.
+        random_seed: same problem, same random seed: same answer.
+
+    Raises:
+        KinoptError: an unknown name, or something that does not fit (see problems.trajectory_validation).
+    """
+    if joints is not None and group is None and base_link is None and tip_link is None:
+        base, tip, moving = robot.root_link, None, tuple(joints)
+    else:
+        base, links, found = resolve_joints(
+            robot, group, base_link, None if tip_link is None else (tip_link,), (), (), ()
+        )
+        tip, moving = links[0], found if joints is None else tuple(joints)
+    variables = variables_of_joints(robot, moving)
+    n = len(variables)
+
+    def goal(given: GoalLike) -> Goal:
+        if isinstance(given, JointGoal | PoseGoal):
+            return given
+        values = as_numbers(given, "a goal", InvalidGoalError)
+        if values.shape == (4, 4):
+            if tip is None:
+                raise InvalidRequestError("a goal that is a pose needs a tip_link or a group with a tip")
+            return PoseGoal((PoseTarget(tip, values[None], position_tolerance, orientation_tolerance),))
+        if values.shape == (n,):
+            return JointGoal(values)
+        raise InvalidGoalError(
+            f"a goal has shape {values.shape}; allowed is ({n},), values of {', '.join(moving)}, or (4, 4), a pose"
+        )
+
+    problem = TrajectoryProblem(
+        joints=moving,
+        variables=variables,
+        start=_whole(start, robot.default_q, "start"),
+        start_velocity=_whole(start_velocity, np.zeros(robot.nq), "start_velocity"),
+        goals=tuple(goal(given) for given in _several(goals)),
+        base_link=base,
+        waypoints=tuple(goal(given) for given in waypoints),
+        along=tuple(along),
+        scene=scene,
+        clearance=as_number(clearance, "clearance"),
+        velocity_scaling=as_number(velocity_scaling, "velocity_scaling"),
+        acceleration_scaling=as_number(acceleration_scaling, "acceleration_scaling"),
+        duration=None if duration is None else as_number(duration, "duration"),
+        rest=None if rest is None else _whole(rest, robot.default_q, "rest")[variables],
+        weights=CostWeights() if weights is None else weights,
+        num_points=as_whole(num_points, "num_points"),
+        paths=_paths(paths, num_points, n),
+        deadline=None if deadline is None else as_number(deadline, "deadline"),
+        random_seed=as_whole(random_seed, "random_seed"),
+    )
+    check_trajectory_problem(problem, robot)
+    return problem
+
+
+def _several(goals: GoalLike | Sequence[GoalLike]) -> list[GoalLike]:
+    """A list of goals, also of a single one."""
+    if isinstance(goals, JointGoal | PoseGoal | np.ndarray):
+        return [goals]
+    if not isinstance(goals, list | tuple):
+        raise InvalidGoalError(f"goals is {goals!r}; give a goal or a list of goals")
+    if goals and all(isinstance(item, float | int | np.floating | np.integer) for item in goals):
+        return [np.array(goals, dtype=np.float64)]
+    return list(goals)
+
+
+def _whole(given: ArrayLike | None, default: Float64, what: str) -> Float64:
+    values = default.copy() if given is None else as_numbers(given, what, InvalidStateError)
+    if values.shape != default.shape:
+        raise InvalidStateError(
+            f"{what} has shape {values.shape}; allowed is {default.shape}: the whole robot"
+        )
+    return values
+
+
+def _paths(given: ArrayLike | None, num_points: int, n: int) -> Float64:
+    if given is None:
+        return np.zeros((0, num_points, n))
+    values = as_numbers(given, "paths", InvalidRequestError)
+    return values[None] if values.ndim == 2 else values
+
+
+__all__ = ["GoalLike", "PoseAlong", "StraightLine", "trajectory_problem"]

@@ -1,0 +1,170 @@
+"""Checks of a trajectory problem against a robot. Everything is refused by a sentence that names what was given."""
+
+import math
+
+import numpy as np
+
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, StartStateError
+from kinopt_ros.kinematics.se3 import LARGEST
+from kinopt_ros.problems.ik import PoseTarget
+from kinopt_ros.problems.trajectory import (
+    Goal,
+    JointGoal,
+    PoseAlong,
+    PoseGoal,
+    StraightLine,
+    TrajectoryProblem,
+)
+from kinopt_ros.problems.validation import MOST_CLEARANCE, check_state, check_target, variables_of_joints
+from kinopt_ros.robot.model import RobotModel
+
+START_TOLERANCE = 1e-3
+"""rad or m; how far a start may be outside its limits: sensors are not exact."""
+LEAST_POINTS, MOST_POINTS = 8, 512
+MOST_GOALS = 64
+"""Most goals, waypoints and paths to begin from of one problem, each."""
+LONGEST = 3600.0
+"""s, of a given duration."""
+
+
+def check_trajectory_problem(problem: TrajectoryProblem, robot: RobotModel) -> None:
+    """Raise unless the problem fits the robot and itself."""
+    expected = variables_of_joints(robot, problem.joints)
+    if not np.array_equal(problem.variables, expected):
+        raise InvalidRequestError(
+            "variables do not belong to joints; build problems with trajectory_problem()"
+        )
+    for name in problem.joints:
+        if robot.joint(name).type.num_variables != 1:
+            kind = robot.joint(name).type.value
+            raise InvalidRequestError(
+                f"joint {name!r} is {kind}; a trajectory moves joints of one variable only"
+            )
+    robot.link(problem.base_link)
+    check_state(problem.start, robot, "start")
+    _check_start(problem, robot)
+    _check_velocity(problem)
+    if not 1 <= len(problem.goals) <= MOST_GOALS:
+        raise InvalidGoalError(f"{len(problem.goals)} goals are given; allowed are 1 to {MOST_GOALS}")
+    if len(problem.waypoints) > MOST_GOALS:
+        raise InvalidGoalError(
+            f"{len(problem.waypoints)} waypoints are given; allowed are up to {MOST_GOALS}"
+        )
+    for kind, goals in (("goal", problem.goals), ("waypoint", problem.waypoints)):
+        for number, goal in enumerate(goals):
+            _check_goal(goal, f"{kind} {number}", problem, robot)
+    for along in problem.along:
+        if isinstance(along, PoseAlong):
+            _check_single(along.target, "a pose along the way", robot)
+        elif isinstance(along, StraightLine):
+            robot.link(along.link)
+            if not 0.0 < along.tolerance < math.inf:
+                raise InvalidGoalError(
+                    f"tolerance of the line of {along.link!r} is {along.tolerance}; allowed is a number above 0"
+                )
+            if along.p_link.shape != (3,) or not (np.abs(along.p_link) <= LARGEST).all():
+                raise InvalidGoalError(f"p_link is {along.p_link}; allowed are three finite numbers")
+        else:
+            raise InvalidRequestError(f"along has {along!r}; allowed are PoseAlong and StraightLine")
+    _check_numbers(problem)
+    if problem.scene is not None:
+        for carried in problem.scene.attached.values():
+            robot.link(carried.link)
+
+
+def _check_velocity(problem: TrajectoryProblem) -> None:
+    velocity = problem.start_velocity
+    if velocity.shape != problem.start.shape or not (np.abs(velocity) <= LARGEST).all():
+        raise InvalidStateError(
+            f"start_velocity must be {len(problem.start)} finite numbers, one per variable of the robot"
+        )
+    others = np.ones(len(velocity), dtype=np.bool_)
+    others[problem.variables] = False
+    if velocity[others].any():
+        raise StartStateError(
+            "joints that the motion leaves out are moving; it must begin when they stand still"
+        )
+
+
+def _check_start(problem: TrajectoryProblem, robot: RobotModel) -> None:
+    lower, upper = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
+    q = problem.start[problem.variables]
+    outside = np.flatnonzero(~((q >= lower - START_TOLERANCE) & (q <= upper + START_TOLERANCE)))
+    if outside.size:
+        i = int(outside[0])
+        raise StartStateError(
+            f"joint {problem.joints[i]!r} starts at {q[i]:.9g}, outside its limits {lower[i]:.9g} to {upper[i]:.9g} "
+            f"by more than {START_TOLERANCE:g}"
+        )
+
+
+def _check_goal(goal: Goal, what: str, problem: TrajectoryProblem, robot: RobotModel) -> None:
+    if isinstance(goal, PoseGoal):
+        if not goal.targets:
+            raise InvalidGoalError(f"{what} has no targets; give at least one PoseTarget")
+        for target in goal.targets:
+            _check_single(target, what, robot)
+        return
+    if not isinstance(goal, JointGoal):
+        raise InvalidGoalError(f"{what} is {goal!r}; allowed are JointGoal and PoseGoal")
+    n = len(problem.variables)
+    if goal.q.shape != (n,):
+        raise InvalidGoalError(
+            f"{what} has shape {goal.q.shape}; allowed is ({n},): {', '.join(problem.joints)}"
+        )
+    lower, upper = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
+    outside = np.flatnonzero(~((goal.q >= lower) & (goal.q <= upper) & (np.abs(goal.q) <= LARGEST)))
+    if outside.size:
+        i = int(outside[0])
+        raise InvalidGoalError(
+            f"{what} puts joint {problem.joints[i]!r} at {goal.q[i]:.9g}; its limits are {lower[i]:.9g} to "
+            f"{upper[i]:.9g}"
+        )
+
+
+def _check_single(target: PoseTarget, what: str, robot: RobotModel) -> None:
+    check_target(target, robot)
+    if len(target.T_base_target) != 1:
+        raise InvalidGoalError(
+            f"{what} has {len(target.T_base_target)} poses of {target.link!r}; allowed is one"
+        )
+
+
+def _check_numbers(problem: TrajectoryProblem) -> None:
+    for what, value in (
+        ("velocity_scaling", problem.velocity_scaling),
+        ("acceleration_scaling", problem.acceleration_scaling),
+    ):
+        if not 0.0 < value <= 1.0:
+            raise InvalidRequestError(f"{what} is {value}; allowed: above 0, up to 1")
+    if problem.duration is not None and not 0.0 < problem.duration <= LONGEST:
+        raise InvalidRequestError(f"duration is {problem.duration} s; allowed: above 0, up to {LONGEST:g} s")
+    if not 0.0 <= problem.clearance <= MOST_CLEARANCE:
+        raise InvalidRequestError(f"clearance is {problem.clearance}; allowed is 0 to {MOST_CLEARANCE:g} m")
+    if problem.clearance > 0.0 and problem.scene is None:
+        raise InvalidRequestError(
+            f"clearance is {problem.clearance:g}, but without a scene (EMPTY_SCENE will do) nobody looks at collisions"
+        )
+    for name, weight in vars(problem.weights).items():
+        if not 0.0 <= weight <= LARGEST:
+            raise InvalidRequestError(f"weight of {name} is {weight}; allowed is 0 to {LARGEST:g}")
+    n, T = len(problem.variables), problem.num_points
+    if problem.rest is not None and (
+        problem.rest.shape != (n,) or not (np.abs(problem.rest) <= LARGEST).all()
+    ):
+        raise InvalidStateError(f"rest must be {n} finite numbers, one per joint that moves")
+    if problem.weights.rest > 0.0 and problem.rest is None:
+        raise InvalidRequestError("weights.rest is above 0, but no rest posture is given")
+    if not LEAST_POINTS <= T <= MOST_POINTS:
+        raise InvalidRequestError(f"num_points is {T}; allowed is {LEAST_POINTS} to {MOST_POINTS}")
+    paths = problem.paths
+    if len(paths) and (paths.ndim != 3 or paths.shape[1:] != (T, n) or not (np.abs(paths) <= LARGEST).all()):
+        raise InvalidRequestError(
+            f"paths has shape {paths.shape}; allowed is (S, {T}, {n}), of finite numbers"
+        )
+    if len(paths) > MOST_GOALS:
+        raise InvalidRequestError(f"{len(paths)} paths are given; allowed are up to {MOST_GOALS}")
+    if problem.deadline is not None and not math.isfinite(problem.deadline):
+        raise InvalidRequestError(f"deadline is {problem.deadline}; give a value of time.monotonic() or None")
+    if not 0 <= problem.random_seed < 2**64:
+        raise InvalidRequestError(f"random_seed is {problem.random_seed}; allowed is 0 to 2**64 - 1")
