@@ -1,5 +1,6 @@
 """What is asked of a trajectory optimizer: a motion from a start to one of several goals, around what is in the way."""
 
+import time
 from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias
 
@@ -132,3 +133,8 @@ class TrajectoryProblem:
             frozen(array)
         if self.rest is not None:
             frozen(self.rest)
+
+    @property
+    def late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline is not None and time.monotonic() >= self.deadline

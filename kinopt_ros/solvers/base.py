@@ -10,13 +10,17 @@ from typing import Any, ClassVar, final
 
 from kinopt_ros.errors import InvalidRequestError, NotReadyError, UnknownNameError, UnsupportedFeatureError
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
 from kinopt_ros.problems.validation import check_ik_problem
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.clear import check_ready
+from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Report, check_path_request
 from kinopt_ros.solvers.remedies import with_remedies
 from kinopt_ros.solvers.result import IkCandidates, IkResult
+from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.solvers.verified import verified_ik_result
 
 
@@ -29,6 +33,8 @@ class Feature(Enum):
     TOOL = "a tool offset"
     POSTURE = "a preferred posture"
     TURNS = "solutions that differ by whole turns"
+    MANIPULABILITY = "a preference for manipulability"
+    TRAJECTORIES = "trajectories"
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ class Solver(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for verified in ("solve_ik", "configure"):
+        for verified in ("solve_ik", "optimize_trajectory", "configure"):
             if getattr(cls, verified) is not getattr(Solver, verified):
                 raise TypeError(f"{cls.__name__} must implement _{verified}, not replace {verified}")
 
@@ -138,6 +144,35 @@ class Solver(ABC):
             result = with_remedies(robot, problem, chains, result, self._solve_ik)
         return result
 
+    @final
+    def optimize_trajectory(
+        self, problem: TrajectoryProblem, request: PathRequest, report: Report | None = None
+    ) -> TrajectoryResult:
+        """Improve paths from the start to goals, time and verify them: one attempt. ``planning.trajectories`` finds
+        paths to begin from, and tries again.
+
+        Raises for a malformed or unsupported problem; every other failure is a status.
+        """
+        from kinopt_ros.solvers.trajectory_gate import OPTIMIZE, Gate
+
+        begin = time.perf_counter()
+        if Feature.TRAJECTORIES not in self.capabilities.features:
+            raise UnsupportedFeatureError(f"solver {self.name} does not optimize trajectories")
+        check_trajectory_problem(problem, self.robot)
+        check_path_request(problem, request)
+        if problem.scene is not None and problem.deadline is not None:
+            check_ready(self.robot)
+        candidates = self._optimize_trajectory(problem, request, report)
+        gate = Gate(self.robot, problem, self.name)
+        gate.stages[OPTIMIZE] = time.perf_counter() - begin
+        result = gate.first_passing(request, candidates)
+        return replace(
+            result,
+            iterations=int(candidates.iterations.sum()),
+            attempts=len(request.paths),
+            solve_time=time.perf_counter() - begin,
+        )
+
     def check_supported(self, problem: IkProblem) -> None:
         """Refuse by name what this solver cannot honour (UnsupportedFeatureError)."""
         targets = problem.targets
@@ -148,6 +183,7 @@ class Solver(ABC):
             (any(target.T_link_tool is not None for target in targets), Feature.TOOL),
             (problem.posture is not None, Feature.POSTURE),
             (problem.turns, Feature.TURNS),
+            (problem.manipulability != 0.0, Feature.MANIPULABILITY),
         )
         for wanted, feature in asked:  # no dictionary: an enum takes a microsecond to be a key
             if wanted and feature not in self.capabilities.features:
@@ -178,3 +214,14 @@ class Solver(ABC):
     @abstractmethod
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
         """Candidates for a problem that is checked and supported. Must be thread-safe and honour the deadline."""
+
+    def _optimize_trajectory(
+        self, problem: TrajectoryProblem, request: PathRequest, report: Report | None
+    ) -> PathCandidates:
+        """Improved paths for a problem that is checked. Must be thread-safe, and honour the deadline and ``report``.
+
+        To be implemented by plugins that have ``Feature.TRAJECTORIES``.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has Feature.TRAJECTORIES, but not _optimize_trajectory"
+        )

@@ -7,6 +7,8 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64, frozen
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.problems.trajectory import TrajectoryProblem
 
 
 @dataclass(frozen=True)
@@ -66,3 +68,24 @@ class PathCandidates:
     def promising(self) -> Annotated[Int64, "S"]:
         """Indices, the most promising first: least violation, then penetration, then cost."""
         return np.lexsort((self.cost, np.maximum(-self.clearance, 0.0), self.violation))
+
+
+def check_path_request(problem: TrajectoryProblem, request: PathRequest) -> None:
+    """Raise InvalidRequestError unless paths fit the problem: their shapes, where they start, what they end at."""
+    paths = request.paths
+    S, T, n, W = len(paths), problem.num_points, len(problem.variables), len(problem.waypoints)
+    if not S or paths.shape != (S, T, n) or not np.isfinite(paths).all():
+        raise InvalidRequestError(
+            f"paths have shape {paths.shape}; allowed is (S, {T}, {n}), S > 0, of finite numbers"
+        )
+    if request.goal.shape != (S,) or request.passed.shape != (S, W):
+        raise InvalidRequestError(
+            f"goal and passed have shapes {request.goal.shape} and {request.passed.shape}; allowed are ({S},) and "
+            f"({S}, {W})"
+        )
+    if not ((request.goal >= 0) & (request.goal < len(problem.goals))).all():
+        raise InvalidRequestError(f"goal is {request.goal}; allowed is 0 to {len(problem.goals) - 1}")
+    if W and not ((request.passed > 0) & (request.passed < T - 1)).all():
+        raise InvalidRequestError(f"passed is {request.passed}; allowed is 1 to {T - 2}")
+    if not (paths[:, 0] == problem.start[problem.variables]).all():
+        raise InvalidRequestError("a path does not begin where the robot is")

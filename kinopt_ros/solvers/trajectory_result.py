@@ -1,0 +1,62 @@
+"""Answers to trajectory problems."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from kinopt_ros.array import Float64
+from kinopt_ros.status import Status
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.verification.trajectory import Violation
+
+
+@dataclass(frozen=True, eq=False)
+class PathAttempt:
+    """The best path that was no answer."""
+
+    path: Annotated[Float64, "T n"]
+    """rad or m"""
+    goal: int
+    """Which of the problem's goals it ends at."""
+    violation: Violation
+    """What is wrong with it, and where."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryResult:
+    """A verified motion, or why there is none."""
+
+    status: Status
+    message: str
+    """Why there is no motion, one sentence; empty on success."""
+    trajectory: JointTrajectory | None
+    """The motion; it passed every check in ``checks``. None if there is none."""
+    solver: str
+    """Name of the plugin that found it."""
+    checks: tuple[str, ...] = ()
+    """What was verified in float64."""
+    not_checked: tuple[str, ...] = ()
+    """What was not."""
+    goal: int | None = None
+    """Which of the problem's goals it reaches."""
+    length: float = float("nan")
+    """Of the way in joint space, rad (and m); NaN without a trajectory."""
+    clearance: float = float("nan")
+    """m; no bodies that must not touch come nearer to each other; infinity: nothing is within ``CLEARANCE_RANGE``.
+    NaN where collisions were not asked for."""
+    attempt: PathAttempt | None = None
+    """Of a failed request."""
+    scene_version: int | None = None
+    """Of the scene that the motion is free of collisions in; None: collisions were not asked for."""
+    iterations: int = 0
+    """Steps of the optimizer, of all attempts."""
+    attempts: int = 0
+    """Paths that were optimized."""
+    stages: dict[str, float] = field(default_factory=dict)
+    """Seconds spent in each stage."""
+    solve_time: float = 0.0
+    """Seconds in all."""
+
+    @property
+    def success(self) -> bool:
+        """Whether there is a motion."""
+        return self.status is Status.SUCCESS

@@ -1,0 +1,305 @@
+"""The float64 check of a motion against everything that its problem asks: the only way to a successful trajectory.
+
+Its only inputs are the robot, the problem and the numbers that go into the message.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64
+from kinopt_ros.kinematics.forward import chain_pose
+from kinopt_ros.problems.ik import PoseTarget
+from kinopt_ros.problems.trajectory import Along, Goal, JointGoal, PoseAlong, StraightLine, TrajectoryProblem
+from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
+from kinopt_ros.robot.chain import chain_between
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.trajectory.timing import scaled_limits
+from kinopt_ros.verification.collision import not_checked
+from kinopt_ros.verification.configuration import target_errors
+from kinopt_ros.verification.sweep import WayContact, first_contact
+from kinopt_ros.verification.trajectory import TrajectoryReport, Violation, verify_trajectory
+
+ON_THE_WAY = "collisions on the way"
+GOAL, WAYPOINTS, ALONG = "goal", "waypoints", "constraints along the way"
+"""Names of checks."""
+JOINT_TOLERANCE = 1e-6
+"""rad or m, of joint goals."""
+WAYPOINT_TOLERANCE = 1e-3
+"""rad or m, of waypoints given as joint values."""
+AT_REST = 0.01
+"""Share of the (scaled) velocity limits up to which a measured velocity counts as none: sensors never read 0."""
+SAMPLE = 1e-3
+"""s, between the instants at which waypoints and what holds all the way are looked at."""
+_MOST_SAMPLES = 20_000
+_EVERY = "(looked at every {:g} ms)"
+
+
+@dataclass(frozen=True, eq=False)
+class MotionLimits:
+    """Limits of a problem's joints, scaled as it asks; rad or m, per s, s^2, s^3."""
+
+    lower: Annotated[Float64, "n"]
+    upper: Annotated[Float64, "n"]
+    velocity: Annotated[Float64, "n"]
+    acceleration: Annotated[Float64, "n"]
+    jerk: Annotated[Float64, "n"]
+
+
+@dataclass(frozen=True, eq=False)
+class VerifiedMotion:
+    """A trajectory, and what the check found. Send it only if ``report.ok``."""
+
+    trajectory: JointTrajectory
+    report: TrajectoryReport
+    contact: WayContact | None = None
+    """Where it comes too near to something; ``report`` says it, too."""
+
+
+def motion_limits(robot: RobotModel, problem: TrajectoryProblem) -> MotionLimits:
+    """Limits that the motion must keep."""
+    limits, variables = robot.limits, problem.variables
+    velocity, acceleration = scaled_limits(
+        limits.velocity[variables],
+        limits.acceleration[variables],
+        problem.velocity_scaling,
+        problem.acceleration_scaling,
+    )
+    return MotionLimits(
+        limits.lower[variables], limits.upper[variables], velocity, acceleration, limits.jerk[variables]
+    )
+
+
+def velocity_at_start(robot: RobotModel, problem: TrajectoryProblem) -> Annotated[Float64, "n"]:
+    """With which velocity the motion must begin: what was measured, or none if that is next to nothing."""
+    velocity = problem.start_velocity[problem.variables]
+    if (np.abs(velocity) <= AT_REST * motion_limits(robot, problem).velocity).all():
+        return np.zeros(len(velocity))
+    return np.asarray(velocity)
+
+
+def verify_motion(
+    robot: RobotModel, problem: TrajectoryProblem, trajectory: JointTrajectory, goal: int
+) -> VerifiedMotion:
+    """Check a trajectory: numbers, limits, start, goal, waypoints, what holds all the way, collisions.
+
+    Collisions are looked at last, and not if something else is wrong: ``not_checked`` then says so.
+
+    Args:
+        robot: the robot.
+        problem: what was asked.
+        trajectory: of the problem's joints, in their order.
+        goal: which of the problem's goals it is for.
+    """
+    limits = motion_limits(robot, problem)
+    report = verify_trajectory(
+        trajectory,
+        limits.lower,
+        limits.upper,
+        limits.velocity,
+        limits.acceleration,
+        limits.jerk,
+        start=problem.start[problem.variables],
+        start_velocity=velocity_at_start(robot, problem),
+        start_outside=START_TOLERANCE,
+    )
+    later = _later_checks(problem)
+    if not report.ok:
+        return VerifiedMotion(trajectory, _left_out(report, later))
+    found = [_missed_goal(robot, problem, trajectory, problem.goals[goal])]
+    made = [GOAL]
+    if problem.waypoints or problem.along:
+        times = _instants(trajectory)
+        every = " " + _EVERY.format(1e3 * (times[1] - times[0]))
+        full = np.repeat(problem.start[None], len(times), axis=0)
+        full[:, problem.variables] = evaluate(trajectory, times)[0]
+        if problem.waypoints:
+            found.append(_missed_waypoint(robot, problem, full, times))
+            made.append(WAYPOINTS + every)
+        if problem.along:
+            found += [_left(robot, problem, along, full, times) for along in problem.along]
+            made.append(ALONG + every)
+    violations = tuple(violation for violation in found if violation is not None)
+    report = replace(report, violations=violations, checks=(*report.checks, *made))
+    if problem.scene is None or violations:
+        return VerifiedMotion(trajectory, _left_out(report, (ON_THE_WAY,)))
+    contact = first_contact(
+        robot, problem.scene, problem.start, problem.variables, trajectory, problem.clearance
+    )
+    if contact is not None:
+        violations = (Violation(ON_THE_WAY, contact_sentence(contact, problem.clearance), time=contact.time),)
+    report = replace(
+        report,
+        violations=violations,
+        checks=(*report.checks, ON_THE_WAY),
+        not_checked=(*report.not_checked, *not_checked(robot)),
+    )
+    return VerifiedMotion(trajectory, report, contact)
+
+
+def contact_sentence(contact: WayContact, clearance: float) -> str:
+    """Where a motion is in collision, with what, and how deep."""
+    when = "where it starts" if contact.time == 0.0 else f"after {contact.time:.3f} s"
+    distance = contact.distance
+    how = (
+        f"{contact.a!r} is {-distance:.4f} m deep in {contact.b!r}"
+        if distance < 0.0
+        else f"{contact.a!r} is {distance:.4f} m from {contact.b!r}"
+    )
+    wanted = f"; a clearance of {clearance:g} m is wanted" if clearance > 0.0 else ""
+    return f"the motion is in collision {when}: {how}{wanted}"
+
+
+def _later_checks(problem: TrajectoryProblem) -> tuple[str, ...]:
+    return (
+        GOAL,
+        *((WAYPOINTS,) if problem.waypoints else ()),
+        *((ALONG,) if problem.along else ()),
+        ON_THE_WAY,
+    )
+
+
+def _left_out(report: TrajectoryReport, checks: tuple[str, ...]) -> TrajectoryReport:
+    return replace(report, not_checked=(*report.not_checked, *checks))
+
+
+def _instants(trajectory: JointTrajectory) -> Annotated[Float64, "M"]:
+    count = int(min(np.ceil(trajectory.duration / SAMPLE) + 1, _MOST_SAMPLES))
+    return np.linspace(0.0, trajectory.duration, max(count, 2))
+
+
+def _poses(
+    robot: RobotModel, problem: TrajectoryProblem, target: PoseTarget, full: Annotated[Float64, "M nq"]
+) -> Annotated[Float64, "M 4 4"]:
+    """Of a target's tool in the problem's base link."""
+    chain = chain_between(robot, problem.base_link, target.link)
+    T = chain_pose(chain, full[:, chain.variables])
+    return T if target.T_link_tool is None else T @ target.T_link_tool
+
+
+def _within(
+    robot: RobotModel, problem: TrajectoryProblem, target: PoseTarget, full: Annotated[Float64, "M nq"]
+) -> tuple[Annotated[Float64, "M"], Annotated[Float64, "M"], Annotated[Bool, "M"]]:
+    T = np.broadcast_to(target.T_base_target, (len(full), 4, 4))
+    return target_errors(target, T, _poses(robot, problem, target, full))
+
+
+def _missed_goal(
+    robot: RobotModel, problem: TrajectoryProblem, trajectory: JointTrajectory, goal: Goal
+) -> Violation | None:
+    end, last = trajectory.duration, trajectory.position[-1]
+    if isinstance(goal, JointGoal):
+        off = np.abs(joint_difference(robot, problem, last - goal.q))
+        if not (off > JOINT_TOLERANCE).any():
+            return None
+        i = int(np.argmax(off))
+        return Violation(
+            GOAL,
+            f"joint {problem.joints[i]!r} ends at {last[i]:.9g}; the goal is {goal.q[i]:.9g}",
+            problem.joints[i],
+            end,
+            float(last[i]),
+            float(goal.q[i]),
+        )
+    full = problem.start.copy()[None]
+    full[:, problem.variables] = last
+    for target in goal.targets:
+        distance, angle, within = _within(robot, problem, target, full)
+        if not within[0]:
+            return Violation(
+                GOAL,
+                f"{target.link!r} ends {distance[0]:.3g} m and {angle[0]:.3g} rad from its goal",
+                time=end,
+                value=float(distance[0]),
+            )
+    return None
+
+
+def joint_difference(
+    robot: RobotModel, problem: TrajectoryProblem, difference: Annotated[Float64, "... n"]
+) -> Annotated[Float64, "... n"]:
+    """Differences of joint values; of continuous joints without whole turns."""
+    continuous = [robot.joint(name).type is JointType.CONTINUOUS for name in problem.joints]
+    turns = 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
+    return np.asarray(np.where(continuous, difference - turns, difference))
+
+
+def _missed_waypoint(
+    robot: RobotModel,
+    problem: TrajectoryProblem,
+    full: Annotated[Float64, "M nq"],
+    times: Annotated[Float64, "M"],
+) -> Violation | None:
+    """The first waypoint that is not passed after the one before."""
+    first = 0
+    for number, waypoint in enumerate(problem.waypoints):
+        rest = full[first:]
+        if isinstance(waypoint, JointGoal):
+            off = joint_difference(robot, problem, rest[:, problem.variables] - waypoint.q)
+            # Between two samples a joint moves by up to half their distance: how far off the motion itself is.
+            step = np.abs(np.diff(full[:, problem.variables], axis=0)).max(axis=0, initial=0.0)
+            passed = (np.abs(off) <= WAYPOINT_TOLERANCE + 0.5 * step).all(axis=1)
+            nearest = f"{np.abs(off).max(axis=1).min():.3g} rad or m"
+        else:
+            passed, nearest = np.ones(len(rest), dtype=np.bool_), ""
+            for target in waypoint.targets:
+                distance, angle, within = _within(robot, problem, target, rest)
+                passed &= within
+                nearest = f"{distance.min():.3g} m and {angle.min():.3g} rad"
+        if not passed.any():
+            return Violation(
+                WAYPOINTS,
+                f"waypoint {number} is not passed after those before it; the motion comes within {nearest}",
+                time=float(times[first]),
+            )
+        first += int(np.argmax(passed))
+    return None
+
+
+def _left(
+    robot: RobotModel,
+    problem: TrajectoryProblem,
+    along: Along,
+    full: Annotated[Float64, "M nq"],
+    times: Annotated[Float64, "M"],
+) -> Violation | None:
+    """Where something that holds all the way does so the least."""
+    if isinstance(along, PoseAlong):
+        distance, angle, within = _within(robot, problem, along.target, full)
+        if within.all():
+            return None
+        k = int(np.argmax(np.where(within, -1.0, distance + angle)))
+        return Violation(
+            ALONG,
+            f"{along.target.link!r} is {distance[k]:.3g} m and {angle[k]:.3g} rad from the pose that it shall keep, "
+            f"after {times[k]:.3f} s",
+            time=float(times[k]),
+        )
+    off = distance_from_line(robot, problem, along, full)
+    k = int(np.argmax(off))
+    if off[k] <= along.tolerance:
+        return None
+    return Violation(
+        ALONG,
+        f"{along.link!r} is {off[k]:.3g} m from the straight line after {times[k]:.3f} s; allowed is "
+        f"{along.tolerance:g} m",
+        time=float(times[k]),
+        value=float(off[k]),
+        limit=along.tolerance,
+    )
+
+
+def distance_from_line(
+    robot: RobotModel, problem: TrajectoryProblem, line: StraightLine, full: Annotated[Float64, "M nq"]
+) -> Annotated[Float64, "M"]:
+    """Of the line's point from the segment between its first and its last place, m."""
+    chain = chain_between(robot, problem.base_link, line.link)
+    T = chain_pose(chain, full[:, chain.variables])
+    p = T[:, :3, :3] @ line.p_link + T[:, :3, 3]
+    way = p[-1] - p[0]
+    square = float(way @ way)
+    share = np.clip((p - p[0]) @ way / square, 0.0, 1.0) if square > 0.0 else np.zeros(len(p))
+    return np.asarray(np.linalg.norm(p - p[0] - share[:, None] * way, axis=1))
