@@ -49,7 +49,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
     loaded = context.loaded
     robot = loaded.model
     group = request.group or None
-    tips = _tips(request)
+    tips = tips_of(request)
     if group is None and tips is None:
         group = context.group_name(robot)
     base, links, joints = resolve_joints(
@@ -82,11 +82,11 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
         locked_groups=request.locked_groups,
         base_link=base,
         tip_link=links if request.tip_links else links[0],
-        T_link_tool=_tool(request.tool),
+        T_link_tool=tool_of(request.tool),
         state=q,
         seeds=_seeds(request, len(T) // len(links), len(variables_of_joints(robot, joints))),
-        position_tolerance=_tolerance(context, request, "position"),
-        orientation_tolerance=_tolerance(context, request, "orientation"),
+        position_tolerance=tolerance_of(context, request, "position"),
+        orientation_tolerance=tolerance_of(context, request, "orientation"),
         free_axes=request.free_axes,
         num_solutions=request.num_solutions or 1,
         min_separation=nonnegative(
@@ -129,7 +129,8 @@ def avoiding(
     return {}
 
 
-def _tips(request: Any) -> tuple[str, ...] | None:
+def tips_of(request: Any) -> tuple[str, ...] | None:
+    """The links that a request names, by tip_link or tip_links; None if it names none."""
     if request.tip_links and request.tip_link:
         raise InvalidRequestError(
             f"tip_link is {request.tip_link!r} and tip_links is {list(request.tip_links)}; give one of them"
@@ -163,13 +164,14 @@ def _frame(
     return np.asarray(context.frames.T_link_frame(robot, base, "", q) @ inverse(T_frame_root))
 
 
-def _tool(pose: Any) -> Annotated[Float64, "4 4"] | None:
+def tool_of(pose: Any) -> Annotated[Float64, "4 4"] | None:
     """None for the identity, which is what a request that names no tool has."""
     T = matrices_from_poses([pose], "tool")[0]
     return None if np.array_equal(T, np.eye(4)) else T
 
 
-def _tolerance(context: Context, request: Any, kind: str) -> Tolerance:
+def tolerance_of(context: Context, request: Any, kind: str) -> Tolerance:
+    """The tolerance of a kind, "position" or "orientation", that a request gives, else the parameter's."""
     one = getattr(request, f"{kind}_tolerance")
     three = getattr(request, f"{kind}_tolerances")
     if len(three) == 0:
