@@ -8,21 +8,15 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, StartStateError
+from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import nearest_equivalent, point_to_point, scaled_limits
 from kinopt_ros.verification.collision import not_checked
+from kinopt_ros.verification.motion import AT_REST, ON_THE_WAY, contact_sentence
 from kinopt_ros.verification.sweep import WayContact, first_contact
 from kinopt_ros.verification.trajectory import TrajectoryReport, Violation, verify_trajectory
-
-ON_THE_WAY = "collisions on the way"
-"""Name of the check."""
-_AT_REST = 0.01
-"""Share of the (scaled) velocity limits up to which a measured velocity counts as none: sensors never read 0."""
-
-START_TOLERANCE = 1e-3
-"""rad or m"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +82,7 @@ def plan_joint_motion(
     )
     jerk = limits.jerk[variables]
     velocity_now = start_velocity[variables]
-    if (np.abs(velocity_now) <= _AT_REST * velocity).all():
+    if (np.abs(velocity_now) <= AT_REST * velocity).all():
         velocity_now = np.zeros(len(joints))
     trajectory = point_to_point(
         tuple(joints),
@@ -114,7 +108,9 @@ def plan_joint_motion(
         return Motion(trajectory, _not_looked_at(report))
     contact = first_contact(robot, scene, start, variables, trajectory, clearance)
     found = (
-        () if contact is None else (Violation(ON_THE_WAY, _sentence(contact, clearance), time=contact.time),)
+        ()
+        if contact is None
+        else (Violation(ON_THE_WAY, contact_sentence(contact, clearance), time=contact.time),)
     )
     report = replace(
         report,
@@ -127,18 +123,6 @@ def plan_joint_motion(
 
 def _not_looked_at(report: TrajectoryReport) -> TrajectoryReport:
     return replace(report, not_checked=(*report.not_checked, ON_THE_WAY))
-
-
-def _sentence(contact: WayContact, clearance: float) -> str:
-    when = "where it starts" if contact.time == 0.0 else f"after {contact.time:.3f} s"
-    distance = contact.distance
-    how = (
-        f"{contact.a!r} is {-distance:.4f} m deep in {contact.b!r}"
-        if distance < 0.0
-        else f"{contact.a!r} is {distance:.4f} m from {contact.b!r}"
-    )
-    wanted = f"; a clearance of {clearance:g} m is wanted" if clearance > 0.0 else ""
-    return f"the motion is in collision {when}: {how}{wanted}"
 
 
 def commanded_variables(robot: RobotModel, joints: Sequence[str]) -> Annotated[Int64, "n"]:

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from kinopt_ros.errors import (
     KinoptError,
@@ -13,23 +13,32 @@ from kinopt_ros.errors import (
     UnsupportedFeatureError,
 )
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.clear import check_ready
+from kinopt_ros.solvers.paths import Report
 from kinopt_ros.solvers.registry import AUTO, solver_class, solver_names
 from kinopt_ros.solvers.result import IkResult
+from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.solvers.verified import PluginError
 
 COOL_DOWN = 1.0
 """Seconds that a solver which broke down is left alone where another one may take over."""
 
 
+R = TypeVar("R")
+
+
 @dataclass(frozen=True, eq=False)
-class PooledResult:
+class Pooled(Generic[R]):
     """An answer, and why it is not from the solver that was asked for (empty if it is)."""
 
-    result: IkResult
+    result: R
     fallback_reason: str
+
+
+PooledResult: TypeAlias = Pooled[IkResult]
 
 
 class SolverFailedError(SolverUnavailableError):
@@ -126,9 +135,26 @@ class SolverPool:
         """
         if problem.scene is not None and problem.deadline is not None:
             check_ready(self.robot)  # no other solver could do without
+        return self._first_able(lambda able: able.solve_ik(problem), solver, allow_fallback)
+
+    def plan_trajectory(
+        self,
+        problem: TrajectoryProblem,
+        solver: str = AUTO,
+        allow_fallback: bool = True,
+        report: Report | None = None,
+    ) -> Pooled[TrajectoryResult]:
+        """Likewise a motion; see ``planning.trajectories``."""
+        from kinopt_ros.planning.trajectories import plan_trajectory
+
+        if problem.scene is not None and problem.deadline is not None:
+            check_ready(self.robot)
+        return self._first_able(lambda able: plan_trajectory(able, problem, report), solver, allow_fallback)
+
+    def _first_able(self, ask: Callable[[Solver], R], solver: str, allow_fallback: bool) -> Pooled[R]:
         unable = (SolverUnavailableError, UnsupportedFeatureError, NotReadyError)
         try:
-            return PooledResult(self._solve(problem, self.get(solver), allow_fallback), "")
+            return Pooled(self._ask(ask, self.get(solver), allow_fallback), "")
         except unable as refusal:
             if not allow_fallback:
                 raise
@@ -136,11 +162,11 @@ class SolverPool:
             for other in self._chain or solver_names():
                 if other != asked:
                     try:
-                        return PooledResult(self._solve(problem, self.get(other), True), str(refusal))
+                        return Pooled(self._ask(ask, self.get(other), True), str(refusal))
                     except unable:
                         continue
             if isinstance(refusal, SolverFailedError):  # nobody else can: it may have recovered
-                return PooledResult(self._solve(problem, self.get(solver), False), "")
+                return Pooled(self._ask(ask, self.get(solver), False), "")
             raise
 
     def close(self) -> None:
@@ -152,13 +178,13 @@ class SolverPool:
         for solver in solvers:
             solver.close()
 
-    def _solve(self, problem: IkProblem, solver: Solver, may_skip: bool) -> IkResult:
-        """Solve; SolverFailedError if the plugin breaks down, or did so a moment ago and may be left out."""
+    def _ask(self, ask: Callable[[Solver], R], solver: Solver, may_skip: bool) -> R:
+        """Ask a solver; SolverFailedError if the plugin breaks down, or did so a moment ago and may be left out."""
         since, error = self._broken.get(solver.name, (0.0, None))
         if error is not None and may_skip and time.monotonic() < since + COOL_DOWN:
             raise error
         try:
-            result = solver.solve_ik(problem)
+            result = ask(solver)
         except PluginError as failure:
             raise self._failed(solver, failure) from failure
         except KinoptError:  # about the problem

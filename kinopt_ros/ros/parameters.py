@@ -13,8 +13,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError
-from kinopt_ros.planning.motion import START_TOLERANCE
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
+from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
 from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class, solver_names

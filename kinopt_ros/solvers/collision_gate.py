@@ -1,6 +1,7 @@
 """The gate of collisions: which candidates are free of them, and what is said of requests that have no such."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -9,6 +10,9 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import check_collisions
+
+if TYPE_CHECKING:
+    from kinopt_ros.collision.contacts import Contact
 
 _LOOKED_AT = 4
 """Solutions in collision, of one request, whose contacts are found out."""
@@ -99,7 +103,12 @@ def _contacts(robot: RobotModel, problem: IkProblem, request: int, q: Annotated[
     full[:, problem.variables] = q[-_LOOKED_AT:]  # those that the search ended with come last
     report = check_collisions(robot, problem.scene, full, problem.clearance)
     least = min((c for c in report.contacts if c), key=lambda contacts: contacts[0].depth, default=())
-    named = [f"{c.a!r} and {c.b!r} by {c.depth:.4f} m" for c in least[:_NAMED]]
-    if len(least) > _NAMED:
-        named.append(f"{len(least) - _NAMED} more pairs")
+    return named_contacts(least)
+
+
+def named_contacts(contacts: "Sequence[Contact]") -> str:
+    """The deepest contacts of a configuration as a sentence names them."""
+    named = [f"{c.a!r} and {c.b!r} by {c.depth:.4f} m" for c in contacts[:_NAMED]]
+    if len(contacts) > _NAMED:
+        named.append(f"{len(contacts) - _NAMED} more pairs")
     return ", ".join(named)

@@ -9,7 +9,7 @@ from kinopt_ros.collision.contacts import Placement
 from kinopt_ros.collision.motion_bounds import pair_levers
 from kinopt_ros.geometry.shapes import Box, Cylinder, PlacedShape, Plane, Shape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
-from kinopt_ros.planning.motion import ON_THE_WAY, plan_joint_motion
+from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
@@ -17,6 +17,7 @@ from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.verification.motion import ON_THE_WAY
 from kinopt_ros.verification.sweep import first_contact
 
 # A rail, an arm that turns on it, a forearm that follows the arm by half, and a drawer in it.

@@ -1,0 +1,472 @@
+"""Motions to goals around what is in the way: goals become configurations, paths to begin from are tried one after the
+other, each is optimized, timed and verified, and mended where it still touches something.
+
+The order, cheapest first: the straight line as it is; straight lines to the nearest goal configurations, optimized;
+paths through random configurations; a path of a sampling planner, if its library is installed; more random ones.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.kinematics.sampling import sampling_range
+from kinopt_ros.planning.sampling import missing_sampler, sampled_path
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.trajectory import Goal, JointGoal, TrajectoryProblem
+from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.clear import check_ready
+from kinopt_ros.solvers.collision_gate import named_contacts
+from kinopt_ros.solvers.paths import PathRequest, Progress, Report
+from kinopt_ros.solvers.trajectory_gate import Gate
+from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
+from kinopt_ros.status import Status
+from kinopt_ros.trajectory.timing import nearest_equivalent
+from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.verification.motion import ON_THE_WAY, VerifiedMotion
+from kinopt_ros.verification.sweep import free_segment, least_clearance
+from kinopt_ros.verification.trajectory import Violation
+
+GOALS, SAMPLING, CLEARANCE = "goals", "sampling", "clearance"
+"""Names of stages, besides those of solvers.trajectory_gate."""
+CLEARANCE_RANGE = 0.1
+"""m; farther than that nobody looks at how near a motion comes to something."""
+ALTERNATIVES = 8
+"""Configurations of a pose goal that are looked at."""
+_APART = 0.3
+"""rad or m; configurations of a pose goal differ by more than this."""
+LINES = 3
+"""Goal configurations, the nearest first, to which straight lines are tried."""
+MARGINS = (0.01, 0.03, 0.06)
+"""m; paths keep the first off shapes where they can, and more where they were found to touch something."""
+SAMPLED = (8, 16)
+"""Paths through random configurations before and after the sampling planner is asked."""
+_DRAWN = 64
+"""Random configurations to choose each lot from."""
+SAMPLING_TIME = 2.0
+"""s for the sampling planner, at most."""
+WITHOUT_DEADLINE = 20.0
+"""s after which a problem without a deadline is given up."""
+
+
+def plan_trajectory(
+    solver: Solver, problem: TrajectoryProblem, report: Report | None = None
+) -> TrajectoryResult:
+    """A verified motion from the start to one of the goals, or why there is none.
+
+    Args:
+        solver: a plugin that optimizes trajectories, configured for the robot.
+        problem: what is asked.
+        report: told where the search is, at least every 50 ms; when it returns False, the search ends.
+
+    Raises:
+        KinoptError: the problem is malformed, or the solver cannot honour it.
+    """
+    robot = solver.robot
+    check_trajectory_problem(problem, robot)
+    if problem.scene is not None and problem.deadline is not None:
+        check_ready(robot)
+    return _Search(robot, solver, problem, report).run()
+
+
+@dataclass(frozen=True, eq=False)
+class _End:
+    """A configuration to end at."""
+
+    goal: int
+    q: Annotated[Float64, "n"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """A path to begin from."""
+
+    path: Annotated[Float64, "T n"]
+    goal: int
+    passed: Annotated[Int64, "W"]
+    free: Annotated[Float64, "K n"] | None = None
+    """Corners of a free path, which will do if it cannot be improved."""
+
+
+class _Stopped(Exception):
+    """The search is to end: a reason to unwind, not an error."""
+
+    def __init__(self, status: Status, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence = status, sentence
+
+
+class _Search:
+    """For one problem."""
+
+    def __init__(
+        self, robot: RobotModel, solver: Solver, problem: TrajectoryProblem, report: Report | None
+    ) -> None:
+        self._robot, self._solver, self._report = robot, solver, report
+        self._begin = time.perf_counter()
+        self._given_deadline = problem.deadline is not None
+        if problem.deadline is None:
+            problem = replace(problem, deadline=time.monotonic() + WITHOUT_DEADLINE)
+        self._problem = problem
+        self._q0 = problem.start[problem.variables]
+        self._gate = Gate(robot, problem, solver.name)
+        self._best: PathAttempt | None = None
+        self._iterations = self._attempts = 0
+        self._clearance = float("nan")
+        self._rng = np.random.default_rng(problem.random_seed)
+        self._continuous = np.array(
+            [robot.joint(name).type is JointType.CONTINUOUS for name in problem.joints], dtype=np.bool_
+        )
+
+    def run(self) -> TrajectoryResult:
+        """The answer."""
+        try:
+            self._check_start()
+            found = self._find(self._ends())
+        except _Stopped as stop:
+            return self._failed(stop.status, stop.sentence)
+        if found is None:
+            return self._failed(Status.PLANNING_FAILED, self._why())
+        return self._finished(found)
+
+    # What the search begins and ends with.
+
+    def _check_start(self) -> None:
+        problem = self._problem
+        if problem.scene is None:
+            return
+        begin = time.perf_counter()
+        if not self._is_free(self._q0):
+            why = self._collisions(self._q0)
+            raise _Stopped(Status.START_STATE_IN_COLLISION, f"the start is in collision{why}")
+        self._spent(GOALS, begin)
+
+    def _ends(self) -> list[_End]:
+        """Configurations that reach goals and are free, the nearest first."""
+        begin = time.perf_counter()
+        ends: list[_End] = []
+        refusals: list[_Stopped] = []
+        for number, goal in enumerate(self._problem.goals):
+            self._go_on(GOALS)
+            try:
+                ends += [_End(number, q) for q in self._configurations(goal, self._problem.start, "goal")]
+            except _Stopped as refusal:
+                refusals.append(refusal)
+        self._spent(GOALS, begin)
+        if not ends:
+            if len(refusals) == 1:
+                raise refusals[0]
+            said = "; ".join(f"goal {k}: {refusal.sentence}" for k, refusal in enumerate(refusals[:4]))
+            raise _Stopped(refusals[0].status, f"none of {len(refusals)} goals can be reached: {said}")
+        ends.sort(key=lambda end: float(np.linalg.norm(end.q - self._q0)))
+        return ends
+
+    def _configurations(
+        self, goal: Goal, near: Annotated[Float64, "nq"], what: str
+    ) -> list[Annotated[Float64, "n"]]:
+        """Free configurations that reach a goal, the nearest to ``near`` first; at least one, else ``_Stopped``."""
+        problem, variables = self._problem, self._problem.variables
+        if isinstance(goal, JointGoal):
+            q = nearest_equivalent(goal.q, near[variables], self._continuous)
+            if not self._is_free(q):
+                raise _Stopped(Status.GOAL_IN_COLLISION, f"the {what} is in collision{self._collisions(q)}")
+            return [q]
+        asked = IkProblem(
+            targets=goal.targets,
+            base_link=problem.base_link,
+            joints=problem.joints,
+            variables=variables,
+            state=near[None].copy(),
+            seeds=np.zeros((1, 0, len(variables))),
+            num_solutions=ALTERNATIVES,
+            min_separation=_APART,
+            deadline=problem.deadline,
+            random_seed=problem.random_seed,
+        )
+        result = self._solver.solve_ik(asked)
+        found = [row for row in result.q[0] if np.isfinite(row).all()]
+        free = [row for row in found if self._is_free(row)]
+        if not free and found:
+            # None of those that came easily: look for free ones.
+            result = self._solver.solve_ik(
+                replace(asked, num_solutions=1, scene=problem.scene, clearance=problem.clearance)
+            )
+            free = [row for row in result.q[0] if np.isfinite(row).all()]
+        if not free:
+            raise _Stopped(
+                Status(int(result.status[0])), f"the {what} cannot be reached: {result.messages[0]}"
+            )
+        return [nearest_equivalent(row, near[variables], self._continuous) for row in free]
+
+    def _vias(self, ends: list[_End]) -> list[Annotated[Float64, "n"]]:
+        """Configurations of the waypoints, each near to the one before."""
+        near, vias = self._problem.start, []
+        for number, waypoint in enumerate(self._problem.waypoints):
+            self._go_on(GOALS)
+            q = self._configurations(waypoint, near, f"waypoint {number}")[0]
+            vias.append(q)
+            near = self._whole(q)
+        return vias
+
+    # The search.
+
+    def _find(self, ends: list[_End]) -> TrajectoryResult | None:
+        problem = self._problem
+        vias = self._vias(ends)
+        if not vias and not problem.along:
+            for end in ends[:LINES]:
+                self._go_on("straight line")
+                if self._line_is_free(self._q0, end.q):
+                    found = self._pass(np.stack([self._q0, end.q]), end.goal)
+                    if found is not None:
+                        return found
+        for start in self._starts(ends, vias):
+            found = self._improve(start)
+            if found is None and start.free is not None:
+                found = self._pass(start.free, start.goal)
+            if found is not None:
+                return found
+        return None
+
+    def _starts(self, ends: list[_End], vias: list[Annotated[Float64, "n"]]) -> Iterator[_Start]:
+        """Paths to begin from."""
+        problem = self._problem
+        for path in problem.paths:
+            nearest = min(ends, key=lambda end: float(np.linalg.norm(end.q - path[-1])))
+            if problem.waypoints:
+                yield self._through([self._q0, *vias, nearest.q], nearest.goal, len(vias))
+            else:
+                bent = path + np.linspace(1.0, 0.0, len(path))[:, None] * (self._q0 - path[0])
+                bent += np.linspace(0.0, 1.0, len(path))[:, None] * (nearest.q - bent[-1])
+                bent[0], bent[-1] = self._q0, nearest.q
+                yield _Start(bent, nearest.goal, np.zeros(0, dtype=np.int64))
+        for end in ends[:LINES]:
+            yield self._through([self._q0, *vias, end.q], end.goal, len(vias))
+        if problem.scene is None:
+            return
+        if vias:
+            # Waypoints say where to go; other ends are what is left to try.
+            for end in ends[LINES:]:
+                yield self._through([self._q0, *vias, end.q], end.goal, len(vias))
+            return
+        yield from self._through_random(ends, SAMPLED[0])
+        sampled = self._sampled(ends)
+        if sampled is not None:
+            yield sampled
+        yield from self._through_random(ends, SAMPLED[1])
+
+    def _through_random(self, ends: list[_End], count: int) -> Iterator[_Start]:
+        """Through configurations that are free by their spheres, in the order of the detour."""
+        from kinopt_ros.collision.field import field_of  # imports numba
+
+        problem = self._problem
+        assert problem.scene is not None
+        variables = problem.variables
+        low, high = (limit[variables] for limit in sampling_range(self._robot))
+        field = field_of(self._robot, problem.scene)
+        for lot in range(count // 4):
+            self._go_on("random starts")
+            end = ends[lot % min(len(ends), LINES)]
+            drawn = self._rng.uniform(low, high, (_DRAWN, len(variables)))
+            # Half of them anywhere, half around the line.
+            share = self._rng.uniform(0.2, 0.8, (_DRAWN // 2, 1))
+            around = self._q0 + share * (end.q - self._q0)
+            drawn[: _DRAWN // 2] = np.clip(around + 0.35 * (drawn[: _DRAWN // 2] - around), low, high)
+            full = np.repeat(problem.start[None], _DRAWN, axis=0)
+            full[:, variables] = drawn
+            distance, _ = field.costs(full, problem.clearance + MARGINS[0])
+            free = drawn[distance > problem.clearance]
+            detour = np.linalg.norm(free - self._q0, axis=1) + np.linalg.norm(free - end.q, axis=1)
+            for k in np.argsort(detour, kind="stable")[:: max(len(free) // 8, 1)][:4].tolist():
+                yield self._through([self._q0, free[k], end.q], end.goal, 0)
+
+    def _sampled(self, ends: list[_End]) -> _Start | None:
+        """A path of the sampling planner, if it is installed and finds one."""
+        problem = self._problem
+        if problem.along or missing_sampler():
+            return None
+        begin = time.perf_counter()
+        self._go_on(SAMPLING)
+        assert problem.deadline is not None
+        corners = sampled_path(
+            self._robot,
+            problem,
+            np.array([end.q for end in ends]),
+            self._line_is_free,
+            min(problem.deadline, time.monotonic() + SAMPLING_TIME),
+            1 + problem.random_seed % (2**31 - 1),
+            lambda: not self._told(SAMPLING),
+        )
+        self._spent(SAMPLING, begin)
+        self._go_on(SAMPLING)
+        if corners is None:
+            return None
+        reached = min(ends, key=lambda end: float(np.abs(end.q - corners[-1]).max()))
+        return replace(self._through(list(corners), reached.goal, 0), free=corners)
+
+    def _through(self, corners: list[Annotated[Float64, "n"]], goal: int, waypoints: int) -> _Start:
+        """Points along straight lines between corners; the first corners after the start are the waypoints."""
+        path, at = along_lines(np.array(corners), self._problem.num_points)
+        return _Start(path, goal, at[1 : 1 + waypoints])
+
+    def _improve(self, start: _Start) -> TrajectoryResult | None:
+        """Optimize, time and verify, with more margin where the motion still touches something."""
+        path = start.path
+        for margin in MARGINS:
+            self._go_on("optimization")
+            request = PathRequest(path[None], np.array([start.goal]), start.passed[None], margin)
+            result = self._solver.optimize_trajectory(self._problem, request, self._report)
+            self._iterations += result.iterations
+            self._attempts += result.attempts
+            for stage, seconds in result.stages.items():
+                self._gate.stages[stage] = self._gate.stages.get(stage, 0.0) + seconds
+            if result.success:
+                return result
+            assert result.attempt is not None
+            self._remember(result.attempt)
+            self._go_on("optimization")
+            violation = result.attempt.violation
+            if violation.check != ON_THE_WAY or self._problem.scene is None:
+                return None
+            path = result.attempt.path
+        return None
+
+    def _pass(self, path: Annotated[Float64, "T n"], goal: int) -> TrajectoryResult | None:
+        """Time and verify a path as it is."""
+        found = self._gate.passed(path, goal)
+        if isinstance(found, VerifiedMotion):
+            if found.report.ok:
+                return self._gate.answer(found, goal)
+            found = found.report.violations[0]
+        self._remember(PathAttempt(path, goal, found))
+        return None
+
+    # Small things.
+
+    def _line_is_free(self, a: Annotated[Float64, "n"], b: Annotated[Float64, "n"]) -> bool:
+        scene = self._problem.scene
+        if scene is None:
+            return True
+        return free_segment(self._robot, scene, self._whole(a), self._whole(b), self._problem.clearance)
+
+    def _is_free(self, q: Annotated[Float64, "n"]) -> bool:
+        problem = self._problem
+        if problem.scene is None:
+            return True
+        whole = self._whole(q)[None]
+        return bool(
+            check_collisions(self._robot, problem.scene, whole, problem.clearance, contacts=False).free[0]
+        )
+
+    def _collisions(self, q: Annotated[Float64, "n"]) -> str:
+        """The end of a sentence that says what is in collision."""
+        problem = self._problem
+        assert problem.scene is not None
+        wanted = f" (a clearance of {problem.clearance:g} m is wanted)" if problem.clearance > 0.0 else ""
+        report = check_collisions(self._robot, problem.scene, self._whole(q)[None], problem.clearance)
+        return f"{wanted}: {named_contacts(report.contacts[0])}"
+
+    def _whole(self, q: Annotated[Float64, "n"]) -> Annotated[Float64, "nq"]:
+        whole = self._problem.start.copy()
+        whole[self._problem.variables] = q
+        return whole
+
+    def _remember(self, attempt: PathAttempt) -> None:
+        """Keep what came nearest to an answer: a motion that touches something the least."""
+        if self._best is None or _badness(attempt.violation) < _badness(self._best.violation):
+            self._best = attempt
+
+    def _told(self, stage: str) -> bool:
+        if self._report is None:
+            return True
+        return self._report(Progress(stage, self._iterations, (), self._clearance))
+
+    def _go_on(self, stage: str) -> None:
+        """Raise ``_Stopped`` if the search is to end."""
+        if not self._told(stage):
+            raise _Stopped(Status.PREEMPTED, "the search was cancelled")
+        if self._problem.late:
+            kind = "the deadline came" if self._given_deadline else f"{WITHOUT_DEADLINE:g} s passed"
+            raise _Stopped(Status.TIMED_OUT, f"{kind} before a motion was found{self._so_far()}")
+
+    def _so_far(self) -> str:
+        return "" if self._best is None else f"; of the best attempt: {self._best.violation}"
+
+    def _why(self) -> str:
+        tried = f"{self._attempts} paths were optimized, none is an answer"
+        return tried + self._so_far()
+
+    def _spent(self, stage: str, begin: float) -> None:
+        self._gate.stages[stage] = self._gate.stages.get(stage, 0.0) + time.perf_counter() - begin
+
+    def _failed(self, status: Status, sentence: str) -> TrajectoryResult:
+        return self._with_counts(
+            TrajectoryResult(status, sentence, None, self._solver.name, attempt=self._best)
+        )
+
+    def _finished(self, found: TrajectoryResult) -> TrajectoryResult:
+        problem = self._problem
+        clearance = float("nan")
+        if problem.scene is not None and found.trajectory is not None:
+            begin = time.perf_counter()
+            clearance = least_clearance(
+                self._robot,
+                problem.scene,
+                problem.start,
+                problem.variables,
+                found.trajectory,
+                CLEARANCE_RANGE,
+            )
+            clearance = float("inf") if clearance >= CLEARANCE_RANGE else clearance
+            self._spent(CLEARANCE, begin)
+        return self._with_counts(replace(found, clearance=clearance, attempt=None))
+
+    def _with_counts(self, result: TrajectoryResult) -> TrajectoryResult:
+        scene = self._problem.scene
+        return replace(
+            result,
+            scene_version=None if scene is None else scene.version,
+            iterations=self._iterations,
+            attempts=self._attempts,
+            stages=self._gate.stages,
+            solve_time=time.perf_counter() - self._begin,
+        )
+
+
+def along_lines(
+    corners: Annotated[Float64, "C n"], num_points: int
+) -> tuple[Annotated[Float64, "T n"], Annotated[Int64, "C"]]:
+    """Points along straight lines between corners, about evenly spaced, and which of them are the corners.
+
+    Raises:
+        KinoptError: more corners than points.
+    """
+    C = len(corners)
+    if not 2 <= C <= num_points:
+        raise KinoptError(
+            f"{C} corners do not fit on a path of {num_points} points; allowed are 2 to {num_points}"
+        )
+    lengths = np.linalg.norm(np.diff(corners, axis=0), axis=1)
+    total = float(lengths.sum())
+    share = lengths / total if total > 0.0 else np.full(C - 1, 1.0 / (C - 1))
+    at = np.rint(np.concatenate([[0.0], np.cumsum(share)]) * (num_points - 1)).astype(np.int64)
+    for k in range(1, C):  # every corner has a point of its own
+        at[k] = max(at[k], at[k - 1] + 1)
+    at[-1] = num_points - 1
+    for k in range(C - 2, 0, -1):
+        at[k] = min(at[k], at[k + 1] - 1)
+    places = np.arange(num_points)
+    path = np.stack([np.interp(places, at, column) for column in corners.T], axis=-1)
+    path[at] = corners
+    return path, at
+
+
+def _badness(violation: Violation) -> float:
+    """Motions that touch something are nearer to an answer than those that break something else."""
+    return 0.0 if violation.check == ON_THE_WAY else 1.0
