@@ -1,0 +1,177 @@
+"""The check of whole motions against what was asked: each part is broken once."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kinopt_ros.array import Float64
+from kinopt_ros.geometry.shapes import Box, PlacedShape
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.problems.ik import PoseTarget
+from kinopt_ros.problems.trajectory import JointGoal, PoseAlong, PoseGoal, StraightLine, TrajectoryProblem
+from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.trajectory.timing import point_to_point
+from kinopt_ros.verification.motion import (
+    ALONG,
+    GOAL,
+    ON_THE_WAY,
+    WAYPOINTS,
+    motion_limits,
+    velocity_at_start,
+    verify_motion,
+)
+
+GOAL_Q = np.array([0.6, -0.4, 0.3, -1.8, 0.2, 1.9, 0.5])
+
+
+@pytest.fixture(scope="module")
+def robot() -> RobotModel:
+    return load_robot("panda")
+
+
+def line(robot: RobotModel, problem: TrajectoryProblem, goal: Float64 = GOAL_Q) -> JointTrajectory:
+    """The straight motion to a configuration."""
+    limits = motion_limits(robot, problem)
+    start = problem.start[problem.variables]
+    return point_to_point(problem.joints, start, goal, limits.velocity, limits.acceleration, limits.jerk)
+
+
+def whole(robot: RobotModel, q: Float64) -> Float64:
+    full = robot.default_q.copy()
+    full[:7] = q
+    return full
+
+
+def pose(robot: RobotModel, q: Float64, link: str = "panda_link8") -> Float64:
+    return forward_kinematics(robot, whole(robot, q), [link])[0]
+
+
+def asked(robot: RobotModel, goal: Any = GOAL_Q, **options: Any) -> TrajectoryProblem:
+    return trajectory_problem(robot, goal, **options)
+
+
+def test_a_motion_that_does_all_that_was_asked_passes(robot: RobotModel) -> None:
+    problem = asked(robot, [GOAL_Q, pose(robot, GOAL_Q)], scene=EMPTY_SCENE)
+    for goal in range(2):
+        found = verify_motion(robot, problem, line(robot, problem), goal)
+        assert found.report.ok, found.report.violations
+        assert {GOAL, ON_THE_WAY, "position limits", "jerk limits"} <= set(found.report.checks)
+
+
+def test_without_a_scene_collisions_are_named_as_not_checked(robot: RobotModel) -> None:
+    report = verify_motion(robot, problem := asked(robot), line(robot, problem), 0).report
+    assert report.ok
+    assert ON_THE_WAY in report.not_checked
+
+
+@pytest.mark.parametrize("as_pose", [False, True])
+def test_a_missed_goal_is_found(robot: RobotModel, as_pose: bool) -> None:
+    problem = asked(robot, pose(robot, GOAL_Q) if as_pose else GOAL_Q)
+    off = GOAL_Q + 2e-3 * np.eye(7)[3]
+    (violation,) = verify_motion(robot, problem, line(robot, problem, off), 0).report.violations
+    assert violation.check == GOAL
+    assert "panda_" in violation.message
+
+
+def test_faster_than_asked_is_found(robot: RobotModel) -> None:
+    slow, fast = asked(robot), asked(robot, velocity_scaling=0.5, acceleration_scaling=0.5)
+    found = verify_motion(robot, slow, line(robot, fast), 0).report
+    assert {violation.check for violation in found.violations} == {"velocity limits", "acceleration limits"}
+    assert {GOAL, ON_THE_WAY} <= set(found.not_checked)
+
+
+def test_another_start_is_found(robot: RobotModel) -> None:
+    problem = asked(robot)
+    elsewhere = asked(robot, start=whole(robot, robot.default_q[:7] + 0.01))
+    report = verify_motion(robot, elsewhere, line(robot, problem), 0).report
+    assert {violation.check for violation in report.violations} == {"start position"}
+
+
+def test_a_motion_through_something_is_found(robot: RobotModel) -> None:
+    problem = asked(robot)
+    middle = pose(robot, 0.5 * (robot.default_q[:7] + GOAL_Q))
+    sheet = SceneObject("sheet", (PlacedShape(Box(1e-4, 0.3, 0.3), np.eye(4)),), middle)
+    problem = asked(robot, scene=Scene(objects={"sheet": sheet}))
+    found = verify_motion(robot, problem, line(robot, problem), 0)
+    (violation,) = found.report.violations
+    assert violation.check == ON_THE_WAY
+    assert "'sheet'" in violation.message
+    assert found.contact is not None
+
+
+def test_waypoints_are_passed_in_their_order(robot: RobotModel) -> None:
+    start = robot.default_q[:7]
+    first, second = start + 0.3 * (GOAL_Q - start), start + 0.7 * (GOAL_Q - start)
+    as_pose = PoseGoal((PoseTarget("panda_link8", pose(robot, second)[None], 2e-3, 1e-2),))
+    for waypoints in ([first, second], [first, as_pose]):
+        problem = asked(robot, waypoints=waypoints)
+        report = verify_motion(robot, problem, line(robot, problem), 0).report
+        assert report.ok, report.violations
+        assert any(check.startswith(WAYPOINTS) for check in report.checks)
+    for waypoints in ([second, first], [as_pose, first], [first + 0.01]):
+        problem = asked(robot, waypoints=waypoints)
+        (violation,) = verify_motion(robot, problem, line(robot, problem), 0).report.violations
+        assert violation.check == WAYPOINTS
+
+
+def test_what_holds_all_the_way_is_looked_at_all_the_way(robot: RobotModel) -> None:
+    turned = robot.default_q[:7].copy()
+    turned[0] += 1.0  # about the vertical axis: the hand keeps its tilt and its height
+    held = pose(robot, robot.default_q[:7])
+    upright = held.copy()
+    upright[:3, :3] = np.eye(3)  # a tool frame that stands upright in the hand, as it is held
+    tool = np.linalg.inv(held) @ upright
+    tilt = PoseTarget("panda_link8", upright[None], math.inf, (1e-3, 1e-3, math.inf), tool)
+    kept = asked(robot, turned, along=[PoseAlong(tilt)])
+    assert verify_motion(robot, kept, line(robot, kept, turned), 0).report.ok
+    bent = turned + 0.1 * np.eye(7)[5]
+    problem = asked(robot, bent, along=[PoseAlong(tilt)])
+    (violation,) = verify_motion(robot, problem, line(robot, problem, bent), 0).report.violations
+    assert violation.check == ALONG
+    assert violation.time is not None
+
+
+def test_distance_from_a_straight_line(robot: RobotModel) -> None:
+    turned = robot.default_q[:7].copy()
+    turned[0] += 1.0
+    T = pose(robot, turned)
+    radius = math.hypot(T[0, 3], T[1, 3])
+    sagitta = radius * (1.0 - math.cos(0.5))  # of the arc that the hand moves on
+    for tolerance, fine in ((sagitta * 1.001, True), (sagitta * 0.999, False)):
+        problem = asked(robot, turned, along=[StraightLine("panda_link8", tolerance)])
+        report = verify_motion(robot, problem, line(robot, problem, turned), 0).report
+        assert report.ok is fine
+        if not fine:
+            assert report.violations[0].value == pytest.approx(sagitta, rel=1e-4)
+
+
+def test_continuous_joints_may_reach_goals_by_whole_turns(urdf: Any) -> None:
+    from kinopt_ros.robot.urdf import robot_from_urdf
+
+    robot = robot_from_urdf(urdf('spin continuous base arm <limit effort="1" velocity="2"/>'))
+    goal = JointGoal(np.array([1.0]))
+    problem = trajectory_problem(robot, goal, joints=["spin"])
+    limits = motion_limits(robot, problem)
+    motion = point_to_point(
+        ("spin",),
+        np.zeros(1),
+        np.array([1.0 - 2.0 * np.pi]),
+        limits.velocity,
+        limits.acceleration,
+        limits.jerk,
+    )
+    assert verify_motion(robot, problem, motion, 0).report.ok
+
+
+def test_sensors_never_read_zero(robot: RobotModel) -> None:
+    limit = motion_limits(robot, asked(robot)).velocity
+    noise, moving = np.zeros(robot.nq), np.zeros(robot.nq)
+    noise[:7], moving[:7] = 0.005 * limit, 0.5 * limit
+    assert not velocity_at_start(robot, asked(robot, start_velocity=noise)).any()
+    np.testing.assert_array_equal(velocity_at_start(robot, asked(robot, start_velocity=moving)), 0.5 * limit)
