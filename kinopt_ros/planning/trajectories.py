@@ -29,7 +29,7 @@ from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.timing import nearest_equivalent
 from kinopt_ros.verification.collision import check_collisions
-from kinopt_ros.verification.motion import ON_THE_WAY, VerifiedMotion
+from kinopt_ros.verification.motion import ON_THE_WAY
 from kinopt_ros.verification.sweep import free_segment, least_clearance
 from kinopt_ros.verification.trajectory import Violation
 
@@ -340,11 +340,9 @@ class _Search:
     def _pass(self, path: Annotated[Float64, "T n"], goal: int) -> TrajectoryResult | None:
         """Time and verify a path as it is."""
         found = self._gate.passed(path, goal)
-        if isinstance(found, VerifiedMotion):
-            if found.report.ok:
-                return self._gate.answer(found, goal)
-            found = found.report.violations[0]
-        self._remember(PathAttempt(path, goal, found))
+        if isinstance(found, TrajectoryResult):
+            return found
+        self._remember(found)
         return None
 
     # Small things.

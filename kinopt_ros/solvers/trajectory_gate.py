@@ -15,10 +15,11 @@ from kinopt_ros.solvers.paths import PathCandidates, PathRequest
 from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
 from kinopt_ros.solvers.verified import PluginError
 from kinopt_ros.status import Status
+from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.path_timing import time_path
 from kinopt_ros.trajectory.timing import TimingError
-from kinopt_ros.verification.motion import VerifiedMotion, motion_limits, velocity_at_start, verify_motion
+from kinopt_ros.verification.motion import motion_limits, velocity_at_start, verify_motion
 from kinopt_ros.verification.trajectory import Violation
 
 OPTIMIZE, TIMING, CHECK = "optimization", "timing", "check"
@@ -37,8 +38,8 @@ class Gate:
     stages: dict[str, float] = field(default_factory=dict)
     """Seconds spent in each."""
 
-    def passed(self, path: Annotated[Float64, "T n"], goal: int) -> VerifiedMotion | Violation:
-        """The motion along a path, and its check; or why the path cannot be timed."""
+    def passed(self, path: Annotated[Float64, "T n"], goal: int) -> TrajectoryResult | PathAttempt:
+        """The answer along a path, timed and checked; or why it is none."""
         problem, limits = self.problem, motion_limits(self.robot, self.problem)
         begin = time.perf_counter()
         try:
@@ -52,17 +53,16 @@ class Gate:
                 duration=problem.duration,
             )
         except (TimingError, StartStateError) as error:
-            return Violation(TIMING, str(error))
+            return PathAttempt(path, goal, Violation(TIMING, str(error)))
         finally:
             begin = self._spent(TIMING, begin)
         motion = verify_motion(self.robot, problem, trajectory, goal)
         self._spent(CHECK, begin)
-        return motion
-
-    def answer(self, motion: VerifiedMotion, goal: int) -> TrajectoryResult:
-        """The result of a motion whose report is ok."""
         if not motion.report.ok:
-            raise PluginError("a motion that failed its check is no answer")
+            violation = motion.report.violations[0]
+            when = violation.time
+            state = None if when is None else evaluate(trajectory, np.array([when]))[0][0]
+            return PathAttempt(path, goal, violation, state)
         return TrajectoryResult(
             Status.SUCCESS,
             "",
@@ -85,12 +85,9 @@ class Gate:
             if candidates.clearance[s] < -HOPELESS and best is not None:
                 continue
             found = self.passed(path, goal)
-            if isinstance(found, VerifiedMotion):
-                if found.report.ok:
-                    return self.answer(found, goal)
-                found = found.report.violations[0]
-            if best is None:
-                best = PathAttempt(path, goal, found)
+            if isinstance(found, TrajectoryResult):
+                return found
+            best = best or found
             if self.problem.late:
                 break
         assert best is not None

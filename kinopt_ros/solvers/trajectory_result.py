@@ -18,7 +18,9 @@ class PathAttempt:
     goal: int
     """Which of the problem's goals it ends at."""
     violation: Violation
-    """What is wrong with it, and where."""
+    """What is wrong with it, and when."""
+    state: Annotated[Float64, "n"] | None = None
+    """Where the joints are at that time, rad or m; None if it has none."""
 
 
 @dataclass(frozen=True, eq=False)
