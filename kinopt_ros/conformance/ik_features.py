@@ -15,11 +15,13 @@ from kinopt_ros.conformance.robots import ROBOTS, two_arms
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.geometry.shapes import PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.jacobian import geometric_jacobian
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import so3_exp
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem, Posture
 from kinopt_ros.problems.rows import rows_of
+from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.collision_elements import CollisionElement
 from kinopt_ros.robot.collision_shapes import CollisionModel
 from kinopt_ros.robot.model import RobotModel
@@ -57,7 +59,7 @@ class FeatureConformance:
     def _solved(self, result: IkResult) -> None:
         assert result.success.mean() >= self.minimum_success, [m for m in result.messages if m][:3]
 
-    @pytest.mark.parametrize("feature", list(Feature))
+    @pytest.mark.parametrize("feature", [f for f in Feature if f is not Feature.TRAJECTORIES])
     def test_what_is_not_declared_is_refused_by_name(
         self, robot: RobotModel, plugin: Solver, feature: Feature
     ) -> None:
@@ -73,6 +75,7 @@ class FeatureConformance:
             Feature.TOOL: replace(problem, targets=(replace(target, T_link_tool=np.eye(4)),)),
             Feature.POSTURE: replace(problem, posture=Posture(np.zeros((2, n)), np.ones(n))),
             Feature.TURNS: replace(problem, turns=True),
+            Feature.MANIPULABILITY: replace(problem, manipulability=1.0),
         }[feature]
         if feature in plugin.capabilities.features:
             assert plugin.solve_ik(asking).success.any()
@@ -177,6 +180,28 @@ class FeatureConformance:
         assert (cost(result) <= cost(before) + _ROUNDING).all()
         if len(plain.variables) > 6:  # free to move while the tip stays
             assert cost(result).mean() < 0.9 * cost(before).mean()
+
+    def test_a_preference_for_manipulability_raises_the_index(
+        self, robot: RobotModel, plugin: Solver
+    ) -> None:
+        self._needs(Feature.MANIPULABILITY)
+        plain = _problem(robot, 4)
+        before = plugin.solve_ik(plain)
+        rows = np.flatnonzero(before.success)
+        result = plugin.solve_ik(replace(plain, seeds=np.nan_to_num(before.q), manipulability=1.0))
+        assert result.success[rows].all()  # the first seed is a solution
+        _check_limits(robot, plain, result)
+        _check_poses(robot, plain, result)
+        chain = chain_between(robot, plain.base_link, plain.targets[0].link)
+
+        def index(answers: IkResult) -> Float64:
+            full = plain.state[rows].copy()
+            full[:, plain.variables] = answers.q[rows, 0]
+            J = geometric_jacobian(chain, full[:, chain.variables])
+            return np.asarray(np.sqrt(np.maximum(np.linalg.det(J @ np.swapaxes(J, 1, 2)), 0.0)))
+
+        assert (index(result) >= index(before) - 1e-6).all()
+        np.testing.assert_allclose(-result.distance[rows, 0], index(result), rtol=1e-4, atol=1e-6)
 
     @pytest.mark.parametrize("freed", _FREED.values(), ids=_FREED)
     def test_free_axes_are_free_and_the_others_are_not(

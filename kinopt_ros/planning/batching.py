@@ -34,6 +34,7 @@ def structure_key(problem: IkProblem) -> Hashable:
         problem.min_separation,
         problem.turns,
         None if posture is None else posture.weight.tobytes(),
+        problem.manipulability,
         problem.random_seed,
         None if problem.scene is None else id(problem.scene),
         problem.clearance,

@@ -27,7 +27,7 @@ from kinopt_ros.problems.ik import (
     PoseTarget,
     Tolerance,
 )
-from kinopt_ros.problems.posture import ANY, posture_of
+from kinopt_ros.problems.posture import ANY, manipulability_of, posture_of
 from kinopt_ros.problems.validation import check_transforms, variables_of_joints
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
@@ -68,6 +68,7 @@ def ik_problem(
     turns: bool = False,
     prefer: str = ANY,
     rest: ArrayLike | None = None,
+    manipulability_weight: float | None = None,
     scene: Scene | None = None,
     clearance: float = 0.0,
     deadline: float | None = None,
@@ -98,8 +99,11 @@ def ik_problem(
         min_separation: solutions are distinct if one joint differs by more than this, rad or m.
         turns: whether configurations that differ by whole turns of a joint are distinct.
         prefer: ``any`` solution, the one ``closest`` to the first seed (without seeds: to the state), to the posture
-            ``rest``, or to the ``mid_range`` of the limits (each joint measured by its range).
+            ``rest``, or to the ``mid_range`` of the limits (each joint measured by its range); or the one with the
+            greatest ``manipulability``, the index of problems.manipulability.
         rest: posture of ``prefer="rest"``: configuration of the whole robot, (nq,).
+        manipulability_weight: of the index beside one of the postures: the least squared distance from it, less this
+            times the index, is preferred. Raising it never lowers the index of the answer.
         scene: what solutions must be free of collisions with, besides the robot itself (``EMPTY_SCENE``: only that);
             None: collisions are not looked at.
         clearance: least distance, m, of bodies that must not touch, with a scene.
@@ -157,6 +161,12 @@ def ik_problem(
             prefer,
             seeds[:, 0] if seeds.shape[1] else full[:, variables],
             None if rest is None else as_numbers(rest, "rest", InvalidStateError),
+        ),
+        manipulability=manipulability_of(
+            prefer,
+            None
+            if manipulability_weight is None
+            else as_number(manipulability_weight, "manipulability_weight"),
         ),
         scene=scene,
         clearance=as_number(clearance, "clearance"),

@@ -108,6 +108,9 @@ class IkProblem:
     """Whether configurations that differ by whole turns of a joint are distinct solutions."""
     posture: Posture | None = None
     """Preferred solutions; None: any. Solutions are sorted by it, else by their distance from ``state``."""
+    manipulability: float = 0.0
+    """Weight of the manipulability index (see problems.manipulability): solutions with the least squared distance from
+    the posture, if there is one, less this times the index are preferred; 0: it is not looked at. rad^2 or m^2."""
     scene: Scene | None = None
     """Solutions shall be free of collisions of the robot with itself and with this; None: that is not looked at."""
     clearance: float = 0.0

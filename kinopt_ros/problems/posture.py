@@ -10,7 +10,8 @@ from kinopt_ros.problems.ik import Posture
 from kinopt_ros.robot.model import RobotModel
 
 ANY, CLOSEST, REST, MID_RANGE = "any", "closest", "rest", "mid_range"
-PREFERENCES = (ANY, CLOSEST, REST, MID_RANGE)
+MANIPULABILITY = "manipulability"
+PREFERENCES = (ANY, CLOSEST, REST, MID_RANGE, MANIPULABILITY)
 
 
 class UnknownPreferenceError(UnknownNameError):
@@ -27,7 +28,7 @@ def posture_of(
     seed: Annotated[Float64, "B n"],
     rest: Annotated[Float64, "nq"] | None,
 ) -> Posture | None:
-    """The posture that a preference means; None for any.
+    """The posture that a preference means; None for any, and for manipulability.
 
     Args:
         robot: the robot.
@@ -48,7 +49,7 @@ def posture_of(
             f"a rest posture goes with the preference {REST!r}, and only with it, not {prefer!r}"
         )
     ones = np.ones(len(variables))
-    if prefer == ANY:
+    if prefer in (ANY, MANIPULABILITY):
         return None
     if prefer == CLOSEST:
         return Posture(seed.copy(), ones)
@@ -64,3 +65,22 @@ def posture_of(
         middle = np.where(limited, 0.5 * (lower + upper), 0.0)
     weight = np.where(limited, 1.0 / np.where(limited, upper - lower, 1.0) ** 2, 0.0)
     return Posture(np.repeat(middle[None], len(seed), axis=0), weight)
+
+
+def manipulability_of(prefer: str, weight: float | None) -> float:
+    """Weight of the manipulability index: the one given, beside a posture; 1 where the index alone is preferred.
+
+    Args:
+        prefer: one of PREFERENCES.
+        weight: rad^2 or m^2 per unit of the index, as postures have it; None: not given.
+
+    Raises:
+        InvalidRequestError: a weight where there is nothing to weigh it against, or none.
+    """
+    if weight is not None and prefer in (ANY, MANIPULABILITY):
+        others = ", ".join(name for name in PREFERENCES if name not in (ANY, MANIPULABILITY))
+        raise InvalidRequestError(
+            f"manipulability_weight is {weight:g}, but prefer is {prefer!r}; a weight goes with {others}, and "
+            f"{MANIPULABILITY!r} needs none"
+        )
+    return 1.0 if prefer == MANIPULABILITY else 0.0 if weight is None else weight

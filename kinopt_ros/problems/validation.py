@@ -9,8 +9,9 @@ from kinopt_ros.array import Float64, Int64, frozen
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
 from kinopt_ros.kinematics.se3 import LARGEST, is_pose
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Posture
+from kinopt_ros.problems.manipulability import counting
 from kinopt_ros.robot.memo import remembered
-from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.model import JointType, RobotModel
 
 MOST_SOLUTIONS = 1000
 """Most solutions that one request may ask for."""
@@ -56,6 +57,8 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         )
     if problem.posture is not None:
         _check_posture(problem.posture, sizes[0], n)
+    if problem.manipulability != 0.0:
+        _check_manipulability(problem, robot)
     if not 0.0 <= problem.clearance <= MOST_CLEARANCE:
         raise InvalidRequestError(f"clearance is {problem.clearance}; allowed is 0 to {MOST_CLEARANCE:g} m")
     if problem.clearance > 0.0 and problem.scene is None:
@@ -163,6 +166,24 @@ def check_target(target: PoseTarget, robot: RobotModel) -> None:
 def _is_tolerance(value: object) -> bool:
     numbers = (float, int, np.floating, np.integer)
     return isinstance(value, numbers) and not isinstance(value, bool) and float(value) > 0.0
+
+
+def _check_manipulability(problem: IkProblem, robot: RobotModel) -> None:
+    weight = problem.manipulability
+    if not 0.0 < weight <= LARGEST:
+        raise InvalidRequestError(f"the weight of manipulability is {weight}; allowed is 0 to {LARGEST:g}")
+    for name in problem.joints:
+        if robot.joint(name).type is JointType.FLOATING:
+            raise InvalidRequestError(
+                f"manipulability is asked for with the floating joint {name!r} to solve for; it is defined for the "
+                "other types of joints"
+            )
+    rows = sum(len(counting(target)) for target in problem.targets)
+    if len(problem.variables) < rows:
+        raise InvalidRequestError(
+            f"manipulability is asked for, but {len(problem.variables)} variables cannot move {rows} axes "
+            "independently: the index is 0 everywhere; free some axes of the targets or prefer something else"
+        )
 
 
 def _check_posture(posture: Posture, B: int, n: int) -> None:

@@ -95,6 +95,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
         turns=request.turns,
         prefer=prefer,
         rest=_rest(request, prefer, robot, q),
+        manipulability_weight=request.manipulability_weight or None,
         **avoiding(context, robot, request.avoid_collisions, request.clearance),
         deadline=arrived + timeout,
         random_seed=request.random_seed,

@@ -18,6 +18,7 @@ from kinopt_ros.errors import KinoptError, MissingPackageError, NotReadyError
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
 from kinopt_ros.kinematics.sampling import sampling_range
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.manipulability import preference
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
@@ -171,14 +172,10 @@ class _Search:
     def _rank(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m"]:
         """Those free by their spheres first, preferred ones of them first; then by depth."""
         distance, cost = self.field.costs(self._whole(q), self.problem.clearance + MARGIN)
-        if self.problem.posture is not None:
-            wanted = self.problem.posture.distance(q[None])[0]
-        else:
-            difference = q - self.problem.state[0, self.problem.variables]
-            wanted = np.sqrt((difference * difference).sum(axis=1))
+        wanted = preference(self.problem, self.chains, q[None])[0]
         free = distance > self.problem.clearance
         # The scale does not matter: it only orders within both kinds.
-        return np.asarray(np.where(free, wanted / (1.0 + wanted) - 1.0, cost))
+        return np.asarray(np.where(free, np.arctan(wanted) / np.pi - 1.0, cost))
 
     def _cost(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m"]:
         return self.field.costs(self._whole(q), self.problem.clearance + MARGIN)[1]
@@ -198,6 +195,7 @@ class _Search:
             seeds=np.empty((m, 0, states.shape[1])),
             num_solutions=1,
             posture=None,
+            manipulability=0.0,
             scene=None,
         )
         candidates = self.solve(again)

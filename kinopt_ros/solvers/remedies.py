@@ -100,6 +100,7 @@ def _rows(problem: IkProblem, target: PoseTarget, rows: Annotated[Int64, "F"], d
         num_solutions=1,
         turns=False,
         posture=None,
+        manipulability=0.0,
         deadline=deadline,
     )
 

@@ -41,7 +41,8 @@ class IkResult:
     orientation_error: Annotated[Float64, "B K"]
     """Angle from the worst target about axes that are not free, rad; NaN where q is."""
     distance: Annotated[Float64, "B K"]
-    """What the solutions are sorted by: the distance from the problem's posture, else from its state."""
+    """What the solutions are sorted by: the distance from the problem's posture, else from its state; with
+    manipulability see ``problems.manipulability.preference``."""
     attempt: Annotated[Float64, "B n"]
     """Best attempt of a failed request, inside the limits; NaN rows where the request succeeded."""
     attempt_position_error: Annotated[Float64, "B"]

@@ -10,6 +10,7 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.manipulability import preference
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import periodic_variables
@@ -58,7 +59,7 @@ def verified_ik_result(
     solved_by, unchecked = judged.reached, np.zeros(B, dtype=np.bool_)
     if problem.scene is not None:
         solved_by, unchecked = lazily_free(
-            robot, problem, judged.q, judged.reached, _preference(problem, judged.q)
+            robot, problem, judged.q, judged.reached, preference(problem, chains, judged.q)
         )
         timed_out = timed_out | unchecked
         more = None
@@ -69,7 +70,7 @@ def verified_ik_result(
         if more is not None:
             extra = _judged(robot, problem, chains, more.q, np.asarray(np.isfinite(more.q).all(axis=2)))
             also_free, _ = lazily_free(
-                robot, problem, extra.q, extra.reached, _preference(problem, extra.q), True
+                robot, problem, extra.q, extra.reached, preference(problem, chains, extra.q), True
             )
             judged, solved_by = judged.beside(extra), np.concatenate([solved_by, also_free], axis=1)
             timed_out, iterations, looked_at = (
@@ -85,7 +86,7 @@ def verified_ik_result(
             np.where(solved_by, position, np.nan),
             np.where(solved_by, orientation, np.nan),
         )
-    distance = _preference(problem, q)
+    distance = preference(problem, chains, q)
     if K > 1 or problem.num_solutions > 1:
         chosen = _distinct(q, distance, problem, periodic_variables(robot)[problem.variables])
         rows = np.arange(B)[:, None]
@@ -196,14 +197,6 @@ def _judged(
     reached[good] = True
     position[good], orientation[good] = report.position_error[report.ok], report.orientation_error[report.ok]
     return _Judged(q, position.reshape(B, K), orientation.reshape(B, K), reached.reshape(B, K))
-
-
-def _preference(problem: IkProblem, q: Annotated[Float64, "B K n"]) -> Annotated[Float64, "B K"]:
-    """What solutions are sorted by; NaN where there is none."""
-    if problem.posture is not None:
-        return problem.posture.distance(q)
-    difference = q - problem.state[:, None, problem.variables]
-    return np.asarray(np.sqrt(np.add.reduce(difference * difference, axis=-1)))
 
 
 def _distinct(

@@ -117,7 +117,10 @@ SOLVE = requests(
     num_solutions=sometimes(st.sampled_from([0, 1, 3, 20, 1001, 2**32 - 1])),
     min_separation=sometimes(floats),
     turns=sometimes(st.booleans()),
-    prefer=sometimes(st.one_of(st.sampled_from(["any", "closest", "rest", "mid_range"]), names)),
+    prefer=sometimes(
+        st.one_of(st.sampled_from(["any", "closest", "rest", "mid_range", "manipulability"]), names)
+    ),
+    manipulability_weight=sometimes(floats),
     rest=sometimes(joint_states),
     timeout=sometimes(st.one_of(odd_floats, st.floats(1e-6, 0.3))),
     random_seed=sometimes(st.integers(0, 2**64 - 1)),

@@ -9,7 +9,9 @@ from sensor_msgs.msg import JointState
 from support.ros_requests import READY, ik, pose
 
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.jacobian import geometric_jacobian
 from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client import Client
 from kinopt_ros.ros.conversions import matrices_from_poses, poses_from_matrices
@@ -178,6 +180,27 @@ def test_the_middle_of_the_limits(client: Client) -> None:
     other = solve(client, pose(), num_solutions=20, prefer="mid_range", timeout=20.0)
     assert answer.distances[0] <= np.nanmin(other.distances) + 1e-3
     inside_limits(answer)
+
+
+def test_manipulability_is_preferred_by_its_weight(client: Client) -> None:
+    last = -INF
+    chain = build_chain(PANDA, "panda_link0", "panda_link8")
+    for options in (
+        {"prefer": "mid_range"},
+        {"prefer": "mid_range", "manipulability_weight": 10.0},
+        {"prefer": "manipulability"},
+    ):
+        answer = solve(client, pose(), timeout=20.0, **options)
+        near(reached(answer), pose())
+        inside_limits(answer)
+        J = geometric_jacobian(chain, solutions(answer)[0])
+        index = np.sqrt(np.linalg.det(J @ J.T))
+        assert index >= last - 1e-9
+        last = index
+    assert answer.distances[0] == pytest.approx(-last, rel=1e-6)
+    refused = client.call("solve_ik", ik(pose(), manipulability_weight=1.0))
+    assert refused.status.code == REQUEST
+    assert "a weight goes with closest, rest, mid_range" in refused.status.message
 
 
 def test_turns_are_counted_where_limits_leave_room(client: Client) -> None:

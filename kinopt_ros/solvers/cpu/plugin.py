@@ -11,6 +11,7 @@ from kinopt_ros.errors import NotReadyError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
+from kinopt_ros.solvers.cpu.manipulability import prefer_manipulability
 from kinopt_ros.solvers.cpu.search import Cores
 from kinopt_ros.solvers.failures import hopeless_requests
 from kinopt_ros.solvers.held import solve_in_parts
@@ -118,6 +119,8 @@ class CpuSolver(Solver):
                     self._cores,
                 ),
             )
+        if problem.manipulability > 0.0:
+            return prefer_manipulability(problem, robot, self._solve_ik)
         if problem.deadline is None:
             _compile_general()
         elif not _ready:
@@ -169,5 +172,7 @@ def _load_general() -> None:
 def _plain_tolerances(problem: IkProblem) -> tuple[float, float] | None:
     """Tolerances (m, rad) of a problem that the quicker kernel can solve, else None."""
     if len(problem.targets) > 1 or problem.num_solutions > 1 or problem.posture is not None or problem.turns:
+        return None
+    if problem.manipulability > 0.0:
         return None
     return problem.targets[0].plain

@@ -89,6 +89,7 @@ def test_together_as_alone(solver: Solver, kind: str) -> None:
         {"turns": True},
         {"min_separation": 0.2},
         {"prefer": "mid_range"},
+        {"prefer": "manipulability"},
         {"seeds": np.zeros(7)},
         {"T_link_tool": np.diag([-1.0, -1.0, 1.0, 1.0])},
     ],

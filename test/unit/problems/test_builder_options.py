@@ -131,6 +131,26 @@ BAD: dict[str, tuple[dict[str, Any], type[KinoptError], str]] = {
     "unknown locked group": ({"locked_groups": ["nobody"]}, UnknownGroupError, "nobody"),
     "unknown unlocked group": ({"unlocked_groups": ["nobody"]}, UnknownGroupError, "nobody"),
     "unknown preference": ({"prefer": "nicest"}, UnknownNameError, "mid_range"),
+    "a weight with nothing to weigh": (
+        {"prefer": "any", "manipulability_weight": 1.0},
+        InvalidRequestError,
+        "closest, rest, mid_range",
+    ),
+    "a negative weight": (
+        {"prefer": "mid_range", "manipulability_weight": -1.0},
+        InvalidRequestError,
+        "is -1.0; allowed is 0",
+    ),
+    "a weight that is no number": (
+        {"prefer": "mid_range", "manipulability_weight": math.nan},
+        InvalidRequestError,
+        "is nan",
+    ),
+    "manipulability of too few joints": (
+        {"prefer": "manipulability", "locked_joints": ["j1", "j2"]},
+        InvalidRequestError,
+        "5 variables cannot move 6 axes",
+    ),
     "rest without a posture": ({"prefer": "rest"}, InvalidRequestError, "rest"),
     "a posture without rest": ({"rest": ROBOT.default_q}, InvalidRequestError, "rest"),
     "a rest posture of the wrong size": ({"prefer": "rest", "rest": np.zeros(3)}, InvalidStateError, "7"),
