@@ -43,6 +43,9 @@ jax = ["jax"]
 # Collision checks: the judge, and meshes (COLLADA ones by pycollada, convex hulls by scipy).
 collision = ["coal", "pycollada", "scipy", "trimesh"]
 
+# Paths by sampling, where no optimization from straight lines gets through.
+sampling = ["ompl"]
+
 # What the tests need beyond pytest itself.
 judges = ["example-robot-data", "pin", *collision]
 
@@ -87,7 +90,17 @@ setup(
         "plot": ["matplotlib"],
         "jax": jax,
         "collision": collision,
-        "test": ["hypothesis", "matplotlib", "pytest", "pytest-timeout", "setuptools", *jax, *judges],
+        "sampling": sampling,
+        "test": [
+            "hypothesis",
+            "matplotlib",
+            "pytest",
+            "pytest-timeout",
+            "setuptools",
+            *jax,
+            *judges,
+            *sampling,
+        ],
         "lint": ["mypy", "ruff", "types-PyYAML"],
         "bench": [
             "eaik",
@@ -97,6 +110,7 @@ setup(
             "roboticstoolbox-python",
             "rtb-data==2.0.0",
             *judges,
+            *sampling,
         ],
     },
     entry_points={

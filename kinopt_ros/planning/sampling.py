@@ -1,0 +1,202 @@
+"""Paths by a sampling planner, OMPL's RRT-Connect, for problems that no local optimization gets through.
+
+The library is optional (extra ``sampling``). Kuffner and LaValle, "RRT-Connect: an efficient approach to single-query
+path planning" (2000); the path is then shortened (Geraerts and Overmars, "Creating high-quality paths for motion
+planning", 2007).
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidRequestError, MissingPackageError
+from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.robot.model import RobotModel
+
+Free: TypeAlias = Callable[[Float64, Float64], bool]
+"""Whether the straight line between two values of the problem's variables (n), ends included, is free."""
+
+SHORTENING = 0.3
+"""s that the path found may be shortened for, if not said otherwise."""
+STRIDE = 0.1
+"""Longest step of the planner's trees, as a share of the diagonal of what it searches in."""
+_WAIT = 0.05
+"""s between two looks at the clock while another search is under way."""
+_one_at_a_time = threading.Lock()
+"""OMPL's seed is the process's: the same seed gives the same path if searches do not mix."""
+
+
+def missing_sampler() -> str:
+    """Why there is no sampling planner here, and the remedy; empty if there is one."""
+    if find_spec("ompl") is None:
+        return "paths by sampling need the package ompl (pip install ompl)"
+    return ""
+
+
+def sampled_path(
+    robot: RobotModel,
+    problem: TrajectoryProblem,
+    goals: Annotated[Float64, "G n"],
+    free: Free,
+    deadline: float,
+    seed: int,
+    stop: Callable[[], bool] = lambda: False,
+    shortening: float = SHORTENING,
+) -> Annotated[Float64, "K n"] | None:
+    """Corners of a free path from the problem's start to one of some goals, or None if none was found in time.
+
+    Args:
+        robot: the robot; its limits bound the search.
+        problem: whose variables move, from its start.
+        goals: values of these variables (rad or m), one row per goal; those that are not free are left out.
+        free: whether the straight line between two of them is free. What it raises ends the search and is raised.
+        deadline: value of time.monotonic() at which the search ends.
+        seed: same arguments, same seed, enough time: same path. At least 1.
+        stop: asked between looks at lines; when it says True the search ends with None.
+        shortening: s to spend on shortening what was found, at most, deadline included.
+
+    Returns:
+        Rows from the start to the goal that was reached, at least two, or None.
+
+    Raises:
+        MissingPackageError: OMPL is not installed.
+        InvalidRequestError: goals of another shape or not finite, a seed below 1.
+    """
+    reason = missing_sampler()
+    if reason:
+        raise MissingPackageError(reason)
+    count = len(problem.variables)
+    if goals.ndim != 2 or goals.shape[1] != count or not np.isfinite(goals).all():
+        raise InvalidRequestError(f"goals have shape {goals.shape}; {count} finite numbers each are needed")
+    if seed < 1:
+        raise InvalidRequestError(f"seed is {seed}; allowed is 1 or more")
+    while not _one_at_a_time.acquire(timeout=_WAIT):
+        if time.monotonic() >= deadline or stop():
+            return None
+    try:
+        return _Search(robot, problem, free, deadline, stop).run(goals, seed, shortening)
+    finally:
+        _one_at_a_time.release()
+
+
+class _Search:
+    """One search. Nothing is raised through OMPL's own stack: an exception ends the search and is kept."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        problem: TrajectoryProblem,
+        free: Free,
+        deadline: float,
+        stop: Callable[[], bool],
+    ) -> None:
+        self._start = problem.start[problem.variables]
+        self._lower = robot.limits.lower[problem.variables]
+        self._upper = robot.limits.upper[problem.variables]
+        self._free, self._deadline, self._stop = free, deadline, stop
+        self._stopped = False
+        self._error: BaseException | None = None
+
+    def run(self, goals: Float64, seed: int, shortening: float) -> Float64 | None:
+        from ompl import base, geometric, util
+
+        util.setLogLevel(util.LOG_NONE)
+        util.RNG.setSeed(seed)
+        goals = goals[[self._is_free(goal, goal) for goal in goals]]
+        if not len(goals) or self._over():
+            return self._none()
+        space = self._space(base, goals)
+        info = base.SpaceInformation(space)
+        info.setStateValidityChecker(lambda state: self._state_free(state))
+        # The validator gets an information of its own: one that held itself would never be freed.
+        info.setMotionValidator(_validator(base, base.SpaceInformation(space), self._way_free))
+        info.setup()
+        definition = base.ProblemDefinition(info)
+        definition.addStartState(self._state(space, self._start))
+        ends = base.GoalStates(info)
+        for goal in goals:
+            ends.addState(self._state(space, goal))
+        definition.setGoal(ends)
+        planner = geometric.RRTConnect(info)
+        planner.setRange(STRIDE * space.getMaximumExtent())
+        planner.setProblemDefinition(definition)
+        planner.setup()
+        over = base.PlannerTerminationCondition(self._over)
+        status = planner.solve(over)
+        if self._error is not None or str(status) != "Exact solution":
+            return self._none()
+        path = definition.getSolutionPath()
+        found = self._corners(path)
+        self._deadline = min(self._deadline, time.monotonic() + shortening)
+        geometric.PathSimplifier(info).simplify(path, over, False)
+        if self._error is not None or self._stop():
+            return self._none()
+        shorter = self._corners(path)
+        # Cut short, OMPL may leave lines that nobody has looked at.
+        kept = all(self._free(a, b) for a, b in pairwise(shorter))
+        return shorter if kept else found
+
+    def _space(self, base: Any, goals: Float64) -> Any:
+        known = np.vstack([self._start, goals])
+        # Variables without limits are searched a turn (or a metre) around start and goals.
+        lower = np.where(np.isfinite(self._lower), self._lower, known.min(axis=0) - 2.0 * np.pi)
+        upper = np.where(np.isfinite(self._upper), self._upper, known.max(axis=0) + 2.0 * np.pi)
+        space = base.RealVectorStateSpace(len(lower))
+        bounds = base.RealVectorBounds(len(lower))
+        for i in range(len(lower)):
+            # A start may be a little outside its limits.
+            bounds.setLow(i, float(min(lower[i], known[:, i].min())))
+            bounds.setHigh(i, float(max(upper[i], known[:, i].max())))
+        space.setBounds(bounds)
+        return space
+
+    def _state(self, space: Any, values: Float64) -> Any:
+        state = space.allocState()
+        for i, value in enumerate(values.tolist()):
+            state[i] = value
+        return state
+
+    def _values(self, state: Any) -> Float64:
+        return np.array([state[i] for i in range(len(self._start))])
+
+    def _corners(self, path: Any) -> Float64:
+        return np.array([self._values(path.getState(k)) for k in range(path.getStateCount())])
+
+    def _state_free(self, state: Any) -> bool:
+        q = self._values(state)
+        return self._is_free(q, q)
+
+    def _way_free(self, first: Any, second: Any) -> bool:
+        return self._is_free(self._values(first), self._values(second))
+
+    def _is_free(self, a: Float64, b: Float64) -> bool:
+        if self._over():  # whoever called then finds nothing more, and ends
+            return False
+        try:
+            return self._free(a, b)
+        except BaseException as error:
+            self._error = error
+            return False
+
+    def _over(self) -> bool:
+        self._stopped = self._stopped or self._stop()
+        return self._stopped or self._error is not None or time.monotonic() >= self._deadline
+
+    def _none(self) -> Float64 | None:
+        if self._error is not None:
+            raise self._error
+        return None
+
+
+def _validator(base: Any, info: Any, free: Callable[[Any, Any], bool]) -> Any:
+    class Lines(base.MotionValidator):  # type: ignore[misc]
+        def checkMotion(self, first: Any, second: Any, *last: Any) -> bool:
+            return free(first, second)
+
+    return Lines(info)
