@@ -1,0 +1,1 @@
+"""``kinopt bench trajectory``: motions around obstacles, every one judged independently."""
