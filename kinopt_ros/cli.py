@@ -10,6 +10,7 @@ from kinopt_ros.errors import KinoptError
 COMMANDS = {
     "demo": "start the node, ask it for a motion, show the verified answer",
     "ik": "joint positions that bring a link to a pose",
+    "plan": "a verified motion to a goal, around what is in the way",
     "fk": "poses of links for given joint positions",
     "replay": "solve recorded problems again and compare",
     "bench": "measure solvers side by side",

@@ -1,0 +1,74 @@
+"""Picture of a motion: positions, velocities, and how near it comes to things."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.verification.collision import clearance_of
+from kinopt_ros.verification.motion import motion_limits
+
+_SAMPLES = 400
+"""Instants of the curves."""
+_LOOKS = 60
+"""Instants at which distances are measured: each takes milliseconds."""
+
+
+def plot_motion(
+    robot: RobotModel, problem: TrajectoryProblem, trajectory: JointTrajectory, file: Path
+) -> None:
+    """Draw what a controller interpolates.
+
+    Raises:
+        InvalidRequestError: the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    times = np.linspace(0.0, trajectory.duration, _SAMPLES)
+    position, velocity, _ = evaluate(trajectory, times)
+    rows = 2 if problem.scene is None else 3
+    figure = Figure(figsize=(10.0, 3.0 * rows), layout="constrained")
+    figure.suptitle(f"{robot.name}: {trajectory.duration:.2f} s, {len(trajectory.time)} points")
+    panels: Any = figure.subplots(rows, 1, sharex=True)
+    for column, name in enumerate(trajectory.joint_names):
+        (curve,) = panels[0].plot(times, position[:, column], label=name)
+        panels[0].plot(
+            trajectory.time, trajectory.position[:, column], ".", color=curve.get_color(), markersize=3
+        )
+    limit = motion_limits(robot, problem).velocity
+    panels[1].plot(times, velocity / np.where(np.isfinite(limit), limit, np.nan))
+    for share in (-1.0, 1.0):
+        panels[1].axhline(share, color="0.6", linestyle="--", linewidth=0.8)
+    panels[0].set_ylabel("position, rad or m")
+    panels[1].set_ylabel("velocity / limit asked for")
+    if problem.scene is not None:
+        looks = np.linspace(0.0, trajectory.duration, _LOOKS)
+        full = np.repeat(problem.start[None], _LOOKS, axis=0)
+        full[:, problem.variables] = evaluate(trajectory, looks)[0]
+        nearest = [clearance_of(robot, problem.scene, q) for q in full]
+        panels[2].plot(looks, [near.distance for near in nearest], color="0.2")
+        panels[2].axhline(problem.clearance, color="#e0341f", linestyle="--", linewidth=0.8)
+        panels[2].set_ylim(bottom=min(0.0, *(near.distance for near in nearest)))
+        k = int(np.argmin([near.distance for near in nearest]))
+        if np.isfinite(nearest[k].distance):
+            panels[2].annotate(
+                f"{nearest[k].a} and {nearest[k].b}, {nearest[k].distance:.3f} m",
+                (looks[k], nearest[k].distance),
+                xytext=(0, 14),
+                textcoords="offset points",
+                ha="center",
+            )
+        panels[2].set_ylabel("least distance, m")
+    panels[-1].set_xlabel("time, s")
+    panels[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
+    for axes in panels:
+        axes.grid(color="0.92")
+    try:
+        figure.savefig(file, format="png", dpi=110)
+    except OSError as error:
+        raise InvalidRequestError(f"the picture {str(file)!r} cannot be written: {error}") from error

@@ -1,0 +1,231 @@
+"""Trajectory problems as YAML files, with the robot and the scene that they are about.
+
+::
+
+    robot: panda                        # a known name, or a URDF file relative to this one
+    srdf: robot.srdf                    # optional
+    group: panda_arm                    # optional: the robot's first group with a tip
+    scene: shelf_scene.yaml             # optional: without one nobody looks at collisions; `empty` for the robot alone
+    start: ready                        # optional: a named state, or values by name of the joint
+    goals:                              # any one of them
+      - state: extended
+      - joints: {panda_joint1: 0.5}     # others stay where they start
+      - {link: panda_hand, pose: {xyz: [0.5, 0, 0.4], rpy: [3.14, 0, 0]}, position_tolerance: 0.001, free_axes: [rz]}
+    waypoints: []                       # likewise, passed in this order
+    along:                              # what holds all the way
+      - {upright: panda_hand, tilt: 0.1}
+      - {straight: panda_hand, tolerance: 0.005}
+    clearance: 0.01                     # and the other arguments of ``trajectory_problem`` that are numbers
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted
+from kinopt_ros.problems.along import upright
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.chains import resolve_joints
+from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
+from kinopt_ros.problems.trajectory import Along, Goal, JointGoal, PoseGoal, StraightLine, TrajectoryProblem
+from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.problems.validation import variables_of_joints
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.states import named_configuration
+from kinopt_ros.scene import yaml_text as read
+from kinopt_ros.scene.files import load_scene
+from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
+from kinopt_ros.scene.shape_text import pose_of
+
+_NUMBERS = ("clearance", "velocity_scaling", "acceleration_scaling", "duration")
+_WHOLE = ("num_points", "random_seed")
+_KEYS = (
+    "robot", "srdf", "group", "base_link", "scene", "start", "goals", "waypoints", "along", *_NUMBERS, *_WHOLE,
+)  # fmt: skip
+_POSE_KEYS = ("link", "pose", "position_tolerance", "orientation_tolerance", "free_axes")
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemFile:
+    """What a file describes."""
+
+    robot: RobotModel
+    problem: TrajectoryProblem
+
+
+def load_problem(path: str | Path, deadline: float | None = None) -> ProblemFile:
+    """The robot and the problem of a file.
+
+    Args:
+        path: the file.
+        deadline: of the problem.
+
+    Raises:
+        InvalidRequestError: the file cannot be read, or describes no problem; the message says where.
+        KinoptError: the robot cannot be loaded.
+    """
+    path = Path(path)
+    with _at(f"problem {quoted(str(path), 300)}"):
+        return problem_of(read.parsed(_text(path)), path.parent, deadline)
+
+
+def problem_of(given: Any, folder: Path, deadline: float | None = None) -> ProblemFile:
+    """The same of what a file says; names of files are relative to ``folder``.
+
+    Raises:
+        KinoptError: it describes no problem; the message says where.
+    """
+    given = read.mapping(given, "the problem", _KEYS, ("goals",))
+    robot = _robot(given, folder)
+    group = None if given.get("group") is None else read.text(given["group"], "group")
+    base_link = None if given.get("base_link") is None else read.text(given["base_link"], "base_link")
+    with _at("start"):
+        start = _start(given.get("start"), robot)
+    reader = _Reader(robot, group, base_link, start)
+    options: dict[str, Any] = {
+        key: read.number(given[key], key) for key in _NUMBERS if given.get(key) is not None
+    }
+    for key in _WHOLE:
+        if given.get(key) is not None:
+            options[key] = given[key]
+    problem = trajectory_problem(
+        robot,
+        reader.goals(given["goals"], "goals"),
+        group=group,
+        base_link=base_link,
+        start=start,
+        waypoints=reader.goals(given.get("waypoints"), "waypoints"),
+        along=reader.along(given.get("along")),
+        scene=_scene(given.get("scene"), folder, robot),
+        deadline=deadline,
+        **options,
+    )
+    return ProblemFile(robot, problem)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Of goals and constraints."""
+
+    robot: RobotModel
+    group: str | None
+    base_link: str | None
+    start: Float64
+
+    def goals(self, given: Any, what: str) -> list[Goal]:
+        found = []
+        for index, said in enumerate(read.sequence(given, what)):
+            with _at(f"{what}[{index}]"):
+                found.append(self._goal(said))
+        return found
+
+    def along(self, given: Any) -> list[Along]:
+        found: list[Along] = []
+        for index, said in enumerate(read.sequence(given, "along")):
+            with _at(f"along[{index}]"):
+                if isinstance(said, dict) and "upright" in said:
+                    said = read.mapping(said, "it", ("upright", "tilt"), ("tilt",))
+                    link = read.text(said["upright"], "upright")
+                    found.append(
+                        upright(self.robot, link, read.number(said["tilt"], "tilt"), self.start, self._base())
+                    )
+                else:
+                    said = read.mapping(said, "it", ("straight", "tolerance"), ("straight", "tolerance"))
+                    tolerance = read.number(said["tolerance"], "tolerance")
+                    found.append(StraightLine(read.text(said["straight"], "straight"), tolerance))
+        return found
+
+    def _goal(self, said: Any) -> Goal:
+        if isinstance(said, dict) and "state" in said:
+            said = read.mapping(said, "it", ("state",))
+            return JointGoal(
+                named_configuration(self.robot, read.text(said["state"], "state"))[self._variables()]
+            )
+        if isinstance(said, dict) and "joints" in said:
+            said = read.mapping(said, "it", ("joints",))
+            return JointGoal(_with_values(said["joints"], self.robot, self.start)[self._variables()])
+        said = read.mapping(said, "it", _POSE_KEYS, ("pose",))
+        link = None if said.get("link") is None else read.text(said["link"], "link")
+        free = [read.text(axis, "an axis") for axis in read.sequence(said.get("free_axes"), "free_axes")]
+        asked = ik_problem(
+            self.robot,
+            pose_of(said["pose"], "the pose"),
+            group=self.group,
+            base_link=self.base_link,
+            tip_link=link,
+            position_tolerance=read.number(
+                said.get("position_tolerance", POSITION_TOLERANCE), "position_tolerance"
+            ),
+            orientation_tolerance=read.number(
+                said.get("orientation_tolerance", ORIENTATION_TOLERANCE), "orientation_tolerance"
+            ),
+            free_axes=free,
+        )
+        return PoseGoal(asked.targets)
+
+    def _base(self) -> str:
+        return resolve_joints(self.robot, self.group, self.base_link, None, (), (), ())[0]
+
+    def _variables(self) -> Any:
+        return variables_of_joints(
+            self.robot, resolve_joints(self.robot, self.group, self.base_link, None, (), (), ())[2]
+        )
+
+
+def _robot(given: Any, folder: Path) -> RobotModel:
+    name = read.text(given.get("robot", "panda"), "robot")
+    srdf = given.get("srdf")
+    path = folder / name
+    return load_robot(
+        str(path) if path.is_file() else name,
+        srdf=None if srdf is None else str(folder / read.text(srdf, "srdf")),
+    )
+
+
+def _scene(given: Any, folder: Path, robot: RobotModel) -> Scene | None:
+    if given is None:
+        return None
+    name = read.text(given, "scene")
+    return EMPTY_SCENE if name == "empty" else load_scene(folder / name, robot)
+
+
+def _start(given: Any, robot: RobotModel) -> Float64:
+    if given is None:
+        return robot.default_q.copy()
+    if isinstance(given, str):
+        return named_configuration(robot, given)
+    return _with_values(given, robot, robot.default_q)
+
+
+def _with_values(given: Any, robot: RobotModel, others: Float64) -> Float64:
+    q = others.copy()
+    for name, value in read.mapping(given, "joints").items():
+        joint = robot.joint(name)
+        if joint.type.num_variables != 1 or not joint.is_active:
+            raise InvalidRequestError(f"joint {name!r} has no single value of its own")
+        q[joint.first_variable] = read.number(value, f"joint {name!r}")
+    return np.asarray(q)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidRequestError(f"it cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidRequestError("it is not UTF-8 text") from None
+
+
+@contextmanager
+def _at(where: str) -> Iterator[None]:
+    """Put the place before what is said about it."""
+    try:
+        yield
+    except KinoptError as error:
+        raise InvalidRequestError(f"{where}: {error}") from error
