@@ -22,18 +22,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted
 from kinopt_ros.problems.along import upright
 from kinopt_ros.problems.builder import ik_problem
-from kinopt_ros.problems.chains import resolve_joints
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.trajectory import Along, Goal, JointGoal, PoseGoal, StraightLine, TrajectoryProblem
-from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.problems.trajectory_builder import moving_joints, trajectory_problem
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -133,7 +132,7 @@ class _Reader:
                     said = read.mapping(said, "it", ("upright", "tilt"), ("tilt",))
                     link = read.text(said["upright"], "upright")
                     found.append(
-                        upright(self.robot, link, read.number(said["tilt"], "tilt"), self.start, self._base())
+                        upright(self.robot, link, read.number(said["tilt"], "tilt"), self.start, self._base)
                     )
                 else:
                     said = read.mapping(said, "it", ("straight", "tolerance"), ("straight", "tolerance"))
@@ -145,11 +144,11 @@ class _Reader:
         if isinstance(said, dict) and "state" in said:
             said = read.mapping(said, "it", ("state",))
             return JointGoal(
-                named_configuration(self.robot, read.text(said["state"], "state"))[self._variables()]
+                named_configuration(self.robot, read.text(said["state"], "state"))[self._variables]
             )
         if isinstance(said, dict) and "joints" in said:
             said = read.mapping(said, "it", ("joints",))
-            return JointGoal(_with_values(said["joints"], self.robot, self.start)[self._variables()])
+            return JointGoal(_with_values(said["joints"], self.robot, self.start)[self._variables])
         said = read.mapping(said, "it", _POSE_KEYS, ("pose",))
         link = None if said.get("link") is None else read.text(said["link"], "link")
         free = [read.text(axis, "an axis") for axis in read.sequence(said.get("free_axes"), "free_axes")]
@@ -169,13 +168,13 @@ class _Reader:
         )
         return PoseGoal(asked.targets)
 
+    @property
     def _base(self) -> str:
-        return resolve_joints(self.robot, self.group, self.base_link, None, (), (), ())[0]
+        return moving_joints(self.robot, self.group, self.base_link, None)[0]
 
-    def _variables(self) -> Any:
-        return variables_of_joints(
-            self.robot, resolve_joints(self.robot, self.group, self.base_link, None, (), (), ())[2]
-        )
+    @property
+    def _variables(self) -> Annotated[Int64, "n"]:
+        return variables_of_joints(self.robot, moving_joints(self.robot, self.group, self.base_link, None)[2])
 
 
 def _robot(given: Any, folder: Path) -> RobotModel:

@@ -89,13 +89,8 @@ def trajectory_problem(
     Raises:
         KinoptError: an unknown name, or something that does not fit (see problems.trajectory_validation).
     """
-    if joints is not None and group is None and base_link is None and tip_link is None:
-        base, tip, moving = robot.root_link, None, tuple(joints)
-    else:
-        base, links, found = resolve_joints(
-            robot, group, base_link, None if tip_link is None else (tip_link,), (), (), ()
-        )
-        tip, moving = links[0], found if joints is None else tuple(joints)
+    base, tip, of_group = moving_joints(robot, group, base_link, tip_link, tuple(joints or ()))
+    moving = of_group if joints is None else tuple(joints)
     variables = variables_of_joints(robot, moving)
     n = len(variables)
 
@@ -136,6 +131,28 @@ def trajectory_problem(
     )
     check_trajectory_problem(problem, robot)
     return problem
+
+
+def moving_joints(
+    robot: RobotModel,
+    group: str | None,
+    base_link: str | None,
+    tip_link: str | None,
+    joints: tuple[str, ...] = (),
+) -> tuple[str, str | None, tuple[str, ...]]:
+    """Frame of poses, the link that they are for, if there is one, and the joints to move.
+
+    Raises:
+        KinoptError: an unknown name, or joints that do not move the tip.
+    """
+    chosen = None if group is None else robot.group(group)
+    if tip_link is None and (chosen is not None and chosen.tip_link is None):
+        return base_link or chosen.base_link or robot.root_link, None, joints or chosen.joints
+    if tip_link is None and chosen is None and joints:
+        return base_link or robot.root_link, None, joints
+    tips = None if tip_link is None else (tip_link,)
+    base, links, found = resolve_joints(robot, group, base_link, tips, (), (), ())
+    return base, links[0], found
 
 
 def _several(goals: GoalLike | Sequence[GoalLike]) -> list[GoalLike]:
