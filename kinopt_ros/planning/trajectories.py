@@ -15,6 +15,7 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.kinematics.sampling import sampling_range
+from kinopt_ros.planning.path_memory import PathMemory
 from kinopt_ros.planning.sampling import missing_sampler, sampled_path
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import Goal, JointGoal, TrajectoryProblem
@@ -47,6 +48,8 @@ MARGINS = (0.01, 0.03, 0.06)
 """m; paths keep the first off shapes where they can, and more where they were found to touch something."""
 SAMPLED = (8, 16)
 """Paths through random configurations before and after the sampling planner is asked."""
+REMEMBERED = 3
+"""Paths through configurations of earlier answers."""
 _DRAWN = 64
 """Random configurations to choose each lot from."""
 SAMPLING_TIME = 2.0
@@ -56,7 +59,10 @@ WITHOUT_DEADLINE = 20.0
 
 
 def plan_trajectory(
-    solver: Solver, problem: TrajectoryProblem, report: Report | None = None
+    solver: Solver,
+    problem: TrajectoryProblem,
+    report: Report | None = None,
+    memory: PathMemory | None = None,
 ) -> TrajectoryResult:
     """A verified motion from the start to one of the goals, or why there is none.
 
@@ -64,6 +70,7 @@ def plan_trajectory(
         solver: a plugin that optimizes trajectories, configured for the robot.
         problem: what is asked.
         report: told where the search is, at least every 50 ms; when it returns False, the search ends.
+        memory: of earlier answers, to begin from; this one is added. With None the answer depends on nothing else.
 
     Raises:
         KinoptError: the problem is malformed, or the solver cannot honour it.
@@ -72,7 +79,7 @@ def plan_trajectory(
     check_trajectory_problem(problem, robot)
     if problem.scene is not None and problem.deadline is not None:
         check_ready(robot)
-    return _Search(robot, solver, problem, report).run()
+    return _Search(robot, solver, problem, report, memory).run()
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +113,14 @@ class _Search:
     """For one problem."""
 
     def __init__(
-        self, robot: RobotModel, solver: Solver, problem: TrajectoryProblem, report: Report | None
+        self,
+        robot: RobotModel,
+        solver: Solver,
+        problem: TrajectoryProblem,
+        report: Report | None,
+        memory: PathMemory | None,
     ) -> None:
-        self._robot, self._solver, self._report = robot, solver, report
+        self._robot, self._solver, self._report, self._memory = robot, solver, report, memory
         self._begin = time.perf_counter()
         self._given_deadline = problem.deadline is not None
         if problem.deadline is None:
@@ -255,11 +267,21 @@ class _Search:
             for end in ends[LINES:]:
                 yield self._through([self._q0, *vias, end.q], end.goal, len(vias))
             return
+        yield from self._through_remembered(ends)
         yield from self._through_random(ends, SAMPLED[0])
         sampled = self._sampled(ends)
         if sampled is not None:
             yield sampled
         yield from self._through_random(ends, SAMPLED[1])
+
+    def _through_remembered(self, ends: list[_End]) -> Iterator[_Start]:
+        problem = self._problem
+        if self._memory is None:
+            return
+        for end in ends[:1]:
+            whole = self._whole(end.q)
+            for q in self._memory.near(problem.start, whole, problem.variables, REMEMBERED):
+                yield self._through([self._q0, q, end.q], end.goal, 0)
 
     def _through_random(self, ends: list[_End], count: int) -> Iterator[_Start]:
         """Through configurations that are free by their spheres, in the order of the detour."""
@@ -410,6 +432,11 @@ class _Search:
 
     def _finished(self, found: TrajectoryResult) -> TrajectoryResult:
         problem = self._problem
+        if self._memory is not None and self._attempts and found.trajectory is not None:
+            position = found.trajectory.position
+            path = np.repeat(problem.start[None], len(position), axis=0)
+            path[:, problem.variables] = position
+            self._memory.add(path)
         clearance = float("nan")
         if problem.scene is not None and found.trajectory is not None:
             begin = time.perf_counter()
