@@ -64,7 +64,9 @@ def bodies_of(robot: RobotModel, scene: Scene) -> Bodies:
     Raises:
         MissingPackageError: the robot has no SRDF that says which pairs to check, and coal is not installed.
     """
-    known = _known.setdefault(scene, WeakKeyDictionary())
+    known = _known.get(scene)
+    if known is None:
+        known = _known.setdefault(scene, WeakKeyDictionary())
     bodies = known.get(robot)
     if bodies is None:
         bodies = known.setdefault(robot, _bodies(robot, scene))

@@ -1,4 +1,4 @@
-"""Lower bounds of the distances of many pairs of shapes, by boxes around them; compiled by numba."""
+"""Lower bounds of the distances of shapes by boxes around them; compiled by numba."""
 
 import numpy as np
 from numba import njit
@@ -8,44 +8,71 @@ _PARALLEL = 1e-6
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def box_gaps(T, halves, pairs, enough, gaps):
-    """Lower bounds of the distances of pairs of boxes, into ``gaps`` (P): the gap between the spheres around them, or
-    the widest one along the 15 axes that matter to two boxes, which is negative if and only if they overlap.
+def box_gap(placed, half, a, b, best, enough):
+    """A lower bound of the distance of two boxes: ``best``, or the widest gap along the 15 axes that matter to two
+    boxes, which is negative if and only if they overlap. Ends with the first that reaches ``enough``.
 
     Source: S. Gottschalk et al., "OBBTree: a hierarchical structure for rapid interference detection", 1996.
 
-    Args: poses of the boxes (S, 4, 4) by their centres; half edges (S, 3), finite; indices of boxes (P, 2);
-    ``enough`` (P): a bound that reaches this is not improved any more.
+    Args: poses (S, 4, 4) of boxes by their centres, and their half edges (S, 3); numbers of two finite ones. All is
+    computed in the first one's frame.
     """
-    reach = np.empty(halves.shape[0])
-    for k in range(halves.shape[0]):
-        reach[k] = np.sqrt(halves[k, 0] ** 2 + halves[k, 1] ** 2 + halves[k, 2] ** 2)
-    for pair in range(pairs.shape[0]):
-        a, b = pairs[pair, 0], pairs[pair, 1]
-        wx, wy, wz = T[b, 0, 3] - T[a, 0, 3], T[b, 1, 3] - T[a, 1, 3], T[b, 2, 3] - T[a, 2, 3]
-        best = np.sqrt(wx * wx + wy * wy + wz * wz) - reach[a] - reach[b]
-        if best < enough[pair]:
-            best = _separation(T[a], T[b], halves[a], halves[b], wx, wy, wz, best, enough[pair])
-        gaps[pair] = best
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _separation(A, B, ha, hb, wx, wy, wz, best, enough):
-    """Of two boxes, (wx, wy, wz) from centre to centre; all in the first one's frame. Ends with ``enough``."""
+    wx, wy, wz = (
+        placed[b, 0, 3] - placed[a, 0, 3],
+        placed[b, 1, 3] - placed[a, 1, 3],
+        placed[b, 2, 3] - placed[a, 2, 3],
+    )
     # Entries of the rotation from b to a: the sines and cosines of which all 15 gaps are made.
-    r00 = A[0, 0] * B[0, 0] + A[1, 0] * B[1, 0] + A[2, 0] * B[2, 0]
-    r01 = A[0, 0] * B[0, 1] + A[1, 0] * B[1, 1] + A[2, 0] * B[2, 1]
-    r02 = A[0, 0] * B[0, 2] + A[1, 0] * B[1, 2] + A[2, 0] * B[2, 2]
-    r10 = A[0, 1] * B[0, 0] + A[1, 1] * B[1, 0] + A[2, 1] * B[2, 0]
-    r11 = A[0, 1] * B[0, 1] + A[1, 1] * B[1, 1] + A[2, 1] * B[2, 1]
-    r12 = A[0, 1] * B[0, 2] + A[1, 1] * B[1, 2] + A[2, 1] * B[2, 2]
-    r20 = A[0, 2] * B[0, 0] + A[1, 2] * B[1, 0] + A[2, 2] * B[2, 0]
-    r21 = A[0, 2] * B[0, 1] + A[1, 2] * B[1, 1] + A[2, 2] * B[2, 1]
-    r22 = A[0, 2] * B[0, 2] + A[1, 2] * B[1, 2] + A[2, 2] * B[2, 2]
-    x = A[0, 0] * wx + A[1, 0] * wy + A[2, 0] * wz
-    y = A[0, 1] * wx + A[1, 1] * wy + A[2, 1] * wz
-    z = A[0, 2] * wx + A[1, 2] * wy + A[2, 2] * wz
-    a0, a1, a2, b0, b1, b2 = ha[0], ha[1], ha[2], hb[0], hb[1], hb[2]
+    r00 = (
+        placed[a, 0, 0] * placed[b, 0, 0]
+        + placed[a, 1, 0] * placed[b, 1, 0]
+        + placed[a, 2, 0] * placed[b, 2, 0]
+    )
+    r01 = (
+        placed[a, 0, 0] * placed[b, 0, 1]
+        + placed[a, 1, 0] * placed[b, 1, 1]
+        + placed[a, 2, 0] * placed[b, 2, 1]
+    )
+    r02 = (
+        placed[a, 0, 0] * placed[b, 0, 2]
+        + placed[a, 1, 0] * placed[b, 1, 2]
+        + placed[a, 2, 0] * placed[b, 2, 2]
+    )
+    r10 = (
+        placed[a, 0, 1] * placed[b, 0, 0]
+        + placed[a, 1, 1] * placed[b, 1, 0]
+        + placed[a, 2, 1] * placed[b, 2, 0]
+    )
+    r11 = (
+        placed[a, 0, 1] * placed[b, 0, 1]
+        + placed[a, 1, 1] * placed[b, 1, 1]
+        + placed[a, 2, 1] * placed[b, 2, 1]
+    )
+    r12 = (
+        placed[a, 0, 1] * placed[b, 0, 2]
+        + placed[a, 1, 1] * placed[b, 1, 2]
+        + placed[a, 2, 1] * placed[b, 2, 2]
+    )
+    r20 = (
+        placed[a, 0, 2] * placed[b, 0, 0]
+        + placed[a, 1, 2] * placed[b, 1, 0]
+        + placed[a, 2, 2] * placed[b, 2, 0]
+    )
+    r21 = (
+        placed[a, 0, 2] * placed[b, 0, 1]
+        + placed[a, 1, 2] * placed[b, 1, 1]
+        + placed[a, 2, 2] * placed[b, 2, 1]
+    )
+    r22 = (
+        placed[a, 0, 2] * placed[b, 0, 2]
+        + placed[a, 1, 2] * placed[b, 1, 2]
+        + placed[a, 2, 2] * placed[b, 2, 2]
+    )
+    x = placed[a, 0, 0] * wx + placed[a, 1, 0] * wy + placed[a, 2, 0] * wz
+    y = placed[a, 0, 1] * wx + placed[a, 1, 1] * wy + placed[a, 2, 1] * wz
+    z = placed[a, 0, 2] * wx + placed[a, 1, 2] * wy + placed[a, 2, 2] * wz
+    a0, a1, a2 = half[a, 0], half[a, 1], half[a, 2]
+    b0, b1, b2 = half[b, 0], half[b, 1], half[b, 2]
     s00, s01, s02 = abs(r00), abs(r01), abs(r02)
     s10, s11, s12 = abs(r10), abs(r11), abs(r12)
     s20, s21, s22 = abs(r20), abs(r21), abs(r22)

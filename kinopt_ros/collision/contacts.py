@@ -1,4 +1,4 @@
-"""Which bodies touch in a configuration: boxes around them first, then the judge."""
+"""Which bodies touch in a configuration: compiled lower bounds first, then the judge."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,18 +6,15 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64
-from kinopt_ros.collision.bodies import WORLD, Bodies
-from kinopt_ros.collision.box_gaps import box_gaps
-from kinopt_ros.collision.judge import TOUCHING, Separation, distance, in_collision
-from kinopt_ros.collision.obstacles import nearest, pack
-from kinopt_ros.geometry.shapes import PlacedShape
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.collision.bodies import WORLD
+from kinopt_ros.collision.judge import IN_DOUBT, TOUCHING, Separation, distance, in_collision
+from kinopt_ros.collision.near_kernel import near_pairs, relative_poses
+from kinopt_ros.collision.packed_bodies import PackedBodies
+from kinopt_ros.collision.tree_kernel import tree_poses
 
-_ROUNDING = 1e-9
-"""m; by so much boxes are taken to be larger than they are."""
-_SAME_POSE = 1e-9
-"""m, and entries of a rotation: what differs by less was computed along another way."""
-_TRANSLATION = np.array([0.0, 0.0, 0.0, 1.0])
+_NEAR = 0.1
+"""m; the nearest pair is looked for among those that are nearer than this first."""
 
 
 @dataclass(frozen=True)
@@ -46,58 +43,55 @@ class Clearance:
 class Placement:
     """Bodies where one configuration puts them."""
 
-    def __init__(self, bodies: Bodies, T_root_link: Annotated[Float64, "L 4 4"]) -> None:
+    def __init__(self, packed: PackedBodies, q: Annotated[Float64, "nq"]) -> None:
         """
         Args:
-            bodies: what is compared.
-            T_root_link: poses of ``bodies.links``.
+            packed: what is compared.
+            q: configuration of the whole robot, finite.
         """
-        self._bodies = bodies
-        carriers = np.concatenate([T_root_link, np.eye(4)[None]])  # the last one for WORLD, -1
-        assert WORLD == -1
-        self._carrier = carriers[bodies.link]
-        self._boxes: Float64 | None = None
-        self._poses = self._carrier @ bodies.T_link_shape
+        self._packed = packed
+        self._bodies = packed.bodies
+        self._q = q if q.flags.c_contiguous and q.flags.writeable else q.copy()
+        self._poses: Float64 | None = None
 
-    def gaps(
-        self, pairs: Annotated[Int64, "n"] | None = None, most: float = np.inf
-    ) -> Annotated[Float64, "n"]:
-        """Lower bounds of the distances of pairs (indices; all by default), paddings subtracted, m.
-
-        A bound that reaches ``most`` is not improved any more, which is quicker.
-        """
-        bodies = self._bodies
-        margin = bodies.margin if pairs is None else bodies.margin[pairs]
-        shapes = bodies.pairs if pairs is None else bodies.pairs[pairs]
-        if self._boxes is None:
-            self._boxes = self._carrier @ bodies.boxes[0]
-        gaps = np.empty(len(shapes))
-        box_gaps(self._boxes, bodies.boxes[1], shapes, most + margin + _ROUNDING, gaps)
-        endless = bodies.without_end[shapes]
-        if endless.any():
-            rows = np.flatnonzero(endless.any(axis=1))
-            gaps[rows] = self._from_endless(shapes[rows], endless[rows])
-        return np.asarray(gaps - margin - _ROUNDING)
-
-    def _from_endless(self, pairs: Annotated[Int64, "E 2"], endless: Annotated[Bool, "E 2"]) -> Float64:
-        """Bounds (E) for pairs with a plane or a height map: from the sphere around the other shape's box."""
-        assert self._boxes is not None
-        halves = self._bodies.boxes[1]
-        gaps = np.full(len(pairs), -np.inf)
-        grounds = np.where(endless[:, 0], pairs[:, 0], pairs[:, 1])
-        others = np.where(endless[:, 0], pairs[:, 1], pairs[:, 0])
-        for ground in np.unique(grounds):
-            rows = np.flatnonzero((grounds == ground) & ~endless.all(axis=1))
-            other = others[rows]
-            balls = np.column_stack([self._boxes[other, :3, 3], np.sqrt((halves[other] ** 2).sum(axis=1))])
-            obstacle = pack([PlacedShape(self._bodies.shapes[ground], self.pose(ground).copy())])
-            gaps[rows] = nearest(obstacle, balls).distances
-        return gaps
+    def near(
+        self, enough: float, least: float = -np.inf, pairs: Annotated[Int64, "n"] | None = None
+    ) -> tuple[Annotated[Int64, "m"], Annotated[Float64, "m"]]:
+        """Those of some pairs (all by default) that are not known to be at least ``enough`` (m) apart, and lower
+        bounds of their distances, paddings subtracted, the least first. Bounds below ``least`` may be far too low."""
+        packed = self._packed
+        chosen = packed.every_pair if pairs is None else pairs
+        poses = np.empty((len(packed.tree.parent), 4, 4))
+        found, bounds = np.empty(len(chosen), dtype=np.int64), np.empty(len(chosen))
+        count = near_pairs(
+            self._q,
+            packed.tree,
+            packed.shapes,
+            packed.pairs,
+            packed.obstacles.numbers,
+            packed.obstacles.integers,
+            chosen,
+            least,
+            enough,
+            poses,
+            found,
+            bounds,
+        )
+        self._poses = poses
+        found, bounds = found[:count], bounds[:count]
+        if count > 1:
+            order = bounds.argsort(kind="stable")
+            found, bounds = found[order], bounds[order]
+        return found, bounds
 
     def pose(self, shape: int) -> Annotated[Float64, "4 4"]:
         """Of a shape in the root link's frame."""
-        T: Float64 = self._poses[shape]
-        return T
+        if self._poses is None:
+            self._poses = np.empty((len(self._packed.tree.parent), 4, 4))
+            tree_poses(self._q[None], self._packed.tree, self._poses[None])
+        link = int(self._packed.shapes.numbers[shape, 0])
+        T: Float64 = self._bodies.T_link_shape[shape]
+        return T if link == WORLD else self._poses[link] @ T
 
     def touches(self, clearance: float) -> bool:
         """Whether any pair is nearer than ``clearance`` (m) and its padding; ends with the first one."""
@@ -106,34 +100,21 @@ class Placement:
     def _touching(self, clearance: float) -> Iterator[int]:
         """Pairs that are nearer than ``clearance`` (m) and their padding, the least bound first."""
         bodies = self._bodies
-        gaps = self.gaps(most=clearance)
-        near = np.flatnonzero(gaps < clearance)
-        near = near[np.argsort(gaps[near])]
-        for pair, relative in zip(near.tolist(), self._relative(near), strict=True):
-            if self._known_free(pair, relative, clearance):
-                continue
+        # What is farther apart than this does not touch, says coal, too.
+        enough = clearance + IN_DOUBT
+        rounded = np.empty(12, dtype=np.int64)
+        for pair in self.near(enough, enough)[0].tolist():
             a, b = bodies.pairs[pair].tolist()
-            if in_collision(
-                bodies.shapes[a],
-                self.pose(a),
-                bodies.shapes[b],
-                self.pose(b),
-                clearance + bodies.margin[pair],
-            ):
+            T_a, T_b = self.pose(a), self.pose(b)
+            relative_poses(T_a, T_b, rounded)
+            relative = rounded.tobytes()
+            known = bodies.found_free.get(pair)
+            if known is not None and known[0] == relative and known[1] >= clearance:
+                continue
+            if in_collision(bodies.shapes[a], T_a, bodies.shapes[b], T_b, clearance + bodies.margin[pair]):
                 yield pair
             else:
                 bodies.found_free[pair] = relative, clearance
-
-    def _relative(self, pairs: Annotated[Int64, "n"]) -> list[bytes]:
-        """The pose of each pair's second shape in the first, equal for poses that differ by rounding only."""
-        a, b = self._bodies.pairs[pairs].T
-        T_a, T_b = self._poses[a], self._poses[b]
-        relative = T_a[:, :3, :3].transpose(0, 2, 1) @ (T_b - T_a * _TRANSLATION)[:, :3]
-        return [pose.tobytes() for pose in np.rint(relative / _SAME_POSE).astype(np.int64)]
-
-    def _known_free(self, pair: int, relative: bytes, clearance: float) -> bool:
-        known = self._bodies.found_free.get(pair)
-        return known is not None and known[0] == relative and known[1] >= clearance
 
     def contacts(self, clearance: float) -> tuple[Contact, ...]:
         """All pairs of bodies that are nearer than ``clearance`` (m) and their padding, the deepest first."""
@@ -150,14 +131,16 @@ class Placement:
     def clearance(self) -> Clearance:
         """The nearest pair."""
         best = Clearance(np.inf)
-        gaps = self.gaps()
-        for pair in np.argsort(gaps, kind="stable").tolist():
-            if gaps[pair] >= best.distance:
+        for enough in (_NEAR, np.inf):
+            for pair, gap in zip(*self.near(enough), strict=True):
+                if gap >= best.distance:
+                    break
+                found = self._separation(pair)
+                value = found.distance - float(self._bodies.margin[pair])
+                if value < best.distance:
+                    best = Clearance(value, *self.bodies_in(pair), found.point_a, found.point_b)
+            if best.distance <= enough:
                 break
-            found = self._separation(pair)
-            value = found.distance - float(self._bodies.margin[pair])
-            if value < best.distance:
-                best = Clearance(value, *self.bodies_in(pair), found.point_a, found.point_b)
         return best
 
     def distance_of(self, pair: int) -> float:
@@ -166,8 +149,7 @@ class Placement:
 
     def bodies_in(self, pair: int) -> tuple[str, str]:
         """Names of the two bodies of a pair."""
-        a, b = self._bodies.body[self._bodies.pairs[pair]].tolist()
-        return self._bodies.names[a], self._bodies.names[b]
+        return self._packed.names(pair)
 
     def _separation(self, pair: int) -> Separation:
         a, b = self._bodies.pairs[pair].tolist()

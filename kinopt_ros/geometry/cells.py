@@ -63,7 +63,7 @@ def cells_of(shapes: Sequence[PlacedShape], pieces: int = 1500) -> Cells:
             points, owner, radius = corners.reshape(-1, 3), np.repeat(owner, 8), np.zeros(int(owner[-1]) + 1)
         else:
             own = pieces if isinstance(shape, Mesh) else pieces // 2
-            points, owner = _cut(triangles_of(shape), max(own // polyhedra, 200))
+            points, owner = cut(triangles_of(shape), max(own // polyhedra, 200))
             radius = np.zeros(int(owner[-1]) + 1)
         parts.append((points @ T[:3, :3].T + T[:3, 3], owner, radius))
     points = np.concatenate([part[0] for part in parts])
@@ -138,8 +138,8 @@ def triangles_of(shape: object) -> Annotated[Float64, "T 3 3"]:
     )
 
 
-def _cut(triangles: Annotated[Float64, "T 3 3"], pieces: int) -> tuple[Float64, Int64]:
-    """Points and the piece that each belongs to, in order."""
+def cut(triangles: Annotated[Float64, "T 3 3"], pieces: int) -> tuple[Float64, Int64]:
+    """A closed surface in about so many pieces: points, and the number of the piece that each belongs to, in order."""
     planes = _planes(triangles, pieces)
     for axis in range(3):
         for value in planes[axis][1:-1]:

@@ -93,10 +93,8 @@ def _placements(robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"]) 
     from kinopt_ros.collision.compiler import require_numba
 
     require_numba()
-    from kinopt_ros.collision.bodies import bodies_of
     from kinopt_ros.collision.contacts import Placement
-    from kinopt_ros.collision.link_poses import link_poses
+    from kinopt_ros.collision.packed_bodies import packed_bodies_of
 
-    bodies = bodies_of(robot, scene)
-    poses = link_poses(robot, q, bodies.links)
-    return (Placement(bodies, T_root_link) for T_root_link in poses)
+    packed = packed_bodies_of(robot, scene)
+    return (Placement(packed, row) for row in np.array(q, dtype=np.float64, order="C"))

@@ -1,27 +1,31 @@
 """The float64 check of a whole motion for collisions: between samples, too.
 
-What is checked is what a joint_trajectory_controller interpolates. An interval of it is free if, in its middle, every
-pair of shapes is farther apart than it can come nearer within the interval; else it is halved. So nothing is passed
+What is checked is what a joint_trajectory_controller interpolates. A part of it is free if, in its middle, every
+pair of shapes is farther apart than it can come nearer within the part; else it is halved. So nothing is passed
 through, however thin. (Conservative advancement: B. Mirtich, J. Canny, "Impulse-based simulation of rigid bodies",
-1995.)
+1995.) Compiled bounds (``collision/sweep_kernel.py``) clear nearly all; what they cannot is left to the judge.
 """
 
+import heapq
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.bounds import halve
 from kinopt_ros.trajectory.interpolation import control_points
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
+if TYPE_CHECKING:
+    from kinopt_ros.collision.motions import Motions, Part
+
 FIRST = 1e-3
 """s, to which the time of the first contact is found."""
-RESOLUTION = 1e-4
-"""m; pairs that come nearer to each other than this, without touching, count as touching: halving must end."""
 
 
 @dataclass(frozen=True)
@@ -58,51 +62,127 @@ def first_contact(
     Raises:
         MissingPackageError: coal is not installed.
     """
-    from kinopt_ros.collision.bodies import bodies_of  # they import numba
+    from kinopt_ros.collision.judge import IN_DOUBT
+
+    motions = _motions(robot, scene, state, variables)
+    # Where a motion starts is looked at by itself: there it may be in contact.
+    start = np.array(trajectory.position[:1], dtype=np.float64)
+    found = _first(motions, motions.in_doubt(start, 0.0, 0.0, clearance + IN_DOUBT), clearance)
+    if found is not None or len(trajectory.time) < 2:
+        return found
+    control = np.ascontiguousarray(control_points(trajectory).position.swapaxes(0, 1))
+    times = trajectory.time.tolist()
+    for points, begin, end in zip(control, times[:-1], times[1:], strict=True):
+        parts = motions.in_doubt(points, begin, end, clearance + IN_DOUBT)
+        if parts and (found := _first(motions, parts, clearance)) is not None:
+            return found
+    return None
+
+
+def free_segment(
+    robot: RobotModel,
+    scene: Scene,
+    q0: Annotated[Float64, "nq"],
+    q1: Annotated[Float64, "nq"],
+    clearance: float = 0.0,
+    exact: bool = True,
+) -> bool:
+    """Whether the straight line between two configurations is free of collisions, its ends included.
+
+    Args:
+        robot: the robot.
+        scene: what is around it, and what it carries.
+        q0: configuration of the whole robot, finite (rad or m).
+        q1: another one; of quaternions it must have the same.
+        clearance: least distance (m) of bodies that must not touch, besides padding.
+        exact: whether the judge decides where bounds cannot; without, such lines count as not free, which is quicker
+        and
+            makes a difference near meshes, clouds and ground.
+
+    Raises:
+        InvalidRequestError: a quaternion differs.
+        MissingPackageError: coal or numba is not installed.
+    """
+    from kinopt_ros.collision.judge import IN_DOUBT
+
+    variables = np.flatnonzero(q0 != q1)
+    if not _slides_or_turns(robot)[variables].all():
+        raise InvalidRequestError(
+            "between configurations with different quaternions there is no straight line"
+        )
+    motions = _motions(robot, scene, q0, variables)
+    control, enough = np.stack([q0[variables], q1[variables]]), clearance + IN_DOUBT
+    parts = motions.in_doubt(control, 0.0, 1.0, enough, most=1)
+    if not parts or not exact:
+        return not parts
+    # The first part is enough to say no, mostly.
+    if _is_contact(motions, parts[0], clearance)[0]:
+        return False
+    return _first(motions, motions.in_doubt(control, 0.0, 1.0, enough), clearance, when=False) is None
+
+
+def _motions(robot: RobotModel, scene: Scene, state: Float64, variables: Int64) -> "Motions":
+    from kinopt_ros.collision.compiler import require_numba
+
+    require_numba()
+    from kinopt_ros.collision.motions import Motions
+    from kinopt_ros.collision.packed_bodies import packed_bodies_of
+
+    return Motions(
+        packed_bodies_of(robot, scene), np.array(state, dtype=np.float64), np.array(variables, dtype=np.int64)
+    )
+
+
+@remembered
+def _slides_or_turns(robot: RobotModel) -> Annotated[np.ndarray, "nq"]:
+    """Which variables are no part of a quaternion."""
+    found = np.ones(robot.nq, dtype=np.bool_)
+    for joint in robot.floating_joints:
+        found[joint.first_variable + 3 : joint.first_variable + 7] = False
+    return found
+
+
+def _is_contact(motions: "Motions", part: "Part", clearance: float) -> tuple[bool, float]:
+    """Whether a pair is in contact in the middle of a part, or cannot be told from it, and the exact distance there."""
     from kinopt_ros.collision.contacts import Placement
     from kinopt_ros.collision.judge import IN_DOUBT
-    from kinopt_ros.collision.link_poses import link_poses
-    from kinopt_ros.collision.motion_bounds import pair_levers
+    from kinopt_ros.collision.motions import RESOLUTION
 
-    bodies = bodies_of(robot, scene)
-    if len(trajectory.time) < 2:
-        control, times = np.repeat(trajectory.position[:1, None], 6, axis=0), [(0.0, 0.0)]
-    else:
-        control = control_points(trajectory).position
-        times = list(zip(trajectory.time[:-1].tolist(), trajectory.time[1:].tolist(), strict=True))
-    largest = np.abs(state)
-    largest[variables] = np.abs(control).max(axis=(0, 1))
-    levers = pair_levers(robot, bodies, variables, largest)
-    q = state.copy()
-    found: WayContact | None = None
-    every = np.arange(len(bodies.pairs))
-    # The earliest interval is on top. Where a motion starts is looked at by itself: there it may be in contact.
-    waiting = [(control[:, k], *times[k], every) for k in reversed(range(len(times)))]
-    waiting.append((np.repeat(control[:1, 0], 6, axis=0), 0.0, 0.0, every))
+    distance = Placement(motions.packed, motions.middle(part)).distance_of(part.pair)
+    # As in configurations, what coal may take for a gap counts as touching.
+    left = distance - clearance - IN_DOUBT
+    return left <= 0.0 or (part.nearer < RESOLUTION and left <= part.nearer), distance
+
+
+def _first(motions: "Motions", parts: "list[Part]", clearance: float, when: bool = True) -> WayContact | None:
+    """The first contact in some parts of a motion, or any one if it does not matter when."""
+    from kinopt_ros.collision.judge import IN_DOUBT
+
+    enough = clearance + IN_DOUBT
+    waiting = [(part.begin, number, part) for number, part in enumerate(parts)]
+    heapq.heapify(waiting)
+    number, found = len(waiting), None
     while waiting:
-        points, begin, end, pairs = waiting.pop()
-        left, right = halve(points)
-        middle, time = right[0], 0.5 * (begin + end)
-        q[variables] = middle
-        way = levers[pairs] @ np.abs(points - middle).max(axis=0)
-        placement = Placement(bodies, link_poses(robot, q[None], bodies.links)[0])
-        gaps = placement.gaps(pairs, way.max(initial=0.0) + clearance)
-        unsure: list[int] = []
-        for pair, reach, gap in zip(pairs.tolist(), way.tolist(), gaps.tolist(), strict=True):
-            if gap - clearance > reach:
-                continue
-            # As in configurations, what coal may take for a gap counts as touching.
-            distance = placement.distance_of(pair) - clearance - IN_DOUBT
-            if distance <= 0.0 or (reach < RESOLUTION and distance <= reach):
+        begin, _, part = heapq.heappop(waiting)
+        if found is not None and begin >= found.time:
+            break
+        time = 0.5 * (begin + part.end)
+        left, right = halve(part.control)
+        halves: list[tuple[Float64, float, float]] = []
+        if found is not None and time >= found.time:
+            halves = [(left, begin, time)]
+        else:
+            touching, distance = _is_contact(motions, part, clearance)
+            if touching:
+                found = WayContact(*motions.packed.names(part.pair), distance, time)
+                if not when:
+                    break
                 # What follows does not matter any more; there may be something before.
-                found = WayContact(*placement.bodies_in(pair), distance + clearance + IN_DOUBT, time)
-                waiting = [(left, begin, time, pairs)] if time - begin > FIRST else []
-                unsure.clear()
-                break
-            if distance <= reach:
-                unsure.append(pair)
-        if unsure:
-            left_over = np.array(unsure, dtype=np.int64)
-            waiting.append((right, time, end, left_over))
-            waiting.append((left, begin, time, left_over))
+                halves = [(left, begin, time)] if time - begin > FIRST else []
+            elif distance - enough <= part.nearer:
+                halves = [(left, begin, time), (right, time, part.end)]
+        for points, start, end in halves:
+            for smaller in motions.in_doubt(points, start, end, enough, np.array([part.pair])):
+                heapq.heappush(waiting, (smaller.begin, number, smaller))
+                number += 1
     return found

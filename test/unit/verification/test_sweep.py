@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from kinopt_ros.array import Float64
-from kinopt_ros.collision.bodies import bodies_of
 from kinopt_ros.collision.contacts import Placement
-from kinopt_ros.collision.motion_bounds import pair_levers
+from kinopt_ros.collision.motions import Motions
+from kinopt_ros.collision.packed_bodies import packed_bodies_of
 from kinopt_ros.geometry.shapes import Box, Cylinder, PlacedShape, Plane, Shape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.planning.motion import plan_joint_motion
@@ -138,22 +138,23 @@ def test_one_point_is_a_motion_too(robot: RobotModel) -> None:
 def test_pairs_come_no_nearer_than_the_bound(name: str, robot: RobotModel) -> None:
     if name == "panda":
         robot = load_robot("panda")
-    variables = np.arange(robot.nq)
-    bodies = bodies_of(robot, with_things((Sphere(0.1), (0.5, 0.0, 0.3))))
-    largest = np.maximum(np.abs(robot.limits.lower), np.abs(robot.limits.upper))
-    levers = pair_levers(robot, bodies, variables, largest)
+    packed = packed_bodies_of(robot, with_things((Sphere(0.1), (0.5, 0.0, 0.3))))
     rng = np.random.default_rng(1)
-    best = 0.0
+    ratios = []
     for _ in range(60):
         q = rng.uniform(robot.limits.lower, robot.limits.upper, (2, robot.nq))
         q[1] = q[0] + rng.uniform(0.0, 0.5) * (q[1] - q[0])
-        before, after = (Placement(bodies, T) for T in forward_kinematics(robot, q, bodies.links))
-        bound = levers @ np.abs(q[1] - q[0])
-        for pair in rng.choice(len(bodies.pairs), 8):
-            nearer = before.distance_of(pair) - max(after.distance_of(pair), 0.0)
-            assert nearer <= bound[pair] + 1e-6
-            best = max(best, nearer / max(bound[pair], 1e-9))
-    assert best > 0.3  # and is no excuse
+        motions = Motions(packed, q[0], np.arange(robot.nq))
+        for pair in rng.choice(len(packed.every_pair), 8):
+            # So much is wanted that no bound reaches it: the whole motion comes back.
+            (part,) = motions.in_doubt(q, 0.0, 1.0, 1e3, np.array([pair]))
+            assert (part.pair, part.begin, part.end) == (pair, 0.0, 1.0)
+            middle = Placement(packed, motions.middle(part)).distance_of(pair)
+            nearest = min(Placement(packed, row).distance_of(pair) for row in np.linspace(q[0], q[1], 9))
+            nearer = middle - max(nearest, 0.0)
+            assert nearer <= part.nearer + 1e-6
+            ratios.append(nearer / max(part.nearer, 1e-9))
+    assert max(ratios) > 0.5  # and is no excuse
 
 
 def test_planned_motions_say_what_is_in_their_way() -> None:

@@ -1,0 +1,240 @@
+"""Which pairs of shapes may be near to each other in a configuration, compiled: all others are cleared by lower
+bounds."""
+
+import numpy as np
+from numba import njit
+
+from kinopt_ros.collision.box_gaps import box_gap
+from kinopt_ros.collision.hull_gap import CENTER, REACH, ROUNDING, hull_gap, plane_gap
+from kinopt_ros.collision.kernels import ball_distance
+from kinopt_ros.collision.tree_kernel import place_links
+
+HULLS, GROUND, BALLS, BOXES = range(4)
+"""How a pair of shapes is bounded: by convex pieces of both; by pieces of one and the plane that the other is; by balls
+about one and the exact distance of balls from the other, which does not move; by boxes only."""
+_SAME_POSE = 1e9
+"""1/m; relative poses that are equal when rounded to the reciprocal are the same one."""
+
+_OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
+_INNER = _OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INLINE = _INNER | {"forceinline": True}
+
+
+@njit(**_OUTER)
+def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enough, poses, found, bounds):
+    """Which of the chosen pairs are not known to be at least ``enough`` (m) apart, paddings added.
+
+    Args: configuration (nq), finite; ``Tree``, ``Shapes`` and ``Pairs`` of ``packed_bodies.PackedBodies``, and the
+    arrays of its obstacles; numbers of pairs (n); bounds that are known to stay below ``least`` (m) are not improved
+    any more; changed: poses of the tree's links (L, 4, 4), the pairs (n) and lower bounds of their distances (n),
+    paddings subtracted, in no order.
+
+    Returns how many there are.
+    """
+    origins, axes = np.empty(tree.axis.shape), np.empty(tree.axis.shape)
+    place_links(q, tree, poses, origins, axes)
+    T_link_box, numbers, half, reach = shapes.T_link_box, shapes.numbers, shapes.half, shapes.reach
+    balls, pieces, points = shapes.balls, shapes.pieces, shapes.points
+    pair_numbers, margins = pairs.numbers, pairs.margin
+    placed = np.empty(T_link_box.shape)
+    for s in range(placed.shape[0]):
+        place_shape(s, numbers[s, 0], T_link_box, poses, placed)
+    W = np.empty((4, 3))
+    count = 0
+    for k in range(chosen.shape[0]):
+        p = chosen[k]
+        margin = margins[p]
+        bound = sphere_gap(p, pair_numbers, reach, placed)
+        if bound >= enough + margin:
+            continue
+        bound = pair_gap(
+            p,
+            pair_numbers,
+            numbers,
+            half,
+            reach,
+            balls,
+            pieces,
+            points,
+            obstacles,
+            integers,
+            placed,
+            bound,
+            least + margin,
+            enough + margin,
+            W,
+        )
+        if bound < enough + margin:
+            found[count] = p
+            bounds[count] = bound - margin
+            count += 1
+    return count
+
+
+@njit(**_OUTER)
+def relative_poses(T_a, T_b, rounded):
+    """The pose of b in a, from poses (4, 4), rounded into ``rounded`` (12): equal for what differs by rounding only."""
+    for i in range(3):
+        for j in range(3):
+            value = T_a[0, i] * T_b[0, j] + T_a[1, i] * T_b[1, j] + T_a[2, i] * T_b[2, j]
+            rounded[4 * i + j] = np.int64(np.rint(value * _SAME_POSE))
+        x, y, z = T_b[0, 3] - T_a[0, 3], T_b[1, 3] - T_a[1, 3], T_b[2, 3] - T_a[2, 3]
+        rounded[4 * i + 3] = np.int64(np.rint((T_a[0, i] * x + T_a[1, i] * y + T_a[2, i] * z) * _SAME_POSE))
+
+
+@njit(**_INLINE)
+def place_shape(s, link, T_link_box, poses, placed):
+    """Pose of the box of a shape, which a link carries, in the root's frame into ``placed[s]``."""
+    if link < 0:
+        for i in range(4):
+            for j in range(4):
+                placed[s, i, j] = T_link_box[s, i, j]
+        return
+    for i in range(3):
+        for j in range(4):
+            placed[s, i, j] = (
+                poses[link, i, 0] * T_link_box[s, 0, j]
+                + poses[link, i, 1] * T_link_box[s, 1, j]
+                + poses[link, i, 2] * T_link_box[s, 2, j]
+            )
+        placed[s, i, 3] += poses[link, i, 3]
+    placed[s, 3, 0] = placed[s, 3, 1] = placed[s, 3, 2] = 0.0
+    placed[s, 3, 3] = 1.0
+
+
+@njit(**_INLINE)
+def sphere_gap(p, pair_numbers, reach, placed):
+    """The gap between the spheres around a pair's shapes; minus infinity if one has no end."""
+    a, b = pair_numbers[p, 0], pair_numbers[p, 1]
+    x, y, z = (
+        placed[b, 0, 3] - placed[a, 0, 3],
+        placed[b, 1, 3] - placed[a, 1, 3],
+        placed[b, 2, 3] - placed[a, 2, 3],
+    )
+    return np.sqrt(x * x + y * y + z * z) - reach[a] - reach[b] - ROUNDING
+
+
+@njit(**_INNER)
+def pair_gap(
+    p,
+    pair_numbers,
+    numbers,
+    half,
+    reach,
+    balls,
+    pieces,
+    points,
+    obstacles,
+    integers,
+    placed,
+    best,
+    least,
+    enough,
+    W,
+):
+    """A lower bound (m) of the distance of a pair's shapes, ``best`` or better: not improved beyond ``enough``, nor
+    where it is known to stay below ``least``. ``placed`` (S, 4, 4) must hold the poses of both; W (4, 3): memory."""
+    a, b, how = pair_numbers[p, 0], pair_numbers[p, 1], pair_numbers[p, 2]
+    if how == GROUND:
+        return _above(a, b, numbers, reach, pieces, points, placed, enough)
+    if how == BALLS:
+        return _from_obstacle(
+            a, pair_numbers[p, 4], numbers, reach, balls, obstacles, integers, placed, least, enough
+        )
+    if how == HULLS and numbers[a, 2] - numbers[a, 1] == 1 and numbers[b, 2] - numbers[b, 1] == 1:
+        x, y, z = (
+            placed[b, 0, 3] - placed[a, 0, 3],
+            placed[b, 1, 3] - placed[a, 1, 3],
+            placed[b, 2, 3] - placed[a, 2, 3],
+        )
+        if x == 0.0 and y == 0.0 and z == 0.0:
+            x = 1.0
+        i, j = numbers[a, 1], numbers[b, 1]
+        return max(best, hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, W))
+    if reach[a] == np.inf or reach[b] == np.inf:
+        return -np.inf
+    best = max(best, box_gap(placed, half, a, b, best, enough + ROUNDING) - ROUNDING)
+    if how == BOXES or best >= enough:
+        return best
+    return max(best, _of_pieces(a, b, numbers, half, pieces, points, placed, least, enough, W))
+
+
+@njit(**_INNER)
+def _of_pieces(a, b, numbers, half, pieces, points, placed, least, enough, W):
+    """The least bound of any piece of one with any of the other. In the order of the pieces; ends with one below
+    ``least``."""
+    lowest = np.inf
+    for i in range(numbers[a, 1], numbers[a, 2]):
+        x, y, z = _at(placed, a, pieces[i, CENTER], pieces[i, CENTER + 1], pieces[i, CENTER + 2])
+        # In the frame of b's box, where its pieces' centres are known.
+        x, y, z = x - placed[b, 0, 3], y - placed[b, 1, 3], z - placed[b, 2, 3]
+        lx = placed[b, 0, 0] * x + placed[b, 1, 0] * y + placed[b, 2, 0] * z
+        ly = placed[b, 0, 1] * x + placed[b, 1, 1] * y + placed[b, 2, 1] * z
+        lz = placed[b, 0, 2] * x + placed[b, 1, 2] * y + placed[b, 2, 2] * z
+        far = enough + pieces[i, REACH] + ROUNDING
+        ox, oy, oz = (
+            max(abs(lx) - half[b, 0], 0.0),
+            max(abs(ly) - half[b, 1], 0.0),
+            max(abs(lz) - half[b, 2], 0.0),
+        )
+        if far <= 0.0 or ox * ox + oy * oy + oz * oz >= far * far:
+            continue
+        for j in range(numbers[b, 1], numbers[b, 2]):
+            x, y, z = pieces[j, CENTER] - lx, pieces[j, CENTER + 1] - ly, pieces[j, CENTER + 2] - lz
+            far = min(enough, lowest) + pieces[i, REACH] + pieces[j, REACH] + ROUNDING
+            if far <= 0.0 or x * x + y * y + z * z >= far * far:
+                continue
+            if x == 0.0 and y == 0.0 and z == 0.0:
+                x = 1.0
+            gx = placed[b, 0, 0] * x + placed[b, 0, 1] * y + placed[b, 0, 2] * z
+            gy = placed[b, 1, 0] * x + placed[b, 1, 1] * y + placed[b, 1, 2] * z
+            gz = placed[b, 2, 0] * x + placed[b, 2, 1] * y + placed[b, 2, 2] * z
+            bound = hull_gap(pieces, points, placed, a, i, b, j, gx, gy, gz, least, min(enough, lowest), W)
+            if bound < lowest:
+                lowest = bound
+                if lowest < least:
+                    return lowest
+    return min(lowest, enough)
+
+
+@njit(**_INLINE)
+def _at(placed, s, x, y, z):
+    """A point of a shape's box in the root's frame."""
+    return (
+        placed[s, 0, 0] * x + placed[s, 0, 1] * y + placed[s, 0, 2] * z + placed[s, 0, 3],
+        placed[s, 1, 0] * x + placed[s, 1, 1] * y + placed[s, 1, 2] * z + placed[s, 1, 3],
+        placed[s, 2, 0] * x + placed[s, 2, 1] * y + placed[s, 2, 2] * z + placed[s, 2, 3],
+    )
+
+
+@njit(**_INNER)
+def _above(a, b, numbers, reach, pieces, points, placed, enough):
+    """The height of a's pieces above the plane b."""
+    nx, ny, nz = placed[b, 0, 2], placed[b, 1, 2], placed[b, 2, 2]
+    height = nx * placed[b, 0, 3] + ny * placed[b, 1, 3] + nz * placed[b, 2, 3]
+    best = nx * placed[a, 0, 3] + ny * placed[a, 1, 3] + nz * placed[a, 2, 3] - height - reach[a] - ROUNDING
+    if best >= enough:
+        return best
+    lowest = np.inf
+    for i in range(numbers[a, 1], numbers[a, 2]):
+        lowest = min(lowest, plane_gap(pieces, points, placed, a, i, nx, ny, nz, height))
+    return max(best, lowest)
+
+
+@njit(**_INNER)
+def _from_obstacle(a, obstacle, numbers, reach, balls, obstacles, integers, placed, least, enough):
+    """The least distance of a's balls from an obstacle."""
+    skipped = np.zeros(1, dtype=np.bool_)
+    one, its_integers = obstacles[obstacle : obstacle + 1], integers[obstacle : obstacle + 1]
+    most = enough + ROUNDING
+    x, y, z = _at(placed, a, 0.0, 0.0, 0.0)
+    best = ball_distance(one, its_integers, skipped, x, y, z, reach[a], most)[0]
+    if best >= most:
+        return enough
+    lowest = most
+    for k in range(numbers[a, 3], numbers[a, 4]):
+        x, y, z = _at(placed, a, balls[k, 0], balls[k, 1], balls[k, 2])
+        lowest = ball_distance(one, its_integers, skipped, x, y, z, balls[k, 3], lowest)[0]
+        if lowest < least:
+            break
+    return max(best, lowest) - ROUNDING

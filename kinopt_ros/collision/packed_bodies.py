@@ -1,0 +1,181 @@
+"""A robot in a scene as arrays, for the compiled loops that find out which pairs of shapes may touch at all."""
+
+import threading
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.collision import box_gaps, hull_gap, kernels, near_kernel, sweep_kernel, tree_kernel
+from kinopt_ros.collision.bodies import WORLD, Bodies, bodies_of
+from kinopt_ros.collision.hull_gap import CENTER, COLUMNS, FIRST, KIND, LAST, RADIUS, REACH, SIZE
+from kinopt_ros.collision.hulls import Hulls, hulls_of
+from kinopt_ros.collision.link_poses import Tree, tree_above
+from kinopt_ros.collision.near_kernel import BALLS, BOXES, GROUND, HULLS
+from kinopt_ros.collision.obstacles import Obstacles, pack
+from kinopt_ros.geometry.shapes import PlacedShape, Plane
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.scene import Scene
+from kinopt_ros.stale import forget_stale
+
+
+class Shapes(NamedTuple):
+    """S shapes. The arrays are not read-only: numba would compile twice."""
+
+    T_link_box: Annotated[Float64, "S 4 4"]
+    """Of a box that contains the shape, by its centre; of the shape itself if it has no end."""
+    half: Annotated[Float64, "S 3"]
+    """Its half edges, infinite for shapes without end."""
+    reach: Annotated[Float64, "S"]
+    """Radius of the sphere around the box."""
+    numbers: Annotated[Int64, "S 5"]
+    """Index into the tree's links of the one that carries the shape, or WORLD; its first piece and the one after its
+    last (the same for what has none); likewise of its balls."""
+    balls: Annotated[Float64, "M 4"]
+    """Centres, in the frame of the shape's box, and radii of balls that contain the shape."""
+    pieces: Annotated[Float64, "N COLUMNS"]
+    """Convex pieces of all shapes, in the frames of their boxes; columns as in ``hull_gap.py``, from
+    ``hulls.Hulls``."""
+    points: Annotated[Float64, "K 3"]
+    """Of the pieces."""
+
+
+class Pairs(NamedTuple):
+    """P pairs of shapes."""
+
+    numbers: Annotated[Int64, "P 5"]
+    """The two shapes (for GROUND and BALLS the one that does not move comes second); how they are bounded; the
+    tree's link at which the ways from both to the root meet, the number of links for the world; for BALLS which of
+    the obstacles the second one is."""
+    margin: Annotated[Float64, "P"]
+    """Padding, m."""
+
+
+@dataclass(frozen=True, eq=False)
+class PackedBodies:
+    """All that is known of a robot in a scene before its joints are."""
+
+    robot: RobotModel
+    bodies: Bodies
+    tree: Tree
+    shapes: Shapes
+    pairs: Pairs
+    obstacles: Obstacles
+    every_pair: Annotated[Int64, "P"]
+
+    def names(self, pair: int) -> tuple[str, str]:
+        """Of the two bodies of a pair."""
+        a, b = self.bodies.body[self.bodies.pairs[pair]].tolist()
+        return self.bodies.names[a], self.bodies.names[b]
+
+
+def packed_bodies_of(robot: RobotModel, scene: Scene) -> PackedBodies:
+    """Made once for each robot and scene. Errors as ``bodies_of``."""
+    bodies = bodies_of(robot, scene)
+    with _lock:
+        packed = _known.get(bodies)
+    if packed is None:
+        packed = _packed(robot, bodies)
+        with _lock:
+            packed = _known.setdefault(bodies, packed)
+    return packed
+
+
+_known: WeakKeyDictionary[Bodies, PackedBodies] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+@cache
+def _forget_stale() -> None:
+    sources = [str(module.__file__) for module in (box_gaps, hull_gap, kernels, tree_kernel, near_kernel)]
+    forget_stale(near_kernel.near_pairs, *sources[:-1])
+    forget_stale(sweep_kernel.sweep, *sources)
+
+
+def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
+    _forget_stale()
+    tree, wanted = tree_above(robot, bodies.links)
+    assert WORLD == -1
+    carrier = np.append(wanted, WORLD)[bodies.link]
+    hulls = [hulls_of(shape) for shape in bodies.shapes]
+    own = [pieces for pieces in hulls if pieces is not None]
+    counts = np.array([0 if pieces is None else len(pieces.kind) for pieces in hulls], dtype=np.int64)
+    last = np.cumsum(counts)
+    balls = np.array([0 if pieces is None else len(pieces.balls) for pieces in hulls], dtype=np.int64)
+    last_ball = np.cumsum(balls)
+    T_link_box, half = bodies.boxes
+    half = np.where(bodies.without_end[:, None], np.inf, half)
+    # Obstacles stand in the root's frame already.
+    standing = [
+        k for k, pieces in enumerate(hulls) if pieces is None and carrier[k] == WORLD and not _flat(bodies, k)
+    ]
+    number = {shape: k for k, shape in enumerate(standing)}
+    shapes = bodies.pairs.copy()
+    how = np.full(len(shapes), BOXES, dtype=np.int64)
+    obstacle = np.zeros(len(shapes), dtype=np.int64)
+    for p, (a, b) in enumerate(shapes.tolist()):
+        if hulls[a] is not None and hulls[b] is not None:
+            how[p] = HULLS
+            continue
+        if hulls[a] is None:
+            a, b = b, a
+        if hulls[a] is None:
+            continue
+        if b in number:
+            how[p], obstacle[p], shapes[p] = BALLS, number[b], (a, b)
+        elif _flat(bodies, b):
+            how[p], shapes[p] = GROUND, (a, b)
+    return PackedBodies(
+        robot=robot,
+        bodies=bodies,
+        tree=tree,
+        shapes=Shapes(
+            T_link_box=np.array(T_link_box, order="C"),
+            half=half,
+            reach=np.sqrt((half**2).sum(axis=1)) * (1.0 + 1e-12),
+            numbers=np.column_stack([carrier, last - counts, last, last_ball - balls, last_ball]),
+            balls=np.concatenate([np.empty((0, 4)), *(pieces.balls for pieces in own)]),
+            pieces=_joined(own),
+            points=np.concatenate([np.empty((0, 3)), *(pieces.points for pieces in own)]),
+        ),
+        pairs=Pairs(
+            numbers=np.column_stack([shapes, how, _meeting(tree, carrier, shapes), obstacle]),
+            margin=bodies.margin,
+        ),
+        obstacles=pack([PlacedShape(bodies.shapes[k], bodies.T_link_shape[k].copy()) for k in standing]),
+        every_pair=np.arange(len(shapes)),
+    )
+
+
+def _flat(bodies: Bodies, shape: int) -> bool:
+    return isinstance(bodies.shapes[shape], Plane)
+
+
+def _joined(own: list[Hulls]) -> Annotated[Float64, "N COLUMNS"]:
+    rows, start = [np.empty((0, COLUMNS))], 0
+    for pieces in own:
+        row = np.empty((len(pieces.kind), COLUMNS))
+        row[:, KIND], row[:, RADIUS], row[:, REACH] = pieces.kind, pieces.radius, pieces.reach
+        row[:, FIRST], row[:, LAST] = pieces.first + start, pieces.last + start
+        row[:, SIZE : SIZE + 3], row[:, CENTER : CENTER + 3] = pieces.size, pieces.center
+        rows.append(row)
+        start += len(pieces.points)
+    return np.concatenate(rows)
+
+
+def _meeting(tree: Tree, carrier: Int64, pairs: Annotated[Int64, "P 2"]) -> Annotated[Int64, "P"]:
+    world = len(tree.parent)
+    above: dict[int, list[int]] = {WORLD: [world]}
+    for link, parent in enumerate(tree.parent.tolist()):
+        above[link] = [link, *above[parent]]
+    known: dict[tuple[int, int], int] = {}
+    found = np.empty(len(pairs), dtype=np.int64)
+    for p, (a, b) in enumerate(carrier[pairs].tolist()):
+        if (a, b) not in known:
+            others = set(above[b])
+            known[a, b] = next(link for link in above[a] if link in others)
+        found[p] = known[a, b]
+    return found

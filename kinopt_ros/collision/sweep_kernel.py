@@ -1,0 +1,209 @@
+"""Whole motions, compiled: which pairs of shapes may touch in which part of a motion; all others are cleared by bounds.
+
+A motion is a Bezier curve in the space of the variables. A part of it is free for a pair if, in its middle, a lower
+bound of the pair's distance is larger than an upper bound of how much nearer it comes within the part; else it is
+halved.
+
+How far a shape moves against a link that carries it: move the joints between one after the other, the one next to
+the shape first. Each moves every point by no more than its angle times the point's distance from its axis, as it is
+in the middle of the part plus what the joints before have moved the point by. So the bound is never too small, and
+nearly the first order for small parts.
+"""
+
+import numpy as np
+from numba import njit
+
+from kinopt_ros.collision.near_kernel import pair_gap, place_shape, sphere_gap
+from kinopt_ros.collision.tree_kernel import QUATERNION, TRANSLATION, place_links
+
+DEPTH = 60
+"""Parts that wait at most: every halving adds one, and a part much smaller would not be a number any more."""
+
+_OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
+_INNER = _OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+@njit(**_OUTER)
+def sweep(
+    control,
+    begin,
+    end,
+    variables,
+    state,
+    tree,
+    shapes,
+    pairs,
+    obstacles,
+    integers,
+    chosen,
+    enough,
+    resolution,
+    found,
+    spans,
+    reaches,
+    parts,
+):
+    """Parts of a motion in which bounds cannot tell that pairs stay ``enough`` (m) apart, paddings added.
+
+    Args: control points (d+1, n) of the n variables that move, from time ``begin`` to ``end``; their numbers, each
+    of a joint with one variable; values of all variables (nq); ``Tree``, ``Shapes`` and ``Pairs`` of
+    ``packed_bodies.PackedBodies`` and the arrays of its obstacles; numbers of pairs; distance (m); pairs that can
+    come nearer by less than ``resolution`` (m) are not divided any more.
+    Changed: pair (C), begin and end (C, 2), bound of how much nearer it comes from the middle on (C), and control
+    points (C, d+1, n) of each part.
+
+    Returns how many parts there are; C of them may not be all.
+    """
+    d, n = control.shape[0] - 1, control.shape[1]
+    L = tree.parent.shape[0]
+    T_link_box, numbers, half, reach = shapes.T_link_box, shapes.numbers, shapes.half, shapes.reach
+    balls, pieces, points = shapes.balls, shapes.pieces, shapes.points
+    pair_numbers, margins = pairs.numbers, pairs.margin
+    S = numbers.shape[0]
+    origins, axes = np.empty(tree.axis.shape), np.empty(tree.axis.shape)
+    poses, placed = np.empty((L, 4, 4)), np.empty((S, 4, 4))
+    moved = np.empty((S, L + 1))
+    ready = np.zeros(S, dtype=np.int64)
+    change = np.zeros(state.shape[0])
+    q = state.copy()
+    W = np.empty((4, 3))
+    whole, left, right = np.empty((d + 1, n)), np.empty((d + 1, n)), np.empty((d + 1, n))
+    stack = np.empty((DEPTH, d + 1, n))
+    times = np.empty((DEPTH, 2))
+    # Pairs of a part that waits are unsure[lists[i, 0] : lists[i, 1]]; both halves have the same ones.
+    lists = np.empty((DEPTH, 2), dtype=np.int64)
+    unsure = np.empty(4 * chosen.shape[0] + 64, dtype=np.int64)
+    unsure[: chosen.shape[0]] = chosen
+    stack[0], times[0, 0], times[0, 1] = control, begin, end
+    lists[0, 0], lists[0, 1] = 0, chosen.shape[0]
+    size, turn, count = 1, 0, 0
+    while size > 0:
+        size -= 1
+        turn += 1
+        whole[:] = stack[size]
+        start, stop = times[size, 0], times[size, 1]
+        first, last = lists[size, 0], lists[size, 1]
+        _halve(whole, left, right)
+        for k in range(n):
+            far = 0.0
+            for i in range(d + 1):
+                far = max(far, abs(whole[i, k] - right[0, k]))
+            q[variables[k]] = right[0, k]
+            change[variables[k]] = far
+        place_links(q, tree, poses, origins, axes)
+        top = last
+        for k in range(first, last):
+            p = unsure[k]
+            a, b, meeting = pair_numbers[p, 0], pair_numbers[p, 1], pair_numbers[p, 3]
+            if ready[a] != turn:
+                place_shape(a, numbers[a, 0], T_link_box, poses, placed)
+                _movement(a, numbers[a, 0], tree, half, reach, placed, origins, axes, change, moved)
+                ready[a] = turn
+            if ready[b] != turn:
+                place_shape(b, numbers[b, 0], T_link_box, poses, placed)
+                _movement(b, numbers[b, 0], tree, half, reach, placed, origins, axes, change, moved)
+                ready[b] = turn
+            nearer = moved[a, meeting] + moved[b, meeting]
+            least = enough + margins[p]
+            wanted = least + nearer
+            bound = sphere_gap(p, pair_numbers, reach, placed)
+            if bound >= wanted:
+                continue
+            bound = pair_gap(
+                p,
+                pair_numbers,
+                numbers,
+                half,
+                reach,
+                balls,
+                pieces,
+                points,
+                obstacles,
+                integers,
+                placed,
+                bound,
+                least,
+                wanted,
+                W,
+            )
+            if bound >= wanted:
+                continue
+            if bound >= least and nearer >= resolution and size + 2 <= DEPTH:
+                if top == unsure.shape[0]:
+                    longer = np.empty(2 * top, dtype=np.int64)
+                    longer[:top] = unsure
+                    unsure = longer
+                unsure[top] = p
+                top += 1
+                continue
+            found[count], reaches[count], parts[count] = p, nearer, whole
+            spans[count, 0], spans[count, 1] = start, stop
+            count += 1
+            if count == found.shape[0]:
+                return count
+        if top > last:
+            half_way = 0.5 * (start + stop)
+            stack[size], times[size, 0], times[size, 1] = right, half_way, stop
+            lists[size, 0], lists[size, 1] = last, top
+            size += 1
+            stack[size], times[size, 0], times[size, 1] = left, start, half_way
+            lists[size, 0], lists[size, 1] = last, top
+            size += 1
+    return count
+
+
+@njit(**_INNER)
+def _movement(s, link, tree, half, reach, placed, origins, axes, change, moved):
+    """How far any point of a shape moves against each link above it while variables change by at most so much, into
+    ``moved[s]``; the last entry is for the world."""
+    L = tree.parent.shape[0]
+    way = 0.0
+    while link >= 0:
+        moved[s, link] = way
+        for k in range(tree.last[link] - 1, tree.first[link] - 1, -1):
+            if tree.motion[k] == QUATERNION:  # of those no variable moves
+                continue
+            by = abs(tree.multiplier[k]) * change[tree.variable[k]]
+            if by == 0.0:
+                continue
+            if tree.motion[k] == TRANSLATION:
+                way += by
+                continue
+            way += by * (way + _lever(s, half, reach, placed, origins, axes, k))
+        link = tree.parent[link]
+    moved[s, L] = way
+
+
+@njit(**_INNER)
+def _lever(s, half, reach, placed, origins, axes, k):
+    """Largest distance of a point of a shape from an axis: by the sphere and the box around the shape."""
+    ax, ay, az = axes[k, 0], axes[k, 1], axes[k, 2]
+    x, y, z = (
+        placed[s, 0, 3] - origins[k, 0],
+        placed[s, 1, 3] - origins[k, 1],
+        placed[s, 2, 3] - origins[k, 2],
+    )
+    cx, cy, cz = ay * z - az * y, az * x - ax * z, ax * y - ay * x
+    # Seen along the axis: the corners of the box.
+    c0 = ax * placed[s, 0, 0] + ay * placed[s, 1, 0] + az * placed[s, 2, 0]
+    c1 = ax * placed[s, 0, 1] + ay * placed[s, 1, 1] + az * placed[s, 2, 1]
+    c2 = ax * placed[s, 0, 2] + ay * placed[s, 1, 2] + az * placed[s, 2, 2]
+    h0, h1, h2 = half[s, 0], half[s, 1], half[s, 2]
+    square = h0 * h0 * (1.0 - c0 * c0) + h1 * h1 * (1.0 - c1 * c1) + h2 * h2 * (1.0 - c2 * c2)
+    square += 2.0 * (h0 * h1 * abs(c0 * c1) + h0 * h2 * abs(c0 * c2) + h1 * h2 * abs(c1 * c2))
+    corner = np.sqrt(max(square, 0.0)) * (1.0 + 1e-9) + 1e-9
+    return np.sqrt(cx * cx + cy * cy + cz * cz) + min(reach[s], corner)
+
+
+@njit(**_INNER)
+def _halve(whole, left, right):
+    """Control points of the first and of the second half (de Casteljau)."""
+    d = whole.shape[0] - 1
+    for k in range(whole.shape[1]):
+        for i in range(d + 1):
+            right[i, k] = whole[i, k]
+        for i in range(d + 1):
+            left[i, k] = right[0, k]
+            # right[:d + 1 - i] is the row of the scheme
+            for j in range(d - i):
+                right[j, k] = 0.5 * (right[j, k] + right[j + 1, k])
