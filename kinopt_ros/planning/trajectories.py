@@ -76,6 +76,7 @@ def plan_trajectory(
         KinoptError: the problem is malformed, or the solver cannot honour it.
     """
     robot = solver.robot
+    solver.check_optimizes()
     check_trajectory_problem(problem, robot)
     if problem.scene is not None and problem.deadline is not None:
         check_ready(robot)

@@ -156,8 +156,7 @@ class Solver(ABC):
         from kinopt_ros.solvers.trajectory_gate import OPTIMIZE, Gate
 
         begin = time.perf_counter()
-        if Feature.TRAJECTORIES not in self.capabilities.features:
-            raise UnsupportedFeatureError(f"solver {self.name} does not optimize trajectories")
+        self.check_optimizes()
         check_trajectory_problem(problem, self.robot)
         check_path_request(problem, request)
         if problem.scene is not None and problem.deadline is not None:
@@ -172,6 +171,11 @@ class Solver(ABC):
             attempts=len(request.paths),
             solve_time=time.perf_counter() - begin,
         )
+
+    def check_optimizes(self) -> None:
+        """Raise UnsupportedFeatureError if this solver has no part in trajectories."""
+        if Feature.TRAJECTORIES not in self.capabilities.features:
+            raise UnsupportedFeatureError(f"solver {self.name} does not optimize trajectories")
 
     def check_supported(self, problem: IkProblem) -> None:
         """Refuse by name what this solver cannot honour (UnsupportedFeatureError)."""
