@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kinopt_ros.errors import NotReadyError
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.cpu.manipulability import prefer_manipulability
 from kinopt_ros.solvers.cpu.search import Cores
 from kinopt_ros.solvers.failures import hopeless_requests
 from kinopt_ros.solvers.held import solve_in_parts
+from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Report
 from kinopt_ros.solvers.result import IkCandidates
 
 if TYPE_CHECKING:
@@ -98,6 +100,13 @@ class CpuSolver(Solver):
         from kinopt_ros.solvers.cpu.quick import ChainIk
 
         return ChainIk(whole_chain(self.robot, base_link, tip_link, held, self._max_restarts))
+
+    def _optimize_trajectory(
+        self, problem: TrajectoryProblem, request: PathRequest, report: Report | None
+    ) -> PathCandidates:
+        from kinopt_ros.solvers.cpu.paths.optimize import optimize_paths
+
+        return optimize_paths(self.robot, problem, request, report)
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
         from kinopt_ros.solvers.cpu.plain import solve_plain

@@ -1,0 +1,347 @@
+"""Compiled: Levenberg-Marquardt over all points of a path.
+
+Minimised is ``q(x) + mu C(x)``. q are the costs: length, acceleration and jerk (``quadratic.py``), rest posture,
+velocities beyond what is allowed. C are the squared residuals of what has to hold: distances (``nearness.py``) and
+tasks (``tasks.py``); mu grows until it holds. A step solves
+
+    (H + mu J^T J + damping) dx = -gradient / 2
+
+with a matrix of few blocks beside the diagonal (``banded.py``). Points that are given, and values at a limit that would
+leave it, are taken out of the step; all others are clipped (projected Newton: D. Bertsekas, "Projected Newton methods
+for optimization problems with simple constraints", SIAM J. Control 20, 1982).
+"""
+
+import numpy as np
+from numba import njit
+
+from kinopt_ros.solvers.cpu.paths.banded import factorize, solve
+from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, set_frames
+from kinopt_ros.solvers.cpu.paths.nearness import COST, SLACK, add_nearness, place_spheres, set_anchor
+from kinopt_ros.solvers.cpu.paths.tasks import FIRST, LAST, ROWS, WEIGHT, task_rows
+
+# Entries of ``state``.
+WEIGHT_NOW, DAMPING, OBJECTIVE, COSTS, CONSTRAINTS, SLACK_NOW, EXCESS, ITERATIONS, SINCE, STATUS, GOOD = (
+    range(11)
+)
+STATE = 11
+# Entries of ``numbers``.
+DEMAND, REST, VELOCITY, START = range(4)
+# Values of STATUS.
+NEW, RUNNING, DONE, STUCK = range(4)
+
+FIRST_DAMPING = 1.0
+FIRST_WEIGHT, GROWTH, LAST_WEIGHT = 1e5, 10.0, 1e9
+LEAST_DAMPING, MOST_DAMPING = 1e-6, 1e12
+STEP_LIMIT = 0.5
+"""rad or m"""
+SETTLED = 0.02
+"""Relative decrease below which the weight of constraints that do not hold grows."""
+FINISHED = 2e-3
+"""... and below which a path on which all hold is good enough."""
+PATIENCE = 8
+"""Steps with one weight."""
+POLISH = 12
+"""Steps with all that has to hold holding."""
+
+
+@njit(**_INNER)
+def _set_costs(x, cost, gradient, bend):
+    """The costs without constraints; half their gradient, and what velocities add to the matrix."""
+    numbers, exact, rest, rates, first, most, start_row, start_block = (
+        cost[0], cost[1], cost[3], cost[4], cost[5], cost[6], cost[7], cost[8],
+    )  # fmt: skip
+    T, n = x.shape
+    total = 0.0
+    for t in range(T):
+        for j in range(n):
+            gradient[t, j] = 0.0
+    # From the start: what is left of large numbers would be noise.
+    for t in range(T):
+        for k in range(min(exact.shape[1], T - t)):
+            f = exact[t, k]
+            if f == 0.0:
+                continue
+            for j in range(n):
+                gradient[t, j] += f * (x[t + k, j] - x[0, j])
+                if k > 0:
+                    gradient[t + k, j] += f * (x[t, j] - x[0, j])
+    for t in range(T):
+        for j in range(n):
+            total += gradient[t, j] * (x[t, j] - x[0, j])
+    if numbers[REST] > 0.0:
+        f = numbers[REST] / T
+        for t in range(T):
+            for j in range(n):
+                d = x[t, j] - rest[j]
+                total += f * d * d
+                gradient[t, j] += f * d
+    if numbers[START] > 0.0:
+        width = start_row.shape[0]
+        for i in range(n):
+            sideways = 0.0
+            for k in range(width):
+                for j in range(n):
+                    sideways += start_row[k] * start_block[i, j] * (x[k, j] - x[0, j])
+            total += numbers[START] * sideways * sideways
+            for k in range(width):
+                for j in range(n):
+                    gradient[k, j] += numbers[START] * sideways * start_row[k] * start_block[i, j]
+    if numbers[VELOCITY] > 0.0:
+        width = rates.shape[1]
+        f = numbers[VELOCITY] / T
+        for t in range(T):
+            for k in range(width):
+                for j in range(n):
+                    bend[t, k, j] = 0.0
+        for t in range(T):
+            a = first[t]
+            for j in range(n):
+                v = 0.0
+                for k in range(width):
+                    v += rates[t, k] * (x[a + k, j] - x[0, j])
+                over = abs(v) - most[j]
+                if over <= 0.0:
+                    continue
+                total += f * over * over
+                over = np.copysign(over, v)
+                for k in range(width):
+                    gradient[a + k, j] += f * over * rates[t, k]
+                    for m in range(k, width):
+                        bend[a + k, m - k, j] += f * rates[t, k] * rates[t, m]
+    return total
+
+
+@njit(**_INNER)
+def _set_constraints(
+    tree, around, anchors, tasks, demand, x, frames, positions, kept, work, rows, found, g, D, E
+):
+    """C(x), half its gradient and its matrix; returns C, the least slack of distances, the largest excess of tasks."""
+    T, n = x.shape
+    g[:] = 0.0
+    D[:] = 0.0
+    E[:] = 0.0
+    found[COST], found[SLACK] = 0.0, np.inf
+    for t in range(T):
+        set_frames(tree, x[t], frames[t])
+    if around[0].shape[0] > 0:
+        for t in range(T):
+            place_spheres(around, frames[t], positions[t])
+        add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work, found, g, D, E)
+    total, excess = found[COST], 0.0
+    numbers, integers = tasks
+    jacobian, errors = rows[0], rows[1]
+    for k in range(numbers.shape[0]):
+        weight = numbers[k, WEIGHT]
+        for t in range(integers[k, FIRST], integers[k, LAST] + 1):
+            excess = max(excess, task_rows(tree, frames[t], numbers[k], integers[k], rows[1:], jacobian))
+            for r in range(ROWS):
+                total += weight * errors[r] * errors[r]
+                for i in range(n):
+                    f = weight * jacobian[r, i]
+                    if f == 0.0:
+                        continue
+                    g[t, i] += f * errors[r]
+                    for j in range(i, n):
+                        D[t, i, j] += f * jacobian[r, j]
+    return total, found[SLACK], excess
+
+
+@njit(**_INNER)
+def _assemble(cost, last, mu, damping, D, E, bend, A):
+    numbers, step, start_row, start_block = cost[0], cost[2], cost[7], cost[8]
+    T, n = D.shape[0], D.shape[1]
+    diagonal = damping + numbers[REST] / T
+    for t in range(T):
+        blocks = last[t] - t + 1
+        for i in range(n):
+            row = A[t, i]
+            for c in range(i, blocks * n):
+                row[c] = 0.0
+            for j in range(i, n):
+                row[j] = mu * D[t, i, j]
+            row[i] += diagonal
+            for k in range(min(blocks, step.shape[1])):
+                row[k * n + i] += step[t, k]
+            if blocks > 1:
+                for j in range(n):
+                    row[n + j] += mu * E[t, i, j]
+        if numbers[VELOCITY] > 0.0:
+            for k in range(min(blocks, bend.shape[1])):
+                for i in range(n):
+                    A[t, i, k * n + i] += bend[t, k, i]
+    if numbers[START] > 0.0:
+        width = start_row.shape[0]
+        for k in range(width):
+            for m in range(k, width):
+                f = numbers[START] * start_row[k] * start_row[m]
+                for i in range(n):
+                    for j in range(i if m == k else 0, n):
+                        A[k, i, (m - k) * n + j] += f * start_block[i, j]
+
+
+@njit(**_INNER)
+def _hold(A, last, t, j):
+    """Take a value out of the step."""
+    n = A.shape[1]
+    for c in range(j, (last[t] - t + 1) * n):
+        A[t, j, c] = 0.0
+    for i in range(j):
+        A[t, i, j] = 0.0
+    A[t, j, j] = 1.0
+    for s in range(max(0, t - A.shape[2] // n + 1), t):
+        if last[s] >= t:
+            for i in range(n):
+                A[s, i, (t - s) * n + j] = 0.0
+
+
+@njit(**_OUTER)
+def anchor_path(tree, around, anchors, points, demand):
+    """Fill ``anchors`` with what the given configurations (A, n) have."""
+    gaps, places, floor = anchors
+    frames, positions = np.empty((tree[0].shape[0], 12)), np.empty((around[0].shape[0], 3))
+    for a in range(points.shape[0]):
+        set_anchor(tree, around, points[a], demand, frames, positions, gaps[a], places[a], floor)
+
+
+@njit(**_OUTER)
+def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept, store, state, steps):
+    """Up to so many steps; x, kept, store and state are updated, and go on from where they are at the next call.
+
+    Args:
+        tree, around, anchors: of ``MovingTree``, ``Surroundings`` and ``nearness.py``.
+        tasks: numbers and integers of ``tasks.py``.
+        cost: numbers (4,), exact and step of ``quadratic.py``, rest (n,), stencils of velocities (T, 5), their first
+            points (T,), largest velocities (n,), row (w,) and block (n, n) for the direction at the start.
+        last: of ``banded.py``.
+        given: (T,), which points stay.
+        low, high: (T, n), limits.
+        x: the path (T, n).
+        kept: of ``nearness.py``.
+        store: frames (T, M, 12), positions (T, S, 3), g (2, T, n), D, E (2, T, n, n), gradients of the costs (2, T, n),
+            what velocities add (2, T, 5, n).
+        state: (11,), see its entries.
+        steps: how many steps at most; 0 only evaluates.
+    """
+    T, n = x.shape
+    S, B = around[0].shape[0], around[8].shape[0]
+    frames, positions, g, D, E, gradient, bend = store
+    demand = cost[0][DEMAND]
+    work = (
+        np.empty(n),
+        np.empty(n),
+        np.empty((tree[0].shape[0], 12)),
+        np.empty((S, 3)),
+        np.empty((B, 3)),
+        np.empty((T, S)),
+    )
+    rows = (
+        np.zeros((ROWS, n)),
+        np.zeros(ROWS),
+        np.zeros((ROWS, 3)),
+        np.zeros((3, 12)),
+        np.zeros(3, dtype=np.bool_),
+    )
+    found = np.zeros(3)
+    A, dx, new = np.zeros((T, n, (np.max(last - np.arange(T)) + 1) * n)), np.empty((T, n)), np.empty((T, n))
+    now = 0
+    if state[STATUS] == NEW or steps == 0:
+        state[COSTS] = _set_costs(x, cost, gradient[now], bend[now])
+        state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_constraints(
+            tree,
+            around,
+            anchors,
+            tasks,
+            demand,
+            x,
+            frames,
+            positions,
+            kept,
+            work,
+            rows,
+            found,
+            g[now],
+            D[now],
+            E[now],
+        )
+        state[STATUS] = RUNNING
+    for _ in range(steps):
+        if state[STATUS] != RUNNING:
+            break
+        mu = state[WEIGHT_NOW]
+        objective = state[COSTS] + mu * state[CONSTRAINTS]
+        state[ITERATIONS] += 1
+        state[SINCE] += 1
+        _assemble(cost, last, mu, state[DAMPING], D[now], E[now], bend[now], A)
+        for t in range(T):
+            for j in range(n):
+                slope = gradient[now, t, j] + mu * g[now, t, j]
+                dx[t, j] = -slope
+                if (
+                    given[t]
+                    or (x[t, j] <= low[t, j] and slope > 0.0)
+                    or (x[t, j] >= high[t, j] and slope < 0.0)
+                ):
+                    _hold(A, last, t, j)
+                    dx[t, j] = 0.0
+        expected = np.inf
+        better = False
+        if factorize(A, last):
+            solve(A, last, dx)
+            largest, expected = 0.0, 0.0
+            for t in range(T):
+                for j in range(n):
+                    largest = max(largest, abs(dx[t, j]))
+                    expected += dx[t, j] * (
+                        state[DAMPING] * dx[t, j] - gradient[now, t, j] - mu * g[now, t, j]
+                    )
+            f = min(1.0, STEP_LIMIT / max(largest, 1e-300))
+            for t in range(T):
+                for j in range(n):
+                    new[t, j] = (
+                        min(max(x[t, j] + f * dx[t, j], low[t, j]), high[t, j]) if not given[t] else x[t, j]
+                    )
+            costs = _set_costs(new, cost, gradient[1 - now], bend[1 - now])
+            constraints, slack, excess = _set_constraints(
+                tree, around, anchors, tasks, demand, new, frames, positions, kept, work, rows, found,
+                g[1 - now], D[1 - now], E[1 - now],
+            )  # fmt: skip
+            decrease = objective - (costs + mu * constraints)
+            better = decrease > 0.0
+        if better:
+            x[:] = new
+            now = 1 - now
+            state[COSTS], state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = (
+                costs,
+                constraints,
+                slack,
+                excess,
+            )
+            relative = decrease / max(objective, 1e-300)
+            if decrease > 0.5 * expected:
+                state[DAMPING] = max(state[DAMPING] / 5.0, LEAST_DAMPING)
+            elif decrease < 0.1 * expected:
+                state[DAMPING] *= 3.0
+        else:
+            # Nothing is left to gain where a step would gain nothing.
+            relative = 0.0 if expected <= 1e-9 * objective else np.inf
+            state[DAMPING] *= 8.0
+            if state[DAMPING] > MOST_DAMPING:
+                relative = 0.0
+        holds = state[SLACK_NOW] >= 0.0 and state[EXCESS] <= 0.0
+        if holds:
+            state[GOOD] += 1
+            if relative < FINISHED or state[GOOD] >= POLISH:
+                state[STATUS] = DONE
+        elif relative < SETTLED or state[SINCE] >= PATIENCE:
+            state[SINCE] = 0
+            if mu < LAST_WEIGHT:
+                state[WEIGHT_NOW] = min(mu * GROWTH, LAST_WEIGHT)
+                state[DAMPING] = min(max(state[DAMPING], 1e-2), 1e3)
+            elif relative < FINISHED:
+                state[STATUS] = STUCK
+    if now == 1:
+        g[0] = g[1]
+        D[0] = D[1]
+        E[0] = E[1]
+        gradient[0] = gradient[1]
+        bend[0] = bend[1]

@@ -1,0 +1,259 @@
+"""Paths of a request, one after the other, in pieces short enough to stop in between."""
+
+import time
+from dataclasses import dataclass
+from typing import Annotated
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.costs.stencils import derivative_matrix
+from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.robot.memo import remembered
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.scene import Scene
+from kinopt_ros.solvers.cpu.paths import kernel, nearness, tasks
+from kinopt_ros.solvers.cpu.paths.moving_tree import MovingTree, moving_tree
+from kinopt_ros.solvers.cpu.paths.pack_tasks import given_points, pack_tasks
+from kinopt_ros.solvers.cpu.paths.quadratic import quadratic_cost
+from kinopt_ros.solvers.cpu.paths.surroundings import Surroundings, surroundings
+from kinopt_ros.solvers.cpu.paths.usual import usual_gaps
+from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Report
+
+MOST_STEPS = 120
+"""Of one path."""
+PIECE = 0.01
+"""s between two looks at the clock."""
+DIRECTION_WEIGHT = 1e4
+"""Of the squared part of the path's first derivative that is not along the velocity at the start."""
+
+
+def optimize_paths(
+    robot: RobotModel, problem: TrajectoryProblem, request: PathRequest, report: Report | None = None
+) -> PathCandidates:
+    """Improve every path of a request, until it is free and smooth or nothing more is gained.
+
+    Distances are those of spheres that contain the robot's shapes. Where these are nearer at the start, the goal or a
+    waypoint than is demanded, they need not be farther there, and ``clearance`` counts from what they have.
+
+    Args:
+        robot: the robot.
+        problem: what is asked; its deadline counts.
+        request: paths to begin from.
+        report: told every 10 ms or after each step, whatever is longer.
+    """
+    model = _model(robot, problem)
+    S = len(request.paths)
+    paths = np.array(request.paths, order="C")
+    cost, clearance, violation = np.zeros(S), np.full(S, np.inf), np.zeros(S)
+    iterations, stopped = np.zeros(S, dtype=np.int64), np.zeros(S, dtype=np.bool_)
+    going = True
+    for s in range(S):
+        one = _Path(robot, problem, model, paths[s], int(request.goal[s]), request.passed[s], request.margin)
+        while going and one.running:
+            one.improve()
+            late = problem.deadline is not None and time.monotonic() >= problem.deadline
+            going = not late and (report is None or report(one.progress(f"path {s + 1} of {S}")))
+        stopped[s] = one.running
+        one.finish()
+        cost[s], clearance[s], violation[s] = one.cost, one.clearance, one.violation
+        iterations[s] = one.iterations
+    return PathCandidates(paths, cost, clearance, violation, iterations, stopped)
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """Of a robot in a scene, when some variables move and the others stay."""
+
+    tree: MovingTree
+    around: Surroundings
+    floor: Annotated[Float64, "S S"]
+    """Distances of two spheres that need not be exceeded, as free configurations have them; infinite: none such."""
+
+
+def _model(robot: RobotModel, problem: TrajectoryProblem) -> _Model:
+    held = problem.start.copy()
+    held[problem.variables] = 0.0
+    tree = _tree(robot, tuple(problem.variables.tolist()), held.tobytes())
+    if problem.scene is None:
+        return _build(robot, tree, None)
+    known = _known.setdefault(problem.scene, WeakKeyDictionary())
+    model = known.get(tree)
+    if model is None:
+        model = known.setdefault(tree, _build(robot, tree, problem.scene))
+    return model
+
+
+_known: WeakKeyDictionary[Scene, WeakKeyDictionary[MovingTree, _Model]] = WeakKeyDictionary()
+
+
+@remembered
+def _tree(robot: RobotModel, variables: tuple[int, ...], held: bytes) -> MovingTree:
+    return moving_tree(robot, np.array(variables, dtype=np.int64), np.frombuffer(held))
+
+
+def _build(robot: RobotModel, tree: MovingTree, scene: Scene | None) -> _Model:
+    around = surroundings(robot, tree, scene)
+    S = len(around.radii)
+    floor = np.full((S, S), np.inf)
+    if scene is not None:
+        usual = usual_gaps(robot)
+        floor[: len(usual), : len(usual)] = usual
+    return _Model(tree, around, floor)
+
+
+class _Path:
+    """One path on its way."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        problem: TrajectoryProblem,
+        model: _Model,
+        path: Annotated[Float64, "T n"],
+        goal: int,
+        passed: Annotated[Int64, "W"],
+        margin: float,
+    ) -> None:
+        """``path`` is changed in place."""
+        T, n = path.shape
+        self._path = path
+        self._demand = problem.clearance + margin
+        self._spheres = len(model.around.radii) > 0
+        given = np.zeros(T, dtype=np.bool_)
+        given[[0, *given_points(problem, goal, passed)]] = True
+        limits = robot.limits
+        low, high = limits.lower[problem.variables], limits.upper[problem.variables]
+        # Given points may be outside: a robot where its sensors say it is.
+        self._given, self._low, self._high = given, np.tile(low, (T, 1)), np.tile(high, (T, 1))
+        self._tasks = pack_tasks(robot, model.tree, problem, path, goal, passed)
+        self._cost, self._last = _costs(robot, problem, self._demand, T)
+        anchors = [0, T - 1, *passed.tolist()]
+        S, M = len(model.around.radii), len(model.tree.parent)
+        self._model = model.tree.arrays, model.around.arrays
+        self._anchors = np.full((len(anchors), S), np.inf), np.zeros((len(anchors), S, 3)), model.floor.copy()
+        kernel.anchor_path(*self._model, self._anchors, np.ascontiguousarray(path[anchors]), self._demand)
+        self._kept = np.full((T, S), -np.inf), np.zeros((T, S, 3))
+        self._store = (
+            np.empty((T, M, 12)),
+            np.empty((T, S, 3)),
+            np.empty((2, T, n)),
+            np.empty((2, T, n, n)),
+            np.empty((2, T, n, n)),
+            np.empty((2, T, n)),
+            np.empty((2, T, 5, n)),
+        )
+        self._state = np.zeros(kernel.STATE)
+        self._state[kernel.WEIGHT_NOW] = kernel.FIRST_WEIGHT
+        self._state[kernel.DAMPING] = kernel.FIRST_DAMPING
+        self._steps, self._pace = 1, np.inf
+
+    def _call(self, steps: int) -> None:
+        kernel.improve(
+            *self._model,
+            self._anchors,
+            self._tasks,
+            self._cost,
+            self._last,
+            self._given,
+            self._low,
+            self._high,
+            self._path,
+            self._kept,
+            self._store,
+            self._state,
+            steps,
+        )
+
+    @property
+    def running(self) -> bool:
+        status = self._state[kernel.STATUS]
+        return bool(status in (kernel.NEW, kernel.RUNNING) and self.iterations < MOST_STEPS)
+
+    def improve(self) -> None:
+        """Go on for about ``PIECE``, at least one step."""
+        begin = time.perf_counter()
+        self._call(self._steps)
+        taken = time.perf_counter() - begin
+        self._steps = int(
+            min(max(PIECE / max(taken / self._steps, 1e-6), 1.0), 20.0, 2.0 * self._steps + 1.0)
+        )
+
+    def finish(self) -> None:
+        """Evaluate once more, now against the whole of the tolerances."""
+        numbers, integers = self._tasks
+        numbers = numbers.copy()
+        numbers[:, tasks.SHARE] = 1.0
+        self._tasks = numbers, integers
+        self._call(0)
+
+    @property
+    def iterations(self) -> int:
+        """Steps so far."""
+        return int(self._state[kernel.ITERATIONS])
+
+    @property
+    def cost(self) -> float:
+        """Without constraints."""
+        return float(self._state[kernel.COSTS])
+
+    @property
+    def clearance(self) -> float:
+        """See ``optimize_paths``; what is beyond the demand counts up to the buffer."""
+        if not self._spheres:
+            return np.inf
+        return float(min(self._state[kernel.SLACK_NOW], nearness.BUFFER) + self._demand)
+
+    @property
+    def violation(self) -> float:
+        """Of the tasks and limits, as ``finish`` found it."""
+        free = ~self._given
+        outside = np.maximum(self._low - self._path, self._path - self._high)[free]
+        return max(float(self._state[kernel.EXCESS]), float(np.max(outside, initial=0.0)))
+
+    def progress(self, stage: str) -> Progress:
+        """Of this path."""
+        state = self._state
+        terms = (
+            ("smoothness", float(state[kernel.COSTS])),
+            ("constraints", float(state[kernel.WEIGHT_NOW] * state[kernel.CONSTRAINTS])),
+        )
+        return Progress(stage, self.iterations, terms, self.clearance if self._spheres else np.nan)
+
+
+def _costs(
+    robot: RobotModel, problem: TrajectoryProblem, demand: float, T: int
+) -> tuple[tuple[Float64 | Int64, ...], Int64]:
+    """Arguments ``cost`` and ``last`` of the kernel."""
+    n, weights = len(problem.variables), problem.weights
+    exact, step = quadratic_cost(T, weights.smoothness, weights.acceleration, weights.jerk)
+    numbers = np.array([demand, weights.rest, 0.0, 0.0])
+    rest = np.zeros(n) if problem.rest is None else np.array(problem.rest)
+    blocks = np.array([max(np.flatnonzero(row), default=0) for row in step])
+    reach = 1  # neighbours share what is found between them
+    most = np.zeros(n)
+    if problem.duration is not None and weights.velocity > 0.0:
+        numbers[kernel.VELOCITY] = weights.velocity / problem.duration**2
+        limit = robot.limits.velocity[problem.variables] * problem.velocity_scaling
+        most = np.minimum(limit * problem.duration, 1e300)
+        reach = 4
+    velocity = problem.start_velocity[problem.variables]
+    speed = float(np.linalg.norm(velocity))
+    block = np.zeros((n, n))
+    rates, first = _rates(T)
+    if speed > 0.0:
+        numbers[kernel.START] = DIRECTION_WEIGHT
+        block = np.eye(n) - np.outer(velocity, velocity) / speed**2
+        blocks[:5] = np.maximum(blocks[:5], 4 - np.arange(5))
+    last = np.minimum(np.arange(T) + np.maximum(blocks, reach), T - 1)
+    last = np.maximum.accumulate(last).astype(np.int64)
+    return (numbers, exact, step, rest, rates, first, most, rates[0], block), last
+
+
+def _rates(T: int) -> tuple[Annotated[Float64, "T 5"], Annotated[Int64, "T"]]:
+    """Stencils of first derivatives, and the first point of each."""
+    matrix = derivative_matrix(1, T)
+    width = min(5, T)
+    first = np.clip(np.arange(T) - 2, 0, T - width).astype(np.int64)
+    return np.take_along_axis(matrix, first[:, None] + np.arange(width), axis=1), first

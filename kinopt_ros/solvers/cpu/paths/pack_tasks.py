@@ -1,0 +1,123 @@
+"""Goals, waypoints and constraints along a path, as ``tasks.py`` takes them."""
+
+import math
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.se3 import inverse
+from kinopt_ros.problems.ik import PoseTarget, Tolerance
+from kinopt_ros.problems.trajectory import JointGoal, PoseAlong, PoseGoal, StraightLine, TrajectoryProblem
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.cpu.paths import tasks
+from kinopt_ros.solvers.cpu.paths.moving_tree import MovingTree
+
+GOAL_SHARE = 0.5
+"""Of their tolerances, that goals shall be met within."""
+ALONG_SHARE = 0.97
+GOAL_WEIGHT, ALONG_WEIGHT = 10.0, 10.0
+"""Of squared errors (m or rad) against one of a distance; the second for the whole path together."""
+
+
+def pack_tasks(
+    robot: RobotModel,
+    tree: MovingTree,
+    problem: TrajectoryProblem,
+    path: Annotated[Float64, "T n"],
+    goal: int,
+    passed: Annotated[Int64, "W"],
+) -> tuple[Annotated[Float64, "K 50"], Annotated[Int64, "K 8"]]:
+    """Of one path, which ends at one of the goals. Joint goals are no tasks: these points stay."""
+    T = len(path)
+    packed: list[tuple[list[Float64], list[int]]] = []
+    ends = [(T - 1, problem.goals[goal]), *zip(passed.tolist(), problem.waypoints, strict=True)]
+    for point, wanted in ends:
+        if isinstance(wanted, PoseGoal):
+            for target in wanted.targets:
+                packed.append(
+                    _pose(robot, tree, problem.base_link, target, point, point, True, GOAL_SHARE, GOAL_WEIGHT)
+                )
+    for along in problem.along:
+        weight = ALONG_WEIGHT / T
+        if isinstance(along, PoseAlong):
+            base = problem.base_link
+            packed.append(_pose(robot, tree, base, along.target, 1, T - 1, False, ALONG_SHARE, weight))
+        else:
+            packed.append(_line(robot, tree, problem, along, path, weight))
+    numbers = np.array([np.concatenate(rows) for rows, _ in packed]).reshape(-1, tasks.NUMBERS)
+    integers = np.array([row for _, row in packed], dtype=np.int64).reshape(-1, tasks.INTEGERS)
+    return numbers, integers
+
+
+def given_points(problem: TrajectoryProblem, goal: int, passed: Annotated[Int64, "W"]) -> list[int]:
+    """Points of a path, beside the first, that stay as they are."""
+    T = problem.num_points
+    ends = [(T - 1, problem.goals[goal]), *zip(passed.tolist(), problem.waypoints, strict=True)]
+    return [point for point, wanted in ends if isinstance(wanted, JointGoal)]
+
+
+def _pose(
+    robot: RobotModel,
+    tree: MovingTree,
+    base_link: str,
+    target: PoseTarget,
+    first: int,
+    last: int,
+    aim: bool,
+    share: float,
+    weight: float,
+) -> tuple[list[Float64], list[int]]:
+    tip_node, T_tip = _on_node(robot, tree, target.link)
+    if target.T_link_tool is not None:
+        T_tip = T_tip @ target.T_link_tool
+    base_node, T_base = _on_node(robot, tree, base_link)
+    position, one_position = _three(target.position_tolerance)
+    orientation, one_orientation = _three(target.orientation_tolerance)
+    tolerances = np.array([*position, *orientation])
+    rows = [_twelve(T_tip), _twelve(T_base), _twelve(target.T_base_target[0]), tolerances]
+    rows += [np.zeros(6), np.array([share, weight])]
+    return rows, [tasks.POSE, tip_node, base_node, first, last, one_position, one_orientation, aim]
+
+
+def _line(
+    robot: RobotModel,
+    tree: MovingTree,
+    problem: TrajectoryProblem,
+    line: StraightLine,
+    path: Float64,
+    weight: float,
+) -> tuple[list[Float64], list[int]]:
+    tip_node, T_tip = _on_node(robot, tree, line.link)
+    T_tip = T_tip.copy()
+    T_tip[:3, 3] += T_tip[:3, :3] @ line.p_link
+    base_node, T_base = _on_node(robot, tree, problem.base_link)
+    q = np.repeat(problem.start[None], 2, axis=0)
+    q[:, problem.variables] = path[[0, -1]]
+    T = forward_kinematics(robot, q, (problem.base_link, line.link))
+    p = (inverse(T[:, 0]) @ T[:, 1] @ np.array([*line.p_link, 1.0]))[:, :3]
+    way = p[1] - p[0]
+    length = float(np.linalg.norm(way))
+    # Without length, the distance from the point counts.
+    direction = way / length if length > 1e-9 else np.zeros(3)
+    tolerances = np.full(6, line.tolerance)
+    rows = [_twelve(T_tip), _twelve(T_base), np.zeros(12), tolerances, p[0], direction]
+    rows.append(np.array([ALONG_SHARE, weight]))
+    return rows, [tasks.STRAIGHT, tip_node, base_node, 1, len(path) - 1, 1, 1, False]
+
+
+def _on_node(robot: RobotModel, tree: MovingTree, link: str) -> tuple[int, Float64]:
+    index = robot.link_index[link]
+    return int(tree.node[index]), tree.T_node_link[index]
+
+
+def _three(tolerance: Tolerance) -> tuple[tuple[float, float, float], bool]:
+    """Tolerances of the axes, and whether one number bounds all together."""
+    if isinstance(tolerance, tuple):
+        return tolerance, False
+    return (tolerance,) * 3, not math.isinf(tolerance)
+
+
+def _twelve(T: Annotated[Float64, "4 4"]) -> Annotated[Float64, "12"]:
+    return np.concatenate([T[:3, :3].reshape(9), T[:3, 3]])
