@@ -87,7 +87,8 @@ def ik_problem(
         locked_groups: likewise all joints of these groups.
         base_link: frame of the targets; default: the group's base, else the root link.
         tip_link: link to place, or several; default: the group's tip.
-        T_link_tool: pose of a tool in the tip link (in each of them), (4, 4): targets are for the tool.
+        T_link_tool: pose of a tool in the tip link (in each of them), (4, 4), or one for each of T tip links,
+            (T, 4, 4): targets are for the tool.
         T_world_root: pose of the root link in a world that the targets are given in instead of in base_link, (4, 4).
         state: configuration of the whole robot, (nq,) or (B, nq): held joints and first seed; default:
             robot.default_q.
@@ -138,11 +139,11 @@ def ik_problem(
     seeds = _expand_seeds(seeds, B, n)
     if T_world_root is not None:
         T = _base_in_world(robot, base, joints, full, T_world_root, T.ndim) @ T
-    tool = None if T_link_tool is None else _transform(T_link_tool, "T_link_tool")
+    tools = _tools(T_link_tool, len(links), tips is not None)
     position = _tolerance(position_tolerance, "position_tolerance", free_axes, AXES[:3])
     orientation = _tolerance(orientation_tolerance, "orientation_tolerance", free_axes, AXES[3:])
     targets = tuple(
-        PoseTarget(link, T if tips is None else T[:, k].copy(), position, orientation, tool)
+        PoseTarget(link, T if tips is None else T[:, k].copy(), position, orientation, tools[k])
         for k, link in enumerate(links)
     )
     return IkProblem(
@@ -232,6 +233,18 @@ def _base_in_world(
     T_world_base = _transform(T_world_root, "T_world_root") @ chain_pose(chain, state[:, chain.variables])
     T_base_world = inverse(T_world_base)
     return T_base_world if ndim == 3 else T_base_world[:, None]
+
+
+def _tools(given: ArrayLike | None, count: int, several: bool) -> list[Float64] | list[None]:
+    """The tool in each of so many tip links."""
+    if given is None:
+        return [None] * count
+    T = as_numbers(given, "T_link_tool", InvalidGoalError)
+    if T.shape != (4, 4) and (T.shape != (count, 4, 4) or not several):
+        allowed = f"(4, 4) or ({count}, 4, 4)" if several else "(4, 4)"
+        raise InvalidGoalError(f"T_link_tool has shape {T.shape}; allowed is {allowed}")
+    check_transforms(T, "T_link_tool")
+    return [T] * count if T.ndim == 2 else list(T)
 
 
 def _transform(given: ArrayLike, what: str) -> Annotated[Float64, "4 4"]:

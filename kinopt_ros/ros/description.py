@@ -20,16 +20,21 @@ from kinopt_ros.ros import parameters
 from kinopt_ros.ros.joint_limits import PREFIX, declare_joint_limits, with_joint_limits
 from kinopt_ros.ros.robot_loader import RobotLoader
 from kinopt_ros.scene.files import load_scene
+from kinopt_ros.scene.tool_frames import check_tool_frames, tool_frames
 
+NAMING = ("default_group", "controller_joints", "tool_frames")
+"""Parameters with names that the robot must have."""
 _URDF, _SRDF = "robot_description", "robot_description_semantic"
 
 
 def check_names(robot: RobotModel, parameter: str, given: Any) -> None:
-    """Raise KinoptError if the value of a parameter names a group or joints that the robot does not have."""
+    """Raise KinoptError if the value of a parameter names a group, joints or links that the robot does not have."""
     if parameter == "default_group" and given:
         resolve_chain(robot, given, None, None)
     if parameter == "controller_joints" and given:
         commanded_variables(robot, given)
+    if parameter == "tool_frames":
+        check_tool_frames(robot, tool_frames(given))
 
 
 class Description:
@@ -120,7 +125,7 @@ class Description:
                 self._node.get_logger().warning(f"parameters of no joint of the robot: {shortened(unknown)}")
             built = with_joint_limits(self._node, robot)
             self._texts[built] = urdf, srdf
-            for name in ("default_group", "controller_joints"):
+            for name in NAMING:
                 try:
                     check_names(built, name, parameters.value(self._node, name))
                 except KinoptError as error:

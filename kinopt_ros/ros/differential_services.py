@@ -22,6 +22,7 @@ from kinopt_ros.ros.conversions import (
     status_message,
 )
 from kinopt_ros.ros.serving import HandlerTask, Reply
+from kinopt_ros.ros.tips import tip_of
 from kinopt_ros.status import Status
 
 SINGULAR_LOG_SECONDS = 5.0
@@ -101,11 +102,12 @@ def _read(context: Context, request: Any) -> _Asked:
     group = request.group or None
     if group is None and not request.tip_link:
         group = context.group_name(robot)
+    tip = tip_of(context, robot, request.tip_link) if request.tip_link else None
     base, tips, joints = resolve_joints(
         robot,
         group,
         request.base_link or None,
-        (request.tip_link,) if request.tip_link else None,
+        None if tip is None else (tip.link,),
         (),
         tuple(request.locked_joints),
         (),
@@ -114,13 +116,15 @@ def _read(context: Context, request: Any) -> _Asked:
     state = context.joint_states.of(robot)
     q = context.configuration(robot, ways, frozenset(request.state.name), state)
     q = configuration_from_joint_state(request.state, robot, q)
+    T_tip_tool = matrices_from_poses([request.tool], "tool")[0]
+    T_link_tool = None if tip is None else tip.with_tool(T_tip_tool)
     return _Asked(
         robot,
         base,
         tips[0],
         variables_of_joints(robot, joints),
         q,
-        matrices_from_poses([request.tool], "tool")[0],
+        T_tip_tool if T_link_tool is None else T_link_tool,
         request.frame or BASE,
         context.assumed(robot, ways, set(request.state.name), state),
     )

@@ -9,6 +9,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import poses_from_matrices, status_message
 from kinopt_ros.ros.serving import HandlerTask, Reply
 from kinopt_ros.ros.states import states_from_positions
+from kinopt_ros.ros.tips import tip_of
 from kinopt_ros.status import Status
 
 QUICK_STATES = 64
@@ -30,9 +31,9 @@ class FkService:
         """Fill the response; raises KinoptError if the request cannot be answered."""
         context = self._context
         robot = context.loaded.model
-        links = tuple(request.links) or robot.link_names
-        for link in links:
-            robot.link(link)
+        names = tuple(request.links) or robot.link_names
+        tips = [tip_of(context, robot, name) for name in names]
+        links = tuple(tip.link for tip in tips)
         frame = request.header.frame_id
         named = frozenset(request.joint_names)
         context.check_batch(len(links), "links")
@@ -43,6 +44,9 @@ class FkService:
         # The frame may itself move with the joints: it is resolved in every state.
         T_frame_root = inverse(context.frames.T_root_frame(robot, frame, q))
         T_frame_link = T_frame_root[:, None] @ forward_kinematics(robot, q, links=links)
-        response.link_names = list(links)
+        for number, tip in enumerate(tips):
+            if tip.T_link_tip is not None:
+                T_frame_link[:, number] = T_frame_link[:, number] @ tip.T_link_tip
+        response.link_names = list(names)
         response.poses = poses_from_matrices(T_frame_link.reshape(-1, 4, 4))
         response.status = status_message(Status.SUCCESS, context.assumed(robot, ways, named))

@@ -1,5 +1,6 @@
 """Reads kinopt_msgs/SolveIK requests."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -21,6 +22,8 @@ from kinopt_ros.ros.conversions import (
     nonnegative,
 )
 from kinopt_ros.ros.robot_loader import LoadedRobot
+from kinopt_ros.ros.tips import tip_of
+from kinopt_ros.scene.tool_frames import Tip
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +52,15 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
     loaded = context.loaded
     robot = loaded.model
     group = request.group or None
-    tips = tips_of(request)
+    named = tips_of(request)
+    tips = None if named is None else [tip_of(context, robot, name) for name in named]
     if group is None and tips is None:
         group = context.group_name(robot)
     base, links, joints = resolve_joints(
         robot,
         group,
         request.base_link or None,
-        tips,
+        None if tips is None else tuple(tip.link for tip in tips),
         tuple(request.unlocked_groups),
         tuple(request.locked_joints),
         tuple(request.locked_groups),
@@ -82,7 +86,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
         locked_groups=request.locked_groups,
         base_link=base,
         tip_link=links if request.tip_links else links[0],
-        T_link_tool=tool_of(request.tool),
+        T_link_tool=_tools(request.tool, tips, bool(request.tip_links)),
         state=q,
         seeds=_seeds(request, len(T) // len(links), len(variables_of_joints(robot, joints))),
         position_tolerance=tolerance_of(context, request, "position"),
@@ -169,6 +173,18 @@ def tool_of(pose: Any) -> Annotated[Float64, "4 4"] | None:
     """None for the identity, which is what a request that names no tool has."""
     T = matrices_from_poses([pose], "tool")[0]
     return None if np.array_equal(T, np.eye(4)) else T
+
+
+def _tools(pose: Any, tips: Sequence[Tip] | None, several: bool) -> Float64 | None:
+    """The request's tool in the links of its tips, (4, 4) or one for each; None for the identity in links, which is
+    what a request that names no tool has."""
+    given = tool_of(pose)
+    tools = [given] if tips is None else [tip.with_tool(given) for tip in tips]
+    if all(tool is None for tool in tools):
+        return None
+    if not several:
+        return tools[0]
+    return np.array([np.eye(4) if tool is None else tool for tool in tools])
 
 
 def tolerance_of(context: Context, request: Any, kind: str) -> Tolerance:

@@ -19,6 +19,7 @@ from kinopt_ros.ros.context import Context, moving
 from kinopt_ros.ros.conversions import error_message, matrices_from_poses, status_message, trajectory_message
 from kinopt_ros.ros.ik_request import avoiding
 from kinopt_ros.ros.robot_loader import LoadedRobot
+from kinopt_ros.ros.tips import tip_of
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION
 
@@ -79,7 +80,9 @@ class TargetPoseTopic:
         loaded = context.loaded
         robot = loaded.model
         report.group = context.group_name(robot)
-        base, tip, group_joints = resolve_chain(robot, report.group, None, None)
+        named = context.parameter("target_pose.tip_link")
+        frame = tip_of(context, robot, named) if named else None
+        base, tip, group_joints = resolve_chain(robot, report.group, None, frame.link if frame else None)
         joints = tuple(context.parameter("controller_joints") or group_joints)
 
         # A motion starts from what was measured, never from a guess.
@@ -92,6 +95,8 @@ class TargetPoseTopic:
         T_base_frame = context.frames.T_link_frame(robot, base, target.header.frame_id, state.q)
         asked: dict[str, Any] = {
             "group": report.group,
+            "tip_link": tip,
+            "T_link_tool": frame.T_link_tip if frame else None,
             "state": state.q,
             "position_tolerance": context.parameter("ik.position_tolerance"),
             "orientation_tolerance": context.parameter("ik.orientation_tolerance"),

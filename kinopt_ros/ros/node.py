@@ -43,7 +43,7 @@ from kinopt_ros.ros.answers import answering
 from kinopt_ros.ros.check_state_service import CheckStateService
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import error_message
-from kinopt_ros.ros.description import Description, check_names
+from kinopt_ros.ros.description import NAMING, Description, check_names
 from kinopt_ros.ros.diagnostics import create_diagnostics
 from kinopt_ros.ros.differential_services import JacobianService, TwistService
 from kinopt_ros.ros.failure_records import FailureRecords, checked_folder
@@ -164,13 +164,13 @@ class KinoptNode(Node):
         return SetParametersResult(successful=True)
 
     def _check_names(self, given: list[Parameter[Any]]) -> SetParametersResult:
-        """Refuse a default group or controller joints that the robot in service does not have."""
+        """Refuse names of groups, joints and links that the robot in service does not have."""
         if not self._loader.is_ready or self._description.replaced_by(given):
             return SetParametersResult(successful=True)
         robot = self._loader.loaded.model
         try:
             for parameter in given:
-                if parameter.name in ("default_group", "controller_joints"):
+                if parameter.name in NAMING:
                     check_names(robot, parameter.name, parameters.checked(parameter))
         except KinoptError as error:
             return parameters.refusal(str(error))

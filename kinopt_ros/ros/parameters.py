@@ -16,6 +16,7 @@ from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverErr
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
+from kinopt_ros.scene.tool_frames import tool_frames
 from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class, solver_names
 
@@ -72,6 +73,17 @@ SPECS = (
     Spec("ik.solver", "", "Solver plugin for inverse kinematics; empty: as 'solver'."),
     Spec("allow_fallback", True, "Hand a request that the solver cannot honour to one that can."),
     Spec("default_group", "", "Joint group of requests that name none; empty: the first one with a tip."),
+    Spec(
+        "tool_frames",
+        "",
+        "Named frames on links, usable as tips, as YAML text: 'camera: {link: hand, pose: {xyz: [0, 0, 0.1], rpy: "
+        "[0, 0, 1.57]}}'.",
+    ),
+    Spec(
+        "target_pose.tip_link",
+        "",
+        "What ~/target_pose places: a link, tool frame or attached object; empty: the group's tip.",
+    ),
     Spec("ik.timeout", 1.0, "Time for an IK request that gives none (s).", 1e-3, 60.0),
     Spec("ik.max_timeout", 60.0, "Most time that an IK request may ask for (s).", 1e-3, 3600.0),
     Spec("ik.position_tolerance", POSITION_TOLERANCE, "For requests that give none (m).", _TINY, 1.0),
@@ -160,6 +172,7 @@ def declare(node: Node) -> None:
         except InvalidParameterValueException as error:
             raise InvalidRequestError(f"parameter {spec.name}: {error}") from error
         spec.check(given.value)
+        _check_tool_frames(given)
         try:
             _check_solver_names(given)
         except (
@@ -213,6 +226,7 @@ def check(parameters: list[Parameter[Any]]) -> SetParametersResult:
                 if parameter.type_ == Parameter.Type.NOT_SET:
                     raise InvalidRequestError(f"{parameter.name} cannot be unset")
                 specs[parameter.name].check(parameter.value)
+            _check_tool_frames(parameter)
             _check_solver_names(parameter)
             if parameter.name in _SOLVERS and parameter.value:
                 solver_class(parameter.value)  # also one that cannot run here is refused
@@ -230,6 +244,12 @@ def _check_solver_names(parameter: Parameter[Any]) -> None:
     for name in given:
         if name not in known:
             raise UnknownSolverError(name, known)
+
+
+def _check_tool_frames(parameter: Parameter[Any]) -> None:
+    """Raise InvalidRequestError for a text that describes no tool frames; links are checked against the robot."""
+    if parameter.name == "tool_frames":
+        tool_frames(parameter.value)
 
 
 def refusal(reason: str) -> SetParametersResult:

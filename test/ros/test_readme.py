@@ -20,6 +20,14 @@ REQUESTS = {what: request for what, request in ROWS if (what, request) not in SC
 PLACEHOLDER = "{...}"
 
 
+@pytest.fixture(scope="module")
+def panda_parameters(panda_parameters: dict[str, object]) -> dict[str, object]:
+    return {
+        **panda_parameters,
+        "tool_frames": "{camera: {link: panda_hand, pose: {xyz: [0, 0.05, 0.02]}}}",
+    }
+
+
 def filled(message: Any, values: dict[str, Any]) -> Any:
     """A message with fields as `ros2 service call` takes them."""
     types = message.get_fields_and_field_types()

@@ -48,6 +48,15 @@ def test_locked_and_unlocked_groups() -> None:
     assert again.joints == panda.group("panda_arm").joints
 
 
+def test_each_tip_has_its_own_tool() -> None:
+    tools = np.array([T_WORLD_ROOT, np.eye(4)])
+    problem = ik_problem(ROBOT, np.stack([np.eye(4)] * 2), tip_link=("l4", "l7"), T_link_tool=tools)
+    for target, tool in zip(problem.targets, tools, strict=True):
+        np.testing.assert_array_equal(target.T_link_tool, tool)  # type: ignore[arg-type]
+    with pytest.raises(InvalidGoalError, match=r"\(2, 4, 4\); allowed is \(4, 4\)"):
+        ik_problem(ROBOT, np.eye(4), tip_link="l7", T_link_tool=tools)
+
+
 def test_everything_locked_is_an_error() -> None:
     with pytest.raises(InvalidRequestError, match="not locked"):
         ik_problem(ROBOT, np.eye(4), tip_link="l7", locked_joints=ROBOT.active_joints)

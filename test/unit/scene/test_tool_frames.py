@@ -1,0 +1,75 @@
+"""Frames on links by name."""
+
+import numpy as np
+import pytest
+
+from kinopt_ros.conformance.robots import seven_revolute
+from kinopt_ros.errors import InvalidRequestError, UnknownLinkError
+from kinopt_ros.geometry.shapes import PlacedShape, Sphere
+from kinopt_ros.kinematics.se3 import pose, rpy_to_matrix
+from kinopt_ros.scene.changes import attach_new
+from kinopt_ros.scene.scene import EMPTY_SCENE
+from kinopt_ros.scene.tool_frames import Tip, check_tool_frames, find_tip, tool_frames
+
+ROBOT = seven_revolute()
+TEXT = "{camera: {link: l7, pose: {xyz: [0, 0.05, 0.02], rpy: [0, 0, 1.5]}}, flange: {link: l6}}"
+CAMERA = pose(rpy_to_matrix(np.array([0.0, 0.0, 1.5])), np.array([0.0, 0.05, 0.02]))
+
+
+def carrying():
+    return attach_new(EMPTY_SCENE, ROBOT, "mug", (PlacedShape(Sphere(0.1), np.eye(4)),), "l5", CAMERA.copy())
+
+
+def test_names_stand_for_links_tool_frames_and_attached_objects():
+    frames = tool_frames(TEXT)
+    assert find_tip(ROBOT, frames, EMPTY_SCENE, "l3").T_link_tip is None
+    assert find_tip(ROBOT, frames, EMPTY_SCENE, "l3").link == "l3"
+    camera = find_tip(ROBOT, frames, EMPTY_SCENE, "camera")
+    assert camera.link == "l7"
+    np.testing.assert_allclose(camera.T_link_tip, CAMERA, atol=1e-15)
+    np.testing.assert_array_equal(find_tip(ROBOT, frames, EMPTY_SCENE, "flange").T_link_tip, np.eye(4))
+    mug = find_tip(ROBOT, frames, carrying(), "mug")
+    assert mug.link == "l5"
+    np.testing.assert_array_equal(mug.T_link_tip, carrying().attached["mug"].T_link_object)
+
+
+def test_an_unknown_name_is_refused_with_what_would_do():
+    with pytest.raises(UnknownLinkError, match=r"unknown link, tool frame or attached object 'camra'.*camera"):
+        find_tip(ROBOT, tool_frames(TEXT), carrying(), "camra")
+
+
+def test_a_tool_in_a_frame():
+    tool = pose(np.eye(3), np.array([0.0, 0.0, 0.3]))
+    assert Tip("l7").with_tool(None) is None
+    np.testing.assert_array_equal(Tip("l7").with_tool(tool), tool)
+    np.testing.assert_array_equal(Tip("l7", CAMERA.copy()).with_tool(None), CAMERA)
+    np.testing.assert_allclose(Tip("l7", CAMERA.copy()).with_tool(tool), CAMERA @ tool)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[camera]", "the text is .* mapping"),
+        ("{camera: {pose: {}}}", "'camera' has no link"),
+        ("{camera: {link: 3}}", "link of tool frame 'camera' is 3; allowed is text"),
+        ("{camera: {link: l7, at: 3}}", "has 'at'; allowed are link, pose"),
+        ("{camera: {link: l7, pose: {xyz: [0, 1]}}}", "xyz of the pose of tool frame 'camera'"),
+        ("{camera: {link: l7, pose: {xyz: [0, 0, .nan]}}}", "pose of tool frame 'camera' is no rigid"),
+        ("{camera: {link: l7}, camera: {link: l6}}", "'camera' twice|camera.*twice|twice"),
+        ("{camera: ", "YAML"),
+    ],
+)
+def test_a_text_that_describes_no_frames_is_refused(text, words):
+    with pytest.raises(InvalidRequestError, match=words):
+        tool_frames(text)
+
+
+def test_frames_must_fit_the_robot():
+    check_tool_frames(ROBOT, tool_frames(TEXT))
+    assert tool_frames("") == {}
+    with pytest.raises(InvalidRequestError, match="tool frame 'camera': unknown link 'l77'"):
+        check_tool_frames(ROBOT, tool_frames("{camera: {link: l77}}"))
+    with pytest.raises(InvalidRequestError, match="'l3' is called like a link"):
+        check_tool_frames(ROBOT, tool_frames("{l3: {link: l7}}"))
+    with pytest.raises(InvalidRequestError, match="unknown link 'l77'"):
+        find_tip(ROBOT, tool_frames("{camera: {link: l77}}"), EMPTY_SCENE, "camera")
