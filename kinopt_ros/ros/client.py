@@ -17,10 +17,12 @@ from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate
 from kinopt_msgs.srv import (
     ApplyScene,
     CheckState,
+    ComputeCartesianPath,
     ComputeFK,
     GetJacobian,
     GetScene,
     ListSolvers,
+    PlanTrajectory,
     SolveIK,
     TwistToJointVelocity,
 )
@@ -33,6 +35,8 @@ _SERVICES = {
     "apply_scene": ApplyScene,
     "get_scene": GetScene,
     "check_state": CheckState,
+    "plan_trajectory": PlanTrajectory,
+    "compute_cartesian_path": ComputeCartesianPath,
     "list_solvers": ListSolvers,
     "ready": Trigger,
 }

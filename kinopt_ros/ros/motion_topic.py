@@ -18,6 +18,7 @@ from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context, moving
 from kinopt_ros.ros.conversions import error_message, matrices_from_poses, status_message, trajectory_message
 from kinopt_ros.ros.ik_request import avoiding
+from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.robot_loader import LoadedRobot
 from kinopt_ros.ros.tips import tip_of
 from kinopt_ros.status import Status
@@ -30,9 +31,9 @@ ALTERNATIVES = 4
 class TargetPoseTopic:
     """Handler of geometry_msgs/PoseStamped on ~/target_pose. Publishes a trajectory only if it was verified."""
 
-    def __init__(self, context: Context, trajectories: Any, reports: Any) -> None:
+    def __init__(self, context: Context, output: MotionOutput, reports: Any) -> None:
         self._context = context
-        self._trajectories = trajectories
+        self._output = output
         self._reports = reports
         self._lock = threading.Lock()
         self._newest: Any = None
@@ -59,8 +60,10 @@ class TargetPoseTopic:
         """Move there once. Never raises: what went wrong is reported on ~/report."""
         start = time.monotonic()
         report = MotionReport(header=target.header)
+        # Only now: targets that come in a steady stream must not keep one another from being reached.
+        claim = self._output.claim("~/target_pose", lambda owner: None)
         try:
-            self._move(target, report, start)
+            self._move(target, report, start, claim)
         except KinoptError as error:
             report.status = error_message(error)
         except Exception as error:  # a defect: say so, keep serving
@@ -70,12 +73,13 @@ class TargetPoseTopic:
             report.status = status_message(
                 Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
             )
+        claim.give_up()
         report.wall_time = time.monotonic() - start
         if report.status.code != Status.SUCCESS:
             self._context.node.get_logger().warning(f"~/target_pose: {report.status.message}")
         self._reports.publish(report)
 
-    def _move(self, target: Any, report: MotionReport, start: float) -> None:
+    def _move(self, target: Any, report: MotionReport, start: float, claim: Claim) -> None:
         context = self._context
         loaded = context.loaded
         robot = loaded.model
@@ -130,7 +134,7 @@ class TargetPoseTopic:
         number = len(motions) - 1 if motions[-1].contact is None else 0
         report.position_error = float(pooled.result.position_error[0, number])
         report.orientation_error = float(pooled.result.orientation_error[0, number])
-        self._publish(robot, motions[number], report)
+        self._publish(robot, motions[number], report, claim)
 
     def _solve(
         self, robot: RobotModel, loaded: LoadedRobot, T_base_target: Any, asked: dict[str, Any]
@@ -146,7 +150,7 @@ class TargetPoseTopic:
             problem = ik_problem(robot, T_base_target, **asked)
             return loaded.pool.solve_ik(problem, solver, context.parameter("allow_fallback")), problem
 
-    def _publish(self, robot: RobotModel, motion: Motion, report: MotionReport) -> None:
+    def _publish(self, robot: RobotModel, motion: Motion, report: MotionReport, claim: Claim) -> None:
         report.checks = list(dict.fromkeys([*report.checks, *motion.report.checks]))
         report.not_checked = list(dict.fromkeys([*report.not_checked, *motion.report.not_checked]))
         if not motion.report.ok:
@@ -159,7 +163,11 @@ class TargetPoseTopic:
                 "; ".join(violation.message for violation in motion.report.violations),
             )
             return
-        self._trajectories.publish(trajectory_message(motion.trajectory, robot.root_link))
+        if not claim.publish(trajectory_message(motion.trajectory, robot.root_link)):
+            report.status = status_message(
+                Status.PREEMPTED, "another motion was asked for: the robot has one owner"
+            )
+            return
         report.duration = motion.trajectory.duration
         report.status = status_message(Status.SUCCESS)
 

@@ -27,10 +27,12 @@ from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate
 from kinopt_msgs.srv import (
     ApplyScene,
     CheckState,
+    ComputeCartesianPath,
     ComputeFK,
     GetJacobian,
     GetScene,
     ListSolvers,
+    PlanTrajectory,
     SolveIK,
     TwistToJointVelocity,
 )
@@ -40,6 +42,7 @@ from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.answers import answering
+from kinopt_ros.ros.cartesian_path_service import CartesianPathService
 from kinopt_ros.ros.check_state_service import CheckStateService
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import error_message
@@ -52,7 +55,10 @@ from kinopt_ros.ros.frames import Frames
 from kinopt_ros.ros.ik_service import IkService
 from kinopt_ros.ros.joint_states import JointStates
 from kinopt_ros.ros.markers import MarkersTopic
+from kinopt_ros.ros.motion_output import MotionOutput
 from kinopt_ros.ros.motion_topic import TargetPoseTopic
+from kinopt_ros.ros.optimize_trajectory_action import OptimizeTrajectoryAction
+from kinopt_ros.ros.plan_trajectory_service import PlanTrajectoryService
 from kinopt_ros.ros.robot_loader import RobotLoader
 from kinopt_ros.ros.scene_service import ApplySceneService, GetSceneService
 from kinopt_ros.ros.scene_topic import ScenePublisher, SceneUpdateTopic
@@ -84,6 +90,12 @@ class KinoptNode(Node):
         self._records = FailureRecords(self, self._description)
         self._records.use(parameters.value(self, "record_failures"))
         self._scheduler = self._create_scheduler()
+        # Threads of their own: what takes seconds must not keep those busy that everybody else needs.
+        self._trajectory_scheduler = Scheduler(
+            quick_threads=0,
+            slow_threads=parameters.value(self, "trajectory.threads"),
+            capacity=parameters.value(self, "queue_size"),
+        )
         self._create_topics()
         self._create_services()
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -92,6 +104,8 @@ class KinoptNode(Node):
 
     def close(self) -> None:
         """Stop background work. The node cannot be used afterwards."""
+        self._trajectory_action.close()
+        self._trajectory_scheduler.close()
         self._scheduler.close()
         self._target_pose.close()
         self._scene_updates.close()
@@ -107,8 +121,8 @@ class KinoptNode(Node):
         ):
             self.create_subscription(String, name, lambda message, take=take: take(message.data), _LATCHED)
         self.create_subscription(JointState, "joint_states", self._take_joint_state, qos_profile_sensor_data)
-        trajectories = self.create_publisher(JointTrajectory, "~/joint_trajectory", _NEWEST)
-        self._target_pose = TargetPoseTopic(self._shared, trajectories, self._reports)
+        self._motions = MotionOutput(self.create_publisher(JointTrajectory, "~/joint_trajectory", _NEWEST))
+        self._target_pose = TargetPoseTopic(self._shared, self._motions, self._reports)
         self.create_subscription(PoseStamped, "~/target_pose", self._target_pose.take, _NEWEST)
         self._scene = ScenePublisher(self._shared, self.create_publisher(Scene, "~/scene", _LATCHED))
         self._scene_updates = SceneUpdateTopic(self._shared, self._scene, self._reports)
@@ -125,6 +139,16 @@ class KinoptNode(Node):
         serving.serve(ApplyScene, "apply_scene", ApplySceneService(self._shared, self._scene).task)
         serving.serve(GetScene, "get_scene", GetSceneService(self._shared).task)
         serving.serve(CheckState, "check_state", CheckStateService(self._shared).task)
+        trajectories = Serving(self, self._trajectory_scheduler, statistics)
+        trajectories.serve(
+            PlanTrajectory, "plan_trajectory", PlanTrajectoryService(self._shared, statistics).task
+        )
+        trajectories.serve(
+            ComputeCartesianPath, "compute_cartesian_path", CartesianPathService(self._shared).task
+        )
+        self._trajectory_action = OptimizeTrajectoryAction(
+            self._shared, self._trajectory_scheduler, statistics, self._motions
+        )
         # What costs little is answered at once, whatever else is going on.
         solvers = answering(self, SolversService(self._shared).handle)
         self.create_service(ListSolvers, "~/list_solvers", solvers)
@@ -179,7 +203,7 @@ class KinoptNode(Node):
     def _parameters_changed(self, given: list[Parameter[Any]]) -> None:
         self._shared.forget_parameters()
         self._records.use(parameters.value(self, "record_failures"))
-        self._scheduler.capacity = parameters.value(self, "queue_size")
+        self._scheduler.capacity = self._trajectory_scheduler.capacity = parameters.value(self, "queue_size")
         self._scheduler.most_alike = parameters.value(self, "batching")
         if self._description.concerned_by(given):
             self._description.load()

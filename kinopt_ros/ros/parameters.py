@@ -21,7 +21,7 @@ from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class, solver_names
 
 _TINY = 1e-9
-_SOLVERS = ("solver", "ik.solver")
+_SOLVERS = ("solver", "ik.solver", "trajectory.solver")
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,24 @@ SPECS = (
         "Least distance of bodies that must not touch, of requests that avoid collisions and give none (m).",
         0.0,
         MOST_CLEARANCE,
+    ),
+    Spec("trajectory.solver", "", "Solver plugin for trajectories; empty: as 'solver'."),
+    Spec("trajectory.timeout", 5.0, "Time for a trajectory whose request gives none (s).", 1e-3, 600.0),
+    Spec("trajectory.max_timeout", 60.0, "Most time that a trajectory may ask for (s).", 1e-3, 3600.0),
+    Spec(
+        "trajectory.clearance",
+        0.0,
+        "Least distance of bodies that must not touch, of trajectories that give none (m).",
+        0.0,
+        MOST_CLEARANCE,
+    ),
+    Spec(
+        "trajectory.threads",
+        2,
+        "Trajectories that are worked on at the same time, beside the threads for everything else.",
+        1,
+        64,
+        read_only=True,
     ),
     Spec("max_batch", 10_000, "Most targets or states in one request.", 1, 1_000_000),
     Spec("state_timeout", 1.0, "Joint states older than this are stale (s).", 1e-3, 3600.0),

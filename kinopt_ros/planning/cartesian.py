@@ -1,0 +1,517 @@
+"""Motions that take a link along straight lines: position linearly, orientation about one axis at a constant rate.
+
+Configurations follow one another: each is solved for from the one before, and one that is too far from it ends the path
+instead of becoming a jump. What comes of it is timed and verified like every motion, its distance from the lines too.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, UnsupportedFeatureError
+from kinopt_ros.kinematics.forward import chain_pose
+from kinopt_ros.kinematics.se3 import rotation_angle, so3_exp, so3_log
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.ik import IkProblem, Posture
+from kinopt_ros.problems.trajectory import JointGoal, TrajectoryProblem
+from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.problems.validation import variables_of_joints
+from kinopt_ros.robot.chain import chain_between
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.scene.scene import Scene
+from kinopt_ros.solvers.collision_gate import named_contacts
+from kinopt_ros.solvers.result import IkResult
+from kinopt_ros.solvers.trajectory_gate import Gate
+from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
+from kinopt_ros.status import Status
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.trajectory.timing import nearest_equivalent
+from kinopt_ros.verification.motion import ON_THE_WAY
+
+SolveIk: TypeAlias = Callable[[IkProblem], IkResult]
+
+LINE = "straight line"
+"""Name of the check."""
+ACCURACY = 1e-6
+"""m and rad, of the points of a path: what is not smooth cannot be followed quickly."""
+ANGLE_TOLERANCE = 0.01
+"""rad, how far the orientation may be off between points."""
+ALTERNATIVES = 8
+"""Configurations that are looked at where the nearest one is a jump."""
+MOST_POINTS = 5000
+_REFINEMENTS = 3
+"""How often points are put between points where a motion is off its line."""
+_SAMPLES = 2000
+_HALVINGS = 4
+
+
+@dataclass(frozen=True)
+class CartesianSteps:
+    """How exact a path is to be."""
+
+    max_step: float = 0.01
+    """m between points, at most."""
+    max_angle: float = 0.05
+    """rad between points, at most."""
+    tolerance: float = 1e-3
+    """m; how far the link may be off the line anywhere."""
+    max_revolute_jump: float = 0.5
+    """rad that a revolute joint may move between two points."""
+    max_prismatic_jump: float = 0.1
+    """m likewise of prismatic joints."""
+    jump_factor: float | None = None
+    """Two neighbouring points may be so many times farther apart in joint space than all are in the mean; None: that
+    does not matter."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and not 0.0 < value < math.inf:
+                raise InvalidRequestError(f"{name} is {value}; allowed is a finite number above 0")
+        if self.jump_factor is not None and self.jump_factor <= 1.0:
+            raise InvalidRequestError(f"jump_factor is {self.jump_factor}; allowed is a number above 1")
+
+
+@dataclass(frozen=True, eq=False)
+class CartesianResult:
+    """A verified motion along the lines, as far as it goes."""
+
+    status: Status
+    """SUCCESS only if all of the path is done."""
+    message: str
+    """Why it ends where it does; empty on success."""
+    trajectory: JointTrajectory | None
+    """None if the path does not even begin."""
+    fraction: float
+    """Share of the path that is done, 0 to 1."""
+    waypoints: int
+    """How many were reached."""
+    solver: str
+    checks: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    scene_version: int | None = None
+
+
+def plan_cartesian_path(
+    robot: RobotModel,
+    solve_ik: SolveIk,
+    waypoints: ArrayLike,
+    *,
+    group: str | None = None,
+    joints: Sequence[str] | None = None,
+    base_link: str | None = None,
+    link: str | None = None,
+    T_link_tool: ArrayLike | None = None,
+    keep_orientation: bool = False,
+    start: ArrayLike | None = None,
+    steps: CartesianSteps | None = None,
+    scene: Scene | None = None,
+    clearance: float = 0.0,
+    velocity_scaling: float = 0.1,
+    acceleration_scaling: float = 0.1,
+    deadline: float | None = None,
+    random_seed: int = 0,
+) -> CartesianResult:
+    """Move a link from where it is along straight lines through poses, at rest at both ends.
+
+    Args:
+        robot: the robot.
+        solve_ik: solves inverse kinematics, as ``Solver.solve_ik`` does.
+        waypoints: poses of the link's tool in the base link, (4, 4) or (W, 4, 4).
+        group: joints to move; default: the robot's first group.
+        joints: the same joints in the order that the trajectory shall have; default: the group's.
+        base_link: frame of the poses; default: the group's base.
+        link: link to move; default: the group's tip.
+        T_link_tool: pose of a tool in the link.
+        keep_orientation: the orientation of the start all the way, whatever the waypoints say.
+        start: configuration of the whole robot, (nq,); default: robot.default_q.
+        steps: how exact the path is to be.
+        scene: what the motion must be free of collisions with, besides the robot itself; None: nobody looks.
+        clearance: least distance, m, of bodies that must not touch, with a scene.
+        velocity_scaling: share of the velocity limits in (0, 1].
+        acceleration_scaling: share of the acceleration limits in (0, 1].
+        deadline: value of time.monotonic() at which the path ends where it is.
+        random_seed: of the solver.
+
+    Raises:
+        KinoptError: something in it is not usable.
+    """
+    T = np.asarray(waypoints, dtype=np.float64)
+    if T.ndim == 2:
+        T = T[None]
+    if T.ndim != 3 or T.shape[1:] != (4, 4) or not len(T):
+        raise InvalidGoalError(
+            f"waypoints have shape {T.shape}; allowed is (4, 4) or (W, 4, 4), W at least 1"
+        )
+    asked = ik_problem(
+        robot,
+        T[0],
+        group=group,
+        base_link=base_link,
+        tip_link=link,
+        T_link_tool=T_link_tool,
+        state=start,
+        position_tolerance=ACCURACY,
+        orientation_tolerance=ACCURACY,
+        random_seed=random_seed,
+        deadline=deadline,
+    )
+    if joints is not None:
+        if set(joints) != set(asked.joints):
+            raise InvalidRequestError(
+                f"joints are {list(joints)}; allowed is any order of {list(asked.joints)}"
+            )
+        asked = replace(asked, joints=tuple(joints), variables=variables_of_joints(robot, tuple(joints)))
+    limits, variables = robot.limits, asked.variables
+    problem = trajectory_problem(
+        robot,
+        # In place of the end that is not known yet.
+        JointGoal(np.clip(asked.state[0, variables], limits.lower[variables], limits.upper[variables])),
+        joints=asked.joints,
+        start=asked.state[0],
+        scene=scene,
+        clearance=clearance,
+        velocity_scaling=velocity_scaling,
+        acceleration_scaling=acceleration_scaling,
+        deadline=deadline,
+        random_seed=random_seed,
+    )
+    path = _Path(robot, solve_ik, asked, problem, steps or CartesianSteps())
+    T_start = path.poses_of(asked.state[:, variables])[0]
+    if keep_orientation:
+        T = T.copy()
+        T[:, :3, :3] = T_start[:3, :3]
+    return path.through(_Lines(np.concatenate([T_start[None], T]), path.steps))
+
+
+class _Lines:
+    """Poses on straight lines from corner to corner."""
+
+    def __init__(self, corners: Annotated[Float64, "C 4 4"], steps: CartesianSteps) -> None:
+        self._corners = corners
+        relative = np.swapaxes(corners[:-1, :3, :3], 1, 2) @ corners[1:, :3, :3]
+        self._turns = so3_log(relative)
+        ways = np.linalg.norm(np.diff(corners[:, :3, 3], axis=0), axis=1)
+        angles = np.linalg.norm(self._turns, axis=1)
+        counts = np.ceil(np.maximum(ways / steps.max_step, angles / steps.max_angle) - 1e-9)
+        if counts.sum() > MOST_POINTS:
+            raise InvalidRequestError(
+                f"the path has {counts.sum():.0f} steps of {steps.max_step:g} m or {steps.max_angle:g} rad; allowed "
+                f"are {MOST_POINTS}"
+            )
+        self.ends = np.cumsum(counts).astype(np.int64)
+        """Number of the last step of each line."""
+        self.count = int(self.ends[-1])
+        """Steps in all; 0 where there is nowhere to go."""
+
+    def at(self, u: Annotated[Float64, "K"]) -> Annotated[Float64, "K 4 4"]:
+        """Poses after so many steps, which need not be whole numbers."""
+        starts = np.concatenate([[0], self.ends[:-1]])
+        lengths = np.maximum(self.ends - starts, 1)
+        line = np.minimum(np.searchsorted(self.ends, u, side="left"), len(self.ends) - 1)
+        share = ((u - starts[line]) / lengths[line])[:, None]
+        first, last = self._corners[line], self._corners[line + 1]
+        T = first.copy()
+        T[:, :3, 3] += share * (last[:, :3, 3] - first[:, :3, 3])
+        T[:, :3, :3] = first[:, :3, :3] @ so3_exp(share * self._turns[line])
+        exact = u == self.ends[line]
+        T[exact] = last[exact]
+        return T
+
+    def off(self, T: Annotated[Float64, "M 4 4"], last: float) -> tuple[float, float]:
+        """How far poses, in their order, are off the lines up to a step, at most: m, rad."""
+        fine = self.at(np.linspace(0.0, last, 1 + max(8 * math.ceil(last), 8)))
+        p = fine[:, :3, 3]
+        worst_distance = worst_angle = 0.0
+        for pose in T:
+            way = np.diff(p, axis=0)
+            square = np.einsum("ij,ij->i", way, way)
+            to = pose[:3, 3] - p[:-1]
+            share = np.einsum("ij,ij->i", to, way) / np.where(square > 0.0, square, 1.0)
+            gaps = to - np.clip(share, 0.0, 1.0)[:, None] * way
+            distance = np.sqrt(np.einsum("ij,ij->i", gaps, gaps))
+            angle = rotation_angle(np.swapaxes(fine[:-1, :3, :3], 1, 2) @ pose[:3, :3])
+            k = int(np.argmin(distance + 0.1 * angle))
+            worst_distance, worst_angle = (
+                max(worst_distance, float(distance[k])),
+                max(worst_angle, float(angle[k])),
+            )
+        return worst_distance, worst_angle
+
+
+@dataclass(frozen=True)
+class _Why:
+    """Why a path ends before its end."""
+
+    status: Status
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Touch:
+    """Where a motion is in collision."""
+
+    q: Annotated[Float64, "n"]
+    message: str
+
+
+class _Path:
+    """Configurations along the lines of one request, and their motion."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        solve_ik: SolveIk,
+        asked: IkProblem,
+        problem: TrajectoryProblem,
+        steps: CartesianSteps,
+    ) -> None:
+        self.steps = steps
+        self._robot, self._solve_ik, self._asked, self._problem = robot, solve_ik, asked, problem
+        self._target = asked.targets[0]
+        self._chain = chain_between(robot, asked.base_link, self._target.link)
+        self._solver = ""
+        types = [robot.joint(name).type for name in asked.joints]
+        self._continuous = np.array([kind is JointType.CONTINUOUS for kind in types], dtype=np.bool_)
+        self._farthest = np.array(
+            [
+                steps.max_prismatic_jump if kind is JointType.PRISMATIC else steps.max_revolute_jump
+                for kind in types
+            ]
+        )
+        now = time.monotonic()
+        self._search_end = math.inf
+        if problem.deadline is not None:  # the rest of the time is for the motion
+            self._search_end = now + 0.7 * (problem.deadline - now)
+
+    def through(self, lines: _Lines) -> CartesianResult:
+        """The result."""
+        q0 = self._asked.state[:, self._asked.variables]
+        if not self._free(q0)[0]:
+            return self._ended(
+                _Why(Status.START_STATE_IN_COLLISION, f"the start is in collision: {self._contacts(q0[0])}")
+            )
+        q, why = self._followed(lines, q0[0])
+        q, why = self._without_jumps(q, why)
+        free = self._free(q)
+        if not free.all():
+            first = int(np.argmin(free))
+            q, why = q[:first], self._in_the_way(lines, first, self._contacts(q[first]))
+        while len(q) > 1:
+            found = self._motion(lines, q)
+            if isinstance(found, _Why):
+                return self._ended(found)
+            if isinstance(found, TrajectoryResult):
+                return self._done(lines, q, found, why)
+            last = int(np.argmin(np.abs(q - found.q).max(axis=1)))
+            q = q[: max(min(last, len(q) - 1), 1)]
+            why = self._in_the_way(lines, len(q), found.message)
+        if why is None and lines.count == 0:
+            why = _Why(Status.INVALID_GOAL_CONSTRAINTS, "the link is where the waypoints are: nothing to do")
+        assert why is not None
+        return self._ended(why)
+
+    def poses_of(self, q: Annotated[Float64, "K n"]) -> Annotated[Float64, "K 4 4"]:
+        """Of the tool, in the base link."""
+        whole = self._whole(q)
+        T = chain_pose(self._chain, whole[:, self._chain.variables])
+        return T if self._target.T_link_tool is None else T @ self._target.T_link_tool
+
+    # Configurations.
+
+    def _followed(
+        self, lines: _Lines, q0: Annotated[Float64, "n"]
+    ) -> tuple[Annotated[Float64, "K n"], _Why | None]:
+        """Configurations after each step, as far as they come without a jump."""
+        poses = lines.at(np.arange(lines.count + 1, dtype=np.float64))
+        q = [q0]
+        for k in range(1, len(poses)):
+            if time.monotonic() >= self._search_end:
+                return np.array(q), _Why(Status.TIMED_OUT, f"the time was up {_where(lines, k)}")
+            found = self._next(q[-1], poses[k])
+            if isinstance(found, _Why):
+                return np.array(q), _Why(found.status, f"the path ends {_where(lines, k)}: {found.message}")
+            q.append(found)
+        return np.array(q), None
+
+    def _next(self, before: Annotated[Float64, "n"], T: Annotated[Float64, "4 4"]) -> Float64 | _Why:
+        """A configuration of a pose, next to the one before."""
+        asked = replace(
+            self._asked,
+            targets=(replace(self._target, T_base_target=T[None].copy()),),
+            state=self._whole(before[None]),
+        )
+        result = self._solve_ik(asked)
+        self._solver = result.solver
+        if not result.success[0]:
+            return _Why(Status(int(result.status[0])), result.messages[0])
+        q = self._nearest(result.q[0, 0], before)
+        if not self._jumps(q, before):
+            return q
+        try:  # the solver's first one is not the only one
+            posture = Posture(before[None].copy(), np.ones(len(before)))
+            several = self._solve_ik(replace(asked, num_solutions=ALTERNATIVES, posture=posture))
+            for row in several.q[0, : int(several.num_found[0])]:
+                other = self._nearest(row, before)
+                if not self._jumps(other, before):
+                    return other
+        except UnsupportedFeatureError:  # then the first one is what there is
+            pass
+        i = int(np.argmax(np.abs(q - before) / self._farthest))
+        return _Why(
+            Status.PLANNING_FAILED,
+            f"joint {self._asked.joints[i]!r} would have to jump by {abs(q[i] - before[i]):.3g}; allowed is "
+            f"{self._farthest[i]:g}",
+        )
+
+    def _without_jumps(
+        self, q: Annotated[Float64, "K n"], why: _Why | None
+    ) -> tuple[Annotated[Float64, "K n"], _Why | None]:
+        """As far as no step is so many times longer than all are in the mean."""
+        factor = self.steps.jump_factor
+        if factor is None or len(q) < 3:
+            return q, why
+        ways = np.linalg.norm(np.diff(q, axis=0), axis=1)
+        long = np.flatnonzero(ways > factor * ways.mean())
+        if not long.size:
+            return q, why
+        k = int(long[0])
+        return q[: k + 1], _Why(
+            Status.PLANNING_FAILED,
+            f"step {k + 1} is {ways[k] / ways.mean():.3g} times as long in joint space as the mean; allowed is "
+            f"{factor:g}",
+        )
+
+    def _nearest(
+        self, q: Annotated[Float64, "n"], before: Annotated[Float64, "n"]
+    ) -> Annotated[Float64, "n"]:
+        return nearest_equivalent(q, before, self._continuous)
+
+    def _jumps(self, q: Annotated[Float64, "n"], before: Annotated[Float64, "n"]) -> bool:
+        return bool((np.abs(q - before) > self._farthest).any())
+
+    def _whole(self, q: Annotated[Float64, "K n"]) -> Annotated[Float64, "K nq"]:
+        whole = np.repeat(self._asked.state, len(q), axis=0)
+        whole[:, self._asked.variables] = q
+        return whole
+
+    # Collisions.
+
+    def _free(self, q: Annotated[Float64, "K n"]) -> Annotated[Bool, "K"]:
+        from kinopt_ros.verification.collision import check_collisions  # heavy, and not always wanted
+
+        scene = self._problem.scene
+        if scene is None:
+            return np.ones(len(q), dtype=np.bool_)
+        return check_collisions(
+            self._robot, scene, self._whole(q), self._problem.clearance, contacts=False
+        ).free
+
+    def _contacts(self, q: Annotated[Float64, "n"]) -> str:
+        from kinopt_ros.verification.collision import check_collisions
+
+        assert self._problem.scene is not None
+        report = check_collisions(
+            self._robot, self._problem.scene, self._whole(q[None]), self._problem.clearance
+        )
+        return named_contacts(report.contacts[0])
+
+    def _in_the_way(self, lines: _Lines, k: int, what: str) -> _Why:
+        return _Why(Status.PLANNING_FAILED, f"the path is in collision {_where(lines, k)}: {what}")
+
+    # The motion.
+
+    def _motion(self, lines: _Lines, q: Annotated[Float64, "K n"]) -> TrajectoryResult | _Touch | _Why:
+        """A verified motion through configurations that keeps to the lines; or where it touches something, or why there
+        is none."""
+        last = len(q) - 1
+        gate = Gate(self._robot, replace(self._problem, goals=(JointGoal(q[-1]),)), self._solver)
+        u, dense = self._dense(lines, np.arange(last + 1, dtype=np.float64), q)
+        said = ""
+        for _ in range(_REFINEMENTS):
+            found = gate.passed(dense, 0)
+            if isinstance(found, PathAttempt):
+                if found.violation.check == ON_THE_WAY and found.state is not None:
+                    return _Touch(found.state, found.violation.message)
+                return _Why(Status.PLANNING_FAILED, found.violation.message)
+            assert found.trajectory is not None
+            times = np.linspace(0.0, found.trajectory.duration, _SAMPLES)
+            off, angle = lines.off(self.poses_of(evaluate(found.trajectory, times)[0]), float(last))
+            if off <= self.steps.tolerance and angle <= ANGLE_TOLERANCE + self.steps.max_angle / 8.0:
+                return found
+            said = f"{off:.3g} m and {angle:.3g} rad off its line; allowed are {self.steps.tolerance:g} m"
+            u, dense = self._halved(lines, u, dense)
+        return _Why(Status.PLANNING_FAILED, f"the timed motion is {said}")
+
+    def _dense(
+        self, lines: _Lines, u: Annotated[Float64, "K"], q: Annotated[Float64, "K n"]
+    ) -> tuple[Annotated[Float64, "L"], Annotated[Float64, "L n"]]:
+        """With more points where the middle between two is off the line."""
+        for _ in range(_HALVINGS):
+            middle, between = 0.5 * (u[:-1] + u[1:]), 0.5 * (q[:-1] + q[1:])
+            wanted, reached = lines.at(middle), self.poses_of(between)
+            distance = np.linalg.norm(wanted[:, :3, 3] - reached[:, :3, 3], axis=1)
+            angle = rotation_angle(np.swapaxes(wanted[:, :3, :3], 1, 2) @ reached[:, :3, :3])
+            off = (distance > 0.25 * self.steps.tolerance) | (angle > 0.5 * ANGLE_TOLERANCE)
+            if not off.any():
+                break
+            u, q = self._inserted(lines, u, q, np.flatnonzero(off))
+        return u, q
+
+    def _halved(
+        self, lines: _Lines, u: Annotated[Float64, "K"], q: Annotated[Float64, "K n"]
+    ) -> tuple[Annotated[Float64, "L"], Annotated[Float64, "L n"]]:
+        return self._inserted(lines, u, q, np.arange(len(u) - 1))
+
+    def _inserted(
+        self,
+        lines: _Lines,
+        u: Annotated[Float64, "K"],
+        q: Annotated[Float64, "K n"],
+        after: Annotated[Int64, "M"],
+    ) -> tuple[Annotated[Float64, "L"], Annotated[Float64, "L n"]]:
+        """With the middles after some points put in; those that cannot be solved for are left out."""
+        new_u, new_q, places = [], [], []
+        for k in after.tolist():
+            at = 0.5 * (u[k] + u[k + 1])
+            found = self._next(0.5 * (q[k] + q[k + 1]), lines.at(np.array([at]))[0])
+            if not isinstance(found, _Why):
+                new_u.append(at)
+                new_q.append(found)
+                places.append(k + 1)
+        if not places:
+            return u, q
+        return np.insert(u, places, new_u), np.insert(q, places, np.array(new_q), axis=0)
+
+    # Results.
+
+    def _done(
+        self, lines: _Lines, q: Annotated[Float64, "K n"], found: TrajectoryResult, why: _Why | None
+    ) -> CartesianResult:
+        scene = self._problem.scene
+        last = len(q) - 1
+        return CartesianResult(
+            Status.SUCCESS if why is None else why.status,
+            "" if why is None else why.message,
+            found.trajectory,
+            last / lines.count,
+            int((lines.ends <= last).sum()),
+            self._solver,
+            (*found.checks, f"{LINE} (looked at {_SAMPLES} times)"),
+            found.not_checked,
+            None if scene is None else scene.version,
+        )
+
+    def _ended(self, why: _Why) -> CartesianResult:
+        return CartesianResult(why.status, why.message, None, 0.0, 0, self._solver)
+
+
+def _where(lines: _Lines, k: int) -> str:
+    number = int(np.searchsorted(lines.ends, k))
+    return f"after {(k - 1) / lines.count:.1%}, on the way to waypoint {number}"

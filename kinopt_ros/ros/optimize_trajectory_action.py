@@ -1,0 +1,266 @@
+"""~/optimize_trajectory: a goal in, feedback on the way, one verified motion out; it can be cancelled at any time.
+
+rclpy runs a goal's callback on the executor's thread, or polls it. Here goals are worked on by threads of their own,
+and rclpy is told only how a goal ends: ``notify_execute`` puts that on the executor, whichever thread calls it. So a
+cancelled goal ends at once, and what its thread still finds is dropped.
+"""
+
+import inspect
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rclpy
+from rclpy.action.server import ActionServer, CancelResponse
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+from kinopt_msgs.action import OptimizeTrajectory
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.scheduler import Scheduler, Task
+from kinopt_ros.planning.statistics import Statistics
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.conversions import error_message, status_message
+from kinopt_ros.ros.motion_output import Claim, MotionOutput
+from kinopt_ros.ros.trajectory_answer import empty_answer, whole_controller
+from kinopt_ros.ros.trajectory_request import TrajectoryRequest, read_trajectory_request
+from kinopt_ros.ros.trajectory_work import check_in_time, check_still_valid, plan
+from kinopt_ros.solvers.paths import Progress
+from kinopt_ros.status import Status
+
+NAME = "optimize_trajectory"
+FEEDBACK_SECONDS = 0.05
+"""Least time between two messages of feedback."""
+RESULT_SECONDS = 60
+"""For so long a result can be asked for."""
+_QUEUED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+"""A burst of goals must not be lost on the way: the queue, not the middleware, says how many may wait."""
+
+
+class _Server(ActionServer):  # type: ignore[type-arg]  # generic in later versions only
+    """An action server that begins no callback by itself."""
+
+    def notify_execute(self, goal_handle: Any, execute_callback: Callable[[Any], Any] | None) -> None:
+        """Run what ends a goal. ``execute()`` of a goal without a callback only says that it is worked on."""
+        if execute_callback is not None:
+            super().notify_execute(goal_handle, execute_callback)
+
+
+class OptimizeTrajectoryAction:
+    """Handler of kinopt_msgs/OptimizeTrajectory. Accepts every goal, and ends each with exactly one result.
+
+    Goals wait for each other's threads, not for each other, but for those that publish: the robot has one owner, so
+    the newest of them ends the one before.
+    """
+
+    def __init__(
+        self, context: Context, scheduler: Scheduler, statistics: Statistics, output: MotionOutput
+    ) -> None:
+        self.context = context
+        self.scheduler = scheduler
+        self.statistics = statistics
+        self.output = output
+        self._goals: set[_Goal] = set()
+        """Those that have no result yet. Touched by the executor's thread only."""
+        self.server = _Server(
+            context.node,
+            OptimizeTrajectory,
+            f"~/{NAME}",
+            execute_callback=_nothing,
+            handle_accepted_callback=self._accept,
+            cancel_callback=self._cancel,
+            goal_service_qos_profile=_QUEUED,
+            result_service_qos_profile=_QUEUED,
+            cancel_service_qos_profile=_QUEUED,
+            result_timeout=RESULT_SECONDS,
+        )
+
+    def close(self) -> None:
+        """Work on no goal any more."""
+        for goal in list(self._goals):
+            goal.drop()
+
+    def forget(self, goal: "_Goal") -> None:
+        """A goal has its result."""
+        self._goals.discard(goal)
+
+    def _accept(self, handle: Any) -> None:
+        goal = _Goal(self, handle)
+        self._goals.add(goal)
+        handle.execute()
+        goal.begin()
+
+    def _cancel(self, handle: Any) -> CancelResponse:
+        for goal in list(self._goals):
+            if goal.handle is handle:
+                goal.cancel()
+        # Also of a goal that has just ended otherwise: it then ends so.
+        return CancelResponse.ACCEPT
+
+
+def _nothing(handle: Any) -> Any:
+    raise AssertionError("goals are ended with callbacks of their own")
+
+
+class _Goal:
+    """One goal, from its arrival to its result."""
+
+    def __init__(self, action: OptimizeTrajectoryAction, handle: Any) -> None:
+        self.handle = handle
+        self.arrived = time.monotonic()
+        self._action = action
+        self._request = handle.request
+        self._lock = threading.Lock()
+        self._ended = False
+        self._claim: Claim | None = None
+        self._asked: TrajectoryRequest | None = None
+        self._queue_time = 0.0
+        self._told = -FEEDBACK_SECONDS
+
+    # On the executor's thread.
+
+    def begin(self) -> None:
+        """Read the goal and put it in line."""
+        action, request = self._action, self._request
+        try:
+            self._asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
+            if request.publish:
+                self._claim = action.output.claim(f"another goal of ~/{NAME}", self._preempt)
+            action.scheduler.submit(_GoalTask(request.client, self))
+        except Exception as error:  # nothing leaves a callback
+            self.refuse(error)
+
+    def cancel(self) -> None:
+        """End as cancelled, now."""
+        self._end(_failed(Status.PREEMPTED, "the goal was cancelled"), self.handle.canceled)
+
+    def drop(self) -> None:
+        """Stop working: nobody will hear of it any more."""
+        with self._lock:
+            self._ended = True
+
+    # On any thread.
+
+    def refuse(self, error: Exception) -> None:
+        """End with the code and sentence of an error."""
+        if isinstance(error, KinoptError):
+            result = _failed(error.status, "")
+            result.status = error_message(error)
+        else:  # a defect: say so, keep serving
+            trace = "".join(traceback.format_exception(error))
+            self._action.context.node.get_logger().error(f"internal error in ~/{NAME}:\n{trace}")
+            result = _failed(
+                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
+            )
+        self._end(result, self.handle.abort)
+
+    def work(self) -> None:
+        """Plan, publish if that is wanted, end."""
+        asked = self._asked
+        if self._ended or asked is None:
+            return
+        self._queue_time = time.monotonic() - self.arrived
+        result = OptimizeTrajectory.Result()
+        try:
+            check_in_time(self._queue_time, asked.timeout)
+            pooled = plan(asked, result, self._action.statistics, self._report)
+            if not pooled.result.success:
+                self._end(result, self.handle.abort)
+            elif self._claim is None:
+                self._end(result, self.handle.succeed)
+            else:
+                check_still_valid(self._action.context, asked, pooled.result)
+                self._publish(asked, self._claim, result)
+        except Exception as error:  # nothing ends a worker
+            self.refuse(error)
+
+    def _publish(self, asked: TrajectoryRequest, claim: Claim, result: Any) -> None:
+        """Send the motion to the controller, unless the goal has ended meanwhile."""
+        message = result.trajectory
+        order = self._action.context.parameter("controller_joints")
+        if order:
+            robot, start = asked.loaded.model, asked.problem.start
+            message = whole_controller(
+                message, list(order), [float(start[robot.variable_index[name]]) for name in order]
+            )
+        result.published = True
+        # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
+        self._end(result, self.handle.succeed, lambda: claim.publish(message))
+
+    def _preempt(self, owner: str) -> None:
+        result = _failed(Status.PREEMPTED, f"{owner} came later: the robot has one owner at a time")
+        self._end(result, self.handle.abort)
+
+    def _end(
+        self, result: Any, transition: Callable[..., None], last: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Give the goal its result, unless it has one, or ``last``, which is called before, is False."""
+        with self._lock:
+            if self._ended or not last():
+                return
+            self._ended = True
+        if self._claim is not None:
+            self._claim.give_up()
+        result.queue_time = self._queue_time
+        result.wall_time = time.monotonic() - self.arrived
+        action = self._action
+        action.statistics.record(NAME, result.status.code, result.wall_time, self._queue_time)
+
+        def conclude(handle: Any) -> Any:
+            del handle
+            action.forget(self)
+            # Later versions of rclpy send the result within this call, earlier ones what the callback returns.
+            transition(*([result] if inspect.signature(transition).parameters else []))
+            return result
+
+        action.server.notify_execute(self.handle, conclude)
+
+    def _report(self, progress: Progress) -> bool:
+        """Tell the client where the search is; whether to go on."""
+        if self._ended:
+            return False
+        now = time.monotonic()
+        if now - self._told >= FEEDBACK_SECONDS:
+            self._told = now
+            feedback = OptimizeTrajectory.Feedback(
+                stage=progress.stage,
+                iteration=progress.iteration,
+                cost_names=[name for name, _ in progress.costs],
+                costs=[value for _, value in progress.costs],
+                clearance=progress.clearance,
+                elapsed=now - self.arrived,
+            )
+            try:
+                self.handle.publish_feedback(feedback)
+            except RuntimeError:  # of which InvalidHandle and RCLError are two
+                if rclpy.ok():  # otherwise the node is going away
+                    raise
+                return False
+        return True
+
+
+class _GoalTask(Task):
+    """A goal in line; never quick."""
+
+    def __init__(self, client: str, goal: _Goal) -> None:
+        super().__init__(client, slow=True)
+        self._goal = goal
+
+    def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
+        """Leave it to the slow lane."""
+        return [self, *others]
+
+    def slow(self) -> None:
+        """Work on the goal."""
+        self._goal.work()
+
+    def refuse(self, error: KinoptError) -> None:
+        """End the goal with an error."""
+        self._goal.refuse(error)
+
+
+def _failed(status: Status, sentence: str) -> Any:
+    result = empty_answer(OptimizeTrajectory.Result())
+    result.status = status_message(status, sentence)
+    return result
