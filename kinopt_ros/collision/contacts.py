@@ -116,6 +116,13 @@ class Placement:
             else:
                 bodies.found_free[pair] = relative, clearance
 
+    def pair_touches(self, pair: int, clearance: float) -> bool:
+        """Whether the shapes of a pair are nearer than ``clearance`` (m) and their padding."""
+        bodies = self._bodies
+        a, b = bodies.pairs[pair].tolist()
+        wanted = clearance + float(bodies.margin[pair])
+        return in_collision(bodies.shapes[a], self.pose(a), bodies.shapes[b], self.pose(b), wanted)
+
     def contacts(self, clearance: float) -> tuple[Contact, ...]:
         """All pairs of bodies that are nearer than ``clearance`` (m) and their padding, the deepest first."""
         depths: dict[tuple[str, str], float] = {}

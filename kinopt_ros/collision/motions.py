@@ -12,6 +12,7 @@ from kinopt_ros.collision.sweep_kernel import sweep
 RESOLUTION = 1e-4
 """m; parts in which a pair can come nearer by less than this are not divided any more: halving must end."""
 _FEW = 32
+_NOTHING = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,30 +57,13 @@ class Motions:
             pairs: which pairs; None: all.
             most: the search ends with so many parts; None: all of them.
         """
-        packed = self.packed
         room = most or _FEW
         while True:
             found, reaches = np.empty(room, dtype=np.int64), np.empty(room)
             spans, parts = np.empty((room, 2)), np.empty((room, *control.shape))
-            count = sweep(
-                control,
-                begin,
-                end,
-                self.variables,
-                self.state,
-                packed.tree,
-                packed.shapes,
-                packed.pairs,
-                packed.obstacles.numbers,
-                packed.obstacles.integers,
-                packed.every_pair if pairs is None else pairs,
-                enough,
-                RESOLUTION,
-                found,
-                spans,
-                reaches,
-                parts,
-            )
+            chosen = self.packed.every_pair if pairs is None else pairs
+            changed = (_NOTHING, found, spans, reaches, parts)
+            count = self._sweep(control, begin, end, chosen, enough, RESOLUTION, *changed)
             if count < room or most is not None:
                 break
             room *= 8
@@ -87,6 +71,46 @@ class Motions:
             Part(int(found[k]), parts[k], float(spans[k, 0]), float(spans[k, 1]), float(reaches[k]))
             for k in range(count)
         ]
+
+    def least_distance(self, control: Annotated[Float64, "d+1 n"], most: float, resolution: float) -> float:
+        """A lower bound (m) of the least distance of any pair along a motion, paddings subtracted, at most
+        ``resolution`` below the least of the bounds in single configurations; ``most`` if nothing is nearer.
+
+        What is not above 0 says only that bounds cannot tell the shapes apart.
+        """
+        measured = np.empty(1)
+        nothing = np.empty(1, dtype=np.int64), np.empty((1, 2)), np.empty(1), np.empty((1, *control.shape))
+        self._sweep(control, 0.0, 1.0, self.packed.every_pair, most, resolution, measured, *nothing)
+        return float(measured[0])
+
+    def _sweep(
+        self,
+        control: Annotated[Float64, "d+1 n"],
+        begin: float,
+        end: float,
+        chosen: Int64,
+        enough: float,
+        resolution: float,
+        *changed: Float64 | Int64,
+    ) -> int:
+        packed = self.packed
+        count = sweep(
+            control,
+            begin,
+            end,
+            self.variables,
+            self.state,
+            packed.tree,
+            packed.shapes,
+            packed.pairs,
+            packed.obstacles.numbers,
+            packed.obstacles.integers,
+            chosen,
+            enough,
+            resolution,
+            *changed,
+        )
+        return int(count)
 
     def middle(self, part: Part) -> Annotated[Float64, "nq"]:
         """Configuration in the middle of a part."""

@@ -38,6 +38,7 @@ def sweep(
     chosen,
     enough,
     resolution,
+    measured,
     found,
     spans,
     reaches,
@@ -51,6 +52,9 @@ def sweep(
     come nearer by less than ``resolution`` (m) are not divided any more.
     Changed: pair (C), begin and end (C, 2), bound of how much nearer it comes from the middle on (C), and control
     points (C, d+1, n) of each part.
+
+    With ``measured`` the least distance itself is looked for instead, up to a difference of ``resolution``, among those
+    below ``enough``; it is the lower bound that ``measured[0]`` gets, which need not be right if it is not above 0.
 
     Returns how many parts there are; C of them may not be all.
     """
@@ -77,6 +81,7 @@ def sweep(
     stack[0], times[0, 0], times[0, 1] = control, begin, end
     lists[0, 0], lists[0, 1] = 0, chosen.shape[0]
     size, turn, count = 1, 0, 0
+    measuring, nearest = measured.shape[0] > 0, enough + resolution
     while size > 0:
         size -= 1
         turn += 1
@@ -104,7 +109,7 @@ def sweep(
                 _movement(b, numbers[b, 0], tree, half, reach, placed, origins, axes, change, moved)
                 ready[b] = turn
             nearer = moved[a, meeting] + moved[b, meeting]
-            least = enough + margins[p]
+            least = (nearest - resolution if measuring else enough) + margins[p]
             wanted = least + nearer
             bound = sphere_gap(p, pair_numbers, reach, placed)
             if bound >= wanted:
@@ -122,13 +127,21 @@ def sweep(
                 integers,
                 placed,
                 bound,
-                least,
+                -np.inf if measuring else least,
                 wanted,
                 W,
             )
             if bound >= wanted:
                 continue
-            if bound >= least and nearer >= resolution and size + 2 <= DEPTH:
+            if measuring:
+                nearest = min(nearest, bound - margins[p])
+                if nearest <= 0.0:
+                    measured[0] = nearest
+                    return 0
+                # Of what is as near as this no more need be known.
+                if nearer <= resolution or bound >= nearest - resolution + margins[p] + nearer:
+                    continue
+            if measuring or (bound >= least and nearer >= resolution and size + 2 <= DEPTH):
                 if top == unsure.shape[0]:
                     longer = np.empty(2 * top, dtype=np.int64)
                     longer[:top] = unsure
@@ -149,6 +162,8 @@ def sweep(
             stack[size], times[size, 0], times[size, 1] = left, start, half_way
             lists[size, 0], lists[size, 1] = last, top
             size += 1
+    if measuring:
+        measured[0] = nearest - resolution
     return count
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FIRST = 1e-3
 """s, to which the time of the first contact is found."""
+LOOSE = 2e-3
+"""m, to which the least distance along a motion is found."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,30 @@ def free_segment(
     return _first(motions, motions.in_doubt(control, 0.0, 1.0, enough), clearance, when=False) is None
 
 
+def least_clearance(
+    robot: RobotModel,
+    scene: Scene,
+    state: Annotated[Float64, "nq"],
+    variables: Annotated[Int64, "n"],
+    trajectory: JointTrajectory,
+    most: float = 0.1,
+) -> float:
+    """A lower bound (m) of the least distance of any two bodies along a motion, paddings subtracted; ``most`` if it
+    is not less. Within LOOSE of the truth for convex shapes; for others it may be less, down to 0, which says nothing.
+
+    Arguments and errors as ``first_contact``; the motion is taken to be free.
+    """
+    motions = _motions(robot, scene, state, variables)
+    least = most
+    if len(trajectory.time) < 2:
+        curves = np.array(trajectory.position[:1, None], dtype=np.float64)
+    else:
+        curves = np.ascontiguousarray(control_points(trajectory).position.swapaxes(0, 1))
+    for points in curves:
+        least = min(least, motions.least_distance(points, least, LOOSE))
+    return max(least, 0.0)
+
+
 def _motions(robot: RobotModel, scene: Scene, state: Float64, variables: Int64) -> "Motions":
     from kinopt_ros.collision.compiler import require_numba
 
@@ -143,12 +169,16 @@ def _slides_or_turns(robot: RobotModel) -> Annotated[np.ndarray, "nq"]:
 
 
 def _is_contact(motions: "Motions", part: "Part", clearance: float) -> tuple[bool, float]:
-    """Whether a pair is in contact in the middle of a part, or cannot be told from it, and the exact distance there."""
+    """Whether a pair is in contact in the middle of a part, or cannot be told from it; if not, its exact distance
+    there."""
     from kinopt_ros.collision.contacts import Placement
     from kinopt_ros.collision.judge import IN_DOUBT
     from kinopt_ros.collision.motions import RESOLUTION
 
-    distance = Placement(motions.packed, motions.middle(part)).distance_of(part.pair)
+    placement = Placement(motions.packed, motions.middle(part))
+    if placement.pair_touches(part.pair, clearance):
+        return True, 0.0
+    distance = placement.distance_of(part.pair)
     # As in configurations, what coal may take for a gap counts as touching.
     left = distance - clearance - IN_DOUBT
     return left <= 0.0 or (part.nearer < RESOLUTION and left <= part.nearer), distance
@@ -156,25 +186,28 @@ def _is_contact(motions: "Motions", part: "Part", clearance: float) -> tuple[boo
 
 def _first(motions: "Motions", parts: "list[Part]", clearance: float, when: bool = True) -> WayContact | None:
     """The first contact in some parts of a motion, or any one if it does not matter when."""
+    from kinopt_ros.collision.contacts import Placement
     from kinopt_ros.collision.judge import IN_DOUBT
 
     enough = clearance + IN_DOUBT
     waiting = [(part.begin, number, part) for number, part in enumerate(parts)]
     heapq.heapify(waiting)
-    number, found = len(waiting), None
+    number = len(waiting)
+    found: Part | None = None
+    first = np.inf
     while waiting:
         begin, _, part = heapq.heappop(waiting)
-        if found is not None and begin >= found.time:
+        if begin >= first:
             break
         time = 0.5 * (begin + part.end)
         left, right = halve(part.control)
         halves: list[tuple[Float64, float, float]] = []
-        if found is not None and time >= found.time:
+        if time >= first:
             halves = [(left, begin, time)]
         else:
             touching, distance = _is_contact(motions, part, clearance)
             if touching:
-                found = WayContact(*motions.packed.names(part.pair), distance, time)
+                found, first = part, time
                 if not when:
                     break
                 # What follows does not matter any more; there may be something before.
@@ -185,4 +218,7 @@ def _first(motions: "Motions", parts: "list[Part]", clearance: float, when: bool
             for smaller in motions.in_doubt(points, start, end, enough, np.array([part.pair])):
                 heapq.heappush(waiting, (smaller.begin, number, smaller))
                 number += 1
-    return found
+    if found is None:
+        return None
+    distance = Placement(motions.packed, motions.middle(found)).distance_of(found.pair)
+    return WayContact(*motions.packed.names(found.pair), distance, first)
