@@ -12,6 +12,7 @@ import pytest
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.conformance.ik_features import FeatureConformance
 from kinopt_ros.conformance.robots import ROBOTS, seven_revolute
+from kinopt_ros.conformance.trajectories import TrajectoryConformance
 from kinopt_ros.errors import InvalidGoalError, KinoptError, NotReadyError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
@@ -39,7 +40,7 @@ def full_configurations(problem: IkProblem, q: Float64, requests: Int64) -> Floa
     return full
 
 
-class IkConformance(FeatureConformance):
+class IkConformance(FeatureConformance, TrajectoryConformance):
     """Set ``solver`` to the plugin's registered name."""
 
     solver: ClassVar[str]
