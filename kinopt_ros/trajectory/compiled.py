@@ -1,0 +1,492 @@
+"""Loops of path timing, compiled by numba: a quintic spline, its derivatives, and the barrier method of ``path_law``.
+
+Derivatives of the path are by its parameter s, those of s by time in units of ``exp(lam)`` seconds. Control points c of
+s(t) come in the order of time; cell i, between knots i and i + 1, depends on c[i] to c[i + 3].
+"""
+
+import numpy as np
+from numba import njit
+
+_OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
+_ROOM = 0.02
+"""Logarithm of the time that is added to the least of a given law, to begin off the limits."""
+_FAST = _OUTER | {"fastmath": {"reassoc", "contract", "nsz", "arcp", "nnan"}}
+
+
+@njit(**_OUTER)
+def fit_quintics(s, p, ends, clamped, out):
+    """Coefficients (K, n, 6) of the C4 quintic spline through p (K + 1, n) at s: the interpolating curve with the least
+    integral of the squared third derivative. First and second derivative at an end are ``ends`` (2, 2, n) where it is
+    ``clamped`` (2,).
+
+    Slope m and second derivative k at the knots make the third and fourth derivatives continuous: a block tridiagonal
+    positive definite system, the same for all joints.
+    """
+    count, n = p.shape
+    # Rows of the eliminated system: diagonal block inverse times (upper block, right-hand side).
+    upper = np.zeros((count, 2, 2))
+    right = np.zeros((count, 2, n))
+    for i in range(count):
+        a00 = a01 = a11 = 0.0
+        l00 = l01 = l10 = l11 = u00 = u01 = u10 = u11 = 0.0
+        r = np.zeros((2, n))
+        if i > 0:
+            h = s[i] - s[i - 1]
+            a00 += 192.0 / h**3
+            a01 -= 36.0 / h**2
+            a11 += 9.0 / h
+            l00, l01, l10, l11 = 168.0 / h**3, 24.0 / h**2, -24.0 / h**2, -3.0 / h
+            for j in range(n):
+                step = p[i, j] - p[i - 1, j]
+                r[0, j] += 360.0 * step / h**4
+                r[1, j] -= 60.0 * step / h**3
+        if i < count - 1:
+            h = s[i + 1] - s[i]
+            a00 += 192.0 / h**3
+            a01 += 36.0 / h**2
+            a11 += 9.0 / h
+            u00, u01, u10, u11 = 168.0 / h**3, -24.0 / h**2, 24.0 / h**2, -3.0 / h
+            for j in range(n):
+                step = p[i + 1, j] - p[i, j]
+                r[0, j] += 360.0 * step / h**4
+                r[1, j] += 60.0 * step / h**3
+        a10 = a01
+        if (i == 0 and clamped[0]) or (i == count - 1 and clamped[1]):
+            a00, a01, a10, a11 = 1.0, 0.0, 0.0, 1.0
+            l00 = l01 = l10 = l11 = u00 = u01 = u10 = u11 = 0.0
+            r[:] = ends[0] if i == 0 else ends[1]
+        if i > 0:
+            before = upper[i - 1]
+            a00 -= l00 * before[0, 0] + l01 * before[1, 0]
+            a01 -= l00 * before[0, 1] + l01 * before[1, 1]
+            a10 -= l10 * before[0, 0] + l11 * before[1, 0]
+            a11 -= l10 * before[0, 1] + l11 * before[1, 1]
+            for j in range(n):
+                r[0, j] -= l00 * right[i - 1, 0, j] + l01 * right[i - 1, 1, j]
+                r[1, j] -= l10 * right[i - 1, 0, j] + l11 * right[i - 1, 1, j]
+        scale = 1.0 / (a00 * a11 - a01 * a10)
+        upper[i, 0, 0] = scale * (a11 * u00 - a01 * u10)
+        upper[i, 0, 1] = scale * (a11 * u01 - a01 * u11)
+        upper[i, 1, 0] = scale * (a00 * u10 - a10 * u00)
+        upper[i, 1, 1] = scale * (a00 * u11 - a10 * u01)
+        for j in range(n):
+            right[i, 0, j] = scale * (a11 * r[0, j] - a01 * r[1, j])
+            right[i, 1, j] = scale * (a00 * r[1, j] - a10 * r[0, j])
+    for i in range(count - 2, -1, -1):
+        for j in range(n):
+            m, k = right[i + 1, 0, j], right[i + 1, 1, j]
+            right[i, 0, j] -= upper[i, 0, 0] * m + upper[i, 0, 1] * k
+            right[i, 1, j] -= upper[i, 1, 0] * m + upper[i, 1, 1] * k
+    for i in range(count - 1):
+        h = s[i + 1] - s[i]
+        for j in range(n):
+            step = p[i + 1, j] - p[i, j]
+            m0, m1 = right[i, 0, j] * h, right[i + 1, 0, j] * h
+            k0, k1 = right[i, 1, j] * h * h, right[i + 1, 1, j] * h * h
+            out[i, j, 0] = p[i, j]
+            out[i, j, 1] = right[i, 0, j]
+            out[i, j, 2] = right[i, 1, j] / 2.0
+            out[i, j, 3] = (20.0 * step - 8.0 * m1 - 12.0 * m0 - 3.0 * k0 + k1) / (2.0 * h**3)
+            out[i, j, 4] = (-30.0 * step + 14.0 * m1 + 16.0 * m0 + 3.0 * k0 - 2.0 * k1) / (2.0 * h**4)
+            out[i, j, 5] = (12.0 * step - 6.0 * (m0 + m1) - k0 + k1) / (2.0 * h**5)
+
+
+@njit(**_OUTER)
+def path_derivatives(breaks, pieces, at, out):
+    """Position and the first four derivatives (M, 5, n) of piecewise polynomials, pieces (K, n, d), at M parameters;
+    parameters outside go on with the first or last polynomial."""
+    last = pieces.shape[0] - 1
+    n, order = pieces.shape[1], pieces.shape[2]
+    k = 0
+    for i in range(at.size):
+        x = at[i]
+        while k < last and x >= breaks[k + 1]:
+            k += 1
+        while k > 0 and x < breaks[k]:
+            k -= 1
+        x -= breaks[k]
+        for j in range(n):
+            p0 = p1 = p2 = p3 = p4 = 0.0
+            for d in range(order - 1, -1, -1):
+                p4 = p4 * x + p3
+                p3 = p3 * x + p2
+                p2 = p2 * x + p1
+                p1 = p1 * x + p0
+                p0 = p0 * x + pieces[k, j, d]
+            out[i, 0, j] = p0
+            out[i, 1, j] = p1
+            out[i, 2, j] = 2.0 * p2
+            out[i, 3, j] = 6.0 * p3
+            out[i, 4, j] = 24.0 * p4
+
+
+@njit(**_OUTER)
+def passable_speed(q, s, limits, start_speed, steady, out):
+    """Speeds ds/dt (M,) at parameters s at which no joint has to pass its velocity limit, nor those of acceleration and
+    jerk by much: pointwise, then by going forwards and backwards with half of the acceleration.
+
+    ``q`` (M, 5, n) has the path's derivatives; the first ``steady`` of s is passed at the speed of the start, after
+    which the robot brakes with all it has, if it must.
+    """
+    count, n = s.size, limits.shape[1]
+    gain = np.empty(count)
+    for i in range(count):
+        slowest = np.inf
+        gain[i] = np.inf
+        for j in range(n):
+            q1, q2, q3 = abs(q[i, 1, j]), abs(q[i, 2, j]), abs(q[i, 3, j])
+            if q1 > 0.0:
+                slowest = min(slowest, limits[0, j] / q1)
+                gain[i] = min(gain[i], limits[1, j] / q1)
+            if q2 > 0.0:
+                slowest = min(slowest, np.sqrt(limits[1, j] / q2))
+            if q3 > 0.0:
+                slowest = min(slowest, np.cbrt(limits[2, j] / q3))
+        out[i] = 0.8 * slowest
+    # Not zero, which would take for ever; what is gained in half a step from rest.
+    out[count - 1] = min(out[count - 1], np.sqrt(0.5 * gain[count - 1] * (s[count - 1] - s[count - 2])))
+    out[0] = min(out[0], np.sqrt(0.5 * gain[0] * s[1]))
+    for i in range(count - 2, -1, -1):
+        out[i] = min(out[i], np.sqrt(out[i + 1] ** 2 + min(gain[i], gain[i + 1]) * (s[i + 1] - s[i])))
+    if start_speed > 0.0:
+        out[0] = start_speed
+    for i in range(1, count):
+        step = min(gain[i], gain[i - 1]) * (s[i] - s[i - 1])
+        out[i] = min(out[i], np.sqrt(out[i - 1] ** 2 + step))
+        if start_speed > 0.0:
+            fastest = out[i - 1] ** 2 - 1.6 * step
+            out[i] = start_speed if s[i] < steady else max(out[i], np.sqrt(max(fastest, 0.0)))
+
+
+@njit(**_OUTER)
+def law_at_knots(c, at_knot, out):
+    """s and its first two derivatives (T, 3) at the knots."""
+    for i in range(out.shape[0]):
+        for d in range(3):
+            out[i, d] = at_knot[i, d, 0] * c[i] + at_knot[i, d, 1] * c[i + 1] + at_knot[i, d, 2] * c[i + 2]
+
+
+@njit(**_FAST)
+def _merit(path, state, slope, jerk, lam, inverse, share, weight):
+    """Weighted logarithm of time plus barrier (infinite outside); the largest ratio of a value to its limit."""
+    cells, n = slope.size, inverse.shape[1]
+    e1, e2, e3 = np.exp(-lam), np.exp(-2.0 * lam), np.exp(-3.0 * lam)
+    total, least = weight * lam, 1.0
+    product = 1.0
+    for i in range(cells):
+        fv, fa, fj = e1 / share[i, 0] * slope[i], e2 / share[i, 1], e3 / share[i, 2]
+        for end in range(2):
+            q = path[i + end]
+            s1, s2 = state[i + end, 1], state[i + end, 2]
+            j1, j2, j3 = fj * jerk[i], fj * 3.0 * s1 * s2, fj * s1 * s1 * s1
+            for j in range(n):
+                r = (q[1, j] * j1 + q[2, j] * j2 + q[3, j] * j3) * inverse[2, j]
+                room = 1.0 - r * r
+                least = min(least, room)
+                product *= room
+            if i > 0 or end > 0:
+                for j in range(n):
+                    r = q[1, j] * fv * inverse[0, j]
+                    room = 1.0 - r * r
+                    least = min(least, room)
+                    product *= room
+            if i > 0 and end == 0:
+                a1, a2 = fa * s2, fa * s1 * s1
+                for j in range(n):
+                    r = (q[1, j] * a1 + q[2, j] * a2) * inverse[1, j]
+                    room = 1.0 - r * r
+                    least = min(least, room)
+                    product *= room
+            # Not below the smallest float64: n = 20 ratios of 1 - 1e-12.
+            if least > 0.0 and (product < 1e-60 or i == cells - 1):
+                total -= np.log(product)
+                product = 1.0
+    if not least > 0.0:
+        total = np.inf
+    return total, np.sqrt(1.0 - least)
+
+
+@njit(**_OUTER)
+def _largest(path, state, slope, jerk, lam, inverse, share):
+    """The largest ratio to its limit of velocity, of acceleration and of jerk."""
+    e1, e2, e3 = np.exp(-lam), np.exp(-2.0 * lam), np.exp(-3.0 * lam)
+    worst = np.zeros(3)
+    for i in range(slope.size):
+        for end in range(2):
+            q = path[i + end]
+            s1, s2 = state[i + end, 1], state[i + end, 2]
+            for j in range(inverse.shape[1]):
+                third = q[1, j] * jerk[i] + s1 * (3.0 * q[2, j] * s2 + q[3, j] * s1 * s1)
+                worst[2] = max(worst[2], abs(third) * inverse[2, j] * e3 / share[i, 2])
+                if i > 0 or end > 0:
+                    worst[0] = max(worst[0], abs(q[1, j] * slope[i]) * inverse[0, j] * e1 / share[i, 0])
+                if i > 0 and end == 0:
+                    second = q[1, j] * s2 + q[2, j] * s1 * s1
+                    worst[1] = max(worst[1], abs(second) * inverse[1, j] * e2 / share[i, 1])
+    return worst
+
+
+@njit(**_OUTER)
+def _states(c, at_knot, in_cell, breaks, pieces, state, slope, jerk, path):
+    law_at_knots(c, at_knot, state)
+    for i in range(slope.size):
+        slope[i] = in_cell[i, 0, 1] * c[i + 1] + in_cell[i, 0, 2] * c[i + 2]
+        jerk[i] = (
+            in_cell[i, 1, 0] * c[i]
+            + in_cell[i, 1, 1] * c[i + 1]
+            + in_cell[i, 1, 2] * c[i + 2]
+            + in_cell[i, 1, 3] * c[i + 3]
+        )
+    path_derivatives(breaks, pieces, state[:, 0], path)
+
+
+@njit(**_FAST)
+def _newton_step(
+    path, state, slope, jerk, lam, c, at_knot, in_cell, inverse, share, weight, free, band, border, step
+):
+    """Gauss-Newton step (last entry: by lam) of the merit; returns minus its slope along the step."""
+    cells, n, size = slope.size, inverse.shape[1], c.size
+    e1, e2, e3 = np.exp(-lam), np.exp(-2.0 * lam), np.exp(-3.0 * lam)
+    band[:] = 0.0
+    border[:] = 0.0
+    step[:] = 0.0
+    corner0 = corner1 = 0.0
+    y = np.zeros(5)
+    m = np.zeros((5, 4))
+    h5, g5, b5 = np.zeros((5, 5)), np.zeros(5), np.zeros(5)
+    product = np.zeros((5, 4))
+    for i in range(cells):
+        for end in range(2):
+            q = path[i + end]
+            s1, s2, d, u = state[i + end, 1], state[i + end, 2], slope[i], jerk[i]
+            m[:] = 0.0
+            for b in range(3):
+                for a in range(3):
+                    m[a, b + end] = at_knot[i + end, a, b]
+            for b in range(4):
+                m[3, b], m[4, b] = in_cell[i, 0, b], in_cell[i, 1, b]
+            for a in range(5):
+                y[a] = 0.0
+                for b in range(min(4, 3 - i)):
+                    y[a] += m[a, b] * c[i + b]
+            y0, y1, y2, y3, y4 = y
+            g0 = g1 = g2 = g3 = g4 = b0 = b1 = b2 = b3 = b4 = 0.0
+            h00 = h10 = h11 = h20 = h21 = h22 = h30 = h33 = h40 = h41 = h42 = h44 = 0.0
+            f = e3 / share[i, 2]
+            for j in range(n):
+                w = f * inverse[2, j]
+                q1, q2, q3, q4 = q[1, j] * w, q[2, j] * w, q[3, j] * w, q[4, j] * w
+                r = q1 * u + s1 * (3.0 * q2 * s2 + q3 * s1 * s1)
+                d0 = q2 * u + s1 * (3.0 * q3 * s2 + q4 * s1 * s1)
+                d1 = 3.0 * (q2 * s2 + q3 * s1 * s1)
+                d2 = 3.0 * q2 * s1
+                d4 = q1
+                dl = d0 * y0 + d1 * y1 + d2 * y2 + d4 * y4 - 3.0 * r
+                room = 1.0 / (1.0 - r * r)
+                first = 2.0 * r * room
+                second = 2.0 * (1.0 + r * r) * room * room
+                g0, g1, g2, g4 = g0 + first * d0, g1 + first * d1, g2 + first * d2, g4 + first * d4
+                corner1 += first * dl
+                corner0 += second * dl * dl + 9.0 * first * r
+                dl *= second
+                b0, b1, b2, b4 = b0 + dl * d0, b1 + dl * d1, b2 + dl * d2, b4 + dl * d4
+                h00, h11, h22, h44 = (
+                    h00 + second * d0 * d0,
+                    h11 + second * d1 * d1,
+                    h22 + second * d2 * d2,
+                    h44 + second * d4 * d4,
+                )
+                h10, h20, h21 = h10 + second * d1 * d0, h20 + second * d2 * d0, h21 + second * d2 * d1
+                h40, h41, h42 = h40 + second * d4 * d0, h41 + second * d4 * d1, h42 + second * d4 * d2
+            if i > 0 or end > 0:
+                f = e1 / share[i, 0]
+                for j in range(n):
+                    w = f * inverse[0, j]
+                    d3 = q[1, j] * w
+                    d0 = q[2, j] * w * d
+                    r = d3 * d
+                    dl = d0 * y0 + d3 * y3 - r
+                    room = 1.0 / (1.0 - r * r)
+                    first = 2.0 * r * room
+                    second = 2.0 * (1.0 + r * r) * room * room
+                    g0, g3 = g0 + first * d0, g3 + first * d3
+                    corner1 += first * dl
+                    corner0 += second * dl * dl + first * r
+                    dl *= second
+                    b0, b3 = b0 + dl * d0, b3 + dl * d3
+                    h00, h30, h33 = h00 + second * d0 * d0, h30 + second * d3 * d0, h33 + second * d3 * d3
+            if i > 0 and end == 0:
+                f = e2 / share[i, 1]
+                for j in range(n):
+                    w = f * inverse[1, j]
+                    d2 = q[1, j] * w
+                    d1 = 2.0 * q[2, j] * w * s1
+                    d0 = w * (q[2, j] * s2 + q[3, j] * s1 * s1)
+                    r = d2 * s2 + 0.5 * d1 * s1
+                    dl = d0 * y0 + d1 * y1 + d2 * y2 - 2.0 * r
+                    room = 1.0 / (1.0 - r * r)
+                    first = 2.0 * r * room
+                    second = 2.0 * (1.0 + r * r) * room * room
+                    g0, g1, g2 = g0 + first * d0, g1 + first * d1, g2 + first * d2
+                    corner1 += first * dl
+                    corner0 += second * dl * dl + 4.0 * first * r
+                    dl *= second
+                    b0, b1, b2 = b0 + dl * d0, b1 + dl * d1, b2 + dl * d2
+                    h00, h11, h22 = h00 + second * d0 * d0, h11 + second * d1 * d1, h22 + second * d2 * d2
+                    h10, h20, h21 = h10 + second * d1 * d0, h20 + second * d2 * d0, h21 + second * d2 * d1
+            g5[0], g5[1], g5[2], g5[3], g5[4] = g0, g1, g2, g3, g4
+            b5[0], b5[1], b5[2], b5[3], b5[4] = b0, b1, b2, b3, b4
+            h5[0, 0], h5[1, 1], h5[2, 2], h5[3, 3], h5[4, 4] = h00, h11, h22, h33, h44
+            h5[1, 0], h5[2, 0], h5[2, 1], h5[3, 0] = h10, h20, h21, h30
+            h5[4, 0], h5[4, 1], h5[4, 2] = h40, h41, h42
+            for a in range(5):
+                for b in range(a):
+                    h5[b, a] = h5[a, b]
+            for a in range(5):
+                for b in range(4):
+                    product[a, b] = 0.0
+                    for k in range(5):
+                        product[a, b] += h5[a, k] * m[k, b]
+            for b in range(4):
+                for a in range(5):
+                    step[i + b] -= m[a, b] * g5[a]
+                    border[i + b] += m[a, b] * b5[a]
+                for k in range(b + 1):
+                    for a in range(5):
+                        band[i + b, b - k] += m[a, b] * product[a, k]
+    # Fixed control points take no part.
+    for i in range(size):
+        if i < 3 or i >= size - 3:
+            band[i] = 0.0
+            band[i, 0] = 1.0
+            step[i] = border[i] = 0.0
+            for k in range(1, 4):
+                if i + k < size:
+                    band[i + k, k] = 0.0
+        else:
+            band[i, 0] *= 1.0 + 1e-11
+    gradient_lam = corner1 + weight
+    slope_c = step[:size].copy()
+    _factor(band)
+    _solve(band, step)
+    if free:
+        bent = border.copy()
+        _solve(band, bent)
+        pivot, residual = corner0 * (1.0 + 1e-11), -gradient_lam
+        for i in range(size):
+            pivot -= border[i] * bent[i]
+            residual -= border[i] * step[i]
+        step[size] = residual / max(pivot, 1e-12 * corner0)
+        for i in range(size):
+            step[i] -= bent[i] * step[size]
+    descent = -gradient_lam * step[size]
+    for i in range(size):
+        descent += slope_c[i] * step[i]
+    return descent
+
+
+@njit(**_OUTER)
+def _factor(band):
+    """Cholesky factor of a symmetric matrix with three diagonals below the main one; band[i, k] is entry (i, i - k)."""
+    for i in range(band.shape[0]):
+        for k in range(min(3, i), -1, -1):
+            value = band[i, k]
+            for m in range(k + 1, min(3, i) + 1):
+                if m - k <= 3 and i - m >= 0 and m - k <= i - k:
+                    value -= band[i, m] * band[i - k, m - k]
+            band[i, k] = value / band[i - k, 0] if k > 0 else np.sqrt(max(value, 1e-300))
+
+
+@njit(**_OUTER)
+def _solve(band, x):
+    for i in range(band.shape[0]):
+        for k in range(1, min(3, i) + 1):
+            x[i] -= band[i, k] * x[i - k]
+        x[i] /= band[i, 0]
+    for i in range(band.shape[0] - 1, -1, -1):
+        x[i] /= band[i, 0]
+        for k in range(1, min(3, i) + 1):
+            x[i - k] -= band[i, k] * x[i]
+
+
+@njit(**_OUTER)
+def speed_up(
+    breaks,
+    pieces,
+    limits,
+    share,
+    at_knot,
+    in_cell,
+    c,
+    lam,
+    free,
+    first_weight,
+    last_weight,
+    growth,
+    most_steps,
+):
+    """Barrier method for the control points and, if ``free``, the unit of time exp(lam): the least time within limits.
+
+    ``limits`` (3, n) of velocity, acceleration and jerk; ``share`` (K, 3) of them that each cell may use. Starts
+    anywhere: what is outside of the limits gets wider ones, which are narrowed as the motion comes within them. Changes
+    ``c``; returns lam, the largest ratio to a limit (below 1: success), and the number of steps.
+    """
+    cells, n = in_cell.shape[0], pieces.shape[1]
+    size = c.size
+    state, path = np.empty((cells + 1, 3)), np.empty((cells + 1, 5, n))
+    slope, jerk = np.empty(cells), np.empty(cells)
+    band, border, step = np.empty((size, 4)), np.empty(size), np.empty(size + 1)
+    base = c[:3] / np.exp(lam)
+    trial = c.copy()
+    weight = first_weight
+    _states(c, at_knot, in_cell, breaks, pieces, state, slope, jerk, path)
+    ratios = _largest(path, state, slope, jerk, lam, 1.0 / limits, share)
+    if not np.isfinite(ratios.sum()):
+        return lam, np.inf, 0
+    if free and not base.any():
+        # From rest all that matters is the unit of time.
+        lam += np.log(max(ratios[0], np.sqrt(ratios[1]), np.cbrt(ratios[2]))) + _ROOM
+        ratios *= 0.0
+    wider = max(1.0, 1.1 * ratios.max())
+    wide = 1.0 / (limits * wider)
+    merit, worst = _merit(path, state, slope, jerk, lam, wide, share, weight)
+    for count in range(most_steps):
+        descent = _newton_step(
+            path, state, slope, jerk, lam, c, at_knot, in_cell, wide, share, weight, free, band, border, step
+        )
+        length = 1.0
+        if abs(step[size]) > 0.7:
+            length = 0.7 / abs(step[size])
+        accepted = False
+        for _ in range(30):
+            new_lam = lam + length * step[size]
+            for i in range(size):
+                trial[i] = c[i] + length * step[i]
+            for i in range(3):
+                trial[i] = base[i] * np.exp(new_lam)
+            _states(trial, at_knot, in_cell, breaks, pieces, state, slope, jerk, path)
+            new_merit, new_worst = _merit(path, state, slope, jerk, new_lam, wide, share, weight)
+            if new_worst < 1.0 and new_merit <= merit - 0.01 * length * descent + 1e-9 * abs(merit):
+                accepted = True
+                break
+            length *= 0.5
+        if accepted:
+            c[:] = trial
+            lam = new_lam
+            merit, worst = new_merit, new_worst
+        else:
+            _states(c, at_knot, in_cell, breaks, pieces, state, slope, jerk, path)
+        if wider > 1.0:
+            closer = max(1.0, 1.02 * worst * wider)
+            if closer >= 0.999 * wider and (not accepted or descent < 1e-2):
+                return lam, worst * wider, count + 1
+            wider = min(wider, closer)
+            wide = 1.0 / (limits * wider)
+            merit, worst = _merit(path, state, slope, jerk, lam, wide, share, weight)
+            continue
+        if not accepted or descent < 0.5 or length > 0.5:
+            if weight >= last_weight:
+                return lam, worst, count + 1
+            weight = min(weight * growth, last_weight)
+            merit, worst = _merit(path, state, slope, jerk, lam, wide, share, weight)
+    return lam, worst * wider, most_steps

@@ -1,0 +1,377 @@
+"""Timing of a path: as fast as limits of velocity, acceleration and jerk allow, or in a given time.
+
+A dense path (from an optimizer) is followed along the quintic spline through its points; one with corners (from a
+sampling planner) along its edges, with the corners rounded. ``path_geometry`` makes the curve, ``path_law`` finds when
+to be where on it. What is returned has been checked as the motion that a controller makes of the waypoints, with
+rigorous bounds.
+"""
+
+import importlib
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError
+from kinopt_ros.trajectory.bounds import upper_bounds
+from kinopt_ros.trajectory.inputs import limit_vector, start_velocity_vector, state_vector
+from kinopt_ros.trajectory.interpolation import control_points, rounding
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
+from kinopt_ros.trajectory.path_geometry import (
+    Curve,
+    distance_from_edges,
+    distinct_points,
+    rounded_corners,
+    smooth_curve,
+    with_detour,
+)
+from kinopt_ros.trajectory.path_law import TimeLaw, first_law, graded
+from kinopt_ros.trajectory.timing import MINIMUM_DURATION, SHORTEST_RAMP, TimingError, point_to_point
+
+DEVIATION = 0.01
+"""rad or m"""
+SEGMENTS = 100
+
+_TOLERANCE = 5e-7
+"""Relative excess accepted; verification.trajectory grants 1e-6."""
+_REPAIRS = 8
+_LITTLE = 2e-3
+"""Part of the time by which a motion is rather stretched than found anew."""
+_FEWEST = 16
+_SHORTEST = 1e-3
+"""Seconds between waypoints, of motions that are long enough to have that many."""
+_DETOURS = (1.6, 2.5, 5.0, 1.2, 10.0)
+"""Way out by the least braking distance, in the order of trial."""
+
+
+def time_path(
+    joint_names: Sequence[str],
+    path: Annotated[ArrayLike, "T n"],
+    velocity_limit: Annotated[Float64, "n"],
+    acceleration_limit: Annotated[Float64, "n"],
+    jerk_limit: Annotated[Float64, "n"],
+    start_velocity: Annotated[Float64, "n"] | None = None,
+    *,
+    duration: float | None = None,
+    deviation: float = DEVIATION,
+    segments: int = SEGMENTS,
+) -> JointTrajectory:
+    """The fastest motion along a path that ends at rest, or the one that takes ``duration`` (s).
+
+    ``path`` has T >= 2 configurations (rad or m). The motion starts at the first one and ends at the last one exactly.
+    If the quintic spline through all of them stays within ``deviation`` (rad or m, of every joint) of the straight
+    edges between them, it is followed: a dense path is. Otherwise the motion follows the edges and cuts corners by up
+    to ``deviation``, because a spline through a few corners would leave the edges, which alone are known to be free,
+    by much more. With 0 it stops at every corner.
+
+    A robot that moves starts with ``start_velocity`` exactly, and without acceleration. If the path can be bent to
+    begin in that direction, within ``deviation`` and within the limits, it is. If not, the robot brakes straight on,
+    leaves the path by as much as that takes, and turns back into it: no motion within the limits could stay on it.
+
+    Velocity limits may be infinite, acceleration and jerk limits may not; jerk stays so low that acceleration takes at
+    least ``SHORTEST_RAMP`` (1 ms) to reach its limit. Waypoints lie on the curve, ``segments`` + 1 of them (fewer in
+    motions of less than 0.1 s), evenly in time if the robot starts at rest, with velocity and acceleration of the
+    motion. Between them the quintic that a controller interpolates leaves the curve by less than 1e-4 rad (tests).
+    Times are whole nanoseconds; final velocity and acceleration are exactly zero. Limits are kept at every instant, to
+    5e-7 of their value.
+
+    Raises InvalidRequestError, InvalidStateError (path), StartStateError (start faster than the limit), TimingError (a
+    ``duration`` shorter than possible, which names the shortest; no motion found), SolverUnavailableError (no numba).
+    """
+    names = tuple(joint_names)
+    points = _checked_path(names, path)
+    limits = np.stack(
+        [
+            limit_vector(names, velocity_limit, "velocity", may_be_infinite=True),
+            limit_vector(names, acceleration_limit, "acceleration"),
+            limit_vector(names, jerk_limit, "jerk"),
+        ]
+    )
+    limits[2] = np.minimum(limits[2], limits[1] / SHORTEST_RAMP)
+    velocity = start_velocity_vector(names, start_velocity, limits[0])
+    if duration is not None and not (np.isfinite(duration) and duration >= MINIMUM_DURATION):
+        raise InvalidRequestError(
+            f"duration is {duration} s; it must be finite and at least {MINIMUM_DURATION} s"
+        )
+    if not (np.isfinite(deviation) and deviation >= 0.0):
+        raise InvalidRequestError(f"deviation is {deviation}; it must be finite and not negative")
+    if not _FEWEST <= segments <= 10_000:
+        raise InvalidRequestError(f"segments is {segments}; allowed: {_FEWEST} to 10000")
+
+    warm_up()
+    distinct = distinct_points(points)
+    if len(distinct) == 1:
+        return _stay(names, distinct[0], velocity, limits, duration)
+    curve = smooth_curve(distinct)
+    if len(distinct) > 2 and distance_from_edges(curve, distinct) > deviation:
+        if deviation == 0.0:
+            return _edge_by_edge(names, distinct, velocity, limits, duration, segments)
+        curve = rounded_corners(distinct, deviation)
+    least = np.inf
+    for candidate, speed in _beginnings(curve, distinct, velocity, limits, deviation):
+        law = _fastest_law(candidate, speed, limits, segments)
+        fastest = None if law is None else _verified(names, law, velocity, points[-1], True)
+        if law is None or fastest is None:
+            continue
+        wanted = MINIMUM_DURATION if duration is None and speed == 0.0 else duration
+        if wanted is None or (duration is None and wanted <= fastest.duration):
+            return fastest
+        least = min(least, fastest.duration)
+        if wanted < fastest.duration:
+            continue
+        slower = _slower_law(law, wanted)
+        timed = None if slower is None else _verified(names, slower, velocity, points[-1], False)
+        if timed is not None:
+            return timed
+    if duration is not None and duration < least < np.inf:
+        raise TimingError(
+            f"the path cannot be passed in {duration:.9g} s; within the limits it takes {least:.9g} s"
+        )
+    raise TimingError(
+        f"no motion found along the path of {len(points)} points from {points[0].tolist()} to {points[-1].tolist()} "
+        f"from velocity {velocity.tolist()}"
+        + ("" if duration is None else f" in {duration:.9g} s")
+        + f" within the limits on velocity {limits[0].tolist()}, acceleration {limits[1].tolist()}, "
+        f"jerk {limits[2].tolist()}"
+    )
+
+
+def warm_up() -> None:
+    """Load what ``time_path`` needs; SolverUnavailableError without numba."""
+    try:
+        importlib.import_module("kinopt_ros.trajectory.compiled")
+    except ImportError as error:
+        raise SolverUnavailableError(
+            f"timing a path needs the Python package 'numba' (pip install numba): {error}"
+        ) from error
+
+
+def _checked_path(names: tuple[str, ...], path: ArrayLike) -> Annotated[Float64, "T n"]:
+    try:
+        rows = list(np.asarray(path, dtype=np.float64))
+    except (TypeError, ValueError) as cause:
+        raise InvalidRequestError(f"path is not an array of numbers: {cause}") from None
+    if len(rows) < 2:
+        raise InvalidRequestError(f"path has {len(rows)} points; at least 2 are needed")
+    points = np.array(rows)
+    if (
+        points.shape != (len(rows), len(names))
+        or not np.isfinite(points).all()
+        or len(set(names)) != len(names)
+    ):
+        # Says what is wrong with the first bad one.
+        return np.stack([state_vector(names, row, f"path point {i}") for i, row in enumerate(rows)])
+    return points
+
+
+def _stay(
+    names: tuple[str, ...],
+    here: Annotated[Float64, "n"],
+    velocity: Annotated[Float64, "n"],
+    limits: Annotated[Float64, "3 n"],
+    duration: float | None,
+) -> JointTrajectory:
+    """From a configuration to itself."""
+    least = MINIMUM_DURATION if duration is None else duration
+    motion = point_to_point(
+        names, here, here, limits[0], limits[1], limits[2], velocity, straight=False, minimum_duration=least
+    )
+    if duration is not None and motion.duration > duration * (1.0 + 1e-9):
+        raise TimingError(
+            f"the robot cannot brake and return in {duration:.9g} s; within the limits it takes "
+            f"{motion.duration:.9g} s"
+        )
+    return motion
+
+
+def _edge_by_edge(
+    names: tuple[str, ...],
+    points: Annotated[Float64, "M n"],
+    velocity: Annotated[Float64, "n"],
+    limits: Annotated[Float64, "3 n"],
+    duration: float | None,
+    segments: int,
+) -> JointTrajectory:
+    """Along straight edges, at rest at every corner."""
+    each = max(segments // (len(points) - 1), _FEWEST)
+
+    def along(i: int, wanted: float | None = None) -> JointTrajectory:
+        now = velocity if i == 0 else None
+        edge = points[i : i + 2]
+        return time_path(names, edge, limits[0], limits[1], limits[2], now, duration=wanted, segments=each)
+
+    parts = [along(i) for i in range(len(points) - 1)]
+    least = sum(part.duration for part in parts)
+    if duration is not None:
+        if duration < least:
+            raise TimingError(
+                f"the path cannot be passed in {duration:.9g} s; with stops at its corners and within the limits it "
+                f"takes {least:.9g} s"
+            )
+        left = duration
+        for i in range(len(parts) - 1, -1, -1):
+            part = left if i == 0 else parts[i].duration * (duration / least)
+            part = round(part * NANOSECONDS_PER_SECOND) / NANOSECONDS_PER_SECOND
+            left -= part
+            parts[i] = along(i, part)
+    starts = np.cumsum([0, *(part.nanoseconds[-1] for part in parts)])
+    rows = [slice(None), *(slice(1, None) for _ in parts[1:])]
+    nanoseconds = [part.nanoseconds[row] + at for part, row, at in zip(parts, rows, starts, strict=False)]
+    return JointTrajectory(
+        names,
+        np.concatenate(nanoseconds) / NANOSECONDS_PER_SECOND,
+        np.concatenate([part.position[row] for part, row in zip(parts, rows, strict=True)]),
+        np.concatenate([part.velocity[row] for part, row in zip(parts, rows, strict=True)]),
+        np.concatenate([part.acceleration[row] for part, row in zip(parts, rows, strict=True)]),
+    )
+
+
+def _beginnings(
+    curve: Curve,
+    points: Annotated[Float64, "M n"],
+    velocity: Annotated[Float64, "n"],
+    limits: Annotated[Float64, "3 n"],
+    deviation: float,
+) -> Iterator[tuple[Curve, float]]:
+    """Curves that start along the velocity, and ds/dt at their start, the nearest to the path first."""
+    if not velocity.any():
+        yield curve, 0.0
+        return
+    if float(curve.at(np.zeros(1))[0, 1] @ velocity) > 0.0:
+        bent = _bent(curve, points, velocity, deviation)
+        if bent is not None:
+            yield bent, _speed(bent, velocity)
+    speed = float(np.linalg.norm(velocity))
+    share = np.abs(velocity) / speed
+    moving = share > 0.0
+    acceleration, jerk = ((limit[moving] / share[moving]).min() for limit in limits[1:])
+    if speed > acceleration**2 / jerk:
+        braking = 0.5 * speed * (speed / acceleration + acceleration / jerk)
+    else:
+        braking = speed * np.sqrt(speed / jerk)
+    for factor in _DETOURS:
+        detour = with_detour(curve, velocity * (factor * braking / speed))
+        yield detour, _speed(detour, velocity)
+
+
+def _bent(
+    curve: Curve, points: Annotated[Float64, "M n"], velocity: Annotated[Float64, "n"], deviation: float
+) -> Curve | None:
+    """The curve with a beginning along the velocity; None if that moves it by more than ``deviation``."""
+    if curve.pieces.shape[2] == 8:
+        return rounded_corners(points, deviation, velocity)
+    bent = smooth_curve(points, velocity)
+    s = np.linspace(0.0, 1.0, 4 * len(points))
+    return bent if np.abs(bent.at(s)[:, 0] - curve.at(s)[:, 0]).max() <= deviation else None
+
+
+def _speed(curve: Curve, velocity: Annotated[Float64, "n"]) -> float:
+    return float(np.linalg.norm(velocity) / np.linalg.norm(curve.at(np.zeros(1))[0, 1]))
+
+
+def _fastest_law(
+    curve: Curve, speed: float, limits: Annotated[Float64, "3 n"], segments: int
+) -> TimeLaw | None:
+    """The law of least time; None if the robot moves too fast for the beginning of the curve."""
+    law = first_law(curve, limits, speed, np.ones(segments))
+    if speed > 0.0:
+        law = first_law(
+            curve, limits, speed, graded(segments, _braking_time(curve, speed, limits) / law.duration)
+        )
+    if not law.improve():
+        return None
+    if speed == 0.0 and law.duration < _SHORTEST * segments:
+        law = first_law(curve, limits, speed, np.ones(max(int(law.duration / _SHORTEST), _FEWEST)))
+        law.improve()
+    return law
+
+
+def _braking_time(curve: Curve, speed: float, limits: Annotated[Float64, "3 n"]) -> float:
+    velocity = np.abs(curve.at(np.zeros(1))[0, 1]) * speed
+    return float(np.max(velocity / limits[1] + np.sqrt(velocity / limits[2])))
+
+
+def _slower_law(law: TimeLaw, duration: float) -> TimeLaw | None:
+    """The same motion in more time; from a moving start, another one."""
+    if law.start_speed == 0.0:
+        law.take(duration / float(law.grid.knots[-1]))
+        return law
+    cells = len(law.share)
+    widths = np.diff(law.grid.knots)
+    if duration > 1.5 * law.duration:
+        braking = _braking_time(law.curve, law.start_speed, law.limits)
+        widths = graded(cells, braking / duration)
+        law = first_law(law.curve, law.limits, law.start_speed, widths, duration)
+    else:
+        law.take(duration / float(law.grid.knots[-1]))
+    return law if law.improve(fastest=False) else None
+
+
+def _verified(
+    names: tuple[str, ...],
+    law: TimeLaw,
+    velocity: Annotated[Float64, "n"],
+    goal: Annotated[Float64, "n"],
+    fastest: bool,
+) -> JointTrajectory | None:
+    """Waypoints whose interpolation keeps the limits; None if they could not be had.
+
+    The law keeps limits at its knots. Where the motion passes them between knots, the law gets tighter ones there;
+    what is little is made good by a little more time.
+    """
+    can_stretch = fastest and law.start_speed == 0.0
+    for attempt in range(_REPAIRS):
+        if fastest:
+            law.take(float(np.ceil(law.unit * NANOSECONDS_PER_SECOND)) / NANOSECONDS_PER_SECOND)
+        trajectory = _waypoints(names, law, velocity, goal)
+        ratio = _ratios(trajectory, law.limits)
+        if float(ratio.max()) <= 1.0 + _TOLERANCE:
+            return trajectory
+        most = ratio.max(axis=1)
+        stretch = max(float(most[0]), float(np.sqrt(most[1])), float(np.cbrt(most[2])))
+        if can_stretch and (stretch < 1.0 + _LITTLE or attempt >= _REPAIRS - 2):
+            law.take(law.unit * stretch * (1.0 + 1e-9))
+            continue
+        law.restrain(ratio)
+        if not law.improve(fastest, 1e3):
+            return None
+    return None
+
+
+def _waypoints(
+    names: tuple[str, ...], law: TimeLaw, velocity: Annotated[Float64, "n"], goal: Annotated[Float64, "n"]
+) -> JointTrajectory:
+    exact = law.unit * law.grid.knots
+    nanoseconds = np.rint(exact * NANOSECONDS_PER_SECOND).astype(np.int64)
+    time = nanoseconds / NANOSECONDS_PER_SECOND
+    state = law.at_times(time)
+    q = law.curve.at(np.clip(state[:, 0], 0.0, 1.0))
+    rate, change = state[:, 1:2], state[:, 2:3]
+    position = q[:, 0].copy()
+    position[-1] = goal
+    speed = q[:, 1] * rate
+    acceleration = q[:, 1] * change + q[:, 2] * rate**2
+    speed[0], speed[-1] = velocity, 0.0
+    acceleration[0], acceleration[-1] = 0.0, 0.0
+    return JointTrajectory(names, time, position, speed, acceleration)
+
+
+def _ratios(trajectory: JointTrajectory, limits: Annotated[Float64, "3 n"]) -> Annotated[Float64, "3 K"]:
+    """Upper bounds of velocity, acceleration and jerk in every segment, over the limits; loose below the limits."""
+    control = control_points(trajectory)
+    noise = rounding(trajectory, control.duration)
+    ratios = np.empty((3, len(control.duration)))
+    for i, curve in enumerate((control.velocity, control.acceleration, control.jerk)):
+        scaled = curve / (limits[i] + noise[i + 1])
+        bound = np.abs(scaled).max(axis=0)
+        over = bound > 1.0
+        if over.any():
+            suspects = scaled[:, over][:, None]
+            both, _ = upper_bounds(
+                np.concatenate([suspects, -suspects], axis=1), np.ones((2, suspects.shape[2]))
+            )
+            bound[over] = both.max(axis=0)
+        ratios[i] = bound.max(axis=1)
+    return ratios
