@@ -18,6 +18,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot, robot_names
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.verification.sweep import free_segment
 
 PER_SCENE = 5
 """Problems in one scene."""
@@ -29,10 +30,10 @@ END_CLEARANCE = 0.005
 """m, that starts and goals keep from obstacles."""
 NEAREST_OF = 4
 """Goals are the nearest to the start of so many: who asks for a configuration has taken a near one."""
+LEAST_WAY = 0.3
+"""rad, of some joint from start to goal."""
 MOST_SCENES = 40
 """Scenes in a row that may leave no problem."""
-STEP = 0.02
-"""rad or m between two configurations on a straight path that are looked at."""
 WIDEST = np.pi
 """rad, from 0, that configurations are drawn within."""
 
@@ -130,7 +131,7 @@ class TaskMaker:
             return []
         found: list[Task] = []
         for number in range(first, first + PER_SCENE):
-            task = self._task(family, number, setting.scene, starts, goals, rng)
+            task = self._task(family, number, setting.scene, starts, goals, rng, found)
             if task is None:
                 return []
             found.append(task)
@@ -144,17 +145,19 @@ class TaskMaker:
         starts: Float64,
         goals: Float64,
         rng: np.random.Generator,
+        others: list[Task],
     ) -> Task | None:
         must_collide = number % 8 not in (3, 6)  # a quarter is taken as it comes
         for _ in range(40):
             start = starts[rng.integers(len(starts))]
-            others = goals[rng.permutation(len(goals))[:NEAREST_OF]]
-            away = np.abs(others - start).max(axis=1)
-            others = others[away > 0.3]
-            if not len(others):
+            choice = goals[rng.permutation(len(goals))[:NEAREST_OF]]
+            choice = choice[np.abs(choice - start).max(axis=1) > LEAST_WAY]
+            if not len(choice):
                 continue
-            goal = others[np.argmin(np.linalg.norm(others - start, axis=1))]
-            collides = not straight_is_free(self.robot, scene, start, goal)
+            goal = choice[np.argmin(np.linalg.norm(choice - start, axis=1))]
+            if any((task.start == start).all() and (task.goal == goal).all() for task in others):
+                continue
+            collides = not free_segment(self.robot, scene, start, goal)
             if must_collide and not collides:
                 continue
             poses = forward_kinematics(self.robot, goal[None], (self.arm.base, self.arm.tip))[0]
@@ -183,15 +186,3 @@ class TaskMaker:
                 if len(free) == CANDIDATES:
                     break
         return np.array(free).reshape(-1, self.robot.nq)
-
-
-def straight_is_free(robot: RobotModel, scene: Scene, start: Float64, goal: Float64) -> bool:
-    """Whether no configuration of a fine row between two is in collision."""
-    count = int(np.ceil(np.abs(goal - start).max() / STEP)) + 1
-    digits = count.bit_length()
-    # In the order of their digits backwards: the first ones are far apart, which finds collisions early.
-    for k in sorted(range(count), key=lambda k: f"{k:0{digits}b}"[::-1]):
-        q = start + k / max(count - 1, 1) * (goal - start)
-        if not check_collisions(robot, scene, q[None], contacts=False).free[0]:
-            return False
-    return True
