@@ -40,6 +40,7 @@ def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enoug
     for s in range(placed.shape[0]):
         place_shape(s, numbers[s, 0], T_link_box, poses, placed)
     W = np.empty((4, 3))
+    still = np.zeros((pieces.shape[0], 1))
     count = 0
     for k in range(chosen.shape[0]):
         p = chosen[k]
@@ -47,7 +48,7 @@ def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enoug
         bound = sphere_gap(p, pair_numbers, reach, placed)
         if bound >= enough + margin:
             continue
-        bound = pair_gap(
+        bound, far = pair_gap(
             p,
             pair_numbers,
             numbers,
@@ -62,9 +63,13 @@ def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enoug
             bound,
             least + margin,
             enough + margin,
+            0.0,
+            0.0,
+            still,
+            0,
             W,
         )
-        if bound < enough + margin:
+        if not far:
             found[count] = p
             bounds[count] = bound - margin
             count += 1
@@ -130,17 +135,30 @@ def pair_gap(
     best,
     least,
     enough,
+    nearer_a,
+    nearer_b,
+    moved,
+    column,
     W,
 ):
-    """A lower bound (m) of the distance of a pair's shapes, ``best`` or better: not improved beyond ``enough``, nor
-    where it is known to stay below ``least``. ``placed`` (S, 4, 4) must hold the poses of both; W (4, 3): memory."""
+    """A lower bound (m) of the distance of a pair's shapes, ``best`` or better, and whether they are ``enough`` apart
+    even if the first comes nearer by ``nearer_a`` and the other by ``nearer_b``, or each of their pieces by its row of
+    ``moved[:, column]``.
+
+    The bound is not improved beyond what that takes, nor where it is known to stay below ``least``, and pieces that are
+    far enough do not count in it.
+
+    ``placed`` (S, 4, 4) must hold the poses of both; W (4, 3): memory.
+    """
     a, b, how = pair_numbers[p, 0], pair_numbers[p, 1], pair_numbers[p, 2]
+    wanted = enough + nearer_a + nearer_b
     if how == GROUND:
-        return _above(a, b, numbers, reach, pieces, points, placed, enough)
+        best = _above(a, b, numbers, reach, pieces, points, placed, wanted)
+        return best, best >= wanted
     if how == BALLS:
-        return _from_obstacle(
-            a, pair_numbers[p, 4], numbers, reach, balls, obstacles, integers, placed, least, enough
-        )
+        obstacle = pair_numbers[p, 4]
+        best = _from_obstacle(a, obstacle, numbers, reach, balls, obstacles, integers, placed, least, wanted)
+        return best, best >= wanted
     if how == HULLS and numbers[a, 2] - numbers[a, 1] == 1 and numbers[b, 2] - numbers[b, 1] == 1:
         x, y, z = (
             placed[b, 0, 3] - placed[a, 0, 3],
@@ -150,55 +168,60 @@ def pair_gap(
         if x == 0.0 and y == 0.0 and z == 0.0:
             x = 1.0
         i, j = numbers[a, 1], numbers[b, 1]
-        return max(best, hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, W))
+        best = max(best, hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, wanted, W))
+        return best, best >= wanted
     if reach[a] == np.inf or reach[b] == np.inf:
-        return -np.inf
-    best = max(best, box_gap(placed, half, a, b, best, enough + ROUNDING) - ROUNDING)
-    if how == BOXES or best >= enough:
-        return best
-    return max(best, _of_pieces(a, b, numbers, half, pieces, points, placed, least, enough, W))
+        return -np.inf, False
+    best = max(best, box_gap(placed, half, a, b, best, wanted + ROUNDING) - ROUNDING)
+    if how == BOXES or best >= wanted:
+        return best, best >= wanted
+    lowest, far = _of_pieces(
+        a, b, numbers, half, pieces, points, placed, least, enough, nearer_b, moved, column, W
+    )
+    return max(best, lowest), far
 
 
 @njit(**_INNER)
-def _of_pieces(a, b, numbers, half, pieces, points, placed, least, enough, W):
-    """The least bound of any piece of one with any of the other. In the order of the pieces; ends with one below
-    ``least``."""
-    lowest = np.inf
+def _of_pieces(a, b, numbers, half, pieces, points, placed, least, enough, nearer_b, moved, column, W):
+    """Whether all pieces of one are far enough from those of the other, as ``pair_gap``, and the least bound of those
+    that are not. In the order of the pieces; ends with a bound below ``least``."""
+    lowest, far = np.inf, True
     for i in range(numbers[a, 1], numbers[a, 2]):
-        x, y, z = _at(placed, a, pieces[i, CENTER], pieces[i, CENTER + 1], pieces[i, CENTER + 2])
+        x, y, z = at(placed, a, pieces[i, CENTER], pieces[i, CENTER + 1], pieces[i, CENTER + 2])
         # In the frame of b's box, where its pieces' centres are known.
         x, y, z = x - placed[b, 0, 3], y - placed[b, 1, 3], z - placed[b, 2, 3]
         lx = placed[b, 0, 0] * x + placed[b, 1, 0] * y + placed[b, 2, 0] * z
         ly = placed[b, 0, 1] * x + placed[b, 1, 1] * y + placed[b, 2, 1] * z
         lz = placed[b, 0, 2] * x + placed[b, 1, 2] * y + placed[b, 2, 2] * z
-        far = enough + pieces[i, REACH] + ROUNDING
-        ox, oy, oz = (
-            max(abs(lx) - half[b, 0], 0.0),
-            max(abs(ly) - half[b, 1], 0.0),
-            max(abs(lz) - half[b, 2], 0.0),
-        )
-        if far <= 0.0 or ox * ox + oy * oy + oz * oz >= far * far:
+        ox = max(abs(lx) - half[b, 0], 0.0)
+        oy = max(abs(ly) - half[b, 1], 0.0)
+        oz = max(abs(lz) - half[b, 2], 0.0)
+        # After the first that is not far enough only nearer ones are of interest.
+        reached = min(enough + nearer_b + moved[i, column], lowest) + pieces[i, REACH] + ROUNDING
+        if reached <= 0.0 or ox * ox + oy * oy + oz * oz >= reached * reached:
             continue
         for j in range(numbers[b, 1], numbers[b, 2]):
             x, y, z = pieces[j, CENTER] - lx, pieces[j, CENTER + 1] - ly, pieces[j, CENTER + 2] - lz
-            far = min(enough, lowest) + pieces[i, REACH] + pieces[j, REACH] + ROUNDING
-            if far <= 0.0 or x * x + y * y + z * z >= far * far:
+            wanted = min(enough + moved[i, column] + moved[j, column], lowest)
+            reached = wanted + pieces[i, REACH] + pieces[j, REACH] + ROUNDING
+            if reached <= 0.0 or x * x + y * y + z * z >= reached * reached:
                 continue
             if x == 0.0 and y == 0.0 and z == 0.0:
                 x = 1.0
             gx = placed[b, 0, 0] * x + placed[b, 0, 1] * y + placed[b, 0, 2] * z
             gy = placed[b, 1, 0] * x + placed[b, 1, 1] * y + placed[b, 1, 2] * z
             gz = placed[b, 2, 0] * x + placed[b, 2, 1] * y + placed[b, 2, 2] * z
-            bound = hull_gap(pieces, points, placed, a, i, b, j, gx, gy, gz, least, min(enough, lowest), W)
-            if bound < lowest:
-                lowest = bound
+            bound = hull_gap(pieces, points, placed, a, i, b, j, gx, gy, gz, least, wanted, W)
+            if bound < wanted:
+                far = False
+                lowest = min(lowest, bound)
                 if lowest < least:
-                    return lowest
-    return min(lowest, enough)
+                    return lowest, False
+    return lowest, far
 
 
 @njit(**_INLINE)
-def _at(placed, s, x, y, z):
+def at(placed, s, x, y, z):
     """A point of a shape's box in the root's frame."""
     return (
         placed[s, 0, 0] * x + placed[s, 0, 1] * y + placed[s, 0, 2] * z + placed[s, 0, 3],
@@ -227,13 +250,13 @@ def _from_obstacle(a, obstacle, numbers, reach, balls, obstacles, integers, plac
     skipped = np.zeros(1, dtype=np.bool_)
     one, its_integers = obstacles[obstacle : obstacle + 1], integers[obstacle : obstacle + 1]
     most = enough + ROUNDING
-    x, y, z = _at(placed, a, 0.0, 0.0, 0.0)
+    x, y, z = at(placed, a, 0.0, 0.0, 0.0)
     best = ball_distance(one, its_integers, skipped, x, y, z, reach[a], most)[0]
     if best >= most:
         return enough
     lowest = most
     for k in range(numbers[a, 3], numbers[a, 4]):
-        x, y, z = _at(placed, a, balls[k, 0], balls[k, 1], balls[k, 2])
+        x, y, z = at(placed, a, balls[k, 0], balls[k, 1], balls[k, 2])
         lowest = ball_distance(one, its_integers, skipped, x, y, z, balls[k, 3], lowest)[0]
         if lowest < least:
             break

@@ -13,7 +13,8 @@ nearly the first order for small parts.
 import numpy as np
 from numba import njit
 
-from kinopt_ros.collision.near_kernel import pair_gap, place_shape, sphere_gap
+from kinopt_ros.collision.hull_gap import CENTER, REACH
+from kinopt_ros.collision.near_kernel import at, pair_gap, place_shape, sphere_gap
 from kinopt_ros.collision.tree_kernel import QUATERNION, TRANSLATION, place_links
 
 DEPTH = 60
@@ -66,8 +67,8 @@ def sweep(
     S = numbers.shape[0]
     origins, axes = np.empty(tree.axis.shape), np.empty(tree.axis.shape)
     poses, placed = np.empty((L, 4, 4)), np.empty((S, 4, 4))
-    moved = np.empty((S, L + 1))
-    ready = np.zeros(S, dtype=np.int64)
+    moved, pieces_moved = np.empty((S, L + 1)), np.empty((pieces.shape[0], L + 1))
+    ready, pieces_ready = np.zeros(S, dtype=np.int64), np.zeros(S, dtype=np.int64)
     change = np.zeros(state.shape[0])
     q = state.copy()
     W = np.empty((4, 3))
@@ -109,12 +110,19 @@ def sweep(
                 _movement(b, numbers[b, 0], tree, half, reach, placed, origins, axes, change, moved)
                 ready[b] = turn
             nearer = moved[a, meeting] + moved[b, meeting]
-            least = (nearest - resolution if measuring else enough) + margins[p]
-            wanted = least + nearer
+            wanted = (nearest - resolution if measuring else enough) + margins[p]
             bound = sphere_gap(p, pair_numbers, reach, placed)
-            if bound >= wanted:
+            if bound >= wanted + nearer:
                 continue
-            bound = pair_gap(
+            for s in (a, b):
+                if pieces_ready[s] != turn and numbers[s, 2] - numbers[s, 1] > 1:
+                    _pieces_movement(s, numbers, tree, pieces, placed, origins, axes, change, pieces_moved)
+                    pieces_ready[s] = turn
+            if numbers[a, 2] - numbers[a, 1] == 1:
+                pieces_moved[numbers[a, 1], meeting] = moved[a, meeting]
+            if numbers[b, 2] - numbers[b, 1] == 1:
+                pieces_moved[numbers[b, 1], meeting] = moved[b, meeting]
+            bound, far = pair_gap(
                 p,
                 pair_numbers,
                 numbers,
@@ -127,11 +135,15 @@ def sweep(
                 integers,
                 placed,
                 bound,
-                -np.inf if measuring else least,
+                -np.inf if measuring else wanted,
                 wanted,
+                moved[a, meeting],
+                moved[b, meeting],
+                pieces_moved,
+                meeting,
                 W,
             )
-            if bound >= wanted:
+            if far:
                 continue
             if measuring:
                 nearest = min(nearest, bound - margins[p])
@@ -141,7 +153,7 @@ def sweep(
                 # Of what is as near as this no more need be known.
                 if nearer <= resolution or bound >= nearest - resolution + margins[p] + nearer:
                     continue
-            if measuring or (bound >= least and nearer >= resolution and size + 2 <= DEPTH):
+            if measuring or (bound >= wanted and nearer >= resolution and size + 2 <= DEPTH):
                 if top == unsure.shape[0]:
                     longer = np.empty(2 * top, dtype=np.int64)
                     longer[:top] = unsure
@@ -187,6 +199,33 @@ def _movement(s, link, tree, half, reach, placed, origins, axes, change, moved):
             way += by * (way + _lever(s, half, reach, placed, origins, axes, k))
         link = tree.parent[link]
     moved[s, L] = way
+
+
+@njit(**_INNER)
+def _pieces_movement(s, numbers, tree, pieces, placed, origins, axes, change, moved):
+    """Likewise of every piece of a shape, by the sphere around it, into its row of ``moved``."""
+    L = tree.parent.shape[0]
+    for i in range(numbers[s, 1], numbers[s, 2]):
+        x, y, z = at(placed, s, pieces[i, CENTER], pieces[i, CENTER + 1], pieces[i, CENTER + 2])
+        link, way = numbers[s, 0], 0.0
+        while link >= 0:
+            moved[i, link] = way
+            for k in range(tree.last[link] - 1, tree.first[link] - 1, -1):
+                if tree.motion[k] == QUATERNION:
+                    continue
+                by = abs(tree.multiplier[k]) * change[tree.variable[k]]
+                if by == 0.0:
+                    continue
+                if tree.motion[k] == TRANSLATION:
+                    way += by
+                    continue
+                px, py, pz = x - origins[k, 0], y - origins[k, 1], z - origins[k, 2]
+                cx = axes[k, 1] * pz - axes[k, 2] * py
+                cy = axes[k, 2] * px - axes[k, 0] * pz
+                cz = axes[k, 0] * py - axes[k, 1] * px
+                way += by * (way + np.sqrt(cx * cx + cy * cy + cz * cz) + pieces[i, REACH])
+            link = tree.parent[link]
+        moved[i, L] = way
 
 
 @njit(**_INNER)
