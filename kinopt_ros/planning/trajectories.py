@@ -78,7 +78,9 @@ def plan_trajectory(
     robot = solver.robot
     solver.check_optimizes()
     check_trajectory_problem(problem, robot)
-    if problem.scene is not None and problem.deadline is not None:
+    if problem.deadline is None:
+        solver.warm_up()
+    elif problem.scene is not None:
         check_ready(robot)
     return _Search(robot, solver, problem, report, memory).run()
 

@@ -1,0 +1,283 @@
+"""Motions around obstacles, by the cpu plugin; and that no path of a plugin gets past the gate."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import UnsupportedFeatureError
+from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.planning.path_memory import PathMemory
+from kinopt_ros.planning.trajectories import along_lines, plan_trajectory
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
+from kinopt_ros.solvers.base import Capabilities, Feature, Solver
+from kinopt_ros.solvers.clear import prepare_collisions
+from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Report
+from kinopt_ros.solvers.registry import create_solver
+from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.solvers.verified import PluginError
+from kinopt_ros.status import Status
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.verification.collision import check_collisions
+
+START = np.array([-0.8, 0.3, 0.0, -2.0, 0.0, 2.3, 0.8])
+GOAL = np.array([0.8, 0.3, 0.0, -2.0, 0.0, 2.3, 0.8])
+
+
+def placed(name: str, shape: Any, *xyz: float) -> SceneObject:
+    T = np.eye(4)
+    T[:3, 3] = xyz
+    return SceneObject(name, (PlacedShape(shape, np.eye(4)),), T)
+
+
+def scene_of(*things: SceneObject) -> Scene:
+    return Scene(objects={thing.id: thing for thing in things}, version=7)
+
+
+WALL = scene_of(placed("wall", Box(0.5, 0.04, 0.5), 0.55, 0.0, 0.25))
+
+# The elbow is 0.316 m from the shoulder, which is 0.333 m high: at y = 0 there is no place for it.
+CAGE = scene_of(
+    placed("front", Box(3.0, 0.02, 6.0), 1.7, 0.0, 0.0),
+    placed("back", Box(3.0, 0.02, 6.0), -1.7, 0.0, 0.0),
+    placed("top", Box(6.0, 0.02, 3.0), 0.0, 0.0, 2.0),
+)
+SIDE = np.array([-1.5, 1.2, 0.0, -1.2, 0.0, 1.8, 0.8])
+OTHER_SIDE = np.array([1.5, 1.2, 0.0, -1.2, 0.0, 1.8, 0.8])
+
+
+@pytest.fixture(scope="module")
+def robot() -> RobotModel:
+    robot = load_robot("panda")
+    prepare_collisions(robot)
+    return robot
+
+
+@pytest.fixture(scope="module")
+def solver(robot: RobotModel) -> Iterator[Solver]:
+    solver = create_solver("cpu", robot)
+    solver.warm_up()
+    yield solver
+    solver.close()
+
+
+def whole(robot: RobotModel, q: Float64) -> Float64:
+    full = robot.default_q.copy()
+    full[:7] = q
+    return full
+
+
+def asked(robot: RobotModel, goals: Any = GOAL, **options: Any) -> TrajectoryProblem:
+    options = {"start": whole(robot, START), "scene": WALL} | options
+    return trajectory_problem(robot, goals, **options)
+
+
+def looked_at(robot: RobotModel, scene: Scene, trajectory: JointTrajectory) -> bool:
+    """Whether 500 samples of a motion are free."""
+    times = np.linspace(0.0, trajectory.duration, 500)
+    full = np.repeat(robot.default_q[None], 500, axis=0)
+    full[:, :7] = evaluate(trajectory, times)[0]
+    return bool(check_collisions(robot, scene, full, contacts=False).free.all())
+
+
+def test_over_the_wall(robot: RobotModel, solver: Solver) -> None:
+    problem = asked(robot)
+    result = plan_trajectory(solver, problem)
+    assert result.success, result.message
+    assert result.trajectory is not None
+    assert looked_at(robot, WALL, result.trajectory)
+    np.testing.assert_array_equal(result.trajectory.position[0], START)
+    np.testing.assert_array_equal(result.trajectory.position[-1], GOAL)
+    assert result.scene_version == 7
+    assert result.length > np.linalg.norm(GOAL - START)
+    assert result.clearance >= 0.0
+    assert {"collisions on the way", "goal", "jerk limits"} <= set(result.checks)
+    assert result.attempt is None
+    assert sum(result.stages.values()) <= result.solve_time
+
+
+def test_same_request_same_answer(robot: RobotModel, solver: Solver) -> None:
+    first, second = (plan_trajectory(solver, asked(robot, random_seed=3)) for _ in range(2))
+    assert first.trajectory is not None
+    assert second.trajectory is not None
+    np.testing.assert_array_equal(first.trajectory.position, second.trajectory.position)
+
+
+def test_a_free_line_is_taken_as_it_is(robot: RobotModel, solver: Solver) -> None:
+    result = plan_trajectory(solver, asked(robot, scene=EMPTY_SCENE))
+    assert result.success, result.message
+    assert result.attempts == 0
+    assert result.length == pytest.approx(np.linalg.norm(GOAL - START))
+
+
+def test_without_a_scene_nobody_looks(robot: RobotModel, solver: Solver) -> None:
+    result = plan_trajectory(solver, asked(robot, scene=None))
+    assert result.success
+    assert result.scene_version is None
+    assert "collisions on the way" in result.not_checked
+
+
+def test_a_pose_is_a_goal(robot: RobotModel, solver: Solver) -> None:
+    T = forward_kinematics(robot, whole(robot, GOAL), ["panda_link8"])[0]
+    result = plan_trajectory(solver, asked(robot, T))
+    assert result.success, result.message
+    assert result.trajectory is not None
+    end = forward_kinematics(robot, whole(robot, result.trajectory.position[-1]), ["panda_link8"])[0]
+    assert np.linalg.norm(end[:3, 3] - T[:3, 3]) < 1e-4
+
+
+def test_of_several_goals_one_that_can_be_reached(robot: RobotModel, solver: Solver) -> None:
+    far = np.eye(4)
+    far[0, 3] = 3.0
+    result = plan_trajectory(solver, asked(robot, [far, GOAL]))
+    assert result.success, result.message
+    assert result.goal == 1
+
+
+def test_waypoints_are_passed(robot: RobotModel, solver: Solver) -> None:
+    above = 0.5 * (START + GOAL) + np.array([0.0, -0.9, 0.0, 0.2, 0.0, 0.0, 0.0])
+    result = plan_trajectory(solver, asked(robot, waypoints=[above]))
+    assert result.success, result.message
+    assert result.trajectory is not None
+    times = np.linspace(0.0, result.trajectory.duration, 5000)
+    off = np.abs(evaluate(result.trajectory, times)[0] - above).max(axis=1)
+    assert off.min() < 2e-3
+
+
+def test_start_in_collision(robot: RobotModel, solver: Solver) -> None:
+    hand = forward_kinematics(robot, whole(robot, START), ["panda_hand"])[0]
+    scene = scene_of(placed("ball", Sphere(0.05), *hand[:3, 3]))
+    result = plan_trajectory(solver, asked(robot, scene=scene))
+    assert result.status is Status.START_STATE_IN_COLLISION
+    assert "'ball'" in result.message
+    assert result.trajectory is None
+
+
+@pytest.mark.parametrize("as_pose", [False, True])
+def test_goal_in_an_obstacle(robot: RobotModel, solver: Solver, as_pose: bool) -> None:
+    T = forward_kinematics(robot, whole(robot, GOAL), ["panda_hand", "panda_link8"])
+    scene = scene_of(placed("ball", Sphere(0.05), *T[0, :3, 3]))
+    result = plan_trajectory(solver, asked(robot, T[1] if as_pose else GOAL, scene=scene))
+    assert result.status is Status.GOAL_IN_COLLISION
+    assert "'ball'" in result.message
+
+
+def test_a_pose_out_of_reach(robot: RobotModel, solver: Solver) -> None:
+    far = np.eye(4)
+    far[0, 3] = 3.0
+    result = plan_trajectory(solver, asked(robot, far))
+    assert result.status is Status.NO_IK_SOLUTION
+    assert result.message
+
+
+def test_too_short_a_duration(robot: RobotModel, solver: Solver) -> None:
+    result = plan_trajectory(solver, asked(robot, duration=0.05, scene=EMPTY_SCENE))
+    assert result.status is Status.PLANNING_FAILED
+    assert "0.05" in result.message
+    assert result.attempt is not None
+
+
+def caged(robot: RobotModel, **options: Any) -> TrajectoryProblem:
+    return asked(robot, OTHER_SIDE, start=whole(robot, SIDE), scene=CAGE, **options)
+
+
+def test_a_cage_is_given_up_with_the_place_of_the_worst(robot: RobotModel, solver: Solver) -> None:
+    begin = time.monotonic()
+    result = plan_trajectory(solver, caged(robot, deadline=begin + 1.0))
+    assert result.status is Status.TIMED_OUT
+    assert "is in collision after" in result.message
+    assert result.attempt is not None
+    assert result.attempt.state is not None
+    assert time.monotonic() - begin < 5.0
+
+
+def test_cancelling_ends_the_search(robot: RobotModel, solver: Solver) -> None:
+    told: list[Progress] = []
+
+    def report(progress: Progress) -> bool:
+        told.append(progress)
+        return len(told) < 20
+
+    result = plan_trajectory(solver, caged(robot), report)
+    assert result.status is Status.PREEMPTED
+    assert 20 <= len(told) <= 22
+
+
+def test_earlier_answers_are_places_to_begin_from(robot: RobotModel, solver: Solver) -> None:
+    memory = PathMemory()
+    assert plan_trajectory(solver, asked(robot), memory=memory).success
+    problem = asked(robot)
+    assert len(memory.near(problem.start, whole(robot, GOAL), problem.variables, 9))
+
+
+class Liar(Solver):
+    """Claims that the paths it gets are free."""
+
+    name = "liar"
+    version = "0"
+    capabilities = Capabilities(frozenset(JointType), frozenset({Feature.TRAJECTORIES}))
+    shift = 0.0
+
+    def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
+        pass
+
+    def _solve_ik(self, problem: IkProblem) -> IkCandidates:
+        raise NotImplementedError
+
+    def _optimize_trajectory(
+        self, problem: TrajectoryProblem, request: PathRequest, report: Report | None
+    ) -> PathCandidates:
+        S = len(request.paths)
+        return PathCandidates(
+            request.paths + self.shift,
+            np.zeros(S),
+            np.full(S, 0.1),
+            np.zeros(S),
+            np.zeros(S, dtype=np.int64),
+            np.zeros(S, dtype=np.bool_),
+        )
+
+
+def test_a_path_that_is_claimed_to_be_free_is_checked(robot: RobotModel) -> None:
+    liar = Liar()
+    liar.configure(robot)
+    problem = asked(robot)
+    path, _ = along_lines(np.stack([START, GOAL]), problem.num_points)
+    request = PathRequest(path[None], np.zeros(1, dtype=np.int64), np.zeros((1, 0), dtype=np.int64), 0.01)
+    result = liar.optimize_trajectory(problem, request)
+    assert result.status is Status.PLANNING_FAILED
+    assert "'wall'" in result.message
+    assert liar.optimize_trajectory(replace(problem, scene=EMPTY_SCENE), request).success
+    liar.shift = 0.1
+    with pytest.raises(PluginError, match="begin where the robot is"):
+        liar.optimize_trajectory(problem, request)
+
+
+def test_solvers_that_do_not_optimize_say_so(robot: RobotModel) -> None:
+    class Modest(Liar):
+        capabilities = Capabilities(frozenset(JointType))
+
+    solver = Modest()
+    solver.configure(robot)
+    with pytest.raises(UnsupportedFeatureError, match="does not optimize"):
+        plan_trajectory(solver, asked(robot))
+
+
+def test_corners_are_points_of_the_path() -> None:
+    corners = np.array([[0.0, 0.0], [1e-9, 0.0], [1.0, 0.0], [1.0, 2.0], [1.0, 2.0]])
+    path, at = along_lines(corners, 12)
+    np.testing.assert_array_equal(path[at], corners)
+    assert (np.diff(at) > 0).all()
+    assert at[0] == 0
+    assert at[-1] == 11
