@@ -2,81 +2,67 @@
 
 ``A[t, i, c]`` is the entry of row t n + i and column t n + c, for c >= i: every row of blocks begins at its diagonal.
 ``last[t]`` is the last block of row t that is not zero, and does not decrease with t; the factor has the same shape.
+
+Loops go on in whole chunks: rows have at least ``CHUNK`` entries more than their blocks, zeros, and what is before the
+diagonal of a row is overwritten.
 """
 
 import numpy as np
 from numba import njit
 
-_OUTER = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"contract", "nsz", "arcp", "reassoc"},
-}
+from kinopt_ros.solvers.cpu.paths.vectors import CHUNK, dot, subtract_rows, subtract_scaled
+
+_OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 @njit(**_OUTER)
 def factorize(A, last):
-    """A = U^T U in place, U upper. Whether A was positive definite."""
-    T, n = A.shape[0], A.shape[1]
+    """A = U^T U in place, U upper, with the reciprocals of its diagonal. Whether A was positive definite."""
+    T, n, W = A.shape
+    address, stride = A.ctypes.data, 8 * W
     for t in range(T):
         width = (last[t] - t + 1) * n
-        U = A[t]
+        U = address + t * n * stride
         for i in range(n):
-            for p in range(i):
-                f = U[p, i]
-                for c in range(i, width):
-                    U[i, c] -= f * U[p, c]
-            if not U[i, i] > 0.0:
+            begin = i - i % CHUNK
+            row = U + i * stride
+            for c in range(begin, width, CHUNK):
+                subtract_rows(row + 8 * c, U + 8 * i, U + 8 * c, stride, i)
+            if not A[t, i, i] > 0.0:
                 return False
-            f = 1.0 / np.sqrt(U[i, i])
-            for c in range(i, width):
-                U[i, c] *= f
+            f = 1.0 / np.sqrt(A[t, i, i])
+            for c in range(i):
+                A[t, i, c] = 0.0
+            for c in range(i + 1, width):
+                A[t, i, c] *= f
+            A[t, i, i] = f
         for m in range(1, last[t] - t + 1):
-            B, shift = A[t + m], m * n
+            B, shift = U + m * n * stride, m * n
             count = width - shift
             for i in range(n):
-                row = B[i]
-                k = shift + i
-                p = 0
-                while p + 4 <= n:
-                    f0, f1, f2, f3 = U[p, k], U[p + 1, k], U[p + 2, k], U[p + 3, k]
-                    u0, u1, u2, u3 = U[p, shift:], U[p + 1, shift:], U[p + 2, shift:], U[p + 3, shift:]
-                    for c in range(i, count):
-                        row[c] -= f0 * u0[c] + f1 * u1[c] + f2 * u2[c] + f3 * u3[c]
-                    p += 4
-                if p + 2 <= n:
-                    f0, f1 = U[p, k], U[p + 1, k]
-                    u0, u1 = U[p, shift:], U[p + 1, shift:]
-                    for c in range(i, count):
-                        row[c] -= f0 * u0[c] + f1 * u1[c]
-                    p += 2
-                if p < n:
-                    f0 = U[p, k]
-                    u0 = U[p, shift:]
-                    for c in range(i, count):
-                        row[c] -= f0 * u0[c]
+                row, factors, rows = B + i * stride, U + 8 * (shift + i), U + 8 * shift
+                for c in range(i - i % CHUNK, count, CHUNK):
+                    subtract_rows(row + 8 * c, factors, rows + 8 * c, stride, n)
     return True
 
 
 @njit(**_OUTER)
-def solve(U, last, b):
-    """Solve U^T U x = b; b (T, n) becomes x."""
-    T, n = U.shape[0], U.shape[1]
-    flat = b.reshape(-1)
+def solve(U, last, x):
+    """Solve U^T U x = b; ``x``, of T n + CHUNK entries, holds b and becomes the solution."""
+    T, n, W = U.shape
+    rows, place = U.ctypes.data, x.ctypes.data
+    x[T * n :] = 0.0
     for t in range(T):
-        begin, width = t * n, (last[t] - t + 1) * n
+        begin = t * n
+        chunks = ((last[t] - t + 1) * n + CHUNK - 1) // CHUNK
         for i in range(n):
-            row = U[t, i]
-            flat[begin + i] /= row[i]
-            f = flat[begin + i]
-            for c in range(i + 1, width):
-                flat[begin + c] -= f * row[c]
+            f = x[begin + i] * U[t, i, i]
+            subtract_scaled(place + 8 * begin, rows + 8 * W * (begin + i), f, chunks)
+            x[begin + i] = f
     for t in range(T - 1, -1, -1):
-        begin, width = t * n, (last[t] - t + 1) * n
+        begin = t * n
+        chunks = ((last[t] - t + 1) * n + CHUNK - 1) // CHUNK
         for i in range(n - 1, -1, -1):
-            row = U[t, i]
-            total = flat[begin + i]
-            for c in range(i + 1, width):
-                total -= row[c] * flat[begin + c]
-            flat[begin + i] = total / row[i]
+            value = x[begin + i]
+            x[begin + i] = 0.0
+            x[begin + i] = (value - dot(place + 8 * begin, rows + 8 * W * (begin + i), chunks)) * U[t, i, i]

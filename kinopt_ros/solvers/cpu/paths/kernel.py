@@ -16,7 +16,13 @@ from numba import njit
 
 from kinopt_ros.solvers.cpu.paths.banded import factorize, solve
 from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, set_frames
-from kinopt_ros.solvers.cpu.paths.nearness import COST, SLACK, add_nearness, place_spheres, set_anchor
+from kinopt_ros.solvers.cpu.paths.nearness import (
+    COST,
+    SLACK,
+    add_nearness,
+    place_spheres,
+    set_anchor,
+)
 from kinopt_ros.solvers.cpu.paths.tasks import FIRST, LAST, ROWS, WEIGHT, task_rows
 
 # Entries of ``state``.
@@ -125,7 +131,7 @@ def _set_constraints(
         set_frames(tree, x[t], frames[t])
     if around[0].shape[0] > 0:
         for t in range(T):
-            place_spheres(around, frames[t], positions[t])
+            place_spheres(around[0], around[1], frames[t], positions[t])
         add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work, found, g, D, E)
     total, excess = found[COST], 0.0
     numbers, integers = tasks
@@ -218,31 +224,14 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
         x: the path (T, n).
         kept: of ``nearness.py``.
         store: frames (T, M, 12), positions (T, S, 3), g (2, T, n), D, E (2, T, n, n), gradients of the costs (2, T, n),
-            what velocities add (2, T, 5, n).
+            what velocities add (2, T, 5, n), matrix of ``banded.py``, its solution, a new path (T, n), ``work`` of
+            ``nearness.py``, jacobian (6, n) and ``work`` of ``tasks.py``, ``found`` of ``nearness.py``.
         state: (11,), see its entries.
         steps: how many steps at most; 0 only evaluates.
     """
     T, n = x.shape
-    S, B = around[0].shape[0], around[8].shape[0]
-    frames, positions, g, D, E, gradient, bend = store
+    frames, positions, g, D, E, gradient, bend, A, dx, new, work, rows, found = store
     demand = cost[0][DEMAND]
-    work = (
-        np.empty(n),
-        np.empty(n),
-        np.empty((tree[0].shape[0], 12)),
-        np.empty((S, 3)),
-        np.empty((B, 3)),
-        np.empty((T, S)),
-    )
-    rows = (
-        np.zeros((ROWS, n)),
-        np.zeros(ROWS),
-        np.zeros((ROWS, 3)),
-        np.zeros((3, 12)),
-        np.zeros(3, dtype=np.bool_),
-    )
-    found = np.zeros(3)
-    A, dx, new = np.zeros((T, n, (np.max(last - np.arange(T)) + 1) * n)), np.empty((T, n)), np.empty((T, n))
     now = 0
     if state[STATUS] == NEW or steps == 0:
         state[COSTS] = _set_costs(x, cost, gradient[now], bend[now])
@@ -275,14 +264,14 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
         for t in range(T):
             for j in range(n):
                 slope = gradient[now, t, j] + mu * g[now, t, j]
-                dx[t, j] = -slope
+                dx[t * n + j] = -slope
                 if (
                     given[t]
                     or (x[t, j] <= low[t, j] and slope > 0.0)
                     or (x[t, j] >= high[t, j] and slope < 0.0)
                 ):
                     _hold(A, last, t, j)
-                    dx[t, j] = 0.0
+                    dx[t * n + j] = 0.0
         expected = np.inf
         better = False
         if factorize(A, last):
@@ -290,15 +279,16 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
             largest, expected = 0.0, 0.0
             for t in range(T):
                 for j in range(n):
-                    largest = max(largest, abs(dx[t, j]))
-                    expected += dx[t, j] * (
-                        state[DAMPING] * dx[t, j] - gradient[now, t, j] - mu * g[now, t, j]
-                    )
+                    largest = max(largest, abs(dx[t * n + j]))
+                    d = dx[t * n + j]
+                    expected += d * (state[DAMPING] * d - gradient[now, t, j] - mu * g[now, t, j])
             f = min(1.0, STEP_LIMIT / max(largest, 1e-300))
             for t in range(T):
                 for j in range(n):
                     new[t, j] = (
-                        min(max(x[t, j] + f * dx[t, j], low[t, j]), high[t, j]) if not given[t] else x[t, j]
+                        min(max(x[t, j] + f * dx[t * n + j], low[t, j]), high[t, j])
+                        if not given[t]
+                        else x[t, j]
                     )
             costs = _set_costs(new, cost, gradient[1 - now], bend[1 - now])
             constraints, slack, excess = _set_constraints(

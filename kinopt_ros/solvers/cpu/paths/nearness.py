@@ -11,6 +11,10 @@ they have there. Spheres contain the shapes, so that tight places would be refus
 
 Distances that were computed are kept with where the sphere was, and spare computing them again as long as the sphere
 has not moved so far that they could matter.
+
+The matrix of all rows of spheres on one node is a 6 x 6 matrix of wrenches; sums over the nodes below a joint give the
+joint's entries, as composite bodies give those of a mass matrix (R. Featherstone, "Rigid Body Dynamics Algorithms",
+2008, 6.2).
 """
 
 import numpy as np
@@ -34,41 +38,21 @@ COST, SLACK = range(2)
 
 
 @njit(**_INNER)
-def place_spheres(around, frames, positions):
+def place_spheres(node, centers, frames, positions):
     """Centres of all spheres, (S, 3), from the poses of the nodes."""
-    node, centers = around[0], around[1]
     for s in range(node.shape[0]):
-        F = frames[node[s]]
+        m = node[s]
         a, b, c = centers[s, 0], centers[s, 1], centers[s, 2]
-        positions[s, 0] = F[0] * a + F[1] * b + F[2] * c + F[9]
-        positions[s, 1] = F[3] * a + F[4] * b + F[5] * c + F[10]
-        positions[s, 2] = F[6] * a + F[7] * b + F[8] * c + F[11]
+        for i in range(3):
+            k = 3 * i
+            positions[s, i] = (
+                frames[m, k] * a + frames[m, k + 1] * b + frames[m, k + 2] * c + frames[m, 9 + i]
+            )
 
 
 @njit(**_INNER)
-def _add_rows(row, r, weight, before, after, g0, D0, g1, D1, E):
-    """Add a residual r whose derivative by the configuration is ``row``, where that configuration is ``before`` times
-    one point of the path plus ``after`` times the next."""
-    n = row.shape[0]
-    for i in range(n):
-        f = weight * row[i]
-        if f == 0.0:
-            continue
-        g0[i] += before * f * r
-        for j in range(i, n):
-            D0[i, j] += before * before * f * row[j]
-        if after > 0.0:
-            g1[i] += after * f * r
-            for j in range(i, n):
-                D1[i, j] += after * after * f * row[j]
-            for j in range(n):
-                E[i, j] += before * after * f * row[j]
-
-
-@njit(**_INNER)
-def _demand(anchors, demand, s, x, y, z):
+def _demand(gaps, places, demand, s, x, y, z):
     """What is demanded of a sphere, and the gradient of that by its place."""
-    gaps, places = anchors[0], anchors[1]
     best, gx, gy, gz = demand, 0.0, 0.0, 0.0
     for a in range(gaps.shape[0]):
         gap = gaps[a, s]
@@ -84,61 +68,140 @@ def _demand(anchors, demand, s, x, y, z):
 
 
 @njit(**_INNER)
-def _sphere_row(
-    tree, around, anchors, frames, demand, s, p, known, weight, before, after, row, found, g0, D0, g1, D1, E
+def _world_rows(
+    node,
+    padded,
+    mask,
+    skipped,
+    numbers,
+    integers,
+    gaps,
+    places,
+    demand,
+    positions,
+    known,
+    found,
+    pushed,
+    f,
+    W,
 ):
-    """One sphere at p against all obstacles. Returns its distance (a lower bound of it, where it does not matter)."""
-    padded, mask, skipped, numbers, integers = around[3], around[4], around[5], around[6], around[7]
+    """All spheres at one configuration against obstacles.
+
+    ``known`` (S,) are lower bounds of their distances, which become better ones; f (M, 6) and W (M, 6, 6) the sums of
+    residuals times wrenches, and of products of wrenches, of nodes that are ``pushed``.
+    """
     wanted = demand + BUFFER
-    d, x, y, z, _ = ball_distance(
-        numbers, integers, skipped[mask[s]], p[0], p[1], p[2], padded[s], wanted + LOOK
-    )
-    if d >= wanted:
-        return d
-    least, ax, ay, az = _demand(anchors, demand, s, p[0], p[1], p[2])
-    found[SLACK] = min(found[SLACK], d - least)
-    r = least + BUFFER - d
-    if r <= 0.0:
-        return d
-    found[COST] += weight * r * r
-    if before + after > 0.0:
-        row[:] = 0.0
-        add_point_row(tree, frames, around[0][s], p[0], p[1], p[2], ax - x, ay - y, az - z, row)
-        _add_rows(row, r, weight, before, after, g0, D0, g1, D1, E)
-    return d
+    row = -1
+    skip = skipped[0] if skipped.shape[0] > 0 else np.empty(0, dtype=np.bool_)
+    w = np.empty(6)
+    for s in range(node.shape[0]):
+        if known[s] >= wanted:
+            continue
+        if mask[s] != row:
+            row = mask[s]
+            skip = skipped[row]
+        px, py, pz = positions[s, 0], positions[s, 1], positions[s, 2]
+        d, x, y, z, _ = ball_distance(numbers, integers, skip, px, py, pz, padded[s], wanted + LOOK)
+        known[s] = d
+        if d >= wanted:
+            continue
+        least, ax, ay, az = _demand(gaps, places, demand, s, px, py, pz)
+        found[SLACK] = min(found[SLACK], d - least)
+        r = least + BUFFER - d
+        if r <= 0.0:
+            continue
+        found[COST] += r * r
+        m = node[s]
+        if not pushed[m]:
+            pushed[m] = True
+            f[m] = 0.0
+            W[m] = 0.0
+        ax, ay, az = ax - x, ay - y, az - z
+        w[0], w[1], w[2] = py * az - pz * ay, pz * ax - px * az, px * ay - py * ax
+        w[3], w[4], w[5] = ax, ay, az
+        for i in range(6):
+            f[m, i] += r * w[i]
+            for k in range(i, 6):
+                W[m, i, k] += w[i] * w[k]
+
+
+@njit(**_INNER)
+def _spread(parent, turns, column, multiplier, frames, pushed, f, W, screws, g, H):
+    """Add what wrenches on nodes are for the variables: g (n,), H (n, n), upper half. Clears ``pushed``."""
+    F = np.empty(6)
+    for m in range(1, parent.shape[0]):
+        x, y, z = frames[m, 2], frames[m, 5], frames[m, 8]
+        if turns[m]:
+            a, b, c = frames[m, 9], frames[m, 10], frames[m, 11]
+            screws[m, 0], screws[m, 1], screws[m, 2] = x, y, z
+            screws[m, 3], screws[m, 4], screws[m, 5] = b * z - c * y, c * x - a * z, a * y - b * x
+        else:
+            screws[m, 0] = screws[m, 1] = screws[m, 2] = 0.0
+            screws[m, 3], screws[m, 4], screws[m, 5] = x, y, z
+    for m in range(parent.shape[0] - 1, 0, -1):
+        if not pushed[m]:
+            continue
+        pushed[m] = False
+        above, j, scale = parent[m], column[m], multiplier[m]
+        total = 0.0
+        for i in range(6):
+            total += screws[m, i] * f[m, i]
+            value = 0.0
+            for k in range(6):
+                value += (W[m, i, k] if k >= i else W[m, k, i]) * screws[m, k]
+            F[i] = value
+        g[j] += scale * total
+        i = m
+        while i > 0:
+            value = 0.0
+            for k in range(6):
+                value += screws[i, k] * F[k]
+            value *= scale * multiplier[i]
+            c = column[i]
+            if c == j and i != m:
+                value *= 2.0
+            H[min(c, j), max(c, j)] += value
+            i = parent[i]
+        if above > 0:
+            if pushed[above]:
+                for i in range(6):
+                    f[above, i] += f[m, i]
+                    for k in range(i, 6):
+                        W[above, i, k] += W[m, i, k]
+            else:
+                pushed[above] = True
+                f[above] = f[m]
+                W[above] = W[m]
+    pushed[0] = False
 
 
 @njit(**_INNER)
 def _self_rows(
     tree,
-    around,
-    anchors,
+    node,
+    radii,
+    body_node,
+    first,
+    ball,
+    pairs,
+    floor,
     frames,
     positions,
     demand,
-    weight,
-    before,
-    after,
     row,
     balls,
     found,
-    g0,
-    D0,
-    g1,
-    D1,
-    E,
+    g,
+    H,
 ):
     """All pairs of bodies at one configuration."""
-    node, radii = around[0], around[2]
-    body_node, first, ball, pairs = around[8], around[9], around[10], around[11]
-    floor = anchors[2]
     wanted = demand + BUFFER
     for b in range(body_node.shape[0]):
-        F = frames[body_node[b]]
+        m = body_node[b]
         u, v, w = ball[b, 0], ball[b, 1], ball[b, 2]
-        balls[b, 0] = F[0] * u + F[1] * v + F[2] * w + F[9]
-        balls[b, 1] = F[3] * u + F[4] * v + F[5] * w + F[10]
-        balls[b, 2] = F[6] * u + F[7] * v + F[8] * w + F[11]
+        for i in range(3):
+            k = 3 * i
+            balls[b, i] = frames[m, k] * u + frames[m, k + 1] * v + frames[m, k + 2] * w + frames[m, 9 + i]
     for k in range(pairs.shape[0]):
         one, two = pairs[k, 0], pairs[k, 1]
         x, y, z = balls[one, 0] - balls[two, 0], balls[one, 1] - balls[two, 1], balls[one, 2] - balls[two, 2]
@@ -165,25 +228,16 @@ def _self_rows(
                 r = least + BUFFER - d
                 if r <= 0.0:
                     continue
-                found[COST] += weight * r * r
-                if before + after > 0.0:
-                    f = -1.0 / max(length, 1e-9)
-                    x, y, z = f * x, f * y, f * z
-                    row[:] = 0.0
-                    add_point_row(tree, frames, node[a], px, py, pz, x, y, z, row)
-                    add_point_row(
-                        tree,
-                        frames,
-                        node[b],
-                        positions[b, 0],
-                        positions[b, 1],
-                        positions[b, 2],
-                        -x,
-                        -y,
-                        -z,
-                        row,
-                    )
-                    _add_rows(row, r, weight, before, after, g0, D0, g1, D1, E)
+                found[COST] += r * r
+                f = -1.0 / max(length, 1e-9)
+                x, y, z = f * x, f * y, f * z
+                row[:] = 0.0
+                add_point_row(tree, frames, node[a], px, py, pz, x, y, z, row)
+                add_point_row(tree, frames, node[b], px, py, pz, -x, -y, -z, row)
+                for i in range(row.shape[0]):
+                    g[i] += row[i] * r
+                    for j in range(i, row.shape[0]):
+                        H[i, j] += row[i] * row[j]
 
 
 @njit(**_INNER)
@@ -197,36 +251,52 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
         demand: distance to keep, m.
         frames, positions: (T, M, 12), (T, S, 3), of the path.
         kept: distances (T, S), and where the spheres were (T, S, 3); updated.
-        work: row (n,), q (n,), frames (M, 12), positions (S, 3), balls (B, 3), bounds (T, S).
+        work: row (n,), q (n,), frames (M, 12), positions (S, 3), balls (B, 3), bounds (T, S) and (S,), pushed (M,), all
+            False, f (M, 6), W (M, 6, 6), screws (M, 6), slope (n,), H (n, n).
         found: cost, least slack against the demand; updated.
         g, D, E: gradient (T, n), blocks of points (T, n, n), upper halves, and of neighbours (T, n, n); added to.
             Points count equally, and all together as much as one.
     """
-    radii, mask = around[2], around[4]
-    gaps_kept, places_kept = kept
-    row, q, between, middle, balls, bound = work
+    parent, _, turns, column, multiplier, _ = tree
+    node, centers, radii, padded, mask, skipped, numbers, integers, body_node, first, ball, pairs = around
+    gaps, places, floor = anchors
+    distances, were = kept
+    row, q, between, middle, balls, bound, known, pushed, f, W, screws, slope, H = work
     T, S, n = x.shape[0], radii.shape[0], x.shape[1]
     wanted, weight = demand + BUFFER, 1.0 / T
+    before_all = found[COST]
+    found[COST] = 0.0
     for t in range(T):
         for s in range(S):
+            known[s] = np.inf
             if mask[s] < 0:
-                bound[t, s] = np.inf
                 continue
-            p, old = positions[t, s], places_kept[t, s]
-            dx, dy, dz = p[0] - old[0], p[1] - old[1], p[2] - old[2]
-            least = gaps_kept[t, s] - np.sqrt(dx * dx + dy * dy + dz * dz)
-            if not least >= wanted:
-                least = _sphere_row(
-                    tree, around, anchors, frames[t], demand, s, p, least, weight, 1.0, 0.0, row, found,
-                    g[t], D[t], g[t], D[t], E[t],
-                )  # fmt: skip
-                gaps_kept[t, s] = least
-                old[0], old[1], old[2] = p[0], p[1], p[2]
-            bound[t, s] = least
-        _self_rows(
-            tree, around, anchors, frames[t], positions[t], demand, weight, 1.0, 0.0, row, balls, found,
-            g[t], D[t], g[t], D[t], E[t],
+            a, b, c = positions[t, s, 0], positions[t, s, 1], positions[t, s, 2]
+            dx, dy, dz = a - were[t, s, 0], b - were[t, s, 1], c - were[t, s, 2]
+            known[s] = distances[t, s] - np.sqrt(dx * dx + dy * dy + dz * dz)
+            if not known[s] >= wanted:
+                known[s] = -np.inf
+                were[t, s, 0], were[t, s, 1], were[t, s, 2] = a, b, c
+        _world_rows(
+            node, padded, mask, skipped, numbers, integers, gaps, places, demand, positions[t], known,
+            found, pushed, f, W,
         )  # fmt: skip
+        for s in range(S):
+            bound[t, s] = known[s]
+            a, b, c = positions[t, s, 0], positions[t, s, 1], positions[t, s, 2]
+            if a == were[t, s, 0] and b == were[t, s, 1] and c == were[t, s, 2]:
+                distances[t, s] = known[s]
+        slope[:] = 0.0
+        H[:] = 0.0
+        _spread(parent, turns, column, multiplier, frames[t], pushed, f, W, screws, slope, H)
+        _self_rows(
+            tree, node, radii, body_node, first, ball, pairs, floor, frames[t], positions[t], demand, row, balls,
+            found, slope, H,
+        )  # fmt: skip
+        for i in range(n):
+            g[t, i] += weight * slope[i]
+            for j in range(i, n):
+                D[t, i, j] += weight * H[i, j]
     for t in range(T - 1):
         looks = 1
         for s in range(S):
@@ -240,8 +310,6 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
             way = np.sqrt(square)
             if bound[t, s] + bound[t + 1, s] - way < 2.0 * wanted:
                 looks = max(looks, int(np.ceil(way / far)))
-        if looks == 1:
-            continue
         looks = min(looks, MOST_BETWEEN)
         for k in range(1, looks):
             after = k / looks
@@ -249,28 +317,41 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
             for i in range(n):
                 q[i] = before * x[t, i] + after * x[t + 1, i]
             set_frames(tree, q, between)
-            place_spheres(around, between, middle)
+            place_spheres(node, centers, between, middle)
             for s in range(S):
-                if mask[s] < 0:
-                    continue
-                least = max(
-                    bound[t, s] - _distance(middle[s], positions[t, s]),
-                    bound[t + 1, s] - _distance(middle[s], positions[t + 1, s]),
-                )
-                if least < wanted:
-                    _sphere_row(
-                        tree, around, anchors, between, demand, s, middle[s], least, weight, before, after, row, found,
-                        g[t], D[t], g[t + 1], D[t + 1], E[t],
-                    )  # fmt: skip
-            _self_rows(
-                tree, around, anchors, between, middle, demand, weight, before, after, row, balls, found,
-                g[t], D[t], g[t + 1], D[t + 1], E[t],
+                known[s] = np.inf
+                if mask[s] >= 0:
+                    known[s] = max(
+                        bound[t, s] - _distance(middle, s, positions[t], s),
+                        bound[t + 1, s] - _distance(middle, s, positions[t + 1], s),
+                    )
+            _world_rows(
+                node, padded, mask, skipped, numbers, integers, gaps, places, demand, middle, known,
+                found, pushed, f, W,
             )  # fmt: skip
+            slope[:] = 0.0
+            H[:] = 0.0
+            _spread(parent, turns, column, multiplier, between, pushed, f, W, screws, slope, H)
+            _self_rows(
+                tree, node, radii, body_node, first, ball, pairs, floor, between, middle, demand, row, balls, found,
+                slope, H,
+            )  # fmt: skip
+            for i in range(n):
+                g[t, i] += weight * before * slope[i]
+                g[t + 1, i] += weight * after * slope[i]
+                for j in range(i, n):
+                    value = weight * H[i, j]
+                    D[t, i, j] += before * before * value
+                    D[t + 1, i, j] += after * after * value
+                    E[t, i, j] += before * after * value
+                    if j > i:
+                        E[t, j, i] += before * after * value
+    found[COST] = before_all + weight * found[COST]
 
 
 @njit(**_INNER)
-def _distance(a, b):
-    x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
+def _distance(p, a, q, b):
+    x, y, z = p[a, 0] - q[b, 0], p[a, 1] - q[b, 1], p[a, 2] - q[b, 2]
     return np.sqrt(x * x + y * y + z * z)
 
 
@@ -280,7 +361,7 @@ def set_anchor(tree, around, q, demand, frames, positions, gaps, places, floor):
     radii, padded, mask, skipped = around[2], around[3], around[4], around[5]
     first, pairs = around[9], around[11]
     set_frames(tree, q, frames)
-    place_spheres(around, frames, positions)
+    place_spheres(around[0], around[1], frames, positions)
     for s in range(radii.shape[0]):
         gaps[s] = np.inf
         p = positions[s]
@@ -294,5 +375,5 @@ def set_anchor(tree, around, q, demand, frames, positions, gaps, places, floor):
         one, two = pairs[k, 0], pairs[k, 1]
         for a in range(first[one], first[one + 1]):
             for b in range(first[two], first[two + 1]):
-                d = _distance(positions[a], positions[b]) - radii[a] - radii[b]
+                d = _distance(positions, a, positions, b) - radii[a] - radii[b]
                 floor[a, b] = min(floor[a, b], d)

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,6 +19,7 @@ from kinopt_ros.solvers.cpu.paths.pack_tasks import given_points, pack_tasks
 from kinopt_ros.solvers.cpu.paths.quadratic import quadratic_cost
 from kinopt_ros.solvers.cpu.paths.surroundings import Surroundings, surroundings
 from kinopt_ros.solvers.cpu.paths.usual import usual_gaps
+from kinopt_ros.solvers.cpu.paths.vectors import CHUNK
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Report
 
 MOST_STEPS = 120
@@ -135,15 +136,7 @@ class _Path:
         self._anchors = np.full((len(anchors), S), np.inf), np.zeros((len(anchors), S, 3)), model.floor.copy()
         kernel.anchor_path(*self._model, self._anchors, np.ascontiguousarray(path[anchors]), self._demand)
         self._kept = np.full((T, S), -np.inf), np.zeros((T, S, 3))
-        self._store = (
-            np.empty((T, M, 12)),
-            np.empty((T, S, 3)),
-            np.empty((2, T, n)),
-            np.empty((2, T, n, n)),
-            np.empty((2, T, n, n)),
-            np.empty((2, T, n)),
-            np.empty((2, T, 5, n)),
-        )
+        self._store = _store(T, n, M, S, len(model.around.body_node), self._last)
         self._state = np.zeros(kernel.STATE)
         self._state[kernel.WEIGHT_NOW] = kernel.FIRST_WEIGHT
         self._state[kernel.DAMPING] = kernel.FIRST_DAMPING
@@ -220,6 +213,48 @@ class _Path:
             ("constraints", float(state[kernel.WEIGHT_NOW] * state[kernel.CONSTRAINTS])),
         )
         return Progress(stage, self.iterations, terms, self.clearance if self._spheres else np.nan)
+
+
+def _store(T: int, n: int, M: int, S: int, B: int, last: Int64) -> tuple[Any, ...]:
+    """What the kernel works in."""
+    width = int((last - np.arange(T)).max() + 1) * n
+    work = (
+        np.empty(n),
+        np.empty(n),
+        np.empty((M, 12)),
+        np.empty((S, 3)),
+        np.empty((B, 3)),
+        np.empty((T, S)),
+        np.empty(S),
+        np.zeros(M, dtype=np.bool_),
+        np.empty((M, 6)),
+        np.empty((M, 6, 6)),
+        np.empty((M, 6)),
+        np.empty(n),
+        np.empty((n, n)),
+    )
+    rows = tasks.ROWS
+    return (
+        np.empty((T, M, 12)),
+        np.empty((T, S, 3)),
+        np.empty((2, T, n)),
+        np.empty((2, T, n, n)),
+        np.empty((2, T, n, n)),
+        np.empty((2, T, n)),
+        np.empty((2, T, 5, n)),
+        np.zeros((T, n, width + CHUNK)),
+        np.empty(T * n + CHUNK),
+        np.empty((T, n)),
+        work,
+        (
+            np.zeros((rows, n)),
+            np.zeros(rows),
+            np.zeros((rows, 3)),
+            np.zeros((3, 12)),
+            np.zeros(3, dtype=np.bool_),
+        ),
+        np.zeros(2),
+    )
 
 
 def _costs(
