@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from kinopt_ros.array import Float64
-from kinopt_ros.conformance.robots import ROBOTS, two_arms
+from kinopt_ros.conformance.robots import ROBOTS, seven_revolute, two_arms
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.geometry.shapes import PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.free_joint import with_free_joint
 from kinopt_ros.kinematics.jacobian import geometric_jacobian
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import so3_exp
@@ -24,7 +25,7 @@ from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.collision_elements import CollisionElement
 from kinopt_ros.robot.collision_shapes import CollisionModel
-from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.turns import periodic_variables
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.base import Feature, Solver
@@ -202,6 +203,25 @@ class FeatureConformance:
 
         assert (index(result) >= index(before) - 1e-6).all()
         np.testing.assert_allclose(-result.distance[rows, 0], index(result), rtol=1e-4, atol=1e-6)
+
+    def test_a_floating_joint_brings_the_tip_anywhere(self) -> None:
+        if JointType.FLOATING not in solver_class(self.solver).capabilities.joint_types:
+            pytest.skip(f"{self.solver} does not move floating joints")
+        robot = with_free_joint(seven_revolute(), "l0")
+        solver = create_solver(self.solver, robot, self.options)
+        q = random_configurations(robot, _COUNT, 13)
+        T = forward_kinematics(robot, random_configurations(robot, _COUNT, 14), links=("l7",))[:, 0]
+        group = replace(robot.group("l7"), name="free", joints=("l0_free",), base_link=robot.root_link)
+        robot = replace(robot, groups={**robot.groups, "free": group})
+        problem = ik_problem(robot, T, group="free", state=q)
+        result = solver.solve_ik(problem)
+        solver.close()
+        assert result.success.all()
+        _check_limits(robot, problem, result)
+        for b, T_base_tip in _poses(robot, problem, result, 0):
+            distance, angle = _errors(T[b], T_base_tip)
+            assert distance <= POSITION_TOLERANCE
+            assert angle <= ORIENTATION_TOLERANCE
 
     @pytest.mark.parametrize("freed", _FREED.values(), ids=_FREED)
     def test_free_axes_are_free_and_the_others_are_not(

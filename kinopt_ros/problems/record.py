@@ -162,6 +162,10 @@ def recorded_robot(record: Record, file: Path) -> RobotModel:
         )
     text = srdf.read_text(encoding="utf-8") if record.srdf and srdf.is_file() else None
     robot = robot_from_urdf(urdf.read_text(encoding="utf-8"), text)
+    if robot.virtual_joint is not None and set(record.variables) > set(
+        robot.variable_names
+    ):  # it was a joint
+        robot = robot_from_urdf(urdf.read_text(encoding="utf-8"), text, virtual_joint=True)
     if robot.variable_names != record.variables:
         raise InvalidRequestError(f"the description beside {file.name} has other joints than the record")
     return replace(robot, limits=replace(robot.limits, lower=record.lower.copy(), upper=record.upper.copy()))

@@ -236,7 +236,7 @@ class RobotModel:
 
 @dataclass(frozen=True)
 class VirtualJoint:
-    """How SRDF attaches the robot's root to the world."""
+    """How SRDF attaches the robot's root to the world. A joint of that name moves it if it was asked for."""
 
     name: str
     type: JointType

@@ -39,6 +39,7 @@ def load_robot(
     srdf: str | Path | None = None,
     default_state: str | None = None,
     packages: Mapping[str, Path] | None = None,
+    virtual_joint: bool = False,
 ) -> RobotModel:
     """A robot from a URDF file, or by name.
 
@@ -49,6 +50,7 @@ def load_robot(
         srdf: path of an SRDF file. One that happens to lie beside the URDF is not picked up.
         default_state: as in ``robot_from_urdf``.
         packages: as in ``robot_from_urdf``; the folders above the URDF's file are searched, too.
+        virtual_joint: as in ``robot_from_urdf``.
 
     Raises:
         RobotDescriptionError: there is no such file or name (the message lists the names), or the file
@@ -57,7 +59,9 @@ def load_robot(
     urdf_path, own_srdf = find_robot(source)
     srdf_path = own_srdf if srdf is None else Path(srdf)
     srdf_text = None if srdf_path is None else _read(srdf_path, "SRDF")
-    robot = robot_from_urdf(_read(urdf_path, "URDF"), srdf_text, default_state, urdf_path, packages)
+    robot = robot_from_urdf(
+        _read(urdf_path, "URDF"), srdf_text, default_state, urdf_path, packages, virtual_joint
+    )
     limits = bundled_joint_limits(str(source))
     return apply_joint_limits(robot, limits) if limits else robot
 

@@ -14,7 +14,9 @@ import numpy as np
 from kinopt_ros.errors import InvalidShapeError, RobotDescriptionError
 from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.robot.chain import joints_between
+from kinopt_ros.robot.groups import leaf_groups
 from kinopt_ros.robot.model import EndEffector, Joint, JointGroup, JointType, RobotModel, VirtualJoint
+from kinopt_ros.robot.new_joint import names_taken, with_new_joint
 from kinopt_ros.robot.srdf_elements import (
     EndEffectorElement,
     GroupElement,
@@ -24,6 +26,7 @@ from kinopt_ros.robot.srdf_elements import (
     VirtualJointElement,
     read_srdf,
 )
+from kinopt_ros.robot.variables import variable_names_of
 from kinopt_ros.robot.xml_text import finite_number
 
 MAX_DEFAULT_PAIRS = 200_000
@@ -32,20 +35,29 @@ MAX_DEFAULT_PAIRS = 200_000
 _VIRTUAL_TYPES = {kind.value: kind for kind in (JointType.FIXED, JointType.PLANAR, JointType.FLOATING)}
 
 
-def apply_srdf(robot: RobotModel, srdf_text: str) -> RobotModel:
+def apply_srdf(robot: RobotModel, srdf_text: str, virtual_joint: bool = False) -> RobotModel:
     """A new robot with the groups and annotations of an SRDF.
 
-    An SRDF without groups leaves the groups as they were.
+    An SRDF without groups leaves the groups as they were, but for a virtual joint that moves all of them.
+
+    Args:
+        robot: the robot; it stays as it is.
+        srdf_text: SRDF.
+        virtual_joint: whether the planar or floating virtual_joint becomes a joint of the robot, from a new
+            root link, the parent frame, to the root link.
 
     Raises:
-        RobotDescriptionError: not SRDF, or a group contained in itself or defined twice.
+        RobotDescriptionError: not SRDF, a group contained in itself or defined twice, or a virtual joint that is asked
+            for and is not there, is fixed, or has a name that is taken.
     """
     elements = read_srdf(srdf_text)
     warnings = list(robot.warnings)
     if elements.name and elements.name != robot.name:
         warnings.append(f"the SRDF is for robot {elements.name!r}, the URDF for {robot.name!r}")
     passive = _passive(robot, elements.passive_joints, warnings)
-    virtual = _virtual_joint(robot, elements.virtual_joints, warnings)
+    virtual = _virtual_joint(robot, elements.virtual_joints, not virtual_joint, warnings)
+    if virtual_joint:
+        robot = _with_base(robot, virtual)
     groups = _groups(robot, elements, passive, virtual, warnings)
     _add_states(robot, groups, elements, virtual, warnings)
     if not groups:
@@ -255,7 +267,7 @@ def _passive(robot: RobotModel, names: Iterable[str], warnings: list[str]) -> fr
 
 
 def _virtual_joint(
-    robot: RobotModel, elements: Sequence[VirtualJointElement], warnings: list[str]
+    robot: RobotModel, elements: Sequence[VirtualJointElement], held: bool, warnings: list[str]
 ) -> VirtualJoint | None:
     found = None
     for element in elements:
@@ -275,12 +287,46 @@ def _virtual_joint(
             found = VirtualJoint(
                 element.name, _VIRTUAL_TYPES[element.type], element.parent_frame, element.child_link
             )
-            if found.type is not JointType.FIXED:
+            if held and found.type is not JointType.FIXED:
                 warnings.append(
                     f"virtual_joint {element.name!r} is {element.type}, but nothing here moves it: of groups that name "
-                    "it the other joints move (a joint of the URDF would count)"
+                    "it the other joints move (virtual_joint=True, parameter virtual_joint, makes it a joint)"
                 )
     return found
+
+
+def _with_base(robot: RobotModel, virtual: VirtualJoint | None) -> RobotModel:
+    """A new robot whose first joint is the virtual one."""
+    if virtual is None or virtual.type is JointType.FIXED:
+        what = (
+            "no virtual_joint of the root link"
+            if virtual is None
+            else f"the fixed virtual_joint {virtual.name!r}"
+        )
+        raise RobotDescriptionError(
+            f"the virtual joint shall move, but the SRDF has {what}; allowed are planar and floating ones"
+        )
+    taken = names_taken(
+        robot, virtual.name, variable_names_of(virtual.name, virtual.type), virtual.parent_frame
+    )
+    if taken:
+        raise RobotDescriptionError(
+            f"virtual_joint {virtual.name!r} cannot become a joint: robot {robot.name!r} has {', '.join(taken)} already"
+        )
+    joint = Joint(
+        name=virtual.name,
+        type=virtual.type,
+        parent_link=virtual.parent_frame,
+        child_link=robot.root_link,
+        T_parent_joint=np.eye(4),
+        axis=np.array([0.0, 0.0, 1.0] if virtual.type is JointType.PLANAR else [1.0, 0.0, 0.0]),
+        first_variable=0,
+    )
+    default = np.zeros(virtual.type.num_variables)
+    if virtual.type is JointType.FLOATING:
+        default[3] = 1.0
+    moving = with_new_joint(robot, joint, 0, virtual.parent_frame, 0, default)
+    return replace(moving, groups=leaf_groups(moving.root_link, moving.joints))
 
 
 def _end_effectors(

@@ -26,6 +26,7 @@ def robot_from_urdf(
     default_state: str | None = None,
     urdf_file: Path | None = None,
     packages: Mapping[str, Path] | None = None,
+    virtual_joint: bool = False,
 ) -> RobotModel:
     """The robot that a URDF, and optionally an SRDF, describes.
 
@@ -37,6 +38,8 @@ def robot_from_urdf(
         urdf_file: where the text is from, if it is from a file: relative names of collision meshes start there.
         packages: folders of packages by name, for ``package://`` in names of collision meshes; without, those of
             AMENT_PREFIX_PATH and ROS_PACKAGE_PATH. Meshes are opened when somebody asks for collision shapes.
+        virtual_joint: whether the SRDF's planar or floating virtual_joint becomes a joint of the robot, see
+            ``apply_srdf``.
 
     Returns:
         The model; ``warnings`` holds what was accepted but should be known.
@@ -63,7 +66,11 @@ def robot_from_urdf(
         warnings=tuple(warnings),
     )
     if srdf_text is not None:
-        robot = apply_srdf(robot, srdf_text)
+        robot = apply_srdf(robot, srdf_text, virtual_joint)
+    elif virtual_joint:
+        raise RobotDescriptionError(
+            "the virtual joint shall move, but there is no SRDF, which would define it"
+        )
     return robot if default_state is None else with_default_state(robot, default_state)
 
 

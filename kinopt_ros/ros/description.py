@@ -24,7 +24,7 @@ from kinopt_ros.scene.tool_frames import check_tool_frames, tool_frames
 
 NAMING = ("default_group", "controller_joints", "tool_frames")
 """Parameters with names that the robot must have."""
-_URDF, _SRDF = "robot_description", "robot_description_semantic"
+_URDF, _SRDF, _VIRTUAL = "robot_description", "robot_description_semantic", "virtual_joint"
 
 
 def check_names(robot: RobotModel, parameter: str, given: Any) -> None:
@@ -77,7 +77,9 @@ class Description:
         srdf = proposed.get(_SRDF, self._text(_SRDF)) or self._from_topic[_SRDF]
         try:
             if urdf:
-                with_joint_limits(self._node, robot_from_urdf(urdf, srdf or None), proposed)
+                moving = proposed.get(_VIRTUAL, parameters.value(self._node, _VIRTUAL))
+                robot = robot_from_urdf(urdf, srdf or None, virtual_joint=moving)
+                with_joint_limits(self._node, robot, proposed)
         except KinoptError as error:
             return parameters.refusal(str(error))
         return SetParametersResult(successful=True)
@@ -88,7 +90,7 @@ class Description:
             return False
         names = {parameter.name for parameter in given}
         return any(
-            name in (_URDF, _SRDF, "solver", "ik.solver", "fallback_chain")
+            name in (_URDF, _SRDF, _VIRTUAL, "solver", "ik.solver", "fallback_chain")
             or name.startswith(PREFIX)
             or name in parameters.solver_parameter_names()
             for name in names
@@ -96,7 +98,7 @@ class Description:
 
     def replaced_by(self, given: list[Parameter[Any]]) -> bool:
         """Whether these parameters bring another description."""
-        return any(parameter.name in (_URDF, _SRDF) for parameter in given)
+        return any(parameter.name in (_URDF, _SRDF, _VIRTUAL) for parameter in given)
 
     def texts_of(self, robot: RobotModel) -> tuple[str, str]:
         """URDF and SRDF that a robot was built from."""
@@ -119,7 +121,8 @@ class Description:
         self._building = threading.get_ident()
         try:
             urdf, srdf = self._text(_URDF), self._text(_SRDF)
-            robot = robot_from_urdf(urdf, srdf or None)
+            moving = parameters.value(self._node, _VIRTUAL)
+            robot = robot_from_urdf(urdf, srdf or None, virtual_joint=moving)
             unknown = declare_joint_limits(self._node, robot)
             if unknown:
                 self._node.get_logger().warning(f"parameters of no joint of the robot: {shortened(unknown)}")

@@ -69,6 +69,11 @@ SPECS = (
     Spec(
         "robot_description_semantic", "", "SRDF text. Empty: taken from the topic robot_description_semantic."
     ),
+    Spec(
+        "virtual_joint",
+        False,
+        "Whether the SRDF's planar or floating virtual_joint is a joint of the robot, so that its base can move.",
+    ),
     Spec("solver", AUTO, "Solver plugin for everything; 'auto' picks."),
     Spec("ik.solver", "", "Solver plugin for inverse kinematics; empty: as 'solver'."),
     Spec("allow_fallback", True, "Hand a request that the solver cannot honour to one that can."),

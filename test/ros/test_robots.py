@@ -24,6 +24,14 @@ _OFFSETS = ["0 0 0.3", "0 0.1 0", "0 0 0.4", "0 -0.1 0.3", "0 0 0.05", "0 0 0.08
 ARM = "".join(
     _REVOLUTE.format(f"j{i + 1}", f"l{i}", f"l{i + 1}", _OFFSETS[i], _AXES[i]) for i in range(6)
 ) + "".join(f'<link name="l{i}"/>' for i in range(7))
+LONG = (
+    '<robot name="long"><link name="k0"/>'
+    + "".join(
+        f'<link name="k{i + 1}"/>' + _REVOLUTE.format(f"k{i}", f"k{i}", f"k{i + 1}", "0 0 0.1", _AXES[i % 6])
+        for i in range(65)
+    )
+    + "</robot>"
+)
 FLOATING = (
     f'<robot name="floating"><link name="world"/>{ARM}<joint name="root" type="floating">'
     '<parent link="world"/><child link="l0"/></joint></robot>'
@@ -33,13 +41,23 @@ NO_TIP = '<robot name="branches"><group name="both"><joint name="j1"/><joint nam
 
 
 def test_a_default_group_that_no_solver_can_move_does_not_stop_the_rest(start_node: StartNode) -> None:
-    process, client = start_node("kinopt_floating", {"robot_description": FLOATING})
-    assert "floating" in process.log_text()
+    process, client = start_node("kinopt_long", {"robot_description": LONG})
+    assert client.spin_until(lambda: "at most 64 variables" in process.log_text(), 100.0)
     assert client.call("list_solvers", ListSolvers.Request()).status.code == Status.SUCCESS
-    assert client.call("compute_fk", ComputeFK.Request(links=["l6"])).status.code == Status.SUCCESS
+    assert client.call("compute_fk", ComputeFK.Request(links=["k6"])).status.code == Status.SUCCESS
     whole = client.call("solve_ik", ik(pose(0.2, 0.1, 0.9)))
     assert whole.status.code == Status.UNSUPPORTED_FEATURE
-    assert "floating" in whole.status.message
+    assert "at most 64 variables" in whole.status.message
+    any_turn = {"free_axes": ["rx", "ry", "rz"]}
+    arm = client.call("solve_ik", ik(pose(0.2, 0.1, 0.5), base_link="k0", tip_link="k7", **any_turn))
+    assert arm.status.code == Status.SUCCESS, arm.status.message
+
+
+def test_a_floating_joint_of_the_description_is_moved(start_node: StartNode) -> None:
+    _, client = start_node("kinopt_floating", {"robot_description": FLOATING})
+    whole = client.call("solve_ik", ik(pose(20.0, 0.1, 0.9)))
+    assert whole.status.code == Status.SUCCESS, whole.status.message
+    assert len(whole.joint_names) == 13
     arm = client.call("solve_ik", ik(pose(0.2, 0.1, 0.9), frame="l0", base_link="l0", tip_link="l6"))
     assert arm.status.code == Status.SUCCESS, arm.status.message
 

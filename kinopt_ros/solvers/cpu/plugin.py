@@ -12,6 +12,7 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
+from kinopt_ros.solvers.cpu.floating import floating_joint, solve_floating
 from kinopt_ros.solvers.cpu.manipulability import prefer_manipulability
 from kinopt_ros.solvers.cpu.search import Cores
 from kinopt_ros.solvers.failures import hopeless_requests
@@ -35,15 +36,14 @@ class CpuSolver(Solver):
 
     Attempts of a request in order: the problem's state, its seeds, the nearest of a table of configurations with
     known tip poses, random configurations. The first that succeeds is the answer, unless several solutions or a
-    preferred one are asked for; joints that could make full turns take the turn nearest to the state.
+    preferred one are asked for; joints that could make full turns take the turn nearest to the state. A floating joint
+    has a closed form.
     """
 
     name: ClassVar[str] = "cpu"
     version: ClassVar[str] = _package_version()
     capabilities: ClassVar[Capabilities] = Capabilities(
-        joint_types=frozenset(
-            {JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR}
-        ),
+        joint_types=frozenset(JointType) - {JointType.FIXED},
         features=frozenset(Feature),
         max_variables=64,
     )
@@ -113,6 +113,9 @@ class CpuSolver(Solver):
         from kinopt_ros.solvers.cpu.several import solve_several
 
         robot = self.robot
+        floating = floating_joint(problem, robot) if robot.floating_joints else None
+        if floating is not None:
+            return solve_floating(problem, robot, floating)
         plain = _plain_tolerances(problem)
         if plain is not None:
             return solve_in_parts(

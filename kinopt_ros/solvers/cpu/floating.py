@@ -1,0 +1,105 @@
+"""Requests with a floating joint to solve for, in closed form.
+
+Whatever the other joints are, one pose F of the floating joint brings the tip to its target: it follows from
+``T_base_target = T_base_parent F T_child_tip``, and likewise where the way leads upwards through the joint. So the
+other joints stay at the state; further solutions, if several are wanted, take them from the seeds and at random.
+"""
+
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import UnsupportedFeatureError
+from kinopt_ros.kinematics.forward import chain_pose
+from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.kinematics.se3 import inverse, matrix_to_quaternion
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.robot.chain import chain_between, joints_between
+from kinopt_ros.robot.model import Joint, JointType, RobotModel
+from kinopt_ros.solvers.cpu.plain import standing
+from kinopt_ros.solvers.result import IkCandidates
+
+
+def floating_joint(problem: IkProblem, robot: RobotModel) -> Joint | None:
+    """The floating joint that decides where the tip is; None if none of those to solve for does.
+
+    Raises:
+        UnsupportedFeatureError: there is one, and the request asks for what this solver cannot do with it.
+    """
+    free = {name for name in problem.joints if robot.joint(name).type is JointType.FLOATING}
+    for target in problem.targets if free else ():
+        up, down = joints_between(robot, problem.base_link, target.link)
+        for joint in (*up, *down):
+            if joint.name in free:
+                _check_supported(problem, joint)
+                return joint
+    return None
+
+
+def _check_supported(problem: IkProblem, joint: Joint) -> None:
+    if len(problem.targets) > 1:
+        reason = "for several targets at once"
+    elif problem.posture is not None and len(problem.joints) > 1:
+        reason = "with a preferred posture of further joints"
+    else:
+        return
+    raise UnsupportedFeatureError(
+        f"solver cpu does not solve for the floating joint {joint.name!r} {reason}; lock it, or the others"
+    )
+
+
+def solve_floating(problem: IkProblem, robot: RobotModel, joint: Joint) -> IkCandidates:
+    """Candidates whose floating joint follows from the target and the other joints."""
+    B, K = problem.batch_size, problem.num_solutions
+    others = _others(problem, robot, joint)[:, :K]
+    S = others.shape[1]
+    request = np.repeat(np.arange(B), S)
+    full = problem.state[request]
+    full[:, problem.variables] = others.reshape(B * S, -1)
+    own = slice(joint.first_variable, joint.first_variable + 7)
+    exact = _values(problem, robot, joint, full, request)
+    inside = np.clip(exact, robot.limits.lower[own], robot.limits.upper[own])
+    full[:, own] = inside
+    q = full[:, problem.variables].reshape(B, S, -1)
+    attempt = q[:, 0].copy()
+    # Rounding takes unit quaternions out of [-1, 1]; positions beyond their limits are no solutions.
+    q[~(inside[:, :3] == exact[:, :3]).all(axis=1).reshape(B, S)] = np.nan
+    return IkCandidates(
+        q=q, attempt=attempt, iterations=np.zeros(B, np.int64), timed_out=np.zeros(B, np.bool_)
+    )
+
+
+def _others(problem: IkProblem, robot: RobotModel, joint: Joint) -> Annotated[Float64, "B S n"]:
+    """Values of the variables to solve for, of which those of the floating joint do not count."""
+    still = standing(problem, robot)[:, None]
+    if len(problem.joints) == 1:
+        return still
+    lower, upper = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
+    seeds = np.clip(problem.seeds, lower, upper)
+    missing = max(problem.num_solutions - 1 - seeds.shape[1], 0)
+    rng = random_configurations(robot, missing, problem.random_seed % 2**32)[:, problem.variables]
+    return np.concatenate([still, seeds, np.repeat(rng[None], len(still), axis=0)], axis=1)
+
+
+def _values(
+    problem: IkProblem,
+    robot: RobotModel,
+    joint: Joint,
+    full: Annotated[Float64, "N nq"],
+    request: Annotated[np.ndarray, "N"],
+) -> Annotated[Float64, "N 7"]:
+    """The seven variables of the joint that bring the tip to its target."""
+    (target,) = problem.targets
+    base, tip = problem.base_link, target.link
+    upwards = joint in joints_between(robot, base, tip)[0]
+    near, far = (joint.child_link, joint.parent_link) if upwards else (joint.parent_link, joint.child_link)
+    first, second = chain_between(robot, base, near), chain_between(robot, far, tip)
+    T_base_near = chain_pose(first, full[:, first.variables])
+    T_far_tip = chain_pose(second, full[:, second.variables])
+    if target.T_link_tool is not None:
+        T_far_tip = T_far_tip @ target.T_link_tool
+    T_near_far = inverse(T_base_near) @ target.T_base_target[request] @ inverse(T_far_tip)
+    T = inverse(joint.T_parent_joint) @ (inverse(T_near_far) if upwards else T_near_far)
+    # Of the two quaternions of a rotation always the same one: the other is no other solution.
+    return np.concatenate([T[:, :3, 3], matrix_to_quaternion(T[:, :3, :3])], axis=1)

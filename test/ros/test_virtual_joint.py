@@ -1,0 +1,90 @@
+"""A robot whose base moves, as its SRDF says and a parameter asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+from support.ros_requests import READY, StartNode, ik, pose
+
+from kinopt_msgs.srv import ComputeFK
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.ros.conversions import matrices_from_poses
+from kinopt_ros.status import Status
+
+
+def srdf_of(kind: str) -> str:
+    return (
+        f'<robot name="panda"><virtual_joint name="base" type="{kind}" parent_frame="odom" child_link="panda_link0"/>'
+        '<group name="arm"><chain base_link="panda_link0" tip_link="panda_link8"/></group>'
+        '<group name="free"><joint name="base"/></group></robot>'
+    )
+
+
+def test_a_floating_base_brings_the_gripper_where_it_shall_be(
+    start_node: StartNode, panda_parameters: dict[str, object], panda_texts: tuple[str, str]
+) -> None:
+    srdf = srdf_of("floating")
+    _, client = start_node(
+        "flyer",
+        {**panda_parameters, "robot_description_semantic": srdf, "default_group": "", "virtual_joint": True},
+    )
+    robot = robot_from_urdf(panda_texts[0], srdf, virtual_joint=True)
+    state = JointState(name=list(READY), position=list(READY.values()))
+    state.name.append("panda_finger_joint1")
+    state.position.append(0.03)
+    goal = pose(12.0, -3.0, 5.0)
+    answer = client.call("solve_ik", ik(goal, group="free", tip_link="panda_leftfinger", state=state))
+    assert answer.status.code == Status.SUCCESS, answer.status.message
+    assert list(answer.joint_names) == list(robot.variable_names[:7])
+    q = robot.default_q.copy()
+    for name, value in zip(
+        [*state.name, *answer.joint_names], [*state.position, *answer.positions], strict=True
+    ):
+        q[robot.variable_index[name]] = value
+    reached = forward_kinematics(robot, q, links=("panda_leftfinger",))[0]
+    assert np.abs(reached - matrices_from_poses([goal])[0]).max() <= 1e-12
+
+    locked = client.call(
+        "solve_ik", ik(goal, group="free", tip_link="panda_leftfinger", locked_joints=["base"])
+    )
+    assert locked.status.code == Status.INVALID_REQUEST
+    unknown = client.call("solve_ik", ik(goal, group="flyer"))
+    assert unknown.status.code == Status.INVALID_GROUP_NAME
+    assert "flyer" in unknown.status.message
+    arm = client.call("solve_ik", ik(goal, frame="odom", group="arm", tip_link="panda_link8"))
+    assert arm.status.code == Status.NO_IK_SOLUTION
+
+    fk = ComputeFK.Request(links=["panda_link0"], joint_names=["base/trans_x"], positions=[2.5])
+    assert client.call("compute_fk", fk).poses[0].position.x == 2.5
+
+
+def test_the_base_is_set_free_while_the_node_serves(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
+    parameters = {**panda_parameters, "robot_description_semantic": srdf_of("planar"), "default_group": ""}
+    process, client = start_node("rover", parameters)
+    far = ik(pose(4.0, 3.0, 0.4), base_link="odom", tip_link="panda_link8")
+    assert client.call("solve_ik", far).status.code == Status.INVALID_LINK_NAME  # there is no odom
+    setting = client.node.create_client(SetParameters, "rover/set_parameters")
+    assert setting.wait_for_service(10.0)
+
+    def set_to(name: str, value: object) -> tuple[bool, str]:
+        future = setting.call_async(
+            SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
+        )
+        assert client.spin_until(future.done, 20.0)
+        return bool(future.result().results[0].successful), str(future.result().results[0].reason)
+
+    assert set_to("virtual_joint", True)[0]
+    assert client.spin_until(lambda: client.call("solve_ik", far).status.code == Status.SUCCESS, 30.0), (
+        process.log_text()
+    )
+    answer = client.call("solve_ik", far)
+    assert list(answer.joint_names[:3]) == ["base/x", "base/y", "base/theta"]
+    accepted, reason = set_to("robot_description_semantic", '<robot name="panda"/>')
+    assert not accepted
+    assert "no virtual_joint" in reason
+    client.node.destroy_client(setting)

@@ -1,0 +1,190 @@
+"""Inverse kinematics with a floating joint, or a planar base, to solve for."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+from kinopt_ros.errors import InvalidRequestError, UnknownGroupError, UnsupportedFeatureError
+from kinopt_ros.geometry.shapes import Box, PlacedShape
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.kinematics.se3 import pose, so3_exp
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.robot.limits import apply_joint_limits
+from kinopt_ros.robot.sources import find_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.scene.changes import add
+from kinopt_ros.scene.scene import EMPTY_SCENE, SceneObject
+from kinopt_ros.solvers.cpu.plugin import CpuSolver
+from kinopt_ros.status import Status
+
+TIP = "panda_leftfinger"
+TOOL = pose(so3_exp(np.array([0.2, 0.4, -0.3])), np.array([0.0, 0.1, 0.2]))
+COUNT = 30
+
+
+def made(kind):
+    return robot_from_urdf(
+        find_robot("panda")[0].read_text(),
+        f'<robot name="panda"><virtual_joint name="base" type="{kind}" parent_frame="odom" child_link="panda_link0"/>'
+        '<group name="arm"><chain base_link="panda_link0" tip_link="panda_link8"/></group>'
+        '<group name="free"><joint name="base"/></group></robot>',
+        virtual_joint=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return made("floating")
+
+
+@pytest.fixture(scope="module")
+def solver(robot):
+    solver = CpuSolver()
+    solver.configure(robot)
+    return solver
+
+
+@pytest.fixture(scope="module")
+def states(robot):
+    """Of the whole robot: other arms and grippers for every request."""
+    return random_configurations(robot, COUNT, 1)
+
+
+@pytest.fixture(scope="module")
+def T(robot):
+    far = random_configurations(robot, COUNT, 2)
+    far[:, :3] *= 10.0
+    return forward_kinematics(robot, far, links=(TIP,))[:, 0] @ TOOL
+
+
+def placed(robot, problem, result):
+    """Poses of the tool in the base link's frame, by forward kinematics of the whole robot."""
+    q = problem.state.copy()
+    q[:, problem.variables] = result.q[:, 0]
+    base, tip = (forward_kinematics(robot, q, links=(link,))[:, 0] for link in (problem.base_link, TIP))
+    return np.linalg.inv(base) @ tip @ TOOL
+
+
+def test_a_free_flyer_is_exact_in_no_steps_in_the_state_of_the_request(robot, solver, states, T):
+    problem = ik_problem(robot, T, group="free", tip_link=TIP, T_link_tool=TOOL, state=states)
+    assert problem.joints == ("base",)
+    result = solver.solve_ik(problem)
+    assert result.success.all()
+    assert (result.iterations == 0).all()
+    assert np.abs(placed(robot, problem, result) - T).max() <= 1e-12
+    assert (result.position_error <= 1e-12).all()
+    np.testing.assert_allclose(np.linalg.norm(result.q[:, 0, 3:7], axis=1), 1.0, atol=1e-12)
+
+
+def test_the_way_may_lead_upwards_through_the_joint(robot, solver, states, T):
+    # Where the world is, seen from the gripper.
+    problem = ik_problem(robot, np.linalg.inv(T), group="free", base_link=TIP, tip_link="odom", state=states)
+    result = solver.solve_ik(problem)
+    assert result.success.all()
+    q = states.copy()
+    q[:, problem.variables] = result.q[:, 0]
+    seen = np.linalg.inv(forward_kinematics(robot, q, links=(TIP,))[:, 0])
+    np.testing.assert_allclose(seen, np.linalg.inv(T), atol=1e-12)
+
+
+def test_the_base_locked_fails_and_an_unknown_group_is_refused(robot, solver, states, T):
+    with pytest.raises(InvalidRequestError, match="not locked"):
+        ik_problem(robot, T, group="free", tip_link=TIP, locked_joints=["base"])
+    locked = ik_problem(
+        robot, T, base_link="odom", tip_link=TIP, T_link_tool=TOOL, locked_joints=["base"], state=states
+    )
+    assert not solver.solve_ik(locked).success.any()  # the arm alone does not reach so far
+    with pytest.raises(UnknownGroupError, match="flyer"):
+        ik_problem(robot, T, group="flyer")
+
+
+def test_the_rest_of_the_robot_stays_as_it_is(robot, solver, states, T):
+    problem = ik_problem(robot, T, base_link="odom", tip_link=TIP, T_link_tool=TOOL, state=states)
+    assert len(problem.joints) == 9
+    result = solver.solve_ik(problem)
+    assert result.success.all()
+    assert np.abs(placed(robot, problem, result) - T).max() <= 1e-12
+    np.testing.assert_array_equal(result.q[:, 0, 7:], states[:, 7:])
+
+
+def test_several_solutions_have_other_arms(robot, solver, states, T):
+    seeds = random_configurations(robot, 2, 5)[:, 7:]
+    problem = ik_problem(robot, T[:3], base_link="odom", tip_link=TIP, T_link_tool=TOOL, num_solutions=6)
+    seeded = np.zeros((2, len(problem.variables)))
+    seeded[:, 3], seeded[:, 7:] = 1.0, seeds
+    problem = ik_problem(
+        robot, T[:3], base_link="odom", tip_link=TIP, T_link_tool=TOOL, num_solutions=6, seeds=seeded
+    )
+    result = solver.solve_ik(problem)
+    assert (result.num_found == 6).all()
+    assert (result.position_error <= 1e-12).all()
+    for b in range(3):
+        for seed in seeds:
+            assert (np.abs(result.q[b, :, 7:] - seed).max(axis=1) == 0.0).any()
+    alone = ik_problem(robot, T[:3], group="free", tip_link=TIP, num_solutions=6)
+    assert (solver.solve_ik(alone).num_found == 1).all()
+
+
+def test_limits_of_the_base_hold(robot, T):
+    limits = {"has_position_limits": True, "min_position": -1.0, "max_position": 1.0}
+    narrow = apply_joint_limits(robot, {"base/trans_x": limits})
+    own = CpuSolver()
+    own.configure(narrow)
+    problem = ik_problem(narrow, T, group="free", tip_link=TIP, T_link_tool=TOOL)
+    result = own.solve_ik(problem)
+    free = CpuSolver()
+    free.configure(robot)
+    x = free.solve_ik(ik_problem(robot, T, group="free", tip_link=TIP, T_link_tool=TOOL)).q[:, 0, 0]
+    np.testing.assert_array_equal(result.success, np.abs(x) <= 1.0)
+    assert 0 < result.success.sum() < COUNT
+    failed = int(np.flatnonzero(~result.success)[0])
+    assert result.status[failed] == Status.NO_IK_SOLUTION
+    assert "base/trans_x at the" in result.messages[failed]
+
+
+def test_what_has_no_closed_form_is_refused_by_name(robot, solver, T):
+    two = np.stack([T[:2], T[:2]], axis=1)
+    problem = ik_problem(robot, two, base_link="odom", tip_link=(TIP, "panda_link8"))
+    with pytest.raises(UnsupportedFeatureError, match="floating joint 'base' for several targets"):
+        solver.solve_ik(problem)
+    problem = ik_problem(robot, T, base_link="odom", tip_link=TIP, prefer="mid_range")
+    with pytest.raises(UnsupportedFeatureError, match="posture of further joints"):
+        solver.solve_ik(problem)
+    problem = ik_problem(robot, T, group="free", tip_link=TIP, prefer="closest")
+    assert solver.solve_ik(problem).success.all()
+    with pytest.raises(InvalidRequestError, match="floating joint 'base'"):
+        solver.solve_ik(ik_problem(robot, T, base_link="odom", tip_link=TIP, prefer="manipulability"))
+
+
+def test_clear_of_collisions(robot, solver):
+    pytest.importorskip("coal")
+    where = np.array([5.0, 0.0, 0.5])
+    box = PlacedShape(Box(0.2, 0.2, 0.2), np.eye(4))
+    wall = SceneObject("wall", (box,), pose(np.eye(3), where))
+    scene = add(EMPTY_SCENE, robot, wall)
+    q = robot.default_q
+    reach = forward_kinematics(robot, q, links=("panda_link8", "panda_link4"))
+    # With the arm as it is the elbow would stand in the box: another arm is taken, or with the arm locked none.
+    T = reach[0].copy()
+    T[:3, 3] += where - reach[1][:3, 3]
+    alone = ik_problem(robot, T, group="free", tip_link="panda_link8", scene=scene)
+    assert solver.solve_ik(alone).status[0] == Status.GOAL_IN_COLLISION
+    whole = ik_problem(robot, T, base_link="odom", tip_link="panda_link8", scene=scene)
+    assert solver.solve_ik(whole).success.all()
+
+
+def test_a_planar_base_carries_the_arm():
+    planar = made("planar")
+    q = random_configurations(planar, 20, 3)
+    q[:, :2] *= 5.0
+    T = forward_kinematics(planar, q, links=("panda_link8",))[:, 0]
+    own = CpuSolver()
+    own.configure(planar)
+    problem = ik_problem(planar, T, base_link="odom", tip_link="panda_link8")
+    assert len(problem.variables) == 10
+    assert own.solve_ik(problem).success.all()
+    held = ik_problem(planar, T, group="free", tip_link="panda_link8", state=q)
+    result = own.solve_ik(held)
+    assert result.success.all()  # in the arm's state of each request
+    np.testing.assert_allclose(result.q[:, 0, :2], q[:, :2], atol=1e-3)
