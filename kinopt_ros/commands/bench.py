@@ -15,6 +15,7 @@ from kinopt_ros.bench.collision import command as collision
 from kinopt_ros.bench.machine import machine
 from kinopt_ros.bench.progress import progress_bar
 from kinopt_ros.bench.table import print_table
+from kinopt_ros.bench.trajectory import command as trajectory
 from kinopt_ros.bench.verify import soak
 from kinopt_ros.commands import bench_load
 from kinopt_ros.commands.arguments import add_json, plain, print_json
@@ -53,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     collision.add_arguments(collision_parser)
     collision_parser.set_defaults(measure=collision.main)
+    trajectory_parser = benches.add_parser(
+        "trajectory", help="motions around obstacles, successes judged independently"
+    )
+    trajectory.add_arguments(trajectory_parser)
+    trajectory_parser.set_defaults(measure=trajectory.main)
     fk_parser = benches.add_parser("fk", help="forward kinematics in batches, beside Pinocchio's loop")
     fk.add_arguments(fk_parser)
     fk_parser.set_defaults(measure=fk.main)
