@@ -50,6 +50,8 @@ _REFINEMENTS = 3
 """How often points are put between points where a motion is off its line."""
 _SAMPLES = 2000
 _HALVINGS = 4
+_LEVER = 0.1
+"""m; how much an angle counts beside a distance."""
 
 
 @dataclass(frozen=True)
@@ -224,25 +226,27 @@ class _Lines:
         T[exact] = last[exact]
         return T
 
-    def off(self, T: Annotated[Float64, "M 4 4"], last: float) -> tuple[float, float]:
-        """How far poses, in their order, are off the lines up to a step, at most: m, rad."""
-        fine = self.at(np.linspace(0.0, last, 1 + max(8 * math.ceil(last), 8)))
-        p = fine[:, :3, 3]
-        worst_distance = worst_angle = 0.0
-        for pose in T:
-            way = np.diff(p, axis=0)
-            square = np.einsum("ij,ij->i", way, way)
-            to = pose[:3, 3] - p[:-1]
-            share = np.einsum("ij,ij->i", to, way) / np.where(square > 0.0, square, 1.0)
-            gaps = to - np.clip(share, 0.0, 1.0)[:, None] * way
-            distance = np.sqrt(np.einsum("ij,ij->i", gaps, gaps))
-            angle = rotation_angle(np.swapaxes(fine[:-1, :3, :3], 1, 2) @ pose[:3, :3])
-            k = int(np.argmin(distance + 0.1 * angle))
-            worst_distance, worst_angle = (
-                max(worst_distance, float(distance[k])),
-                max(worst_angle, float(angle[k])),
-            )
-        return worst_distance, worst_angle
+    def off(self, T: Annotated[Float64, "M 4 4"], last: int) -> tuple[float, float]:
+        """How far poses are off the lines up to a step, at most: m, rad."""
+        until = 1 + int(np.searchsorted(self.ends, last))
+        best = np.full(len(T), np.inf)
+        distance, angle = best.copy(), best.copy()
+        for line in range(until):
+            first, turn = self._corners[line], self._turns[line]
+            way = self._corners[line + 1, :3, 3] - first[:3, 3]
+            to, turned = T[:, :3, 3] - first[:3, 3], so3_log(first[:3, :3].T @ T[:, :3, :3])
+            # Where on the line each pose is nearest, an angle counting as the way of a lever.
+            square = float(way @ way + _LEVER**2 * turn @ turn)
+            share = np.zeros(len(T))
+            if square > 0.0:
+                share = np.clip((to @ way + _LEVER**2 * (turned @ turn)) / square, 0.0, 1.0)
+            d = np.linalg.norm(to - share[:, None] * way, axis=1)
+            R = first[:3, :3] @ so3_exp(share[:, None] * turn)
+            phi = rotation_angle(np.swapaxes(R, 1, 2) @ T[:, :3, :3])
+            nearer = d + _LEVER * phi < best
+            best[nearer] = (d + _LEVER * phi)[nearer]
+            distance[nearer], angle[nearer] = d[nearer], phi[nearer]
+        return float(distance.max()), float(angle.max())
 
 
 @dataclass(frozen=True)
@@ -442,8 +446,8 @@ class _Path:
                 return _Why(Status.PLANNING_FAILED, found.violation.message)
             assert found.trajectory is not None
             times = np.linspace(0.0, found.trajectory.duration, _SAMPLES)
-            off, angle = lines.off(self.poses_of(evaluate(found.trajectory, times)[0]), float(last))
-            if off <= self.steps.tolerance and angle <= ANGLE_TOLERANCE + self.steps.max_angle / 8.0:
+            off, angle = lines.off(self.poses_of(evaluate(found.trajectory, times)[0]), last)
+            if off <= self.steps.tolerance and angle <= ANGLE_TOLERANCE:
                 return found
             said = f"{off:.3g} m and {angle:.3g} rad off its line; allowed are {self.steps.tolerance:g} m"
             u, dense = self._halved(lines, u, dense)

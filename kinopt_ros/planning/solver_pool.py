@@ -72,6 +72,8 @@ class SolverPool:
         self._lock = threading.Lock()
         self._preparing: dict[str, threading.Lock] = {}
         self._closed = False
+        self._plans = False
+        """Whether motions were prepared for."""
 
     def prepare(self, name: str) -> Solver:
         """Configure a solver (``auto`` picks) if it is not yet.
@@ -126,6 +128,20 @@ class SolverPool:
         for solver in list(self._solvers.values()):
             solver.warm_up()
 
+    def warm_up_trajectories(self) -> None:
+        """Likewise for motions.
+
+        Raises:
+            KinoptError: a solver cannot plan them for this robot.
+        """
+        from kinopt_ros.planning.trajectory_warm_up import warm_up_trajectories
+
+        try:
+            for solver in list(self._solvers.values()):
+                warm_up_trajectories(solver)
+        finally:  # what did not work here is said to those who ask for it
+            self._plans = True
+
     def solve_ik(self, problem: IkProblem, solver: str = AUTO, allow_fallback: bool = True) -> PooledResult:
         """Solve with one solver; if it is unavailable, not ready, cannot honour the problem or breaks down, with the
         next that can.
@@ -144,11 +160,16 @@ class SolverPool:
         allow_fallback: bool = True,
         report: Report | None = None,
     ) -> Pooled[TrajectoryResult]:
-        """Likewise a motion; see ``planning.trajectories``."""
+        """Likewise a motion; see ``planning.trajectories``. With a deadline only after ``warm_up_trajectories``."""
         from kinopt_ros.planning.trajectories import plan_trajectory
 
-        if problem.scene is not None and problem.deadline is not None:
-            check_ready(self.robot)
+        if problem.deadline is not None:
+            if problem.scene is not None:
+                check_ready(self.robot)
+            if not self._plans:
+                raise NotReadyError(
+                    "the optimizer of trajectories is being prepared, which no deadline waits for; try again soon"
+                )
         return self._first_able(lambda able: plan_trajectory(able, problem, report), solver, allow_fallback)
 
     def _first_able(self, ask: Callable[[Solver], R], solver: str, allow_fallback: bool) -> Pooled[R]:

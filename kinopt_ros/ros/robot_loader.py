@@ -139,7 +139,7 @@ class RobotLoader:
             if name != solver and not self._closed:
                 unable += _prepare(pool, name)
         # Last what only some requests need and takes its time: compiling, reading meshes.
-        for work in (pool.warm_up, lambda: prepare_collisions(model)):
+        for work in (pool.warm_up, lambda: prepare_collisions(model), pool.warm_up_trajectories):
             if not self._closed:
                 try:
                     work()

@@ -1,0 +1,51 @@
+"""Small motions, planned so that no request has to wait for a compiler."""
+
+import numpy as np
+
+from kinopt_ros.errors import MissingPackageError
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.se3 import inverse
+from kinopt_ros.planning.trajectories import plan_trajectory
+from kinopt_ros.problems.builder import default_group
+from kinopt_ros.problems.trajectory import JointGoal
+from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.scene.scene import EMPTY_SCENE
+from kinopt_ros.solvers.base import Feature, Solver
+from kinopt_ros.status import Status
+
+_STEP = 0.05
+"""Of each joint's way to the middle of its limits."""
+_MOST_TRIES = 5
+"""Of a plan that ran out of time: the compiler had it."""
+
+
+def warm_up_trajectories(solver: Solver) -> None:
+    """Plan as requests do: to joints, to a pose and through a waypoint, with collisions and without.
+
+    Raises:
+        KinoptError: the robot's default group cannot be moved along trajectories.
+    """
+    if Feature.TRAJECTORIES not in solver.capabilities.features:
+        return
+    robot = solver.robot
+    group = default_group(robot)
+    start, limits = robot.default_q, robot.limits
+    variables = [i for name in group.joints for i in robot.variables_of(name)]
+    middle = 0.5 * (limits.lower + limits.upper)[variables]
+    q = start[variables]
+    near, far = (q + k * _STEP * np.where(np.isfinite(middle), middle - q, 1.0) for k in (1, 2))
+    end = start.copy()
+    end[variables] = far
+    links = (group.base_link or robot.root_link, group.tip_link or robot.root_link)
+    T = forward_kinematics(robot, end, links=links)
+    for scene in (None, EMPTY_SCENE):
+        for goal, waypoints in ((JointGoal(far), ()), (inverse(T[0]) @ T[1], (JointGoal(near),))):
+            problem = trajectory_problem(
+                robot, [goal], group=group.name, start=start, waypoints=waypoints, scene=scene
+            )
+            try:
+                for _ in range(_MOST_TRIES):
+                    if plan_trajectory(solver, problem).status is not Status.TIMED_OUT:
+                        break
+            except MissingPackageError:  # without coal there are motions, only none around obstacles
+                return

@@ -1,0 +1,91 @@
+"""Goals of ~/optimize_trajectory, and what becomes of them."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from action_msgs.msg import GoalStatus
+from rclpy.action import ActionClient
+from sensor_msgs.msg import JointState
+
+from kinopt_msgs.action import OptimizeTrajectory
+from kinopt_ros.ros.client import Client
+
+PATIENCE = 60.0
+"""s that a test waits at most for a result."""
+SUCCEEDED, CANCELED, ABORTED = (
+    GoalStatus.STATUS_SUCCEEDED,
+    GoalStatus.STATUS_CANCELED,
+    GoalStatus.STATUS_ABORTED,
+)
+
+
+def joints(**positions: float) -> JointState:
+    """A joint state."""
+    return JointState(name=list(positions), position=[float(value) for value in positions.values()])
+
+
+class Goal:
+    """One goal on its way."""
+
+    def __init__(self, goals: "Goals", future: Any) -> None:
+        self._goals = goals
+        self._accepted = future
+        self.feedback: list[Any] = []
+        self.handle: Any = None
+        self._result: Any = None
+
+    def accepted(self) -> None:
+        """Wait until the node has taken it."""
+        if self.handle is None:
+            assert self._goals.client.spin_until(self._accepted.done, PATIENCE), "the goal was not taken"
+            self.handle = self._accepted.result()
+            assert self.handle.accepted
+            self._result = self.handle.get_result_async()
+
+    @property
+    def done(self) -> bool:
+        """Whether there is a result; the node must have taken the goal."""
+        return bool(self._result.done())
+
+    def result(self, timeout: float = PATIENCE) -> tuple[int, Any]:
+        """State and result."""
+        self.accepted()
+        assert self._goals.client.spin_until(self._result.done, timeout), "there is no result"
+        answer = self._result.result()
+        return answer.status, answer.result
+
+    def cancel(self) -> float:
+        """Cancel it; s until the result is there."""
+        self.accepted()
+        begin = time.monotonic()
+        self.handle.cancel_goal_async()
+        assert self._goals.client.spin_until(self._result.done, PATIENCE), "a cancelled goal has no result"
+        return time.monotonic() - begin
+
+
+class Goals:
+    """Sends goals."""
+
+    def __init__(self, client: Client, node: str = "kinopt") -> None:
+        self.client = client
+        self._actions = ActionClient(client.node, OptimizeTrajectory, f"{node}/optimize_trajectory")
+        assert client.spin_until(self._actions.server_is_ready, 20.0), "the action is not there"
+        client.spin(0.3)  # the node's side may be a moment behind ours
+
+    def send(self, **fields: Any) -> Goal:
+        """Send a goal of some fields."""
+        feedback: list[Any] = []
+        take: Callable[[Any], None] = lambda message: feedback.append(message.feedback)  # noqa: E731
+        future = self._actions.send_goal_async(OptimizeTrajectory.Goal(**fields), feedback_callback=take)
+        goal = Goal(self, future)
+        goal.feedback = feedback
+        return goal
+
+    def run(self, **fields: Any) -> tuple[int, Any]:
+        """State and result of a goal."""
+        return self.send(**fields).result()
+
+    def close(self) -> None:
+        """Send no more."""
+        self._actions.destroy()
