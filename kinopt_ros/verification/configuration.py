@@ -4,16 +4,20 @@ Independent of every solver: it sees nothing but the robot, the targets and the 
 """
 
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 from typing import Annotated
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64
+from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.pose_errors import axis_errors
 from kinopt_ros.kinematics.se3 import pose_error
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
 from kinopt_ros.robot.chain import KinematicChain
+from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 
 CHECKS = ("finite numbers", "joint limits", "mimic joint limits", "target pose")
@@ -58,6 +62,20 @@ def verify_configurations(
         q: one row per configuration, in the order of problem.variables (rad or m).
         request: for every row, which of the B requests it answers.
     """
+    compiled = prepared()
+    if compiled is not None:
+        return _compiled_report(compiled, robot, problem, chains, q, request)
+    return reference_report(robot, problem, chains, q, request)
+
+
+def reference_report(
+    robot: RobotModel,
+    problem: IkProblem,
+    chains: tuple[KinematicChain, ...],
+    q: Annotated[Float64, "N n"],
+    request: Annotated[np.ndarray, "N"],
+) -> ConfigurationReport:
+    """The same with numpy alone."""
     full = problem.state[request]
     full[:, problem.variables] = q
     finite: Bool = np.asarray(np.logical_and.reduce(np.isfinite(q), axis=1))
@@ -78,6 +96,95 @@ def verify_configurations(
         orientation = np.maximum(orientation, angle)
         tools[number] = T_base_tool
     return ConfigurationReport(ok, finite, violation, position, orientation, tools, q)
+
+
+@cache
+def prepared() -> ModuleType | None:
+    """The compiled check; None where numba is not installed. Imports numba and compiles."""
+    try:
+        from kinopt_ros.verification import compiled
+    except ImportError:
+        return None
+    row, one, number = np.zeros((1, 1)), np.zeros(1), np.zeros(1, dtype=np.int64)
+    T, axis = np.eye(4)[None], np.ones((1, 3))
+    limits, mimics = np.zeros((1, 2)), np.zeros((0, 4))
+    finite = np.ones(1, dtype=np.bool_)
+    compiled.check_limits(row, number, row, number, limits, mimics, number[:0], row, finite, one)
+    fixed = np.repeat(T, 2, axis=0)
+    chain = fixed, number, axis, number, np.zeros((1, 2))
+    compiled.check_poses(row, number, *chain, T, T[0], T.copy(), one, one)
+    return compiled
+
+
+def _compiled_report(
+    compiled: ModuleType,
+    robot: RobotModel,
+    problem: IkProblem,
+    chains: tuple[KinematicChain, ...],
+    q: Annotated[Float64, "N n"],
+    request: Annotated[np.ndarray, "N"],
+) -> ConfigurationReport:
+    # All arrays are writable and of one layout: for others numba would compile anew, while a request waits.
+    N = len(q)
+    q, request = np.array(q, dtype=np.float64, order="C"), np.array(request, dtype=np.int64)
+    state = np.array(problem.state, dtype=np.float64, order="C")
+    full, violation, finite = np.empty((N, robot.nq)), np.empty(N), np.empty(N, dtype=np.bool_)
+    limits = _limits(robot, tuple(problem.variables.tolist()))
+    compiled.check_limits(q, request, state, *limits, full, finite, violation)
+    ok: Bool = finite & (violation <= 0.0)
+    tools = np.empty((len(chains), N, 4, 4))
+    errors = np.empty((len(chains), 2, N))
+    for number, (target, chain) in enumerate(zip(problem.targets, chains, strict=True)):
+        T_base_target = np.array(target.T_base_target, dtype=np.float64, order="C")
+        T_tip_tool = _IDENTITY if target.T_link_tool is None else target.T_link_tool.copy()
+        distance, angle = errors[number]
+        compiled.check_poses(
+            full, request, *_packed(chain), T_base_target, T_tip_tool, tools[number], distance, angle
+        )
+        if target.plain is not None:
+            ok &= (distance <= target.plain[0]) & (angle <= target.plain[1])
+        else:
+            *errors[number], within = target_errors(target, T_base_target[request], tools[number])
+            ok &= within
+    worst = errors[0] if len(chains) == 1 else errors.max(axis=0)
+    return ConfigurationReport(ok, finite, violation, worst[0], worst[1], tools, q)
+
+
+_IDENTITY = np.eye(4)
+_Limits = tuple[Int64, Float64, Float64, Int64]
+
+
+@remembered
+def _limits(robot: RobotModel, variables: tuple[int, ...]) -> _Limits:
+    """As ``compiled.check_limits`` takes them."""
+    numbers = np.array(variables, dtype=np.int64)
+    driven = [joint for joint in robot.mimic_joints if joint.first_variable in variables]
+    rows = [(joint.multiplier, joint.offset, joint.lower, joint.upper) for joint in driven]
+    return (
+        numbers,
+        np.column_stack([robot.limits.lower[numbers], robot.limits.upper[numbers]]),
+        np.array(rows, dtype=np.float64).reshape(-1, 4),
+        np.array([joint.first_variable for joint in driven], dtype=np.int64),
+    )
+
+
+def _packed(chain: KinematicChain) -> tuple[Float64, Int64, Float64, Int64, Float64]:
+    """As ``compiled.check_poses`` takes them."""
+    packed = _chains.get(chain)
+    if packed is None:
+        packed = _chains[chain] = (
+            np.array(chain.T_fixed, order="C"),
+            np.array(chain.motion, dtype=np.int64),
+            np.array(chain.axis, order="C"),
+            np.array(chain.variables[chain.column], dtype=np.int64),
+            np.column_stack([chain.multiplier, chain.offset]),
+        )
+    return packed
+
+
+_chains: WeakKeyDictionary[KinematicChain, tuple[Float64, Int64, Float64, Int64, Float64]] = (
+    WeakKeyDictionary()
+)
 
 
 def target_errors(

@@ -41,7 +41,7 @@ ONLY_IN = {
     "rcl_interfaces": ("ros",),
     "tf2_ros": ("ros",),
     "tf_transformations": ("ros",),
-    "numba": ("solvers/cpu", "collision", "trajectory/compiled.py"),
+    "numba": ("solvers/cpu", "collision", "trajectory/compiled.py", "verification/compiled.py"),
     "coal": ("collision", "bench/collision"),
     "trimesh": ("geometry", "robot"),
     "jax": ("differentiable", "solvers/jax_lm", "bench/pyroki"),

@@ -1,0 +1,122 @@
+"""The float64 check of configurations, compiled: with numpy it takes most of the time of a single request.
+
+Written for the check alone, so that no error of a solver's kernels can be in both. The tests hold it to the reference
+kinematics; where numba is not installed, that takes its place.
+"""
+
+import numpy as np
+from numba import njit
+
+ROTATION, TRANSLATION, QUATERNION = range(3)
+"""As in ``robot.chain.Motion``."""
+_ROUNDINGS = 4.0 * np.finfo(np.float64).eps
+
+_OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@njit(**_OUTER)
+def check_limits(q, request, state, variables, limits, mimics, drivers, full, finite, violation):
+    """Configurations of the whole robot into ``full`` (N, nq), which rows of q (N, n) are finite (N), and how far
+    the worst joint is outside its limits (N).
+
+    Args: solved variables of each row, its request, values of all variables per request (B, nq); numbers of the solved
+    variables and their limits (n, 2); of mimic joints that they drive multiplier, offset and limits (m, 4) and the
+    number of the driver. Rows that are not finite keep the state.
+    """
+    for row in range(q.shape[0]):
+        number = request[row]
+        finite[row] = True
+        for k in range(q.shape[1]):
+            if not np.isfinite(q[row, k]):
+                finite[row] = False
+        full[row] = state[number]
+        if finite[row]:
+            for k in range(q.shape[1]):
+                full[row, variables[k]] = q[row, k]
+        worst = 0.0
+        for k in range(variables.shape[0]):
+            value = full[row, variables[k]]
+            worst = max(worst, limits[k, 0] - value, value - limits[k, 1])
+        for k in range(drivers.shape[0]):
+            value = mimics[k, 0] * full[row, drivers[k]] + mimics[k, 1]
+            over = max(mimics[k, 2] - value, value - mimics[k, 3])
+            worst = max(worst, over - _ROUNDINGS * (1.0 + abs(value)))
+        violation[row] = worst
+
+
+@njit(**_OUTER)
+def check_poses(
+    full, request, T_fixed, motion, axis, variable, value, T_base_target, T_tip_tool, tools, position, angle
+):
+    """Poses of a chain's tool into ``tools`` (N, 4, 4), and their distances (m) and angles (rad) from the targets.
+
+    Args: configurations of the whole robot (N, nq) and their requests; of the chain fixed transforms (m+1, 4, 4), kinds
+    and axes of motions, the variable that drives each, its multiplier and offset (m, 2); targets (B, 4, 4); the tool in
+    the chain's tip (4, 4).
+    """
+    m = motion.shape[0]
+    for row in range(full.shape[0]):
+        T = tools[row]
+        T[:] = T_fixed[0]
+        for k in range(m):
+            v = variable[k]
+            if motion[k] == QUATERNION:
+                _turn_by_quaternion(
+                    T, full[row, v], full[row, v + 1], full[row, v + 2], full[row, v + 3], value[k, 0] > 0.0
+                )
+            else:
+                by = value[k, 0] * full[row, v] + value[k, 1]
+                x, y, z = axis[k, 0], axis[k, 1], axis[k, 2]
+                if motion[k] == TRANSLATION:
+                    for i in range(3):
+                        T[i, 3] += by * (T[i, 0] * x + T[i, 1] * y + T[i, 2] * z)
+                else:
+                    _turn(T, x, y, z, np.sin(by), np.cos(by))
+            _multiply(T, T_fixed[k + 1])
+        _multiply(T, T_tip_tool)
+        G = T_base_target[request[row]]
+        dx, dy, dz = T[0, 3] - G[0, 3], T[1, 3] - G[1, 3], T[2, 3] - G[2, 3]
+        position[row] = np.sqrt(dx * dx + dy * dy + dz * dz)
+        # Of G^T T what is antisymmetric, and the trace.
+        x = y = z = trace = 0.0
+        for i in range(3):
+            x += G[i, 2] * T[i, 1] - G[i, 1] * T[i, 2]
+            y += G[i, 0] * T[i, 2] - G[i, 2] * T[i, 0]
+            z += G[i, 1] * T[i, 0] - G[i, 0] * T[i, 1]
+            trace += G[i, 0] * T[i, 0] + G[i, 1] * T[i, 1] + G[i, 2] * T[i, 2]
+        angle[row] = np.arctan2(np.sqrt(x * x + y * y + z * z), trace - 1.0)
+
+
+@njit(**_OUTER)
+def _multiply(T, F):
+    """T becomes T F; the last row of F is 0 0 0 1."""
+    for i in range(3):
+        a, b, c = T[i, 0], T[i, 1], T[i, 2]
+        T[i, 0] = a * F[0, 0] + b * F[1, 0] + c * F[2, 0]
+        T[i, 1] = a * F[0, 1] + b * F[1, 1] + c * F[2, 1]
+        T[i, 2] = a * F[0, 2] + b * F[1, 2] + c * F[2, 2]
+        T[i, 3] += a * F[0, 3] + b * F[1, 3] + c * F[2, 3]
+
+
+@njit(**_OUTER)
+def _turn(T, x, y, z, sine, cosine):
+    """T becomes T R, a rotation about a unit axis of T's frame (Rodrigues): each row r of T becomes
+    r cos + (r x a) sin + a (a r) (1 - cos)."""
+    for i in range(3):
+        a, b, c = T[i, 0], T[i, 1], T[i, 2]
+        along = (a * x + b * y + c * z) * (1.0 - cosine)
+        T[i, 0] = a * cosine + (b * z - c * y) * sine + x * along
+        T[i, 1] = b * cosine + (c * x - a * z) * sine + y * along
+        T[i, 2] = c * cosine + (a * y - b * x) * sine + z * along
+
+
+@njit(**_OUTER)
+def _turn_by_quaternion(T, w, x, y, z, forwards):
+    """T becomes T R, or T R^-1."""
+    length = np.sqrt(w * w + x * x + y * y + z * z)
+    sine = np.sqrt(x * x + y * y + z * z) / length
+    if sine == 0.0:
+        return
+    scale = 1.0 / (sine * length)
+    half_cosine = w / length if forwards else -w / length
+    _turn(T, x * scale, y * scale, z * scale, 2.0 * sine * half_cosine, 1.0 - 2.0 * sine * sine)
