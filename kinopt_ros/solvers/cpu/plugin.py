@@ -86,7 +86,10 @@ class CpuSolver(Solver):
 
     def warm_up(self) -> None:
         """Compile what requests beyond the plain kind need, if it was not compiled on this machine before."""
+        from kinopt_ros.solvers.cpu.paths.ready import load_or_compile
+
         _compile_general()
+        load_or_compile(may_compile=True)
 
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""

@@ -31,22 +31,24 @@ WEIGHT_NOW, DAMPING, OBJECTIVE, COSTS, CONSTRAINTS, SLACK_NOW, EXCESS, ITERATION
 )
 STATE = 11
 # Entries of ``numbers``.
-DEMAND, REST, VELOCITY, START = range(4)
+WANTED, ACCEPTED, REST, VELOCITY, START = range(5)
 # Values of STATUS.
 NEW, RUNNING, DONE, STUCK = range(4)
 
-FIRST_DAMPING = 1.0
+FIRST_DAMPING = 1e-5
+"""Times the weight."""
 FIRST_WEIGHT, GROWTH, LAST_WEIGHT = 1e5, 10.0, 1e9
-LEAST_DAMPING, MOST_DAMPING = 1e-6, 1e12
+LEAST_DAMPING, MOST_DAMPING = 1e-6, 1e3
+"""Times the weight of constraints."""
 STEP_LIMIT = 0.5
 """rad or m"""
 SETTLED = 0.02
 """Relative decrease below which the weight of constraints that do not hold grows."""
-FINISHED = 2e-3
+FINISHED = 0.01
 """... and below which a path on which all hold is good enough."""
 PATIENCE = 8
 """Steps with one weight."""
-POLISH = 12
+POLISH = 6
 """Steps with all that has to hold holding."""
 
 
@@ -201,12 +203,12 @@ def _hold(A, last, t, j):
 
 
 @njit(**_OUTER)
-def anchor_path(tree, around, anchors, points, demand):
+def anchor_path(tree, around, anchors, points, wanted):
     """Fill ``anchors`` with what the given configurations (A, n) have."""
     gaps, places, floor = anchors
     frames, positions = np.empty((tree[0].shape[0], 12)), np.empty((around[0].shape[0], 3))
     for a in range(points.shape[0]):
-        set_anchor(tree, around, points[a], demand, frames, positions, gaps[a], places[a], floor)
+        set_anchor(tree, around, points[a], wanted, frames, positions, gaps[a], places[a], floor)
 
 
 @njit(**_OUTER)
@@ -216,7 +218,7 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
     Args:
         tree, around, anchors: of ``MovingTree``, ``Surroundings`` and ``nearness.py``.
         tasks: numbers and integers of ``tasks.py``.
-        cost: numbers (4,), exact and step of ``quadratic.py``, rest (n,), stencils of velocities (T, 5), their first
+        cost: numbers (5,), exact and step of ``quadratic.py``, rest (n,), stencils of velocities (T, 5), their first
             points (T,), largest velocities (n,), row (w,) and block (n, n) for the direction at the start.
         last: of ``banded.py``.
         given: (T,), which points stay.
@@ -231,7 +233,7 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
     """
     T, n = x.shape
     frames, positions, g, D, E, gradient, bend, A, dx, new, work, rows, found = store
-    demand = cost[0][DEMAND]
+    demand = (cost[0][WANTED], cost[0][ACCEPTED])
     now = 0
     if state[STATUS] == NEW or steps == 0:
         state[COSTS] = _set_costs(x, cost, gradient[now], bend[now])
@@ -260,7 +262,7 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
         objective = state[COSTS] + mu * state[CONSTRAINTS]
         state[ITERATIONS] += 1
         state[SINCE] += 1
-        _assemble(cost, last, mu, state[DAMPING], D[now], E[now], bend[now], A)
+        _assemble(cost, last, mu, mu * state[DAMPING], D[now], E[now], bend[now], A)
         for t in range(T):
             for j in range(n):
                 slope = gradient[now, t, j] + mu * g[now, t, j]
@@ -281,7 +283,7 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
                 for j in range(n):
                     largest = max(largest, abs(dx[t * n + j]))
                     d = dx[t * n + j]
-                    expected += d * (state[DAMPING] * d - gradient[now, t, j] - mu * g[now, t, j])
+                    expected += d * (mu * state[DAMPING] * d - gradient[now, t, j] - mu * g[now, t, j])
             f = min(1.0, STEP_LIMIT / max(largest, 1e-300))
             for t in range(T):
                 for j in range(n):
@@ -326,7 +328,7 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
             state[SINCE] = 0
             if mu < LAST_WEIGHT:
                 state[WEIGHT_NOW] = min(mu * GROWTH, LAST_WEIGHT)
-                state[DAMPING] = min(max(state[DAMPING], 1e-2), 1e3)
+                state[DAMPING] = FIRST_DAMPING
             elif relative < FINISHED:
                 state[STATUS] = STUCK
     if now == 1:

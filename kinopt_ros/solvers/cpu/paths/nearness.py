@@ -1,12 +1,12 @@
 """Compiled: how near a path comes to obstacles and to the robot itself, as rows of a least-squares problem.
 
-A sphere at signed distance d costs max(0, wanted - d)^2, where wanted is a demand plus ``BUFFER``, within which a path
-is pushed already. Between two points of the path spheres are looked at, too, where they move by more than their
-radius and where the distances at both points do not rule out that something is between them, as d changes by no more
-than the sphere moves.
+A sphere at signed distance d costs max(0, wanted - d)^2. A path holds if every distance is at least ``accepted``, which
+is less: what is left is room for the other costs. Between two points of the path spheres are looked at, too, where they
+move by more than about their size and where the distances at both points do not rule out that something is between
+them, as d changes by no more than the sphere moves.
 
-What is nearer than demanded at an anchor (a point of the path that is given: start, goal, waypoint) need not be farther
-away near it: of spheres and obstacles the demand grows by ``RAMP`` per metre from there, of two spheres it is what
+What is nearer than wanted at an anchor (a point of the path that is given: start, goal, waypoint) need not be farther
+away near it: of spheres and obstacles what is wanted grows by ``RAMP`` per metre from there, of two spheres it is what
 they have there. Spheres contain the shapes, so that tight places would be refused otherwise.
 
 Distances that were computed are kept with where the sphere was, and spare computing them again as long as the sphere
@@ -23,13 +23,13 @@ from numba import njit
 from kinopt_ros.collision.kernels import ball_distance
 from kinopt_ros.solvers.cpu.paths.frames import _INNER, add_point_row, set_frames
 
-BUFFER = 0.01
-"""m"""
 RAMP = 0.3
+TIGHT = 0.002
+"""m, that may be missing where what is wanted is less than elsewhere."""
 LOOK = 0.1
 """m; distances are exact up to this beyond what matters."""
-SWEEP = 1.0
-"""Spheres that move by more than this share of their radius are looked at in between."""
+SWEEP = 1.5
+"""Spheres that move by more than this many radii are looked at in between."""
 MOST_BETWEEN = 16
 """Looks between two points."""
 
@@ -51,9 +51,9 @@ def place_spheres(node, centers, frames, positions):
 
 
 @njit(**_INNER)
-def _demand(gaps, places, demand, s, x, y, z):
-    """What is demanded of a sphere, and the gradient of that by its place."""
-    best, gx, gy, gz = demand, 0.0, 0.0, 0.0
+def _wanted_of(gaps, places, wanted, s, x, y, z):
+    """What is wanted of a sphere, and the gradient of that by its place."""
+    best, gx, gy, gz = wanted, 0.0, 0.0, 0.0
     for a in range(gaps.shape[0]):
         gap = gaps[a, s]
         if gap >= best:
@@ -77,7 +77,8 @@ def _world_rows(
     integers,
     gaps,
     places,
-    demand,
+    wanted,
+    accepted,
     positions,
     known,
     found,
@@ -90,7 +91,6 @@ def _world_rows(
     ``known`` (S,) are lower bounds of their distances, which become better ones; f (M, 6) and W (M, 6, 6) the sums of
     residuals times wrenches, and of products of wrenches, of nodes that are ``pushed``.
     """
-    wanted = demand + BUFFER
     row = -1
     skip = skipped[0] if skipped.shape[0] > 0 else np.empty(0, dtype=np.bool_)
     w = np.empty(6)
@@ -105,9 +105,9 @@ def _world_rows(
         known[s] = d
         if d >= wanted:
             continue
-        least, ax, ay, az = _demand(gaps, places, demand, s, px, py, pz)
-        found[SLACK] = min(found[SLACK], d - least)
-        r = least + BUFFER - d
+        least, ax, ay, az = _wanted_of(gaps, places, wanted, s, px, py, pz)
+        found[SLACK] = min(found[SLACK], d - min(accepted, least - TIGHT))
+        r = least - d
         if r <= 0.0:
             continue
         found[COST] += r * r
@@ -128,6 +128,11 @@ def _world_rows(
 @njit(**_INNER)
 def _spread(parent, turns, column, multiplier, frames, pushed, f, W, screws, g, H):
     """Add what wrenches on nodes are for the variables: g (n,), H (n, n), upper half. Clears ``pushed``."""
+    some = False
+    for m in range(1, parent.shape[0]):
+        some = some or pushed[m]
+    if not some:
+        return
     F = np.empty(6)
     for m in range(1, parent.shape[0]):
         x, y, z = frames[m, 2], frames[m, 5], frames[m, 8]
@@ -187,7 +192,8 @@ def _self_rows(
     floor,
     frames,
     positions,
-    demand,
+    wanted,
+    accepted,
     row,
     balls,
     found,
@@ -195,7 +201,6 @@ def _self_rows(
     H,
 ):
     """All pairs of bodies at one configuration."""
-    wanted = demand + BUFFER
     for b in range(body_node.shape[0]):
         m = body_node[b]
         u, v, w = ball[b, 0], ball[b, 1], ball[b, 2]
@@ -223,9 +228,9 @@ def _self_rows(
                     continue
                 length = np.sqrt(square)
                 d = length - touching
-                least = min(demand, floor[a, b])
-                found[SLACK] = min(found[SLACK], d - least)
-                r = least + BUFFER - d
+                least = min(wanted, floor[a, b])
+                found[SLACK] = min(found[SLACK], d - min(accepted, least - TIGHT))
+                r = least - d
                 if r <= 0.0:
                     continue
                 found[COST] += r * r
@@ -248,7 +253,7 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
         tree, around: of ``MovingTree`` and ``Surroundings``.
         anchors: gaps (A, S) and places (A, S, 3) of spheres, floors (S, S) of pairs.
         x: the path (T, n).
-        demand: distance to keep, m.
+        demand: wanted and accepted distance, m.
         frames, positions: (T, M, 12), (T, S, 3), of the path.
         kept: distances (T, S), and where the spheres were (T, S, 3); updated.
         work: row (n,), q (n,), frames (M, 12), positions (S, 3), balls (B, 3), bounds (T, S) and (S,), pushed (M,), all
@@ -263,7 +268,7 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
     distances, were = kept
     row, q, between, middle, balls, bound, known, pushed, f, W, screws, slope, H = work
     T, S, n = x.shape[0], radii.shape[0], x.shape[1]
-    wanted, weight = demand + BUFFER, 1.0 / T
+    wanted, accepted, weight = demand[0], demand[1], 1.0 / T
     before_all = found[COST]
     found[COST] = 0.0
     for t in range(T):
@@ -278,7 +283,7 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
                 known[s] = -np.inf
                 were[t, s, 0], were[t, s, 1], were[t, s, 2] = a, b, c
         _world_rows(
-            node, padded, mask, skipped, numbers, integers, gaps, places, demand, positions[t], known,
+            node, padded, mask, skipped, numbers, integers, gaps, places, wanted, accepted, positions[t], known,
             found, pushed, f, W,
         )  # fmt: skip
         for s in range(S):
@@ -290,8 +295,8 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
         H[:] = 0.0
         _spread(parent, turns, column, multiplier, frames[t], pushed, f, W, screws, slope, H)
         _self_rows(
-            tree, node, radii, body_node, first, ball, pairs, floor, frames[t], positions[t], demand, row, balls,
-            found, slope, H,
+            tree, node, radii, body_node, first, ball, pairs, floor, frames[t], positions[t], wanted, accepted, row,
+            balls, found, slope, H,
         )  # fmt: skip
         for i in range(n):
             g[t, i] += weight * slope[i]
@@ -300,6 +305,7 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
     for t in range(T - 1):
         looks = 1
         for s in range(S):
+            known[s] = np.inf
             dx = positions[t + 1, s, 0] - positions[t, s, 0]
             dy = positions[t + 1, s, 1] - positions[t, s, 1]
             dz = positions[t + 1, s, 2] - positions[t, s, 2]
@@ -308,8 +314,9 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
             if square <= far * far:
                 continue
             way = np.sqrt(square)
-            if bound[t, s] + bound[t + 1, s] - way < 2.0 * wanted:
+            if bound[t, s] + bound[t + 1, s] - way < 2.0 * accepted:
                 looks = max(looks, int(np.ceil(way / far)))
+                known[s] = -np.inf
         looks = min(looks, MOST_BETWEEN)
         for k in range(1, looks):
             after = k / looks
@@ -319,23 +326,15 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
             set_frames(tree, q, between)
             place_spheres(node, centers, between, middle)
             for s in range(S):
-                known[s] = np.inf
-                if mask[s] >= 0:
-                    known[s] = max(
-                        bound[t, s] - _distance(middle, s, positions[t], s),
-                        bound[t + 1, s] - _distance(middle, s, positions[t + 1], s),
-                    )
+                if known[s] < np.inf:
+                    known[s] = -np.inf
             _world_rows(
-                node, padded, mask, skipped, numbers, integers, gaps, places, demand, middle, known,
-                found, pushed, f, W,
+                node, padded, mask, skipped, numbers, integers, gaps, places, wanted, accepted, middle, known, found,
+                pushed, f, W,
             )  # fmt: skip
             slope[:] = 0.0
             H[:] = 0.0
             _spread(parent, turns, column, multiplier, between, pushed, f, W, screws, slope, H)
-            _self_rows(
-                tree, node, radii, body_node, first, ball, pairs, floor, between, middle, demand, row, balls, found,
-                slope, H,
-            )  # fmt: skip
             for i in range(n):
                 g[t, i] += weight * before * slope[i]
                 g[t + 1, i] += weight * after * slope[i]
@@ -356,7 +355,7 @@ def _distance(p, a, q, b):
 
 
 @njit(**_INNER)
-def set_anchor(tree, around, q, demand, frames, positions, gaps, places, floor):
+def set_anchor(tree, around, q, wanted, frames, positions, gaps, places, floor):
     """Take down what one given configuration has: gaps (S,), places (S, 3); ``floor`` (S, S) is lowered to it."""
     radii, padded, mask, skipped = around[2], around[3], around[4], around[5]
     first, pairs = around[9], around[11]
@@ -368,8 +367,8 @@ def set_anchor(tree, around, q, demand, frames, positions, gaps, places, floor):
         for i in range(3):
             places[s, i] = p[i]
         if mask[s] >= 0:
-            d = ball_distance(around[6], around[7], skipped[mask[s]], p[0], p[1], p[2], padded[s], demand)[0]
-            if d < demand:
+            d = ball_distance(around[6], around[7], skipped[mask[s]], p[0], p[1], p[2], padded[s], wanted)[0]
+            if d < wanted:
                 gaps[s] = d
     for k in range(pairs.shape[0]):
         one, two = pairs[k, 0], pairs[k, 1]

@@ -2,7 +2,8 @@
 
 import time
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import lru_cache
+from typing import Annotated
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,19 +14,23 @@ from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
-from kinopt_ros.solvers.cpu.paths import kernel, nearness, tasks
+from kinopt_ros.solvers.cpu.paths import kernel, tasks
 from kinopt_ros.solvers.cpu.paths.moving_tree import MovingTree, moving_tree
 from kinopt_ros.solvers.cpu.paths.pack_tasks import given_points, pack_tasks
 from kinopt_ros.solvers.cpu.paths.quadratic import quadratic_cost
+from kinopt_ros.solvers.cpu.paths.ready import check_compiled, load_or_compile, store
 from kinopt_ros.solvers.cpu.paths.surroundings import Surroundings, surroundings
 from kinopt_ros.solvers.cpu.paths.usual import usual_gaps
-from kinopt_ros.solvers.cpu.paths.vectors import CHUNK
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Report
 
 MOST_STEPS = 120
 """Of one path."""
 PIECE = 0.01
 """s between two looks at the clock."""
+BUFFER = 0.005
+"""m, beside the margin, that is aimed at."""
+ACCEPTED = 0.5
+"""Share of the margin that will do."""
 DIRECTION_WEIGHT = 1e4
 """Of the squared part of the path's first derivative that is not along the velocity at the start."""
 
@@ -43,7 +48,14 @@ def optimize_paths(
         problem: what is asked; its deadline counts.
         request: paths to begin from.
         report: told every 10 ms or after each step, whatever is longer.
+
+    Raises:
+        NotReadyError: the kernel was not compiled yet, which a deadline does not wait for.
     """
+    if problem.deadline is None:
+        load_or_compile(may_compile=True)
+    else:
+        check_compiled()
     model = _model(robot, problem)
     S = len(request.paths)
     paths = np.array(request.paths, order="C")
@@ -120,7 +132,8 @@ class _Path:
         """``path`` is changed in place."""
         T, n = path.shape
         self._path = path
-        self._demand = problem.clearance + margin
+        self._wanted = problem.clearance + margin + BUFFER
+        self._accepted = problem.clearance + ACCEPTED * margin
         self._spheres = len(model.around.radii) > 0
         given = np.zeros(T, dtype=np.bool_)
         given[[0, *given_points(problem, goal, passed)]] = True
@@ -129,14 +142,14 @@ class _Path:
         # Given points may be outside: a robot where its sensors say it is.
         self._given, self._low, self._high = given, np.tile(low, (T, 1)), np.tile(high, (T, 1))
         self._tasks = pack_tasks(robot, model.tree, problem, path, goal, passed)
-        self._cost, self._last = _costs(robot, problem, self._demand, T)
+        self._cost, self._last = _costs(robot, problem, self._wanted, self._accepted, T)
         anchors = [0, T - 1, *passed.tolist()]
         S, M = len(model.around.radii), len(model.tree.parent)
         self._model = model.tree.arrays, model.around.arrays
         self._anchors = np.full((len(anchors), S), np.inf), np.zeros((len(anchors), S, 3)), model.floor.copy()
-        kernel.anchor_path(*self._model, self._anchors, np.ascontiguousarray(path[anchors]), self._demand)
+        kernel.anchor_path(*self._model, self._anchors, np.ascontiguousarray(path[anchors]), self._wanted)
         self._kept = np.full((T, S), -np.inf), np.zeros((T, S, 3))
-        self._store = _store(T, n, M, S, len(model.around.body_node), self._last)
+        self._store = store(T, n, M, S, len(model.around.body_node), self._last)
         self._state = np.zeros(kernel.STATE)
         self._state[kernel.WEIGHT_NOW] = kernel.FIRST_WEIGHT
         self._state[kernel.DAMPING] = kernel.FIRST_DAMPING
@@ -193,10 +206,10 @@ class _Path:
 
     @property
     def clearance(self) -> float:
-        """See ``optimize_paths``; what is beyond the demand counts up to the buffer."""
+        """See ``optimize_paths``; at most what is wanted."""
         if not self._spheres:
             return np.inf
-        return float(min(self._state[kernel.SLACK_NOW], nearness.BUFFER) + self._demand)
+        return float(min(self._state[kernel.SLACK_NOW] + self._accepted, self._wanted))
 
     @property
     def violation(self) -> float:
@@ -215,57 +228,14 @@ class _Path:
         return Progress(stage, self.iterations, terms, self.clearance if self._spheres else np.nan)
 
 
-def _store(T: int, n: int, M: int, S: int, B: int, last: Int64) -> tuple[Any, ...]:
-    """What the kernel works in."""
-    width = int((last - np.arange(T)).max() + 1) * n
-    work = (
-        np.empty(n),
-        np.empty(n),
-        np.empty((M, 12)),
-        np.empty((S, 3)),
-        np.empty((B, 3)),
-        np.empty((T, S)),
-        np.empty(S),
-        np.zeros(M, dtype=np.bool_),
-        np.empty((M, 6)),
-        np.empty((M, 6, 6)),
-        np.empty((M, 6)),
-        np.empty(n),
-        np.empty((n, n)),
-    )
-    rows = tasks.ROWS
-    return (
-        np.empty((T, M, 12)),
-        np.empty((T, S, 3)),
-        np.empty((2, T, n)),
-        np.empty((2, T, n, n)),
-        np.empty((2, T, n, n)),
-        np.empty((2, T, n)),
-        np.empty((2, T, 5, n)),
-        np.zeros((T, n, width + CHUNK)),
-        np.empty(T * n + CHUNK),
-        np.empty((T, n)),
-        work,
-        (
-            np.zeros((rows, n)),
-            np.zeros(rows),
-            np.zeros((rows, 3)),
-            np.zeros((3, 12)),
-            np.zeros(3, dtype=np.bool_),
-        ),
-        np.zeros(2),
-    )
-
-
 def _costs(
-    robot: RobotModel, problem: TrajectoryProblem, demand: float, T: int
+    robot: RobotModel, problem: TrajectoryProblem, wanted: float, accepted: float, T: int
 ) -> tuple[tuple[Float64 | Int64, ...], Int64]:
     """Arguments ``cost`` and ``last`` of the kernel."""
     n, weights = len(problem.variables), problem.weights
-    exact, step = quadratic_cost(T, weights.smoothness, weights.acceleration, weights.jerk)
-    numbers = np.array([demand, weights.rest, 0.0, 0.0])
+    exact, step, blocks = quadratic_cost(T, weights.smoothness, weights.acceleration, weights.jerk)
+    numbers = np.array([wanted, accepted, weights.rest, 0.0, 0.0])
     rest = np.zeros(n) if problem.rest is None else np.array(problem.rest)
-    blocks = np.array([max(np.flatnonzero(row), default=0) for row in step])
     reach = 1  # neighbours share what is found between them
     most = np.zeros(n)
     if problem.duration is not None and weights.velocity > 0.0:
@@ -280,12 +250,14 @@ def _costs(
     if speed > 0.0:
         numbers[kernel.START] = DIRECTION_WEIGHT
         block = np.eye(n) - np.outer(velocity, velocity) / speed**2
+        blocks = blocks.copy()
         blocks[:5] = np.maximum(blocks[:5], 4 - np.arange(5))
     last = np.minimum(np.arange(T) + np.maximum(blocks, reach), T - 1)
     last = np.maximum.accumulate(last).astype(np.int64)
     return (numbers, exact, step, rest, rates, first, most, rates[0], block), last
 
 
+@lru_cache(maxsize=64)
 def _rates(T: int) -> tuple[Annotated[Float64, "T 5"], Annotated[Int64, "T"]]:
     """Stencils of first derivatives, and the first point of each."""
     matrix = derivative_matrix(1, T)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.costs.stencils import REACH, derivative_matrix
 
 BAND = 6
@@ -17,8 +17,9 @@ INNER = 3
 @lru_cache(maxsize=64)
 def quadratic_cost(
     num_points: int, smoothness: float, acceleration: float, jerk: float
-) -> tuple[Annotated[Float64, "T 7"], Annotated[Float64, "T 7"]]:
-    """Upper bands K[t, k], of points t and t + k, so that sum(x[t] K x[t']) is the cost; and those for steps.
+) -> tuple[Annotated[Float64, "T 7"], Annotated[Float64, "T 7"], Annotated[Int64, "T"]]:
+    """Upper bands K[t, k], of points t and t + k, so that sum(x[t] K x[t']) is the cost; those for steps; and how many
+    points the last entry of each row of these is away.
 
     The second matrix takes the place of the first in steps: it is a little larger and, away from the ends, narrower,
     which halves the work. With s = 2 - 2 cos w, w the wave number, the central stencil of the second derivative squared
@@ -47,7 +48,8 @@ def quadratic_cost(
             step += scale * (plain.T @ plain + 0.1945 * third.T @ third)
         else:
             step += scale * 32.0 / 27.0 * plain.T @ plain
-    return _bands(exact), _bands(step)
+    bands = _bands(step)
+    return _bands(exact), bands, np.array([max(np.flatnonzero(row), default=0) for row in bands])
 
 
 def _differences(order: int, T: int) -> Float64:

@@ -1,0 +1,114 @@
+"""Memory that the kernel works in, and compiling it, or loading what was compiled before."""
+
+import threading
+from typing import Any
+
+import numba
+import numpy as np
+
+from kinopt_ros.array import Int64
+from kinopt_ros.collision import kernels
+from kinopt_ros.errors import NotReadyError
+from kinopt_ros.solvers.cpu.paths import banded, frames, kernel, nearness, tasks, vectors
+from kinopt_ros.solvers.cpu.paths.vectors import CHUNK
+from kinopt_ros.stale import forget_stale
+
+_SOURCES = [str(module.__file__) for module in (kernels, banded, frames, nearness, tasks, vectors)]
+_lock = threading.Lock()
+_ready = False
+
+
+def check_compiled() -> None:
+    """Raise ``NotReadyError`` unless the kernel is ready, or lies on disk."""
+    if not (_ready or load_or_compile(may_compile=False)):
+        raise NotReadyError(
+            "optimizing trajectories has to be compiled once per machine for solver cpu, which no deadline waits for; "
+            "call its warm_up() before"
+        )
+
+
+def load_or_compile(may_compile: bool) -> bool:
+    """Make the kernel ready: load it if it was compiled before, else compile it if that may be. Whether it is ready.
+
+    While another thread compiles, one that may not does not wait for it.
+    """
+    global _ready
+    if _ready or not _lock.acquire(blocking=may_compile):
+        return _ready
+    try:
+        for function, arguments in ((kernel.anchor_path, _anchoring()), (kernel.improve, _improving())):
+            if function.overloads:
+                continue
+            signature = tuple(numba.typeof(argument) for argument in arguments)
+            forget_stale(function, *_SOURCES)
+            # What Dispatcher.compile asks first, too; numba has no public way to ask for nothing more.
+            if not may_compile and function._cache.load_overload(signature, function.targetctx) is None:
+                return False
+            function.compile(signature)
+            function.disable_compile()  # other argument types are a mistake, not a reason to compile in a request
+        _ready = True
+    finally:
+        _lock.release()
+    return True
+
+
+def store(T: int, n: int, M: int, S: int, B: int, last: Int64) -> tuple[Any, ...]:
+    """What the kernel works in."""
+    width = int((last - np.arange(T)).max() + 1) * n
+    work = (
+        np.empty(n),
+        np.empty(n),
+        np.empty((M, 12)),
+        np.empty((S, 3)),
+        np.empty((B, 3)),
+        np.empty((T, S)),
+        np.empty(S),
+        np.zeros(M, dtype=np.bool_),
+        np.empty((M, 6)),
+        np.empty((M, 6, 6)),
+        np.empty((M, 6)),
+        np.empty(n),
+        np.empty((n, n)),
+    )
+    rows = tasks.ROWS
+    return (
+        np.empty((T, M, 12)),
+        np.empty((T, S, 3)),
+        np.empty((2, T, n)),
+        np.empty((2, T, n, n)),
+        np.empty((2, T, n, n)),
+        np.empty((2, T, n)),
+        np.empty((2, T, 5, n)),
+        np.zeros((T, n, width + CHUNK)),
+        np.empty(T * n + CHUNK),
+        np.empty((T, n)),
+        work,
+        (
+            np.zeros((rows, n)),
+            np.zeros(rows),
+            np.zeros((rows, 3)),
+            np.zeros((3, 12)),
+            np.zeros(3, dtype=np.bool_),
+        ),
+        np.zeros(2),
+    )
+
+
+def _model() -> tuple[Any, Any, Any]:
+    """Arguments tree, around and anchors of the kernel, empty."""
+    f1, f2, f3 = np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0))
+    i1, i2 = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64)
+    b1, b2 = np.empty(0, dtype=np.bool_), np.empty((0, 0), dtype=np.bool_)
+    return (i1, f2, b1, i1, f1, f1), (i1, f2, f1, f1, i1, b2, f2, i2, i1, i1, f2, i2), (f2, f3, f2)
+
+
+def _anchoring() -> tuple[Any, ...]:
+    return (*_model(), np.empty((0, 0)), 0.0)
+
+
+def _improving() -> tuple[Any, ...]:
+    f1, f2, f3 = np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0))
+    i1, i2, b1 = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64), np.empty(0, dtype=np.bool_)
+    work = store(1, 1, 1, 1, 1, np.zeros(1, dtype=np.int64))
+    costs = (f1, f2, f2, f1, f2, i1, f1, f1, f2)
+    return (*_model(), (f2, i2), costs, i1, b1, f2, f2, f2, (f2, f3), work, f1, 0)
