@@ -47,7 +47,8 @@ class NodeTimeoutError(Exception):
 
 
 class Client:
-    """Talks to the node ``kinopt`` of this domain. Call rclpy.init before, close after."""
+    """Talks to the node ``kinopt`` of this domain, or to another one (``/left/kinopt``), and publishes joint states
+    where that one listens. Call rclpy.init before, close after."""
 
     def __init__(self, name: str = "kinopt_client", node: str = "kinopt") -> None:
         self.node = Node(name)
@@ -59,7 +60,8 @@ class Client:
         }
         self._targets = self.node.create_publisher(PoseStamped, f"{node}/target_pose", 1)
         self._scene_updates = self.node.create_publisher(SceneUpdate, f"{node}/scene_update", 100)
-        self._joint_states = self.node.create_publisher(JointState, "joint_states", 10)
+        namespace, slash, _ = node.rpartition("/")
+        self._joint_states = self.node.create_publisher(JointState, f"{namespace}{slash}joint_states", 10)
         self._timer: Any = None
         self.trajectories: list[JointTrajectory] = []
         self.reports: list[MotionReport] = []

@@ -37,13 +37,14 @@ def _problem_of(module: str) -> str | None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the node; arguments are ROS arguments."""
+    """Run the node, or several nodes in one process: ``kinopt_node left right --ros-args ...`` runs one in each of the
+    namespaces. Parameters of each are given by file, under its full name (``/left/kinopt``)."""
     remedy = missing()
     if remedy is not None:
         print(f"kinopt: {remedy}", file=sys.stderr)
         return 1
     try:
-        from kinopt_ros.ros.node import spin
+        from kinopt_ros.ros.spinning import spin
 
         spin(arguments)
     except KinoptError as error:

@@ -2,21 +2,13 @@
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
-import os
-import signal
-import sys
-import threading
-import time
 from typing import Any
 
-import rclpy
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -68,8 +60,6 @@ from kinopt_ros.ros.solvers_service import SolversService
 _LATCHED = QoSProfile(
     depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
 )
-_SHUTDOWN_SECONDS = 2.0
-_SWITCH_SECONDS = 5e-4
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 _UPDATES = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 """Each of them counts."""
@@ -229,69 +219,3 @@ def _check_folder(given: list[Parameter[Any]]) -> SetParametersResult:
     except KinoptError as error:
         return parameters.refusal(str(error))
     return SetParametersResult(successful=True)
-
-
-def spin(arguments: list[str] | None = None) -> None:
-    """Run the node until it is interrupted or ROS shuts down.
-
-    Raises:
-        KinoptError: a parameter given at the start is not allowed.
-    """
-    stopping = threading.Event()
-    executor: SingleThreadedExecutor | None = None
-
-    def stop(number: int, frame: object) -> None:
-        """Ctrl-C or `kill`: end between two callbacks, where an exception anywhere would break one off."""
-        del number, frame
-        stopping.set()
-        if executor is not None:
-            executor.wake()
-
-    handles_signals = threading.current_thread() is threading.main_thread()
-    handling = SignalHandlerOptions.NO if handles_signals else SignalHandlerOptions.ALL
-    rclpy.init(args=arguments, signal_handler_options=handling)
-    if handles_signals:
-        signal.signal(signal.SIGINT, stop)
-        signal.signal(signal.SIGTERM, stop)
-    node: KinoptNode | None = None
-    # Python hands the interpreter over every 5 ms by default: a request would wait for that several times over.
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    try:
-        node = KinoptNode()
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        while rclpy.ok() and not stopping.is_set():
-            # Not for ever: a signal that arrives between the check and the wait would go unnoticed.
-            executor.spin_once(timeout_sec=1.0)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        _ignore_signals(handles_signals)  # a second Ctrl-C must not break off the clean-up
-        if node is not None:
-            node.close()
-        if executor is not None:
-            executor.shutdown(timeout_sec=0.0)
-        if node is not None:
-            node.destroy_node()
-        rclpy.try_shutdown()
-        _ignore_signals(handles_signals)  # ROS has put the default ones back
-    _leave_running_solvers()
-
-
-def _ignore_signals(ours: bool) -> None:
-    if ours:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-
-def _leave_running_solvers() -> None:
-    """End the process if a request is still at work. Nobody waits for its answer any more, but Python would wait for
-    its thread, up to the deadline of the request."""
-    end = time.monotonic() + _SHUTDOWN_SECONDS
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join(max(end - time.monotonic(), 0.0))
-            if thread.is_alive():
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(0)

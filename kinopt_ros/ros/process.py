@@ -56,9 +56,12 @@ class NodeProcess:
         parameters: Mapping[str, Any],
         log: Path | None = None,
         name: str = "kinopt",
+        namespaces: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
+        """With ``namespaces``, several nodes, one in each, with further parameters of its own."""
         self._parameters = parameters
         self._name = name
+        self._namespaces = dict(namespaces or {})
         self._log = log
         self._directory = tempfile.TemporaryDirectory(prefix="kinopt_")
         self._process: subprocess.Popen[bytes] | None = None
@@ -77,12 +80,16 @@ class NodeProcess:
 
     def __enter__(self) -> "NodeProcess":
         parameters = Path(self._directory.name, "parameters.yaml")
-        parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(self._parameters)}}))
+        by_node = {"/**": self._parameters}
+        by_node |= {f"/{namespace}/{self._name}": own for namespace, own in self._namespaces.items()}
+        parameters.write_text(
+            yaml.safe_dump({node: {"ros__parameters": dict(own)} for node, own in by_node.items()})
+        )
         log = self._log or Path(self._directory.name, "node.log")
         with log.open("wb") as output:
             arguments = ["--ros-args", "-r", f"__node:={self._name}", "--params-file", str(parameters)]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "kinopt_ros.ros.main", *arguments],
+                [sys.executable, "-m", "kinopt_ros.ros.main", *self._namespaces, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

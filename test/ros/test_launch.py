@@ -19,6 +19,11 @@ from kinopt_ros.ros.client import Client
 pytestmark = [pytest.mark.launch, pytest.mark.slow]
 
 _STOP_SECONDS = 20.0
+_ARGUMENTS = {
+    "kinopt.launch.py": {"namespace", "config", "default_group", "trajectory_topic", "log_level"},
+    "panda.launch.py": set(),
+    "four_robots.launch.py": {"robots", "track"},
+}
 
 
 def _missing() -> str | None:
@@ -92,15 +97,14 @@ def _launched(name: str, log: Path, arguments: tuple[str, ...] = ()) -> Iterator
     assert "Traceback" not in text, text
 
 
-@pytest.mark.parametrize("name", ["kinopt.launch.py", "panda.launch.py"])
+@pytest.mark.parametrize("name", _ARGUMENTS)
 def test_a_launch_file_loads_and_every_argument_is_described(name: str) -> None:
     from launch.launch_description_sources import get_launch_description_from_python_launch_file
 
     description = get_launch_description_from_python_launch_file(str(_installed_file(name)))
     arguments = description.get_launch_arguments()
     assert all(argument.description for argument in arguments)
-    expected = {"namespace", "config", "default_group", "trajectory_topic", "log_level"}
-    assert {argument.name for argument in arguments} == (expected if name.startswith("kinopt") else set())
+    assert {argument.name for argument in arguments} == _ARGUMENTS[name]
 
 
 def test_the_panda_without_a_robot(ros: None, tmp_path: Path) -> None:
@@ -111,6 +115,18 @@ def test_the_panda_without_a_robot(ros: None, tmp_path: Path) -> None:
             assert "panda" in client.wait_until_ready(120.0, lambda: process.poll() is None)
         finally:
             client.close()
+
+
+def test_several_robots_in_one_process(ros: None, tmp_path: Path) -> None:
+    log = tmp_path / "launch.log"
+    arguments = ("robots:=left=panda right=panda", "track:=false")
+    with _launched("four_robots.launch.py", log, arguments) as process:
+        for namespace in ("left", "right"):
+            client = Client(f"launch_client_{namespace}", node=f"/{namespace}/kinopt")
+            try:
+                assert "panda" in client.wait_until_ready(120.0, lambda: process.poll() is None)
+            finally:
+                client.close()
 
 
 def test_beside_a_robot_in_a_namespace(ros: None, panda_texts: tuple[str, str], tmp_path: Path) -> None:

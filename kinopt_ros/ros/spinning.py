@@ -1,0 +1,165 @@
+"""Runs the nodes of a process: one, or one for each of several robots, which have nothing in common but the process."""
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+
+import rclpy
+from rclpy.exceptions import InvalidNamespaceException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import remove_ros_args
+
+from kinopt_ros.errors import InvalidRequestError, quoted
+from kinopt_ros.ros.node import KinoptNode
+
+_SHUTDOWN_SECONDS = 2.0
+_SWITCH_SECONDS = 5e-4
+
+
+def spin(arguments: list[str] | None = None) -> None:
+    """Run one node, or one in each of the namespaces that the arguments name before ``--ros-args``, until the process
+    is interrupted or ROS shuts down.
+
+    Each node has an executor and a thread of its own, so that none waits for another one.
+
+    Raises:
+        KinoptError: an argument, or a parameter given at the start, is not allowed.
+    """
+    given = sys.argv if arguments is None else arguments
+    namespaces = _namespaces(remove_ros_args(given)[1:])
+    running = _Running()
+    handles_signals = threading.current_thread() is threading.main_thread()
+    handling = SignalHandlerOptions.NO if handles_signals else SignalHandlerOptions.ALL
+    rclpy.init(args=arguments, signal_handler_options=handling)
+    if handles_signals:
+        signal.signal(signal.SIGINT, running.stop)
+        signal.signal(signal.SIGTERM, running.stop)
+    # Python hands the interpreter over every 5 ms by default: a request would wait for that several times over.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        for namespace in namespaces:
+            running.start(namespace)
+        running.spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        _ignore_signals(handles_signals)  # a second Ctrl-C must not break off the clean-up
+        running.close()
+        rclpy.try_shutdown()
+        _ignore_signals(handles_signals)  # ROS has put the default ones back
+    _leave_running_solvers()
+
+
+class _Running:
+    """Nodes and their executors."""
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._nodes: list[KinoptNode] = []
+        self._executors: list[SingleThreadedExecutor] = []
+        self._threads: list[threading.Thread] = []
+        self._failure: BaseException | None = None
+
+    def start(self, namespace: str | None) -> None:
+        """Create a node; it is served by ``spin``."""
+        try:
+            node = KinoptNode(namespace=namespace)
+        except InvalidNamespaceException as error:
+            raise InvalidRequestError(
+                f"{quoted(namespace or '')} is no namespace: {' '.join(str(error).split())}"
+            ) from None
+        others = [other.get_fully_qualified_name() for other in self._nodes]
+        self._nodes.append(node)
+        if node.get_fully_qualified_name() in others:
+            raise InvalidRequestError(
+                f"there would be two nodes {node.get_fully_qualified_name()}; several need namespaces of their own, "
+                "which no __ns changes"
+            )
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        self._executors.append(executor)
+
+    def stop(self, number: int, frame: object) -> None:
+        """Ctrl-C or `kill`: end between two callbacks, where an exception anywhere would break one off."""
+        del number, frame
+        self._stop()
+
+    def spin(self) -> None:
+        """Serve all nodes, the first one on this thread, until one of them fails or all shall end."""
+        self._threads = [
+            threading.Thread(target=self._serve_beside, args=(executor,), name="executor", daemon=True)
+            for executor in self._executors[1:]
+        ]
+        for thread in self._threads:
+            thread.start()
+        self._serve(self._executors[0])
+        if self._failure is not None:
+            raise self._failure
+
+    def close(self) -> None:
+        """End all nodes."""
+        self._stop()
+        for thread in self._threads:
+            thread.join()
+        for node in self._nodes:
+            node.close()
+        for executor in self._executors:
+            executor.shutdown(timeout_sec=0.0)
+        for node in self._nodes:
+            node.destroy_node()
+
+    def _serve(self, executor: SingleThreadedExecutor) -> None:
+        while rclpy.ok() and not self._stopping.is_set():
+            # Not for ever: a signal that arrives between the check and the wait would go unnoticed.
+            executor.spin_once(timeout_sec=1.0)
+
+    def _serve_beside(self, executor: SingleThreadedExecutor) -> None:
+        try:
+            self._serve(executor)
+        except ExternalShutdownException:
+            pass
+        except BaseException as error:  # handed to the main thread, as if it had happened there
+            self._failure = error
+        self._stop()
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        for executor in self._executors:
+            executor.wake()
+
+
+def _namespaces(words: Sequence[str]) -> list[str | None]:
+    """Namespaces of the nodes; a single None, that of the ROS arguments, if none is named."""
+    for word in words:
+        if word.startswith("-"):
+            raise InvalidRequestError(
+                f"unknown argument {quoted(word)}; allowed are namespaces, one for each node, and then --ros-args"
+            )
+    if len(set(words)) != len(words):
+        raise InvalidRequestError(f"the namespaces {', '.join(words)} are not different")
+    return list(words) or [None]
+
+
+def _ignore_signals(ours: bool) -> None:
+    if ours:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _leave_running_solvers() -> None:
+    """End the process if a request is still at work. Nobody waits for its answer any more, but Python would wait for
+    its thread, up to the deadline of the request."""
+    end = time.monotonic() + _SHUTDOWN_SECONDS
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(max(end - time.monotonic(), 0.0))
+            if thread.is_alive():
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(0)
