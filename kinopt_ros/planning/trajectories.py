@@ -8,6 +8,7 @@ paths through random configurations; a path of a sampling planner, if its librar
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Annotated
 
 import numpy as np
@@ -30,7 +31,7 @@ from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.timing import nearest_equivalent
 from kinopt_ros.verification.collision import check_collisions
-from kinopt_ros.verification.motion import ON_THE_WAY
+from kinopt_ros.verification.motion import ON_THE_WAY, motion_limits
 from kinopt_ros.verification.sweep import free_segment, least_clearance
 from kinopt_ros.verification.trajectory import Violation
 
@@ -44,14 +45,14 @@ _APART = 0.3
 """rad or m; configurations of a pose goal differ by more than this."""
 LINES = 3
 """Goal configurations, the nearest first, to which straight lines are tried."""
-MARGINS = (0.01, 0.03, 0.06)
+MARGINS = (0.01, 0.03)
 """m; paths keep the first off shapes where they can, and more where they were found to touch something."""
-SAMPLED = (8, 16)
+SAMPLED = (4, 24)
 """Paths through random configurations before and after the sampling planner is asked."""
 REMEMBERED = 3
 """Paths through configurations of earlier answers."""
-_DRAWN = 64
-"""Random configurations to choose each lot from."""
+_DRAWN, _LOT, _APART_BY = 48, 4, 3
+"""Random configurations to choose each lot from, how many are chosen, and every how many of the free ones."""
 SAMPLING_TIME = 2.0
 """s for the sampling planner, at most."""
 WITHOUT_DEADLINE = 20.0
@@ -180,7 +181,21 @@ class _Search:
             said = "; ".join(f"goal {k}: {refusal.sentence}" for k, refusal in enumerate(refusals[:4]))
             raise _Stopped(refusals[0].status, f"none of {len(refusals)} goals can be reached: {said}")
         ends.sort(key=lambda end: float(np.linalg.norm(end.q - self._q0)))
-        return ends
+        return self._in_time(ends)
+
+    def _in_time(self, ends: list[_End]) -> list[_End]:
+        """Those that the given duration may be enough for."""
+        duration = self._problem.duration
+        if duration is None:
+            return ends
+        velocity = motion_limits(self._robot, self._problem).velocity
+        needed = [float((np.abs(end.q - self._q0) / velocity).max()) for end in ends]
+        if min(needed) > duration:
+            raise _Stopped(
+                Status.PLANNING_FAILED,
+                f"a duration of {duration:g} s is too short: at the velocity limits alone it takes {min(needed):.4g} s",
+            )
+        return [end for end, time_needed in zip(ends, needed, strict=True) if time_needed <= duration]
 
     def _configurations(
         self, goal: Goal, near: Annotated[Float64, "nq"], what: str
@@ -287,29 +302,22 @@ class _Search:
                 yield self._through([self._q0, q, end.q], end.goal, 0)
 
     def _through_random(self, ends: list[_End], count: int) -> Iterator[_Start]:
-        """Through configurations that are free by their spheres, in the order of the detour."""
-        from kinopt_ros.collision.field import field_of  # imports numba
-
+        """Through free configurations, in the order of the detour."""
         problem = self._problem
-        assert problem.scene is not None
-        variables = problem.variables
-        low, high = (limit[variables] for limit in sampling_range(self._robot))
-        field = field_of(self._robot, problem.scene)
-        for lot in range(count // 4):
+        low, high = (limit[problem.variables] for limit in sampling_range(self._robot))
+        for lot in range(count // _LOT):
             self._go_on("random starts")
             end = ends[lot % min(len(ends), LINES)]
-            drawn = self._rng.uniform(low, high, (_DRAWN, len(variables)))
+            drawn = self._rng.uniform(low, high, (_DRAWN, len(low)))
             # Half of them anywhere, half around the line.
             share = self._rng.uniform(0.2, 0.8, (_DRAWN // 2, 1))
             around = self._q0 + share * (end.q - self._q0)
             drawn[: _DRAWN // 2] = np.clip(around + 0.35 * (drawn[: _DRAWN // 2] - around), low, high)
-            full = np.repeat(problem.start[None], _DRAWN, axis=0)
-            full[:, variables] = drawn
-            distance, _ = field.costs(full, problem.clearance + MARGINS[0])
-            free = drawn[distance > problem.clearance]
-            detour = np.linalg.norm(free - self._q0, axis=1) + np.linalg.norm(free - end.q, axis=1)
-            for k in np.argsort(detour, kind="stable")[:: max(len(free) // 8, 1)][:4].tolist():
-                yield self._through([self._q0, free[k], end.q], end.goal, 0)
+            detour = np.linalg.norm(drawn - self._q0, axis=1) + np.linalg.norm(drawn - end.q, axis=1)
+            free = (q for q in drawn[np.argsort(detour, kind="stable")] if self._is_free(q))
+            # Neighbours would lead to the same path.
+            for q in islice(free, 0, _LOT * _APART_BY, _APART_BY):
+                yield self._through([self._q0, q, end.q], end.goal, 0)
 
     def _sampled(self, ends: list[_End]) -> _Start | None:
         """A path of the sampling planner, if it is installed and finds one."""

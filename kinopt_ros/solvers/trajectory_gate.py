@@ -11,6 +11,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import StartStateError
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.collision_gate import named_contacts
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest
 from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
 from kinopt_ros.solvers.verified import PluginError
@@ -19,13 +20,20 @@ from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.path_timing import time_path
 from kinopt_ros.trajectory.timing import TimingError
-from kinopt_ros.verification.motion import motion_limits, velocity_at_start, verify_motion
+from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.verification.motion import (
+    ON_THE_WAY,
+    VerifiedMotion,
+    motion_limits,
+    velocity_at_start,
+    verify_motion,
+)
 from kinopt_ros.verification.trajectory import Violation
 
 OPTIMIZE, TIMING, CHECK = "optimization", "timing", "check"
 """Names of stages."""
-HOPELESS = 0.08
-"""m; paths that go so deep through something by the plugin's own model are not looked at."""
+POSITION_LIMITS = "position limits"
+"""Name of a check."""
 
 
 @dataclass(eq=False)
@@ -40,28 +48,17 @@ class Gate:
 
     def passed(self, path: Annotated[Float64, "T n"], goal: int) -> TrajectoryResult | PathAttempt:
         """The answer along a path, timed and checked; or why it is none."""
-        problem, limits = self.problem, motion_limits(self.robot, self.problem)
-        begin = time.perf_counter()
         try:
-            trajectory = time_path(
-                problem.joints,
-                path,
-                limits.velocity,
-                limits.acceleration,
-                limits.jerk,
-                velocity_at_start(self.robot, problem),
-                duration=problem.duration,
-            )
+            motion = self._checked(self._timed(path), goal)
+            if _beyond_limits(motion):
+                # The curve through the points leaves the limits, which the edges between them never do.
+                motion = self._checked(self._timed(path, corners=True), goal)
         except (TimingError, StartStateError) as error:
             return PathAttempt(path, goal, Violation(TIMING, str(error)))
-        finally:
-            begin = self._spent(TIMING, begin)
-        motion = verify_motion(self.robot, problem, trajectory, goal)
-        self._spent(CHECK, begin)
         if not motion.report.ok:
             violation = motion.report.violations[0]
             when = violation.time
-            state = None if when is None else evaluate(trajectory, np.array([when]))[0][0]
+            state = None if when is None else evaluate(motion.trajectory, np.array([when]))[0][0]
             return PathAttempt(path, goal, violation, state)
         return TrajectoryResult(
             Status.SUCCESS,
@@ -82,9 +79,10 @@ class Gate:
         best: PathAttempt | None = None
         for s in candidates.promising.tolist():
             path, goal = candidates.paths[s], int(request.goal[s])
-            if candidates.clearance[s] < -HOPELESS and best is not None:
-                continue
-            found = self.passed(path, goal)
+            found: TrajectoryResult | PathAttempt | None = None
+            if candidates.clearance[s] < self.problem.clearance:  # by spheres, which are too large
+                found = self._in_collision(path, goal)
+            found = found or self.passed(path, goal)
             if isinstance(found, TrajectoryResult):
                 return found
             best = best or found
@@ -95,10 +93,62 @@ class Gate:
             Status.PLANNING_FAILED, str(best.violation), None, self.solver, attempt=best, stages=self.stages
         )
 
+    def _in_collision(self, path: Annotated[Float64, "T n"], goal: int) -> PathAttempt | None:
+        """Whether a point of a path is in collision: sooner known than what becomes of it in time."""
+        problem = self.problem
+        if problem.scene is None:
+            return None
+        begin = time.perf_counter()
+        full = np.repeat(problem.start[None], len(path), axis=0)
+        full[:, problem.variables] = path
+        free = check_collisions(self.robot, problem.scene, full, problem.clearance, contacts=False).free
+        found = None
+        if not free.all():
+            k = int(np.argmin(free))
+            contacts = check_collisions(
+                self.robot, problem.scene, full[k : k + 1], problem.clearance
+            ).contacts[0]
+            wanted = f" (a clearance of {problem.clearance:g} m is wanted)" if problem.clearance > 0.0 else ""
+            sentence = (
+                f"point {k} of {len(path)} on the way is in collision{wanted}: {named_contacts(contacts)}"
+            )
+            found = PathAttempt(path, goal, Violation(ON_THE_WAY, sentence), path[k])
+        self._spent(CHECK, begin)
+        return found
+
+    def _timed(self, path: Annotated[Float64, "T n"], corners: bool | None = None) -> JointTrajectory:
+        problem, limits = self.problem, motion_limits(self.robot, self.problem)
+        begin = time.perf_counter()
+        try:
+            return time_path(
+                problem.joints,
+                path,
+                limits.velocity,
+                limits.acceleration,
+                limits.jerk,
+                velocity_at_start(self.robot, problem),
+                duration=problem.duration,
+                corners=corners,
+            )
+        finally:
+            self._spent(TIMING, begin)
+
+    def _checked(self, trajectory: JointTrajectory, goal: int) -> VerifiedMotion:
+        begin = time.perf_counter()
+        motion = verify_motion(self.robot, self.problem, trajectory, goal)
+        self._spent(CHECK, begin)
+        return motion
+
     def _spent(self, stage: str, begin: float) -> float:
         now = time.perf_counter()
         self.stages[stage] = self.stages.get(stage, 0.0) + now - begin
         return now
+
+
+def _beyond_limits(motion: VerifiedMotion) -> bool:
+    """Whether a motion leaves the position limits, and nothing else is wrong with it."""
+    found = {violation.check for violation in motion.report.violations}
+    return found == {POSITION_LIMITS}
 
 
 def path_length(trajectory: JointTrajectory) -> float:
