@@ -242,11 +242,11 @@ def _states(c, at_knot, in_cell, breaks, pieces, state, slope, jerk, path):
 
 @njit(**_FAST)
 def _newton_step(
-    path, state, slope, jerk, lam, c, at_knot, in_cell, inverse, share, weight, free, band, border, step
+    path, state, slope, jerk, lam, base, at_knot, in_cell, inverse, share, weight, free, band, border, step
 ):
     """Gauss-Newton step (last entry: by lam) of the merit; returns minus its slope along the step."""
-    cells, n, size = slope.size, inverse.shape[1], c.size
-    e1, e2, e3 = np.exp(-lam), np.exp(-2.0 * lam), np.exp(-3.0 * lam)
+    cells, n, size = slope.size, inverse.shape[1], base.size
+    e, e1, e2, e3 = np.exp(lam), np.exp(-lam), np.exp(-2.0 * lam), np.exp(-3.0 * lam)
     band[:] = 0.0
     border[:] = 0.0
     step[:] = 0.0
@@ -267,8 +267,8 @@ def _newton_step(
                 m[3, b], m[4, b] = in_cell[i, 0, b], in_cell[i, 1, b]
             for a in range(5):
                 y[a] = 0.0
-                for b in range(min(4, 3 - i)):
-                    y[a] += m[a, b] * c[i + b]
+                for b in range(4):
+                    y[a] += m[a, b] * base[i + b] * e
             y0, y1, y2, y3, y4 = y
             g0 = g1 = g2 = g3 = g4 = b0 = b1 = b2 = b3 = b4 = 0.0
             h00 = h10 = h11 = h20 = h21 = h22 = h30 = h33 = h40 = h41 = h42 = h44 = 0.0
@@ -281,13 +281,15 @@ def _newton_step(
                 d1 = 3.0 * (q2 * s2 + q3 * s1 * s1)
                 d2 = 3.0 * q2 * s1
                 d4 = q1
+                # By lam: the row is exp(-3 lam) times a function of c, of which a part, ``base``, is as exp(lam). With
+                # that goes the second derivative, where it is positive.
                 dl = d0 * y0 + d1 * y1 + d2 * y2 + d4 * y4 - 3.0 * r
                 room = 1.0 / (1.0 - r * r)
                 first = 2.0 * r * room
                 second = 2.0 * (1.0 + r * r) * room * room
                 g0, g1, g2, g4 = g0 + first * d0, g1 + first * d1, g2 + first * d2, g4 + first * d4
                 corner1 += first * dl
-                corner0 += second * dl * dl + 9.0 * first * r
+                corner0 += second * dl * dl + max(-first * (6.0 * r + 5.0 * dl), 0.0)
                 dl *= second
                 b0, b1, b2, b4 = b0 + dl * d0, b1 + dl * d1, b2 + dl * d2, b4 + dl * d4
                 h00, h11, h22, h44 = (
@@ -311,7 +313,7 @@ def _newton_step(
                     second = 2.0 * (1.0 + r * r) * room * room
                     g0, g3 = g0 + first * d0, g3 + first * d3
                     corner1 += first * dl
-                    corner0 += second * dl * dl + first * r
+                    corner0 += second * dl * dl + max(-first * dl, 0.0)
                     dl *= second
                     b0, b3 = b0 + dl * d0, b3 + dl * d3
                     h00, h30, h33 = h00 + second * d0 * d0, h30 + second * d3 * d0, h33 + second * d3 * d3
@@ -329,7 +331,7 @@ def _newton_step(
                     second = 2.0 * (1.0 + r * r) * room * room
                     g0, g1, g2 = g0 + first * d0, g1 + first * d1, g2 + first * d2
                     corner1 += first * dl
-                    corner0 += second * dl * dl + 4.0 * first * r
+                    corner0 += second * dl * dl + max(-first * (2.0 * r + 3.0 * dl), 0.0)
                     dl *= second
                     b0, b1, b2 = b0 + dl * d0, b1 + dl * d1, b2 + dl * d2
                     h00, h11, h22 = h00 + second * d0 * d0, h11 + second * d1 * d1, h22 + second * d2 * d2
@@ -417,6 +419,7 @@ def speed_up(
     share,
     at_knot,
     in_cell,
+    base,
     c,
     lam,
     free,
@@ -427,6 +430,9 @@ def speed_up(
 ):
     """Barrier method for the control points and, if ``free``, the unit of time exp(lam): the least time within limits.
 
+    ``base`` times exp(lam) is the part of c that goes on at the speed of the start, so that the other part need not
+    change much with lam: it has to be all of the first three, which do not take part otherwise.
+
     ``limits`` (3, n) of velocity, acceleration and jerk; ``share`` (K, 3) of them that each cell may use. Starts
     anywhere: what is outside of the limits gets wider ones, which are narrowed as the motion comes within them. Changes
     ``c``; returns lam, the largest ratio to a limit (below 1: success), and the number of steps.
@@ -436,7 +442,6 @@ def speed_up(
     state, path = np.empty((cells + 1, 3)), np.empty((cells + 1, 5, n))
     slope, jerk = np.empty(cells), np.empty(cells)
     band, border, step = np.empty((size, 4)), np.empty(size), np.empty(size + 1)
-    base = c[:3] / np.exp(lam)
     trial = c.copy()
     weight = first_weight
     _states(c, at_knot, in_cell, breaks, pieces, state, slope, jerk, path)
@@ -452,7 +457,21 @@ def speed_up(
     merit, worst = _merit(path, state, slope, jerk, lam, wide, share, weight)
     for count in range(most_steps):
         descent = _newton_step(
-            path, state, slope, jerk, lam, c, at_knot, in_cell, wide, share, weight, free, band, border, step
+            path,
+            state,
+            slope,
+            jerk,
+            lam,
+            base,
+            at_knot,
+            in_cell,
+            wide,
+            share,
+            weight,
+            free,
+            band,
+            border,
+            step,
         )
         length = 1.0
         if abs(step[size]) > 0.7:
@@ -461,12 +480,13 @@ def speed_up(
         for _ in range(30):
             new_lam = lam + length * step[size]
             for i in range(size):
-                trial[i] = c[i] + length * step[i]
-            for i in range(3):
-                trial[i] = base[i] * np.exp(new_lam)
+                trial[i] = c[i] + length * step[i] + base[i] * (np.exp(new_lam) - np.exp(lam))
             _states(trial, at_knot, in_cell, breaks, pieces, state, slope, jerk, path)
             new_merit, new_worst = _merit(path, state, slope, jerk, new_lam, wide, share, weight)
-            if new_worst < 1.0 and new_merit <= merit - 0.01 * length * descent + 1e-9 * abs(merit):
+            # Not straight to a limit, from where it is slow to move on.
+            if new_worst <= 1.0 - 0.1 * (
+                1.0 - worst
+            ) and new_merit <= merit - 0.01 * length * descent + 1e-9 * abs(merit):
                 accepted = True
                 break
             length *= 0.5
@@ -484,7 +504,8 @@ def speed_up(
             wide = 1.0 / (limits * wider)
             merit, worst = _merit(path, state, slope, jerk, lam, wide, share, weight)
             continue
-        if not accepted or descent < 0.5 or length > 0.5:
+        # Small steps: a knot at a bend of the path's fourth derivative.
+        if not accepted or descent < 0.5 or length > 0.5 or length < 0.01:
             if weight >= last_weight:
                 return lam, worst, count + 1
             weight = min(weight * growth, last_weight)

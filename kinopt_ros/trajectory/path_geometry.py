@@ -63,9 +63,11 @@ def smooth_curve(
     if len(points) == 2:  # which leave a curvature open
         points = np.stack([points[0], points.mean(axis=0), points[1]])
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
-    # Points of a path at rest at its ends may crowd there, and do so along a line: the distance is right for them.
-    inside = np.minimum(np.arange(len(steps)), np.arange(len(steps))[::-1]) / 8.0
-    even = _EVEN * steps.mean() * np.clip(inside, 0.0, 1.0) ** 2
+    even = 0.0
+    if steps.size > 20 and steps[8:-8].min() < _EVEN * steps.mean():
+        # Points of a path at rest at its ends may crowd there, and do so along a line: distance is right for them.
+        inside = np.minimum(np.arange(len(steps)), np.arange(len(steps))[::-1]) / 8.0
+        even = _EVEN * steps.mean() * np.clip(inside, 0.0, 1.0) ** 2
     breaks = np.concatenate([[0.0], np.cumsum(np.hypot(steps, even))])
     breaks /= breaks[-1]
     ends = np.zeros((2, 2, points.shape[1]))
@@ -152,7 +154,7 @@ def with_detour(curve: Curve, way: Annotated[Float64, "n"]) -> Curve:
     # The curve's own parameter rests until the turn, then takes up a steady pace.
     x = np.clip((tau - turn) / (1.0 - turn), 0.0, 1.0)
     first = curve.at(np.zeros(1))[0]
-    pace = min(4.0 * float(np.linalg.norm(way)) / float(np.linalg.norm(first[1])), 0.5)
+    pace = min(4.0 * float(np.linalg.norm(way)) / float(np.linalg.norm(first[1])), 1.5)
     own = pace * (1.0 - turn) * x**5 * (7.0 - 14.0 * x + 10.0 * x * x - 2.5 * x**3)
     reached = float(own[-1])
     q = curve.at(own)[:, 0] + (shape / top)[:, None] * way

@@ -11,16 +11,19 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Bool, Float64
 from kinopt_ros.trajectory.path_geometry import Curve
 
 _WEIGHTS = (30.0, 1e5, 5.0)
 """Weight of the logarithm of time against the barrier: first, last, growth. The last leaves about 0.1 % of the time."""
-_MOST_STEPS = 150
+_MOST_STEPS = 80
+_GROWTH = 1.12
 _SAMPLES = 400
 _ROOF = np.linspace(-1.0, 1.0, 17)
 _ROOF_WEIGHT = (1.0 - np.abs(_ROOF)) / 8.0
 _NARROWER = 0.9995
+SMOOTH = 5
+"""Cells over which a local change of pace is spread, to both sides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,8 @@ class TimeGrid:
     """Control value of the first derivative, and the constant third derivative, in cell i by c[i] to c[i + 3]."""
     times: Annotated[Float64, "K+3"]
     """Of the control points: c = times gives s(t) = t."""
+    extended: Annotated[Float64, "K+7"]
+    """Knots with three more at both ends."""
 
 
 def time_grid(widths: Annotated[Float64, "K"]) -> TimeGrid:
@@ -59,20 +64,15 @@ def time_grid(widths: Annotated[Float64, "K"]) -> TimeGrid:
     in_cell[:, 0, 1], in_cell[:, 0, 2] = -next_rate[:-1], next_rate[:-1]
     in_cell[:, 1, :3] -= at_knot[:-1, 2] / widths[:, None]
     in_cell[:, 1, 1:] += at_knot[1:, 2] / widths[:, None]
-    return TimeGrid(knots, at_knot, in_cell, (k[1:-3] + k[2:-2] + k[3:-1]) / 3.0)
+    return TimeGrid(knots, at_knot, in_cell, (k[1:-3] + k[2:-2] + k[3:-1]) / 3.0, k)
 
 
 def graded(cells: int, first: float) -> Annotated[Float64, "K"]:
-    """Widths that grow from the first to the last cell, so that about eight are in the ``first`` part of the time."""
-    if first >= 8.0 / cells:
-        return np.ones(cells)
-    growth = 1.0
-    for _ in range(60):
-        # The share of the first eight cells of a geometric series.
-        growth += 0.005
-        if np.expm1(8.0 * np.log(growth)) <= first * np.expm1(cells * np.log(growth)):
-            break
-    return np.asarray(growth ** np.arange(cells))
+    """Widths of somewhat more cells, twelve in the ``first`` part of the time, from where on they grow to even ones."""
+    least = cells * first / 12.0
+    ramp = least * _GROWTH ** np.arange(1000)
+    ramp = ramp[ramp < 1.0]
+    return np.concatenate([ramp, np.ones(max(cells - int(ramp.sum()), 1))])
 
 
 @dataclass(eq=False)
@@ -107,6 +107,7 @@ class TimeLaw:
             self.share,
             self.grid.at_knot,
             self.grid.in_cell,
+            self._base(),
             self.control,
             float(np.log(self.unit)),
             fastest,
@@ -120,15 +121,19 @@ class TimeLaw:
 
     def take(self, unit: float) -> None:
         """Another unit of time; from rest the same law, slower or faster."""
+        self.control += self._base() * (unit - self.unit)
         self.unit = unit
-        self.control[:3] = self.start_speed * unit * self.grid.times[:3]
+
+    def _base(self) -> Annotated[Float64, "K+3"]:
+        """Control points per unit of time of a motion that goes on as it starts for some cells, and then comes back."""
+        times = self.grid.times
+        x = np.clip((times - times[15]) / (times[-4] - times[15]), 0.0, 1.0)
+        return self.start_speed * times * (1.0 - x**4 * (35.0 - 84.0 * x + 70.0 * x * x - 20.0 * x**3))
 
     def at_times(self, times: Annotated[Float64, "K+1"]) -> Annotated[Float64, "K+1 3"]:
         """s, ds/dt and its derivative (1, 1/s, 1/s^2) at times (s) next to the knots."""
-        from kinopt_ros.trajectory.compiled import law_at_knots
-
         state = np.empty((len(self.grid.knots), 3))
-        law_at_knots(self.control, self.grid.at_knot, state)
+        self._states(state)
         state /= self.unit ** np.arange(3)
         late = times - self.unit * self.grid.knots
         jerk = np.diff(state[:, 2]) / (self.unit * np.diff(self.grid.knots))
@@ -138,12 +143,55 @@ class TimeLaw:
         state[:, 2] += late * jerk
         return state
 
+    def _states(self, out: Annotated[Float64, "K+1 3"]) -> None:
+        """s and its derivatives by units of the grid."""
+        from kinopt_ros.trajectory.compiled import law_at_knots
+
+        law_at_knots(self.control, self.grid.at_knot, out)
+
     def restrain(self, ratio: Annotated[Float64, "3 K"]) -> None:
         """Less for cells where the motion was found to have this ratio to its limits."""
         factor = _NARROWER / np.maximum(ratio.T, _NARROWER)
         # What the acceleration is inside of a cell depends on both its ends.
         factor[1:, 1] = np.minimum(factor[1:, 1], factor[:-1, 1])
         self.share *= factor
+
+
+def slowed(law: TimeLaw, stretch: Annotated[Float64, "K"]) -> TimeLaw:
+    """The law with cells that take about so much longer; the factors are made smooth, and none at the start."""
+    padded = np.pad(np.log(stretch), SMOOTH, mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * SMOOTH + 1)
+    most = np.pad(windows.max(axis=1), SMOOTH, mode="edge")
+    smooth = np.convolve(most, np.full(2 * SMOOTH + 1, 1.0 / (2 * SMOOTH + 1)), mode="valid")
+    smooth *= np.clip(np.arange(len(smooth)) / SMOOTH, 0.0, 1.0)
+    grid = time_grid(np.diff(law.grid.knots) * np.exp(smooth))
+    return TimeLaw(law.curve, grid, law.limits, law.start_speed, law.unit, law.control.copy(), law.share)
+
+
+def refined(law: TimeLaw, split: Annotated[Bool, "K"]) -> TimeLaw:
+    """The same law on a grid where some cells are halved."""
+    old = law.grid
+    pieces = np.where(split, 2, 1)
+    owner = np.repeat(np.arange(len(split)), pieces)
+    widths = np.diff(old.knots)
+    grid = time_grid((widths / pieces)[owner])
+    # A control point is the blossom of a cubic next to its middle knot, at its three inner knots.
+    k = grid.extended
+    j = np.arange(len(grid.times))
+    middle = np.clip(j - 1, 0, len(owner) - 1)
+    cell = owner[middle]
+    state = np.empty((len(old.knots), 3))
+    law._states(state)
+    jerk = np.diff(state[:, 2]) / widths
+    a, b, c = (k[j + i] - old.knots[cell] for i in (1, 2, 3))
+    s, first, second = state[cell].T
+    control = (
+        s + first * (a + b + c) / 3.0 + second * (a * b + b * c + c * a) / 6.0 + jerk[cell] * a * b * c / 6.0
+    )
+    control[-3:] = 1.0
+    finer = TimeLaw(law.curve, grid, law.limits, law.start_speed, law.unit, control, law.share[owner])
+    finer.control[:3] = law.start_speed * law.unit * grid.times[:3]
+    return finer
 
 
 def first_law(
@@ -160,19 +208,25 @@ def first_law(
     end = float(grid.knots[-1])
     inner = np.linspace(0.0, 1.0, max(_SAMPLES // len(curve.pieces), 4) + 1)[:-1]
     s = np.append((curve.breaks[:-1, None] + inner * np.diff(curve.breaks)[:, None]).ravel(), 1.0)
+    if start_speed > 0.0:  # Braking may take less than a piece.
+        s = np.unique(np.concatenate([s, np.geomspace(1e-5, 0.1, 100)]))
     speed = np.empty_like(s)
     q = curve.at(s)
-    ramp = float((limits[1] / limits[2]).max())
+    with np.errstate(divide="ignore"):
+        fastest, sharpest = ((limit / np.abs(q[:, 1])).min(axis=1) for limit in limits[1:])
+    ramp = float(np.median(fastest / sharpest))
     steady = 0.5 * start_speed * ramp
     passable_speed(q, s, limits, start_speed, steady, speed)
     time = np.concatenate([[0.0], np.cumsum(2.0 * np.diff(s) / (speed[1:] + speed[:-1]))])
     # The mean over a while, with weights like a roof, has bounded jerk.
-    ramp = max(min(ramp, 0.5 * float(time[-1])), 4.0 * float(time[-1]) / len(widths))
+    ramp = max(min(ramp, 0.5 * float(time[-1])), 4.0 * float(time[-1] * widths[0]) / end)
     late = 0.0 if start_speed > 0.0 else 0.5 * ramp
     unit = (float(time[-1]) + 0.5 * ramp + late) / end
     at = unit * grid.times[:, None] - late + 0.5 * ramp * _ROOF
     control = np.interp(at, time, s) + start_speed * np.minimum(at, 0.0)
     law = TimeLaw(curve, grid, limits, start_speed, unit, control @ _ROOF_WEIGHT, np.ones((len(widths), 3)))
-    law.take(unit if duration is None else duration / end)
+    law.control[:3] = start_speed * unit * grid.times[:3]
     law.control[-3:] = 1.0
+    if duration is not None:
+        law.take(duration / end)
     return law

@@ -27,7 +27,7 @@ from kinopt_ros.trajectory.path_geometry import (
     smooth_curve,
     with_detour,
 )
-from kinopt_ros.trajectory.path_law import TimeLaw, first_law, graded
+from kinopt_ros.trajectory.path_law import SMOOTH, TimeLaw, first_law, graded, refined, slowed
 from kinopt_ros.trajectory.timing import MINIMUM_DURATION, SHORTEST_RAMP, TimingError, point_to_point
 
 DEVIATION = 0.01
@@ -37,12 +37,14 @@ SEGMENTS = 100
 _TOLERANCE = 5e-7
 """Relative excess accepted; verification.trajectory grants 1e-6."""
 _REPAIRS = 8
-_LITTLE = 2e-3
+_LITTLE = 4e-3
 """Part of the time by which a motion is rather stretched than found anew."""
+_COARSE = 1.05
+"""Ratio to a limit, between knots, from which on it is a matter of resolution."""
 _FEWEST = 16
 _SHORTEST = 1e-3
 """Seconds between waypoints, of motions that are long enough to have that many."""
-_DETOURS = (1.6, 2.5, 5.0, 1.2, 10.0)
+_DETOURS = (1.6, 2.5)
 """Way out by the least braking distance, in the order of trial."""
 
 
@@ -55,16 +57,18 @@ def time_path(
     start_velocity: Annotated[Float64, "n"] | None = None,
     *,
     duration: float | None = None,
+    corners: bool | None = None,
     deviation: float = DEVIATION,
     segments: int = SEGMENTS,
 ) -> JointTrajectory:
     """The fastest motion along a path that ends at rest, or the one that takes ``duration`` (s).
 
     ``path`` has T >= 2 configurations (rad or m). The motion starts at the first one and ends at the last one exactly.
-    If the quintic spline through all of them stays within ``deviation`` (rad or m, of every joint) of the straight
-    edges between them, it is followed: a dense path is. Otherwise the motion follows the edges and cuts corners by up
-    to ``deviation``, because a spline through a few corners would leave the edges, which alone are known to be free,
-    by much more. With 0 it stops at every corner.
+    Without ``corners`` it passes through the others along a quintic spline: for points of a smooth curve, from an
+    optimizer. With ``corners`` it follows the straight edges between them and cuts the corners by up to ``deviation``
+    (rad or m, of every joint), because a spline through a few corners would leave the edges, which alone are known to
+    be free, by much more; with a deviation of 0 it stops at every corner. None: there are corners if the spline leaves
+    the edges by more than ``deviation``.
 
     A robot that moves starts with ``start_velocity`` exactly, and without acceleration. If the path can be bent to
     begin in that direction, within ``deviation`` and within the limits, it is. If not, the robot brakes straight on,
@@ -105,14 +109,16 @@ def time_path(
     if len(distinct) == 1:
         return _stay(names, distinct[0], velocity, limits, duration)
     curve = smooth_curve(distinct)
-    if len(distinct) > 2 and distance_from_edges(curve, distinct) > deviation:
+    if corners is None:
+        corners = len(distinct) > 2 and distance_from_edges(curve, distinct) > deviation
+    if corners and len(distinct) > 2:
         if deviation == 0.0:
             return _edge_by_edge(names, distinct, velocity, limits, duration, segments)
         curve = rounded_corners(distinct, deviation)
     least = np.inf
     for candidate, speed in _beginnings(curve, distinct, velocity, limits, deviation):
         law = _fastest_law(candidate, speed, limits, segments)
-        fastest = None if law is None else _verified(names, law, velocity, points[-1], True)
+        fastest = None if law is None else _verified(names, law, velocity, points[[0, -1]], True, segments)
         if law is None or fastest is None:
             continue
         wanted = MINIMUM_DURATION if duration is None and speed == 0.0 else duration
@@ -122,13 +128,17 @@ def time_path(
         if wanted < fastest.duration:
             continue
         slower = _slower_law(law, wanted)
-        timed = None if slower is None else _verified(names, slower, velocity, points[-1], False)
+        timed = (
+            None if slower is None else _verified(names, slower, velocity, points[[0, -1]], False, segments)
+        )
         if timed is not None:
             return timed
     if duration is not None and duration < least < np.inf:
         raise TimingError(
             f"the path cannot be passed in {duration:.9g} s; within the limits it takes {least:.9g} s"
         )
+    if velocity.any():
+        return _back_first(names, points, velocity, limits, duration, corners, deviation, segments)
     raise TimingError(
         f"no motion found along the path of {len(points)} points from {points[0].tolist()} to {points[-1].tolist()} "
         f"from velocity {velocity.tolist()}"
@@ -164,6 +174,40 @@ def _checked_path(names: tuple[str, ...], path: ArrayLike) -> Annotated[Float64,
         # Says what is wrong with the first bad one.
         return np.stack([state_vector(names, row, f"path point {i}") for i, row in enumerate(rows)])
     return points
+
+
+def _back_first(
+    names: tuple[str, ...],
+    points: Annotated[Float64, "T n"],
+    velocity: Annotated[Float64, "n"],
+    limits: Annotated[Float64, "3 n"],
+    duration: float | None,
+    corners: bool,
+    deviation: float,
+    segments: int,
+) -> JointTrajectory:
+    """Brake, return to the first point and set out from there at rest: slow, but it can be done from any velocity."""
+    back = _stay(names, points[0], velocity, limits, None)
+
+    def onwards(wanted: float | None) -> JointTrajectory:
+        return time_path(
+            names,
+            points,
+            limits[0],
+            limits[1],
+            limits[2],
+            duration=wanted,
+            corners=corners,
+            deviation=deviation,
+            segments=segments,
+        )
+
+    if duration is None:
+        return _joined([back, onwards(None)])
+    least = back.duration + onwards(None).duration
+    if duration < least:
+        raise TimingError(f"no motion found in {duration:.9g} s; within the limits one takes {least:.9g} s")
+    return _joined([back, onwards(duration - back.duration)])
 
 
 def _stay(
@@ -216,11 +260,16 @@ def _edge_by_edge(
             part = round(part * NANOSECONDS_PER_SECOND) / NANOSECONDS_PER_SECOND
             left -= part
             parts[i] = along(i, part)
+    return _joined(parts)
+
+
+def _joined(parts: list[JointTrajectory]) -> JointTrajectory:
+    """One after the other, each from where the one before it came to rest."""
     starts = np.cumsum([0, *(part.nanoseconds[-1] for part in parts)])
     rows = [slice(None), *(slice(1, None) for _ in parts[1:])]
     nanoseconds = [part.nanoseconds[row] + at for part, row, at in zip(parts, rows, starts, strict=False)]
     return JointTrajectory(
-        names,
+        parts[0].joint_names,
         np.concatenate(nanoseconds) / NANOSECONDS_PER_SECOND,
         np.concatenate([part.position[row] for part, row in zip(parts, rows, strict=True)]),
         np.concatenate([part.velocity[row] for part, row in zip(parts, rows, strict=True)]),
@@ -313,35 +362,45 @@ def _verified(
     names: tuple[str, ...],
     law: TimeLaw,
     velocity: Annotated[Float64, "n"],
-    goal: Annotated[Float64, "n"],
+    ends: Annotated[Float64, "2 n"],
     fastest: bool,
+    segments: int,
 ) -> JointTrajectory | None:
     """Waypoints whose interpolation keeps the limits; None if they could not be had.
 
     The law keeps limits at its knots. Where the motion passes them between knots, the law gets tighter ones there;
     what is little is made good by a little more time.
     """
-    can_stretch = fastest and law.start_speed == 0.0
-    for attempt in range(_REPAIRS):
+    at_rest = law.start_speed == 0.0
+    for attempt in range(_REPAIRS + 3):
         if fastest:
             law.take(float(np.ceil(law.unit * NANOSECONDS_PER_SECOND)) / NANOSECONDS_PER_SECOND)
-        trajectory = _waypoints(names, law, velocity, goal)
+        trajectory = _waypoints(names, law, velocity, ends)
         ratio = _ratios(trajectory, law.limits)
         if float(ratio.max()) <= 1.0 + _TOLERANCE:
             return trajectory
-        most = ratio.max(axis=1)
-        stretch = max(float(most[0]), float(np.sqrt(most[1])), float(np.cbrt(most[2])))
-        if can_stretch and (stretch < 1.0 + _LITTLE or attempt >= _REPAIRS - 2):
-            law.take(law.unit * stretch * (1.0 + 1e-9))
+        stretch = np.max([ratio[0], np.sqrt(ratio[1]), np.cbrt(ratio[2]), np.ones(ratio.shape[1])], axis=0)
+        little = fastest and (float(stretch.max()) < 1.0 + _LITTLE or attempt >= _REPAIRS - 2)
+        if little and at_rest:
+            law.take(law.unit * float(stretch.max()) * (1.0 + 1e-9))
             continue
-        law.restrain(ratio)
-        if not law.improve(fastest, 1e3):
+        if little and stretch[:SMOOTH].max() == 1.0:
+            law = slowed(law, np.where(stretch > 1.0, stretch * 1.0005, 1.0))
+            continue
+        coarse = ratio.max(axis=0) > _COARSE
+        if coarse.any() and len(coarse) < 2 * segments:
+            coarse[1:] |= coarse[:-1]
+            coarse[:-1] |= coarse[1:]
+            law = refined(law if at_rest or not fastest else slowed(law, stretch), coarse)
+        else:
+            law.restrain(ratio)
+        if not law.improve(fastest, 3e3):
             return None
     return None
 
 
 def _waypoints(
-    names: tuple[str, ...], law: TimeLaw, velocity: Annotated[Float64, "n"], goal: Annotated[Float64, "n"]
+    names: tuple[str, ...], law: TimeLaw, velocity: Annotated[Float64, "n"], ends: Annotated[Float64, "2 n"]
 ) -> JointTrajectory:
     exact = law.unit * law.grid.knots
     nanoseconds = np.rint(exact * NANOSECONDS_PER_SECOND).astype(np.int64)
@@ -350,7 +409,7 @@ def _waypoints(
     q = law.curve.at(np.clip(state[:, 0], 0.0, 1.0))
     rate, change = state[:, 1:2], state[:, 2:3]
     position = q[:, 0].copy()
-    position[-1] = goal
+    position[0], position[-1] = ends
     speed = q[:, 1] * rate
     acceleration = q[:, 1] * change + q[:, 2] * rate**2
     speed[0], speed[-1] = velocity, 0.0
