@@ -25,6 +25,7 @@ from kinopt_ros.ros.circles import RADIUS, RATE, parameters_of, robots_of, track
 from kinopt_ros.ros.client import Client
 from kinopt_ros.ros.conversions import poses_from_matrices
 from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.ros.spinning import spin
 from kinopt_ros.status import Status
 
 ROBOTS = {"left": "panda", "right": "ur5"}
@@ -169,16 +170,20 @@ def test_both_track_circles(clients: Clients, process: NodeProcess) -> None:
     [
         (["left", "left"], "the namespaces left, left are not different"),
         (["--namespace", "left"], "unknown argument '--namespace'"),
-        (["no space"], "'no space' is no namespace"),
-        (["left", "right", "--ros-args", "-r", "__ns:=/same"], "two nodes /same/kinopt"),
     ],
 )
-def test_what_names_no_nodes_is_refused_with_a_sentence(ros: None, arguments: list[str], words: str) -> None:
+def test_what_names_no_nodes_is_refused_with_a_sentence(arguments: list[str], words: str) -> None:
+    with pytest.raises(KinoptError, match=words):
+        spin(["kinopt_node", *arguments])
+
+
+def test_nodes_of_the_same_name_are_refused(ros: None) -> None:
+    arguments = ["left", "right", "--ros-args", "-r", "__ns:=/same"]
     ended = subprocess.run(
         [sys.executable, "-m", "kinopt_ros.ros.main", *arguments], capture_output=True, text=True, timeout=60
     )
     assert ended.returncode == 1
-    assert words in ended.stderr
+    assert "two nodes /same/kinopt" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 

@@ -92,6 +92,20 @@ def test_every_number_comes_back(tmp_path: Path, name: str, kind: str) -> None:
     np.testing.assert_array_equal(solver.solve_ik(problem).q, create_solver("cpu", robot).solve_ik(again).q)
 
 
+def test_a_base_that_was_a_joint_comes_back_as_one(tmp_path: Path) -> None:
+    srdf = (
+        '<robot name="panda"><virtual_joint name="base" type="floating" parent_frame="odom" child_link="panda_link0"/>'
+        "</robot>"
+    )
+    robot = robot_from_urdf(ARM.urdf, srdf, virtual_joint=True)
+    problem = ik_problem(robot, np.eye(4), base_link="odom", tip_link="panda_link8")
+    record = make_record(robot, problem, "cpu", urdf=ARM.urdf, srdf=srdf)
+    save_record(record, tmp_path / "r.yaml", ARM.urdf, srdf)
+    again = recorded_robot(load_record(tmp_path / "r.yaml"), tmp_path / "r.yaml")
+    assert again.variable_names == robot.variable_names
+    assert recorded_problem(record, again).joints == problem.joints
+
+
 def test_a_deadline_starts_anew(tmp_path: Path) -> None:
     record = load_record(saved(tmp_path, ARM, "plain", timeout=2.0))
     assert record.timeout == 2.0
