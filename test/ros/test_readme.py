@@ -8,13 +8,27 @@ from typing import Any
 
 import pytest
 import yaml
+from support.trajectory_goals import SUCCEEDED, Goals
 
-from kinopt_msgs.srv import ApplyScene, CheckState, GetScene, SolveIK, TwistToJointVelocity
+from kinopt_msgs.action import OptimizeTrajectory
+from kinopt_msgs.srv import (
+    ApplyScene,
+    CheckState,
+    ComputeCartesianPath,
+    GetScene,
+    PlanTrajectory,
+    SolveIK,
+    TwistToJointVelocity,
+)
 from kinopt_ros.ros.client import Client
 from kinopt_ros.status import Status
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| ([^|`]+) \| `(\{.*\})` \|$", README, re.MULTILINE)
+ROW = re.compile(r"^\| ([^|`]+) \| `(\{.*\})` \|$", re.MULTILINE)
+MOTIONS = ROW.findall(README[README.index("### Trajectories") : README.index("### The robot's shapes")])
+ROWS = [row for row in ROW.findall(README) if row not in MOTIONS]
+PATHS = {what: request for what, request in MOTIONS if request.startswith(("{waypoints:", "{header:"))}
+GOALS = {what: request for what, request in MOTIONS if what not in PATHS}
 SCENES = [(what, request) for what, request in ROWS if request.startswith("{operations:")]
 REQUESTS = {what: request for what, request in ROWS if (what, request) not in SCENES}
 PLACEHOLDER = "{...}"
@@ -49,6 +63,18 @@ def filled(message: Any, values: dict[str, Any]) -> Any:
 def test_there_are_requests() -> None:
     assert len(REQUESTS) >= 10
     assert len(SCENES) >= 10
+    assert len(GOALS) >= 9
+    assert len(PATHS) >= 2
+
+
+def prepared(client: Client, service: str, request: Any) -> Any:
+    """The answer, once what it needs is prepared: on a new machine a compiler is at work."""
+    answer = client.call(service, request, timeout=60.0)
+    end = time.monotonic() + 240.0
+    while answer.status.code == Status.NOT_READY and time.monotonic() < end:
+        client.spin(0.5)
+        answer = client.call(service, request, timeout=60.0)
+    return answer
 
 
 @pytest.mark.parametrize("what", sorted(REQUESTS))
@@ -58,13 +84,7 @@ def test_a_request_of_the_table(client: Client, what: str) -> None:
     if "avoid_collisions" in REQUESTS[what]:
         pytest.importorskip("coal")
     request = filled(SolveIK.Request(), yaml.safe_load(REQUESTS[what]))
-    answer = client.call("solve_ik", request)
-    end = time.monotonic() + 200.0
-    while (
-        answer.status.code == Status.NOT_READY and time.monotonic() < end
-    ):  # collision checks are being prepared
-        client.spin(0.5)
-        answer = client.call("solve_ik", request)
+    answer = prepared(client, "solve_ik", request)
     expected = Status.NO_IK_SOLUTION if "out of reach" in what else Status.SUCCESS
     assert Status(answer.status.code) is expected, answer.status.message
     if expected is Status.SUCCESS:
@@ -87,6 +107,39 @@ def test_the_requests_of_the_scene_in_their_order(client: Client) -> None:
         assert answer.status.code == Status.SUCCESS, f"{what}: {answer.status.message}"
     scene = client.call("get_scene", GetScene.Request()).scene
     assert (scene.objects, scene.attached) == ([], [])
+
+
+@pytest.mark.parametrize("what", sorted(GOALS))
+def test_a_goal_of_the_table(client: Client, what: str) -> None:
+    pytest.importorskip("coal")
+    goals = Goals(client)
+    goal = filled(OptimizeTrajectory.Goal(timeout=30.0), yaml.safe_load(GOALS[what]))
+    request = PlanTrajectory.Request()
+    names = request.get_fields_and_field_types()
+    for name in names:
+        setattr(request, name, getattr(goal, name))
+    answer = prepared(client, "plan_trajectory", request)
+    assert answer.status.code == Status.SUCCESS, answer.status.message
+    published = len(client.trajectories)
+    status, result = goals.run(**{name: getattr(goal, name) for name in (*names, "publish")})
+    assert status == SUCCEEDED, result.status.message
+    assert result.published == goal.publish
+    assert client.spin_until(lambda: len(client.trajectories) == published + goal.publish, 5.0)
+    goals.close()
+
+
+@pytest.mark.parametrize("what", sorted(PATHS))
+def test_a_path_of_the_table(client: Client, what: str) -> None:
+    pytest.importorskip("coal")
+    request = filled(ComputeCartesianPath.Request(timeout=30.0), yaml.safe_load(PATHS[what]))
+    answer = prepared(client, "compute_cartesian_path", request)
+    if "as far as it goes" in what:
+        assert answer.status.code != Status.SUCCESS
+        assert 0.0 < answer.fraction < 1.0
+    else:
+        assert answer.status.code == Status.SUCCESS, answer.status.message
+        assert answer.fraction == 1.0
+    assert answer.trajectory.points
 
 
 def test_the_request_that_checks_states(client: Client) -> None:
