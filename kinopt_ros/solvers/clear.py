@@ -288,6 +288,9 @@ def _prepare(robot: RobotModel) -> None:
     from kinopt_ros.collision.field import field_of  # imports numba, which is there if the check was possible
 
     field_of(robot, scene).closeness(q, MARGIN)
+    from kinopt_ros.solvers.usual_gaps import usual_gaps
+
+    usual_gaps(robot)
 
 
 def prepare_scene(robot: RobotModel, scene: Scene) -> None:

@@ -42,6 +42,8 @@ LEAST_DAMPING, MOST_DAMPING = 1e-6, 1e3
 """Times the weight of constraints."""
 STEP_LIMIT = 0.5
 """rad or m"""
+HEAVY, HOPELESS = 1e7, -0.03
+"""Weight with which paths that lack so much (m) are given up."""
 SETTLED = 0.02
 """Relative decrease below which the weight of constraints that do not hold grows."""
 FINISHED = 0.01
@@ -326,7 +328,9 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
                 state[STATUS] = DONE
         elif relative < SETTLED or state[SINCE] >= PATIENCE:
             state[SINCE] = 0
-            if mu < LAST_WEIGHT:
+            if mu >= HEAVY and state[SLACK_NOW] < HOPELESS:
+                state[STATUS] = STUCK
+            elif mu < LAST_WEIGHT:
                 state[WEIGHT_NOW] = min(mu * GROWTH, LAST_WEIGHT)
                 state[DAMPING] = FIRST_DAMPING
             elif relative < FINISHED:

@@ -20,8 +20,8 @@ from kinopt_ros.solvers.cpu.paths.pack_tasks import given_points, pack_tasks
 from kinopt_ros.solvers.cpu.paths.quadratic import quadratic_cost
 from kinopt_ros.solvers.cpu.paths.ready import check_compiled, load_or_compile, store
 from kinopt_ros.solvers.cpu.paths.surroundings import Surroundings, surroundings
-from kinopt_ros.solvers.cpu.paths.usual import usual_gaps
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Report
+from kinopt_ros.solvers.usual_gaps import usual_gaps
 
 MOST_STEPS = 120
 """Of one path."""
@@ -31,6 +31,10 @@ BUFFER = 0.005
 """m, beside the margin, that is aimed at."""
 ACCEPTED = 0.5
 """Share of the margin that will do."""
+OFF_LIMITS, OFF_LIMITS_SHARE = 0.01, 0.05
+"""rad or m, and share of its range, that a variable keeps from its limits ..."""
+OFF_LIMITS_AFTER = 6
+"""... from so many points away from one that is nearer."""
 DIRECTION_WEIGHT = 1e4
 """Of the squared part of the path's first derivative that is not along the velocity at the start."""
 
@@ -137,13 +141,13 @@ class _Path:
         self._spheres = len(model.around.radii) > 0
         given = np.zeros(T, dtype=np.bool_)
         given[[0, *given_points(problem, goal, passed)]] = True
-        limits = robot.limits
-        low, high = limits.lower[problem.variables], limits.upper[problem.variables]
-        # Given points may be outside: a robot where its sensors say it is.
-        self._given, self._low, self._high = given, np.tile(low, (T, 1)), np.tile(high, (T, 1))
+        anchors = [0, T - 1, *passed.tolist()]
+        limits = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
+        self._given, self._limits = given, limits
+        self._low, self._high = _inner_limits(*limits, path, anchors)
+        path[~given] = np.clip(path, self._low, self._high)[~given]
         self._tasks = pack_tasks(robot, model.tree, problem, path, goal, passed)
         self._cost, self._last = _costs(robot, problem, self._wanted, self._accepted, T)
-        anchors = [0, T - 1, *passed.tolist()]
         S, M = len(model.around.radii), len(model.tree.parent)
         self._model = model.tree.arrays, model.around.arrays
         self._anchors = np.full((len(anchors), S), np.inf), np.zeros((len(anchors), S, 3)), model.floor.copy()
@@ -214,8 +218,9 @@ class _Path:
     @property
     def violation(self) -> float:
         """Of the tasks and limits, as ``finish`` found it."""
-        free = ~self._given
-        outside = np.maximum(self._low - self._path, self._path - self._high)[free]
+        low, high = self._limits
+        # Given points may be outside: a robot where its sensors say it is.
+        outside = np.maximum(low - self._path, self._path - high)[~self._given]
         return max(float(self._state[kernel.EXCESS]), float(np.max(outside, initial=0.0)))
 
     def progress(self, stage: str) -> Progress:
@@ -226,6 +231,26 @@ class _Path:
             ("constraints", float(state[kernel.WEIGHT_NOW] * state[kernel.CONSTRAINTS])),
         )
         return Progress(stage, self.iterations, terms, self.clearance if self._spheres else np.nan)
+
+
+def _inner_limits(
+    low: Annotated[Float64, "n"],
+    high: Annotated[Float64, "n"],
+    path: Annotated[Float64, "T n"],
+    ends: list[int],
+) -> tuple[Annotated[Float64, "T n"], Annotated[Float64, "T n"]]:
+    """Limits of all points: inside the robot's, as what is interpolated between points goes beyond them a little, but
+    not farther inside than what is near: start, goal and waypoints."""
+    away = np.abs(np.arange(len(path))[:, None] - np.array(ends)) / OFF_LIMITS_AFTER
+    off = np.minimum(OFF_LIMITS, OFF_LIMITS_SHARE * (high - low))
+
+    def inside(gaps: Annotated[Float64, "k n"]) -> Annotated[Float64, "T n"]:
+        near = np.maximum(gaps, 0.0)[None] + away[..., None] * off
+        nearest: Float64 = np.minimum(near.min(axis=1), off)
+        return nearest
+
+    lower, upper = low + inside(path[ends] - low), high - inside(high - path[ends])
+    return np.ascontiguousarray(lower), np.ascontiguousarray(upper)
 
 
 def _costs(
