@@ -135,6 +135,7 @@ class TrajectoryBench:
         row.rejected += bool(wrong)
         row.sampled += sampled is not None
         feasible = solved or (sampled is not None and sampled.length is not None)
+        call.feasible = feasible
         row.feasible += feasible
         if feasible and not solved:
             row.unsolved.append(task.number)

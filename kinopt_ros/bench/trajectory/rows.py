@@ -36,11 +36,13 @@ class TrajectoryRow:
     unsolved: list[int] = field(default_factory=list)
     """Numbers of feasible problems that were not."""
     wall_ms: dict[str, float] = field(default_factory=dict)
-    """median, p95, p99, max of all calls."""
+    """median, p95, p99, max of the feasible problems, solved or not."""
     cpu_ms: dict[str, float] = field(default_factory=dict)
     """Likewise, of the process on all cores."""
     stages_ms: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Likewise of each stage, wall time, over all calls (0 where it was not entered)."""
+    """Likewise of each stage, wall time (0 where it was not entered)."""
+    others_wall_ms: dict[str, float] = field(default_factory=dict)
+    """Likewise, of the problems that nobody solved."""
     length_rad: float | None = None
     """Median length of the way in joint space."""
     length_ratio: float | None = None
@@ -62,6 +64,7 @@ class Measured:
     cpu: float
     stages: Mapping[str, float]
     code: str
+    feasible: bool = False
     length: float | None = None
     """Of an accepted motion; likewise below."""
     sampled_length: float | None = None
@@ -72,10 +75,12 @@ class Measured:
 def fill(row: TrajectoryRow, calls: Sequence[Measured]) -> None:
     """Compute what follows from the calls."""
     row.share = row.solved / max(row.feasible, 1)
-    row.wall_ms = _quantiles([call.wall for call in calls])
-    row.cpu_ms = _quantiles([call.cpu for call in calls])
-    names = dict.fromkeys(name for call in calls for name in call.stages)
-    row.stages_ms = {name: _quantiles([call.stages.get(name, 0.0) for call in calls]) for name in names}
+    feasible = [call for call in calls if call.feasible]
+    row.wall_ms = _quantiles([call.wall for call in feasible])
+    row.cpu_ms = _quantiles([call.cpu for call in feasible])
+    names = dict.fromkeys(name for call in feasible for name in call.stages)
+    row.stages_ms = {name: _quantiles([call.stages.get(name, 0.0) for call in feasible]) for name in names}
+    row.others_wall_ms = _quantiles([call.wall for call in calls if not call.feasible])
     for call in calls:
         row.codes[call.code] = row.codes.get(call.code, 0) + 1
     row.length_rad = _median([call.length for call in calls])
@@ -126,8 +131,8 @@ def print_rows(rows: Sequence[TrajectoryRow], failures: Sequence[str]) -> None:
             str(row.solved),
             f"{100 * row.share:.1f} %",
             str(row.rejected),
-            *(f"{row.wall_ms[key]:.1f}" for key in ("median", "p95", "p99")),
-            *(f"{row.cpu_ms[key]:.1f}" for key in ("median", "p95", "p99")),
+            *(_number(row.wall_ms.get(key), 1) for key in ("median", "p95", "p99")),
+            *(_number(row.cpu_ms.get(key), 1) for key in ("median", "p95", "p99")),
             _number(row.length_rad),
             _number(row.length_ratio),
             _number(row.clearance_min_m, 4),
