@@ -142,6 +142,15 @@ class SolverPool:
         finally:  # what did not work here is said to those who ask for it
             self._plans = True
 
+    def check_plans(self, collisions: bool) -> None:
+        """Raise NotReadyError, or why it is not possible, unless motions (with collisions) were prepared for."""
+        if collisions:
+            check_ready(self.robot)
+        if not self._plans:
+            raise NotReadyError(
+                "the optimizer of trajectories is being prepared, which no deadline waits for; try again soon"
+            )
+
     def solve_ik(self, problem: IkProblem, solver: str = AUTO, allow_fallback: bool = True) -> PooledResult:
         """Solve with one solver; if it is unavailable, not ready, cannot honour the problem or breaks down, with the
         next that can.
@@ -164,12 +173,7 @@ class SolverPool:
         from kinopt_ros.planning.trajectories import plan_trajectory
 
         if problem.deadline is not None:
-            if problem.scene is not None:
-                check_ready(self.robot)
-            if not self._plans:
-                raise NotReadyError(
-                    "the optimizer of trajectories is being prepared, which no deadline waits for; try again soon"
-                )
+            self.check_plans(problem.scene is not None)
         return self._first_able(lambda able: plan_trajectory(able, problem, report), solver, allow_fallback)
 
     def _first_able(self, ask: Callable[[Solver], R], solver: str, allow_fallback: bool) -> Pooled[R]:

@@ -131,6 +131,7 @@ class _PathTask(Task):
         response.queue_time = reply.queue_time = time.monotonic() - reply.arrived
         try:
             check_in_time(response.queue_time, asked.timeout)
+            asked.loaded.pool.check_plans(asked.arguments["scene"] is not None)
             result = plan_cartesian_path(asked.loaded.model, self._solve_ik, **asked.arguments)
             self._fill(response, result)
         except Exception as error:  # nothing ends a worker
