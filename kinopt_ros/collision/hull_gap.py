@@ -27,7 +27,7 @@ _INLINE = _INNER | {"forceinline": True}
 
 
 @njit(**_INNER)
-def hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, W):
+def hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, loose, W):
     """A lower bound (m) of the distance of two pieces; nothing to speak of where they overlap.
 
     Args: rows of pieces, and their points; poses (S, 4, 4) of shapes; numbers of a shape and of its piece, and of
@@ -48,8 +48,12 @@ def hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, W):
         best = max(best, along / np.sqrt(square) - widened)
         if best >= enough:
             return best
-        if step > 0 and (square - along <= _CONVERGED * square or np.sqrt(square) - widened < least):
-            return best
+        if step > 0:
+            most = np.sqrt(square) - widened
+            if square - along <= _CONVERGED * square or most < least:
+                return best
+            if most < enough and best >= least and most - best <= loose:
+                return best
         W[size, 0], W[size, 1], W[size, 2] = wx, wy, wz
         size, vx, vy, vz = _nearest(W, size + 1)
         before, square = square, vx * vx + vy * vy + vz * vz

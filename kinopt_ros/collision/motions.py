@@ -6,12 +6,14 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
+from kinopt_ros.collision.contacts import Placement
 from kinopt_ros.collision.packed_bodies import PackedBodies
 from kinopt_ros.collision.sweep_kernel import sweep
 
 RESOLUTION = 1e-4
 """m; parts in which a pair can come nearer by less than this are not divided any more: halving must end."""
 _FEW = 32
+_GLANCES = 16
 _NOTHING = np.empty(0)
 
 
@@ -21,7 +23,7 @@ class Part:
 
     pair: int
     control: Annotated[Float64, "d+1 n"]
-    """Control points of the variables that move."""
+    """Control points, a Bezier curve's, of the variables that move."""
     begin: float
     end: float
     nearer: float
@@ -40,19 +42,18 @@ class Motions:
 
     def in_doubt(
         self,
-        control: Annotated[Float64, "d+1 n"],
-        begin: float,
-        end: float,
+        control: Annotated[Float64, "K d+1 n"],
+        times: Annotated[Float64, "K+1"],
         enough: float,
         pairs: Annotated[Int64, "m"] | None = None,
         most: int | None = None,
-    ) -> list[Part]:
-        """Parts of a motion in which it is not clear that pairs stay ``enough`` (m) apart, paddings added.
+    ) -> tuple[list[Part], int]:
+        """Parts of a motion in which it is not clear that pairs stay ``enough`` (m) apart, paddings added, as far as
+        the first curve that has some; and how many curves were looked at.
 
         Args:
-            control: control points of a Bezier curve.
-            begin: its time at the first one, s.
-            end: and at the last one.
+            control: control points of Bezier curves, one after the other.
+            times: of their ends, s.
             enough: distance, m.
             pairs: which pairs; None: all.
             most: the search ends with so many parts; None: all of them.
@@ -60,44 +61,60 @@ class Motions:
         room = most or _FEW
         while True:
             found, reaches = np.empty(room, dtype=np.int64), np.empty(room)
-            spans, parts = np.empty((room, 2)), np.empty((room, *control.shape))
+            spans, parts = np.empty((room, 2)), np.empty((room, *control.shape[1:]))
             chosen = self.packed.every_pair if pairs is None else pairs
             changed = (_NOTHING, found, spans, reaches, parts)
-            count = self._sweep(control, begin, end, chosen, enough, RESOLUTION, *changed)
+            count, done = self._sweep(control, times, chosen, enough, RESOLUTION, *changed)
             if count < room or most is not None:
                 break
             room *= 8
         return [
             Part(int(found[k]), parts[k], float(spans[k, 0]), float(spans[k, 1]), float(reaches[k]))
             for k in range(count)
-        ]
+        ], done
 
-    def least_distance(self, control: Annotated[Float64, "d+1 n"], most: float, resolution: float) -> float:
-        """A lower bound (m) of the least distance of any pair along a motion, paddings subtracted, at most
-        ``resolution`` below the least of the bounds in single configurations; ``most`` if nothing is nearer.
+    def least_distance(
+        self,
+        control: Annotated[Float64, "K d+1 n"],
+        times: Annotated[Float64, "K+1"],
+        most: float,
+        resolution: float,
+    ) -> float:
+        """A lower bound (m) of the least distance of any pair along a motion, paddings subtracted; ``most`` or a
+        tenth less if nothing is nearer. At most ``resolution``, or a tenth, below the least of the bounds in single
+        configurations.
 
         What is not above 0 says only that bounds cannot tell the shapes apart.
         """
+        # The nearer something is known to be, the less has to be looked at.
+        for row in control[:: max(1, len(control) // _GLANCES), 0]:
+            q = self.state.copy()
+            q[self.variables] = row
+            gaps = Placement(self.packed, q).near(most)[1]
+            most = min(most, float(gaps[0])) if len(gaps) else most
         measured = np.empty(1)
-        nothing = np.empty(1, dtype=np.int64), np.empty((1, 2)), np.empty(1), np.empty((1, *control.shape))
-        self._sweep(control, 0.0, 1.0, self.packed.every_pair, most, resolution, measured, *nothing)
+        nothing = (
+            np.empty(1, dtype=np.int64),
+            np.empty((1, 2)),
+            np.empty(1),
+            np.empty((1, *control.shape[1:])),
+        )
+        self._sweep(control, times, self.packed.every_pair, most, resolution, measured, *nothing)
         return float(measured[0])
 
     def _sweep(
         self,
-        control: Annotated[Float64, "d+1 n"],
-        begin: float,
-        end: float,
+        control: Annotated[Float64, "K d+1 n"],
+        times: Annotated[Float64, "K+1"],
         chosen: Int64,
         enough: float,
         resolution: float,
         *changed: Float64 | Int64,
-    ) -> int:
+    ) -> tuple[int, int]:
         packed = self.packed
-        count = sweep(
+        count, done = sweep(
             control,
-            begin,
-            end,
+            times,
             self.variables,
             self.state,
             packed.tree,
@@ -110,7 +127,7 @@ class Motions:
             resolution,
             *changed,
         )
-        return int(count)
+        return int(count), int(done)
 
     def middle(self, part: Part) -> Annotated[Float64, "nq"]:
         """Configuration in the middle of a part."""

@@ -65,6 +65,7 @@ def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enoug
             enough + margin,
             0.0,
             0.0,
+            0.0,
             still,
             0,
             W,
@@ -135,6 +136,7 @@ def pair_gap(
     best,
     least,
     enough,
+    loose,
     nearer_a,
     nearer_b,
     moved,
@@ -145,8 +147,8 @@ def pair_gap(
     even if the first comes nearer by ``nearer_a`` and the other by ``nearer_b``, or each of their pieces by its row of
     ``moved[:, column]``.
 
-    The bound is not improved beyond what that takes, nor where it is known to stay below ``least``, and pieces that are
-    far enough do not count in it.
+    The bound is not improved beyond what that takes, nor where it is known to stay below ``least``, nor where it is
+    not enough and known to ``loose``; and pieces that are far enough do not count in it.
 
     ``placed`` (S, 4, 4) must hold the poses of both; W (4, 3): memory.
     """
@@ -168,7 +170,7 @@ def pair_gap(
         if x == 0.0 and y == 0.0 and z == 0.0:
             x = 1.0
         i, j = numbers[a, 1], numbers[b, 1]
-        best = max(best, hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, wanted, W))
+        best = max(best, hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, wanted, loose, W))
         return best, best >= wanted
     if reach[a] == np.inf or reach[b] == np.inf:
         return -np.inf, False
@@ -176,13 +178,13 @@ def pair_gap(
     if how == BOXES or best >= wanted:
         return best, best >= wanted
     lowest, far = _of_pieces(
-        a, b, numbers, half, pieces, points, placed, least, enough, nearer_b, moved, column, W
+        a, b, numbers, half, pieces, points, placed, least, enough, loose, nearer_b, moved, column, W
     )
     return max(best, lowest), far
 
 
 @njit(**_INNER)
-def _of_pieces(a, b, numbers, half, pieces, points, placed, least, enough, nearer_b, moved, column, W):
+def _of_pieces(a, b, numbers, half, pieces, points, placed, least, enough, loose, nearer_b, moved, column, W):
     """Whether all pieces of one are far enough from those of the other, as ``pair_gap``, and the least bound of those
     that are not. In the order of the pieces; ends with a bound below ``least``."""
     lowest, far = np.inf, True
@@ -211,7 +213,7 @@ def _of_pieces(a, b, numbers, half, pieces, points, placed, least, enough, neare
             gx = placed[b, 0, 0] * x + placed[b, 0, 1] * y + placed[b, 0, 2] * z
             gy = placed[b, 1, 0] * x + placed[b, 1, 1] * y + placed[b, 1, 2] * z
             gz = placed[b, 2, 0] * x + placed[b, 2, 1] * y + placed[b, 2, 2] * z
-            bound = hull_gap(pieces, points, placed, a, i, b, j, gx, gy, gz, least, wanted, W)
+            bound = hull_gap(pieces, points, placed, a, i, b, j, gx, gy, gz, least, wanted, loose, W)
             if bound < wanted:
                 far = False
                 lowest = min(lowest, bound)

@@ -1,13 +1,14 @@
-"""Whole motions, compiled: which pairs of shapes may touch in which part of a motion; all others are cleared by bounds.
+"""Whole motions, compiled: which pairs of shapes may touch in which part of a motion; all others are cleared by
+bounds.
 
-A motion is a Bezier curve in the space of the variables. A part of it is free for a pair if, in its middle, a lower
-bound of the pair's distance is larger than an upper bound of how much nearer it comes within the part; else it is
-halved.
+A motion is a sequence of Bezier curves in the space of the variables. A part of it is free for a pair if, in its
+middle, a lower bound of the pair's distance is larger than an upper bound of how much nearer it comes within the
+part; else it is halved: first between curves, then the curves themselves.
 
-How far a shape moves against a link that carries it: move the joints between one after the other, the one next to
-the shape first. Each moves every point by no more than its angle times the point's distance from its axis, as it is
-in the middle of the part plus what the joints before have moved the point by. So the bound is never too small, and
-nearly the first order for small parts.
+How far a shape moves against a link that carries it: move the joints between one after the other, the one next to the
+shape first. Each moves every point by no more than its angle times the point's distance from its axis, as it is in the
+middle of the part plus what the joints before have moved the point by. So the bound is never too small, and nearly the
+first order for small parts.
 """
 
 import numpy as np
@@ -17,8 +18,10 @@ from kinopt_ros.collision.hull_gap import CENTER, REACH
 from kinopt_ros.collision.near_kernel import at, pair_gap, place_shape, sphere_gap
 from kinopt_ros.collision.tree_kernel import QUATERNION, TRANSLATION, place_links
 
-DEPTH = 60
+DEPTH = 80
 """Parts that wait at most: every halving adds one, and a part much smaller would not be a number any more."""
+_SHARE = 0.1
+"""Of the least distance, to which it need not be known better."""
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
 _INNER = _OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -27,8 +30,7 @@ _INNER = _OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 @njit(**_OUTER)
 def sweep(
     control,
-    begin,
-    end,
+    times,
     variables,
     state,
     tree,
@@ -45,21 +47,23 @@ def sweep(
     reaches,
     parts,
 ):
-    """Parts of a motion in which bounds cannot tell that pairs stay ``enough`` (m) apart, paddings added.
+    """Parts of a motion in which bounds cannot tell that pairs stay ``enough`` (m) apart, paddings added, as far as the
+    first curve that has some.
 
-    Args: control points (d+1, n) of the n variables that move, from time ``begin`` to ``end``; their numbers, each
-    of a joint with one variable; values of all variables (nq); ``Tree``, ``Shapes`` and ``Pairs`` of
-    ``packed_bodies.PackedBodies`` and the arrays of its obstacles; numbers of pairs; distance (m); pairs that can
-    come nearer by less than ``resolution`` (m) are not divided any more.
+    Args: control points (K, d+1, n) of K curves of the n variables that move, and the times (K+1) of their ends;
+    numbers of these variables, each of a joint with one variable; values of all variables (nq); ``Tree``, ``Shapes``
+    and ``Pairs`` of ``packed_bodies.PackedBodies`` and the arrays of its obstacles; numbers of pairs; distance (m);
+    pairs that can come nearer by less than ``resolution`` (m) are not divided any more.
     Changed: pair (C), begin and end (C, 2), bound of how much nearer it comes from the middle on (C), and control
     points (C, d+1, n) of each part.
 
-    With ``measured`` the least distance itself is looked for instead, up to a difference of ``resolution``, among those
-    below ``enough``; it is the lower bound that ``measured[0]`` gets, which need not be right if it is not above 0.
+    With ``measured`` the least distance itself is looked for instead, up to a difference of ``resolution`` or a tenth,
+    among those below ``enough``; it is the lower bound that ``measured[0]`` gets, which need not be right if it is not
+    above 0.
 
-    Returns how many parts there are; C of them may not be all.
+    Returns how many parts there are, of which C may not be all, and how many curves were looked at.
     """
-    d, n = control.shape[0] - 1, control.shape[1]
+    K, d, n = control.shape[0], control.shape[1] - 1, control.shape[2]
     L = tree.parent.shape[0]
     T_link_box, numbers, half, reach = shapes.T_link_box, shapes.numbers, shapes.half, shapes.reach
     balls, pieces, points = shapes.balls, shapes.pieces, shapes.points
@@ -67,55 +71,73 @@ def sweep(
     S = numbers.shape[0]
     origins, axes = np.empty(tree.axis.shape), np.empty(tree.axis.shape)
     poses, placed = np.empty((L, 4, 4)), np.empty((S, 4, 4))
-    moved, pieces_moved = np.empty((S, L + 1)), np.empty((pieces.shape[0], L + 1))
+    moved, pieces_moved = np.zeros((S, L + 1)), np.zeros((pieces.shape[0], L + 1))
     ready, pieces_ready = np.zeros(S, dtype=np.int64), np.zeros(S, dtype=np.int64)
+    for s in range(S):
+        if numbers[s, 0] < 0:
+            place_shape(s, numbers[s, 0], T_link_box, poses, placed)
     change = np.zeros(state.shape[0])
     q = state.copy()
     W = np.empty((4, 3))
     whole, left, right = np.empty((d + 1, n)), np.empty((d + 1, n)), np.empty((d + 1, n))
+    # What waits: curves k0 to k1, or, if that is one, a part of it.
     stack = np.empty((DEPTH, d + 1, n))
-    times = np.empty((DEPTH, 2))
-    # Pairs of a part that waits are unsure[lists[i, 0] : lists[i, 1]]; both halves have the same ones.
+    spells = np.empty((DEPTH, 2))
+    curves = np.empty((DEPTH, 2), dtype=np.int64)
+    # Its pairs are unsure[lists[i, 0] : lists[i, 1]]; both halves have the same ones.
     lists = np.empty((DEPTH, 2), dtype=np.int64)
     unsure = np.empty(4 * chosen.shape[0] + 64, dtype=np.int64)
     unsure[: chosen.shape[0]] = chosen
-    stack[0], times[0, 0], times[0, 1] = control, begin, end
+    stack[0], spells[0, 0], spells[0, 1] = control[0], times[0], times[K]
+    curves[0, 0], curves[0, 1] = 0, K
     lists[0, 0], lists[0, 1] = 0, chosen.shape[0]
-    size, turn, count = 1, 0, 0
-    measuring, nearest = measured.shape[0] > 0, enough + resolution
+    size, turn, count, until = 1, 0, 0, K
+    measuring, nearest = measured.shape[0] > 0, enough
     while size > 0:
         size -= 1
         turn += 1
-        whole[:] = stack[size]
-        start, stop = times[size, 0], times[size, 1]
+        first_curve, last_curve = curves[size, 0], curves[size, 1]
+        if first_curve >= until:
+            break
+        start, stop = spells[size, 0], spells[size, 1]
         first, last = lists[size, 0], lists[size, 1]
-        _halve(whole, left, right)
+        several = last_curve - first_curve > 1
+        middle = (first_curve + last_curve) // 2
+        if not several:
+            whole[:] = stack[size]
+            _halve(whole, left, right)
         for k in range(n):
-            far = 0.0
-            for i in range(d + 1):
-                far = max(far, abs(whole[i, k] - right[0, k]))
-            q[variables[k]] = right[0, k]
+            at_middle, far = (control[middle, 0, k] if several else right[0, k]), 0.0
+            if several:
+                for curve in range(first_curve, last_curve):
+                    for i in range(d + 1):
+                        far = max(far, abs(control[curve, i, k] - at_middle))
+            else:
+                for i in range(d + 1):
+                    far = max(far, abs(whole[i, k] - at_middle))
+            q[variables[k]] = at_middle
             change[variables[k]] = far
         place_links(q, tree, poses, origins, axes)
         top = last
         for k in range(first, last):
             p = unsure[k]
             a, b, meeting = pair_numbers[p, 0], pair_numbers[p, 1], pair_numbers[p, 3]
-            if ready[a] != turn:
+            if ready[a] != turn and numbers[a, 0] >= 0:
                 place_shape(a, numbers[a, 0], T_link_box, poses, placed)
                 _movement(a, numbers[a, 0], tree, half, reach, placed, origins, axes, change, moved)
                 ready[a] = turn
-            if ready[b] != turn:
+            if ready[b] != turn and numbers[b, 0] >= 0:
                 place_shape(b, numbers[b, 0], T_link_box, poses, placed)
                 _movement(b, numbers[b, 0], tree, half, reach, placed, origins, axes, change, moved)
                 ready[b] = turn
             nearer = moved[a, meeting] + moved[b, meeting]
-            wanted = (nearest - resolution if measuring else enough) + margins[p]
+            slack = max(resolution, _SHARE * nearest)
+            wanted = (nearest - slack if measuring else enough) + margins[p]
             bound = sphere_gap(p, pair_numbers, reach, placed)
             if bound >= wanted + nearer:
                 continue
             for s in (a, b):
-                if pieces_ready[s] != turn and numbers[s, 2] - numbers[s, 1] > 1:
+                if pieces_ready[s] != turn and numbers[s, 0] >= 0 and numbers[s, 2] - numbers[s, 1] > 1:
                     _pieces_movement(s, numbers, tree, pieces, placed, origins, axes, change, pieces_moved)
                     pieces_ready[s] = turn
             if numbers[a, 2] - numbers[a, 1] == 1:
@@ -135,8 +157,9 @@ def sweep(
                 integers,
                 placed,
                 bound,
-                -np.inf if measuring else wanted,
+                -np.inf if measuring else (wanted + nearer if several else wanted),
                 wanted,
+                0.25 * slack if measuring else np.inf,
                 moved[a, meeting],
                 moved[b, meeting],
                 pieces_moved,
@@ -149,11 +172,12 @@ def sweep(
                 nearest = min(nearest, bound - margins[p])
                 if nearest <= 0.0:
                     measured[0] = nearest
-                    return 0
+                    return 0, K
+                slack = max(resolution, _SHARE * nearest)
                 # Of what is as near as this no more need be known.
-                if nearer <= resolution or bound >= nearest - resolution + margins[p] + nearer:
+                if nearer <= slack or bound >= nearest - slack + margins[p] + nearer:
                     continue
-            if measuring or (bound >= wanted and nearer >= resolution and size + 2 <= DEPTH):
+            if measuring or several or (bound >= wanted and nearer >= resolution and size + 2 <= DEPTH):
                 if top == unsure.shape[0]:
                     longer = np.empty(2 * top, dtype=np.int64)
                     longer[:top] = unsure
@@ -164,19 +188,26 @@ def sweep(
             found[count], reaches[count], parts[count] = p, nearer, whole
             spans[count, 0], spans[count, 1] = start, stop
             count += 1
+            until = last_curve
             if count == found.shape[0]:
-                return count
-        if top > last:
-            half_way = 0.5 * (start + stop)
-            stack[size], times[size, 0], times[size, 1] = right, half_way, stop
+                return count, until
+        if top == last:
+            continue
+        half_way = times[middle] if several else 0.5 * (start + stop)
+        for side in range(2):  # the first half on top
             lists[size, 0], lists[size, 1] = last, top
-            size += 1
-            stack[size], times[size, 0], times[size, 1] = left, start, half_way
-            lists[size, 0], lists[size, 1] = last, top
+            if side == 0:
+                spells[size, 0], spells[size, 1] = half_way, stop
+                curves[size, 0], curves[size, 1] = (middle if several else first_curve), last_curve
+                stack[size] = control[middle] if several else right
+            else:
+                spells[size, 0], spells[size, 1] = start, half_way
+                curves[size, 0], curves[size, 1] = first_curve, (middle if several else last_curve)
+                stack[size] = control[first_curve] if several else left
             size += 1
     if measuring:
-        measured[0] = nearest - resolution
-    return count
+        measured[0] = nearest - max(resolution, _SHARE * nearest)
+    return count, until
 
 
 @njit(**_INNER)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FIRST = 1e-3
 """s, to which the time of the first contact is found."""
 LOOSE = 2e-3
-"""m, to which the least distance along a motion is found."""
+"""m, to which the least distance along a motion is found, or a tenth of it."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,17 @@ def first_contact(
 
     motions = _motions(robot, scene, state, variables)
     # Where a motion starts is looked at by itself: there it may be in contact.
-    start = np.array(trajectory.position[:1], dtype=np.float64)
-    found = _first(motions, motions.in_doubt(start, 0.0, 0.0, clearance + IN_DOUBT), clearance)
+    start = np.array(trajectory.position[:1, None], dtype=np.float64)
+    parts, _ = motions.in_doubt(start, np.zeros(2), clearance + IN_DOUBT)
+    found = _first(motions, parts, clearance)
     if found is not None or len(trajectory.time) < 2:
         return found
-    control = np.ascontiguousarray(control_points(trajectory).position.swapaxes(0, 1))
-    times = trajectory.time.tolist()
-    for points, begin, end in zip(control, times[:-1], times[1:], strict=True):
-        parts = motions.in_doubt(points, begin, end, clearance + IN_DOUBT)
+    control, times = _curves(trajectory)
+    while len(control):
+        parts, done = motions.in_doubt(control, times, clearance + IN_DOUBT)
         if parts and (found := _first(motions, parts, clearance)) is not None:
             return found
+        control, times = control[done:], times[done:]
     return None
 
 
@@ -114,13 +115,14 @@ def free_segment(
         )
     motions = _motions(robot, scene, q0, variables)
     control, enough = np.stack([q0[variables], q1[variables]]), clearance + IN_DOUBT
-    parts = motions.in_doubt(control, 0.0, 1.0, enough, most=1)
+    line = control[None], np.array([0.0, 1.0]), enough
+    parts, _ = motions.in_doubt(*line, most=1)
     if not parts or not exact:
         return not parts
     # The first part is enough to say no, mostly.
     if _is_contact(motions, parts[0], clearance)[0]:
         return False
-    return _first(motions, motions.in_doubt(control, 0.0, 1.0, enough), clearance, when=False) is None
+    return _first(motions, motions.in_doubt(*line)[0], clearance, when=False) is None
 
 
 def least_clearance(
@@ -136,15 +138,16 @@ def least_clearance(
 
     Arguments and errors as ``first_contact``; the motion is taken to be free.
     """
-    motions = _motions(robot, scene, state, variables)
-    least = most
+    least = _motions(robot, scene, state, variables).least_distance(*_curves(trajectory), most / 0.9, LOOSE)
+    return float(np.clip(least, 0.0, most))
+
+
+def _curves(trajectory: JointTrajectory) -> tuple[Annotated[Float64, "K 6 n"], Annotated[Float64, "K+1"]]:
+    """Control points and times of a trajectory's segments; one point is one, too."""
     if len(trajectory.time) < 2:
-        curves = np.array(trajectory.position[:1, None], dtype=np.float64)
-    else:
-        curves = np.ascontiguousarray(control_points(trajectory).position.swapaxes(0, 1))
-    for points in curves:
-        least = min(least, motions.least_distance(points, least, LOOSE))
-    return max(least, 0.0)
+        return np.repeat(trajectory.position[:1, None], 6, axis=1), np.zeros(2)
+    control = np.array(control_points(trajectory).position.swapaxes(0, 1), order="C")
+    return control, np.array(trajectory.time, dtype=np.float64)
 
 
 def _motions(robot: RobotModel, scene: Scene, state: Float64, variables: Int64) -> "Motions":
@@ -215,7 +218,8 @@ def _first(motions: "Motions", parts: "list[Part]", clearance: float, when: bool
             elif distance - enough <= part.nearer:
                 halves = [(left, begin, time), (right, time, part.end)]
         for points, start, end in halves:
-            for smaller in motions.in_doubt(points, start, end, enough, np.array([part.pair])):
+            ends, pair = np.array([start, end]), np.array([part.pair])
+            for smaller in motions.in_doubt(points[None], ends, enough, pair)[0]:
                 heapq.heappush(waiting, (smaller.begin, number, smaller))
                 number += 1
     if found is None:

@@ -147,7 +147,7 @@ def test_pairs_come_no_nearer_than_the_bound(name: str, robot: RobotModel) -> No
         motions = Motions(packed, q[0], np.arange(robot.nq))
         for pair in rng.choice(len(packed.every_pair), 8):
             # So much is wanted that no bound reaches it: the whole motion comes back.
-            (part,) = motions.in_doubt(q, 0.0, 1.0, 1e3, np.array([pair]))
+            (part,), _ = motions.in_doubt(q[None], np.array([0.0, 1.0]), 1e3, np.array([pair]))
             assert (part.pair, part.begin, part.end) == (pair, 0.0, 1.0)
             middle = Placement(packed, motions.middle(part)).distance_of(pair)
             nearest = min(Placement(packed, row).distance_of(pair) for row in np.linspace(q[0], q[1], 9))
