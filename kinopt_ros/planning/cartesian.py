@@ -21,7 +21,7 @@ from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem, Posture
 from kinopt_ros.problems.trajectory import JointGoal, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
-from kinopt_ros.problems.validation import variables_of_joints
+from kinopt_ros.problems.validation import check_transforms, variables_of_joints
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.scene.scene import Scene
@@ -151,6 +151,7 @@ def plan_cartesian_path(
         raise InvalidGoalError(
             f"waypoints have shape {T.shape}; allowed is (4, 4) or (W, 4, 4), W at least 1"
         )
+    check_transforms(T, "waypoints")
     asked = ik_problem(
         robot,
         T[0],
