@@ -17,6 +17,8 @@ from kinopt_ros.trajectory.path_geometry import Curve
 _WEIGHTS = (30.0, 1e5, 5.0)
 """Weight of the logarithm of time against the barrier: first, last, growth. The last leaves about 0.1 % of the time."""
 _MOST_STEPS = 80
+_LATER = 0.4
+"""Part of the time of a moving start by which a prolonged motion is as slow as it gets."""
 _GROWTH = 1.12
 _SAMPLES = 400
 _ROOF = np.linspace(-1.0, 1.0, 17)
@@ -127,8 +129,10 @@ class TimeLaw:
     def _base(self) -> Annotated[Float64, "K+3"]:
         """Control points per unit of time of a motion that goes on as it starts for some cells, and then comes back."""
         times = self.grid.times
-        x = np.clip((times - times[15]) / (times[-4] - times[15]), 0.0, 1.0)
-        return self.start_speed * times * (1.0 - x**4 * (35.0 - 84.0 * x + 70.0 * x * x - 20.0 * x**3))
+        turn = times[min(15, len(times) // 2)]
+        x = np.clip((times - turn) / (times[-4] - turn), 0.0, 1.0)
+        back: Float64 = 1.0 - x**4 * (35.0 - 84.0 * x + 70.0 * x * x - 20.0 * x**3)
+        return self.start_speed * times * back
 
     def at_times(self, times: Annotated[Float64, "K+1"]) -> Annotated[Float64, "K+1 3"]:
         """s, ds/dt and its derivative (1, 1/s, 1/s^2) at times (s) next to the knots."""
@@ -166,6 +170,23 @@ def slowed(law: TimeLaw, stretch: Annotated[Float64, "K"]) -> TimeLaw:
     smooth *= np.clip(np.arange(len(smooth)) / SMOOTH, 0.0, 1.0)
     grid = time_grid(np.diff(law.grid.knots) * np.exp(smooth))
     return TimeLaw(law.curve, grid, law.limits, law.start_speed, law.unit, law.control.copy(), law.share)
+
+
+def prolonged(law: TimeLaw, duration: float) -> TimeLaw:
+    """The law of a moving start, increasingly slower after it, so that all takes ``duration``; not much longer."""
+    widths = np.diff(law.grid.knots)
+    x = np.clip(law.grid.knots[:-1] / (_LATER * law.grid.knots[-1]), 0.0, 1.0)
+    part = x**3 * (10.0 - 15.0 * x + 6.0 * x * x)
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if float((widths * np.exp(middle * part)).sum()) * law.unit < duration:
+            low = middle
+        else:
+            high = middle
+    grid = time_grid(widths * np.exp(low * part))
+    unit = duration / float(grid.knots[-1])
+    return TimeLaw(law.curve, grid, law.limits, law.start_speed, unit, law.control.copy(), law.share)
 
 
 def refined(law: TimeLaw, split: Annotated[Bool, "K"]) -> TimeLaw:
