@@ -331,8 +331,7 @@ def test_out_of_reach(goals: Goals) -> None:
 
 
 def test_too_short_a_duration(goals: Goals) -> None:
-    result = fails(goals, Status.PLANNING_FAILED, "0.05", joint_goals=[AWAY], duration=0.05, timeout=60.0)
-    assert result.violation.message
+    fails(goals, Status.PLANNING_FAILED, "0.05", joint_goals=[AWAY], duration=0.05, timeout=60.0)
 
 
 def test_a_goal_in_an_obstacle(goals: Goals, scene: Any) -> None:
@@ -420,7 +419,8 @@ def test_cancelled_goals_end_at_once(goals: Goals, cage: JointState) -> None:
 @pytest.mark.slow
 def test_two_hundred_cancelled_goals(goals: Goals, cage: JointState) -> None:
     took = cancelled(goals, cage, 200)
-    print(f"cancelled within {1e3 * np.median(took):.1f} ms, at most {1e3 * max(took):.1f} ms")
+    late = sum(t > 0.1 for t in took)
+    print(f"cancelled within {1e3 * np.median(took):.1f} ms, at most {1e3 * max(took):.1f} ms, {late} after 100 ms")
     assert np.median(took) < 0.1
     assert max(took) < 0.5
 
