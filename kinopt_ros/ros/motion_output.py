@@ -43,6 +43,11 @@ class MotionOutput:
             self._publisher.publish(message)
             return True
 
+    def holds(self, claim: "Claim") -> bool:
+        """Whether nobody else has asked for a motion since."""
+        with self._lock:
+            return self._newest is claim
+
     def give_up(self, claim: "Claim") -> None:
         """Give the right back."""
         with self._lock:
@@ -60,6 +65,11 @@ class Claim:
     def publish(self, message: JointTrajectory) -> bool:
         """Publish a motion, if nobody else has asked for one since. Whether it was published."""
         return self._output.publish(self, message)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nobody else has asked for a motion since."""
+        return self._output.holds(self)
 
     def give_up(self) -> None:
         """Publish nothing any more."""

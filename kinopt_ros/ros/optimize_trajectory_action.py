@@ -21,6 +21,8 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler, Task
 from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.controller_hand_over import PARAMETER as CONTROLLER
+from kinopt_ros.ros.controller_hand_over import ControllerHandOver, Execution
 from kinopt_ros.ros.conversions import error_message, status_message
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.trajectory_answer import empty_answer, whole_controller
@@ -63,6 +65,7 @@ class OptimizeTrajectoryAction:
         self.output = output
         self._goals: set[_Goal] = set()
         """Those that have no result yet. Touched by the executor's thread only."""
+        self._controller: ControllerHandOver | None = None
         self.server = _Server(
             context.node,
             OptimizeTrajectory,
@@ -80,6 +83,19 @@ class OptimizeTrajectoryAction:
         """Work on no goal any more."""
         for goal in list(self._goals):
             goal.drop()
+
+    def controller(self) -> ControllerHandOver | None:
+        """The controller that motions are handed to; None if they are published. On the executor's thread.
+
+        Raises:
+            MissingPackageError: there should be one, but control_msgs is not installed.
+        """
+        name = self.context.parameter(CONTROLLER)
+        if not name:
+            return None
+        if self._controller is None or self._controller.name != name:
+            self._controller = ControllerHandOver(self.context.node, name)
+        return self._controller
 
     def forget(self, goal: "_Goal") -> None:
         """A goal has its result."""
@@ -115,6 +131,8 @@ class _Goal:
         self._ended = False
         self._claim: Claim | None = None
         self._asked: TrajectoryRequest | None = None
+        self._controller: ControllerHandOver | None = None
+        self._execution: Execution | None = None
         self._queue_time = 0.0
         self._told = -FEEDBACK_SECONDS
 
@@ -126,6 +144,7 @@ class _Goal:
         try:
             self._asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
             if request.publish:
+                self._controller = action.controller()
                 self._claim = action.output.claim(f"another goal of ~/{NAME}", self._preempt)
             action.scheduler.submit(_GoalTask(request.client, self))
         except Exception as error:  # nothing leaves a callback
@@ -139,6 +158,8 @@ class _Goal:
         """Stop working: nobody will hear of it any more."""
         with self._lock:
             self._ended = True
+        if self._execution is not None:
+            self._execution.cancel()
 
     # On any thread.
 
@@ -185,8 +206,20 @@ class _Goal:
                 message, list(order), [float(start[robot.variable_index[name]]) for name in order]
             )
         result.published = True
-        # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
-        self._end(result, self.handle.succeed, lambda: claim.publish(message))
+        if self._controller is None:
+            # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
+            self._end(result, self.handle.succeed, lambda: claim.publish(message))
+            return
+        self._controller.wait()
+
+        def ended(done: bool, sentence: str) -> None:
+            if not done:
+                result.status = status_message(Status.FAILURE, sentence)
+            self._end(result, self.handle.succeed if done else self.handle.abort)
+
+        with self._lock:
+            if not self._ended and claim.holds:
+                self._execution = self._controller.send(message, ended)
 
     def _preempt(self, owner: str) -> None:
         result = _failed(Status.PREEMPTED, f"{owner} came later: the robot has one owner at a time")
@@ -202,6 +235,8 @@ class _Goal:
             self._ended = True
         if self._claim is not None:
             self._claim.give_up()
+        if self._execution is not None:
+            self._execution.cancel()  # unless it is done
         result.queue_time = self._queue_time
         result.wall_time = time.monotonic() - self.arrived
         action = self._action

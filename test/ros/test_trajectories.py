@@ -420,7 +420,9 @@ def test_cancelled_goals_end_at_once(goals: Goals, cage: JointState) -> None:
 def test_two_hundred_cancelled_goals(goals: Goals, cage: JointState) -> None:
     took = cancelled(goals, cage, 200)
     late = sum(t > 0.1 for t in took)
-    print(f"cancelled within {1e3 * np.median(took):.1f} ms, at most {1e3 * max(took):.1f} ms, {late} after 100 ms")
+    print(
+        f"cancelled within {1e3 * np.median(took):.1f} ms, at most {1e3 * max(took):.1f} ms, {late} after 100 ms"
+    )
     assert np.median(took) < 0.1
     assert max(took) < 0.5
 

@@ -1,0 +1,143 @@
+"""Hands verified motions to a controller's action control_msgs/FollowJointTrajectory, where control_msgs is installed.
+
+Without parameter ``controller_action`` motions are published on ~/joint_trajectory, and what becomes of them is not
+known.
+"""
+
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from action_msgs.msg import GoalStatus
+from rclpy.action.client import ActionClient
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory
+
+from kinopt_ros.errors import KinoptError, MissingPackageError
+from kinopt_ros.status import Status
+
+PARAMETER = "controller_action"
+SERVER_SECONDS = 2.0
+"""A controller that is not there by then is none."""
+
+_STATES = {
+    GoalStatus.STATUS_SUCCEEDED: "as succeeded",
+    GoalStatus.STATUS_ABORTED: "as aborted",
+    GoalStatus.STATUS_CANCELED: "as cancelled",
+}
+
+Ended = Callable[[bool, str], None]
+"""Told once whether the controller did all of a motion, and if not, why."""
+
+
+class ControllerError(KinoptError):
+    """A controller that is not there, or does not do what it was asked to."""
+
+    status = Status.FAILURE
+
+
+def follow_joint_trajectory() -> Any:
+    """The type of the controller's action.
+
+    Raises:
+        MissingPackageError: control_msgs is not installed.
+    """
+    try:
+        return import_module("control_msgs.action").FollowJointTrajectory
+    except ImportError:
+        raise MissingPackageError(
+            f"parameter {PARAMETER} is set, which needs the package control_msgs: it is not installed. Install it, or "
+            "leave the parameter empty, and motions are published on ~/joint_trajectory"
+        ) from None
+
+
+class ControllerHandOver:
+    """The client of one controller. Its callbacks run on the executor's thread."""
+
+    def __init__(self, node: Node, name: str) -> None:
+        """
+        Args:
+            node: whose executor delivers what the controller says.
+            name: of the action, for instance /arm_controller/follow_joint_trajectory.
+
+        Raises:
+            MissingPackageError: control_msgs is not installed.
+        """
+        self.name = name
+        self._type = follow_joint_trajectory()
+        self._client: Any = ActionClient(node, self._type, name)
+
+    def wait(self) -> None:
+        """Wait until the controller is there; not on the executor's thread.
+
+        Raises:
+            ControllerError: it is not.
+        """
+        if not self._client.wait_for_server(timeout_sec=SERVER_SECONDS):
+            raise ControllerError(f"the controller's action {self.name} is not there (parameter {PARAMETER})")
+
+    def send(self, motion: JointTrajectory, ended: Ended) -> "Execution":
+        """Let the controller do a motion. Returns at once."""
+        execution = Execution(ended)
+        future = self._client.send_goal_async(self._type.Goal(trajectory=motion))
+        future.add_done_callback(execution.taken)
+        return execution
+
+    def close(self) -> None:
+        """Send nothing any more."""
+        self._client.destroy()
+
+
+class Execution:
+    """One motion that a controller was asked to do."""
+
+    def __init__(self, ended: Ended) -> None:
+        self._ended = ended
+        self._lock = threading.Lock()
+        self._handle: Any = None
+        self._cancelled = False
+        self._over = False
+
+    def cancel(self) -> None:
+        """Tell the controller to stop, as soon as it has taken the motion, unless it is done. Returns at once."""
+        with self._lock:
+            tell = self._handle is not None and not self._cancelled and not self._over
+            self._cancelled = True
+        if tell:
+            self._handle.cancel_goal_async()
+
+    def taken(self, future: Any) -> None:
+        """The controller has answered whether it takes the motion."""
+        try:
+            handle = future.result()
+            if not handle.accepted:
+                self._end(False, "the controller refuses the motion")
+                return
+            with self._lock:
+                self._handle, stop = handle, self._cancelled
+            if stop:
+                handle.cancel_goal_async()
+            handle.get_result_async().add_done_callback(self._finished)
+        except Exception as error:  # nothing leaves a callback
+            self._end(False, f"the controller cannot be asked: {type(error).__name__}: {error}")
+
+    def _finished(self, future: Any) -> None:
+        try:
+            answer = future.result()
+            state, code = answer.status, answer.result.error_code
+            if state == GoalStatus.STATUS_SUCCEEDED and code == 0:
+                self._end(True, "")
+            else:
+                said = f": {answer.result.error_string}" if answer.result.error_string else ""
+                name = _STATES.get(state, str(state))
+                self._end(False, f"the controller ended the motion {name}, with error code {code}{said}")
+        except Exception as error:  # as above
+            self._end(False, f"the controller gave no result: {type(error).__name__}: {error}")
+
+    def _end(self, done: bool, sentence: str) -> None:
+        with self._lock:
+            if self._over:
+                return
+            self._over = True
+        self._ended(done, sentence)

@@ -1,0 +1,177 @@
+"""Motions handed to a controller's action. What needs control_msgs is skipped where it is not installed."""
+
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
+from support.ros_requests import READY, StartNode
+from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints
+
+from kinopt_ros.ros.client import Client
+from kinopt_ros.status import Status
+
+pytest.importorskip("coal")
+
+AWAY = joints(panda_joint1=0.3)
+ACTION = "/arm_controller/follow_joint_trajectory"
+needs_control_msgs = pytest.mark.skipif(
+    find_spec("control_msgs") is None, reason="control_msgs is not installed"
+)
+
+
+@pytest.fixture
+def goals(start_node: StartNode, panda_parameters: dict[str, object]) -> Iterator[Goals]:
+    """Sends goals to a node that hands motions to a controller."""
+    _, client = start_node("kinopt_hand_over", {**panda_parameters, "controller_action": ACTION})
+    client.pretend_robot(READY)
+    client.spin(0.3)
+    sender = Goals(client, "kinopt_hand_over")
+    for _ in range(240):
+        if sender.run(joint_goals=[AWAY])[1].status.code != Status.NOT_READY:
+            break
+        client.spin(1.0)
+    yield sender
+    sender.close()
+
+
+class Controller:
+    """A pretended joint_trajectory_controller: it says what a test wants, after some time."""
+
+    def __init__(self, client: Client) -> None:
+        from control_msgs.action import FollowJointTrajectory
+
+        self._type = FollowJointTrajectory
+        self.goals: list[Any] = []
+        self.cancelled = 0
+        self.seconds = 0.2
+        self.error_code = 0
+        self.accepts = True
+        self._running: list[tuple[float, Any]] = []
+        self._server = ActionServer(
+            client.node,
+            FollowJointTrajectory,
+            ACTION,
+            execute_callback=self._result,
+            goal_callback=lambda goal: GoalResponse.ACCEPT if self.accepts else GoalResponse.REJECT,
+            handle_accepted_callback=self._begin,
+            cancel_callback=self._cancel,
+            callback_group=ReentrantCallbackGroup(),
+        )
+        self._timer = client.node.create_timer(0.02, self._advance)
+        self._node = client.node
+
+    def _begin(self, handle: Any) -> None:
+        self.goals.append(handle.request)
+        self._running.append((time.monotonic() + self.seconds, handle))
+
+    def _cancel(self, handle: Any) -> CancelResponse:
+        del handle
+        self.cancelled += 1
+        return CancelResponse.ACCEPT
+
+    def _advance(self) -> None:
+        for entry in list(self._running):
+            end, handle = entry
+            if time.monotonic() >= end or handle.is_cancel_requested:
+                self._running.remove(entry)
+                handle.execute()
+
+    def _result(self, handle: Any) -> Any:
+        if handle.is_cancel_requested:
+            handle.canceled()
+        elif self.error_code:
+            handle.abort()
+        else:
+            handle.succeed()
+        return self._type.Result(
+            error_code=self.error_code, error_string="" if not self.error_code else "too far off"
+        )
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._node.destroy_timer(self._timer)
+        self._server.destroy()
+
+
+@pytest.fixture
+def controller(goals: Goals) -> Iterator[Controller]:
+    made = Controller(goals.client)
+    goals.client.spin(0.5)
+    yield made
+    made.close()
+
+
+@pytest.mark.skipif(find_spec("control_msgs") is not None, reason="control_msgs is installed")
+def test_without_control_msgs_a_sentence_says_so(goals: Goals) -> None:
+    status, result = goals.run(joint_goals=[AWAY], publish=True)
+    assert (status, Status(result.status.code)) == (ABORTED, Status.UNSUPPORTED_FEATURE)
+    assert "control_msgs" in result.status.message
+    assert "controller_action" in result.status.message
+    assert goals.run(joint_goals=[AWAY])[0] == SUCCEEDED  # planning needs no controller
+
+
+@needs_control_msgs
+def test_a_controller_that_is_not_there(goals: Goals) -> None:
+    status, result = goals.run(joint_goals=[AWAY], publish=True)
+    assert status == ABORTED
+    assert ACTION in result.status.message
+
+
+@needs_control_msgs
+def test_a_motion_is_done_by_the_controller(goals: Goals, controller: Controller) -> None:
+    begin = time.monotonic()
+    status, result = goals.run(joint_goals=[AWAY], publish=True)
+    assert status == SUCCEEDED, result.status.message
+    assert result.published
+    assert time.monotonic() - begin >= controller.seconds
+    assert [goal.trajectory for goal in controller.goals] == [result.trajectory]
+    assert not goals.client.trajectories  # the topic is not used as well
+
+
+@needs_control_msgs
+def test_a_controller_that_gives_up_or_refuses(goals: Goals, controller: Controller) -> None:
+    controller.error_code = -4
+    status, result = goals.run(joint_goals=[AWAY], publish=True)
+    assert (status, Status(result.status.code)) == (ABORTED, Status.FAILURE)
+    assert "too far off" in result.status.message
+    controller.accepts = False
+    status, result = goals.run(joint_goals=[AWAY], publish=True)
+    assert status == ABORTED
+    assert "refuses" in result.status.message
+
+
+@needs_control_msgs
+def test_cancel_is_forwarded(goals: Goals, controller: Controller) -> None:
+    controller.seconds = 30.0
+    goal = goals.send(joint_goals=[AWAY], publish=True)
+    goal.accepted()
+    assert goals.client.spin_until(lambda: bool(controller.goals), 20.0)
+    goals.client.spin(0.2)
+    assert goal.cancel() < 1.0
+    assert goal.result()[0] == CANCELED
+    assert goals.client.spin_until(lambda: controller.cancelled == 1, 5.0)
+
+
+@needs_control_msgs
+def test_a_newer_motion_stops_the_one_that_is_done(goals: Goals, controller: Controller) -> None:
+    controller.seconds = 30.0
+    first = goals.send(joint_goals=[AWAY], publish=True)
+    first.accepted()
+    assert goals.client.spin_until(lambda: bool(controller.goals), 20.0)
+    controller.seconds = 0.1
+    status, result = goals.run(joint_goals=[joints(panda_joint1=-0.3)], publish=True)
+    assert status == SUCCEEDED, result.status.message
+    status, result = first.result()
+    assert (status, Status(result.status.code)) == (ABORTED, Status.PREEMPTED)
+    assert controller.cancelled == 1
+
+
+@needs_control_msgs
+def test_a_robot_that_has_moved_meanwhile_is_not_sent_anywhere(goals: Goals, controller: Controller) -> None:
+    status, result = goals.run(joint_goals=[AWAY], publish=True, state=joints(panda_joint1=0.05))
+    assert (status, Status(result.status.code)) == (ABORTED, Status.START_STATE_INVALID)
+    assert not controller.goals
