@@ -41,15 +41,15 @@ def robot_meshes() -> Path:
     return found[0]
 
 
-def coal_distance(coal, radius, center, geometry, T):
+def coal_distance(coal, ball, geometry, place):
     """Of a ball to a primitive."""
     request, result = coal.DistanceRequest(), coal.DistanceResult()
     request.enable_signed_distance, request.gjk_tolerance = True, 1e-9
     return coal.distance(
-        coal.Sphere(radius),
-        coal.Transform3s(np.eye(3), center),
+        coal.Sphere(float(ball[3])),
+        coal.Transform3s(np.eye(3), ball[:3]),
         geometry,
-        T,
+        place,
         request,
         result,
     )
@@ -84,11 +84,9 @@ def worst_against_coal(count, seed):
         balls = np.column_stack([rng.uniform(-1.0, 1.0, (BALLS, 3)), rng.uniform(0.01, 0.2, BALLS)])
         found = nearest(pack([PlacedShape(shape, T)]), balls).distances
         geometry, place = geometry_of(shape), coal.Transform3s(T[:3, :3], T[:3, 3])
-        for (*center, radius), distance in zip(balls.tolist(), found, strict=True):
-            inside = depth_in_round(shape, T[:3, :3].T @ (center - T[:3, 3]))
-            expected = inside - radius if inside is not None else None
-            if expected is None:
-                expected = coal_distance(coal, radius, np.array(center), geometry, place)
+        for ball, distance in zip(balls, found, strict=True):
+            inside = depth_in_round(shape, T[:3, :3].T @ (ball[:3] - T[:3, 3]))
+            expected = coal_distance(coal, ball, geometry, place) if inside is None else inside - ball[3]
             worst[kind] = max(worst.get(kind, 0.0), abs(distance - expected))
     return worst
 
