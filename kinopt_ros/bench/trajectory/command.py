@@ -12,10 +12,10 @@ import time
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from kinopt_ros.bench.machine import machine
 from kinopt_ros.bench.progress import Report, no_report, progress_bar
+from kinopt_ros.bench.trajectory import pyroki
 from kinopt_ros.bench.trajectory.feasible import FILE, SAMPLING_TIME, Feasibility
 from kinopt_ros.bench.trajectory.judge import MotionJudge
 from kinopt_ros.bench.trajectory.rows import SHOWN, Measured, TrajectoryRow, as_json, fill, print_rows, total
@@ -30,6 +30,7 @@ from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.clear import prepare_collisions, prepare_scene
 from kinopt_ros.solvers.registry import create_solver
+from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 
 DEADLINE = 10.0
 """s that a problem may take: what the sampling planner has, too."""
@@ -50,7 +51,7 @@ class TrajectoryBench:
         self.maker = TaskMaker(name)
         robot, arm = self.maker.robot, self.maker.arm
         subject = Subject(name, find_robot(name)[0].read_text(encoding="utf-8"), robot, arm.base, (arm.tip,))
-        self._judge = MotionJudge(subject, self.maker.joints)
+        self.judge = MotionJudge(subject, self.maker.joints)
         self._seed, self._scaling, self._feasibility = seed, scaling, feasibility
         prepare_collisions(robot)
         self.solver: Solver = create_solver(solver, robot)
@@ -79,7 +80,7 @@ class TrajectoryBench:
         """Let everything be compiled and read that is on first use."""
         for task in self.maker.tasks(family, WARM_UP, WARM_UP_SEED):
             prepare_scene(self.maker.robot, task.scene)
-            self._solve(task, deadline)
+            self.solve(task, deadline)
 
     def run(
         self, family: str, problems: int, deadline: float, sampling: float, report: Report = no_report
@@ -112,7 +113,8 @@ class TrajectoryBench:
         fill(row, calls)
         return row, calls
 
-    def _solve(self, task: Task, deadline: float) -> tuple[Any, TrajectoryProblem, float, float]:
+    def solve(self, task: Task, deadline: float) -> tuple[TrajectoryResult, TrajectoryProblem, float, float]:
+        """Answer, problem, wall and CPU time (s)."""
         problem = self.problem(task)
         start, cpu = time.perf_counter(), time.process_time()
         problem = replace(problem, deadline=time.monotonic() + deadline)
@@ -121,12 +123,12 @@ class TrajectoryBench:
         return result, problem, wall, cpu
 
     def _one(self, row: TrajectoryRow, task: Task, deadline: float, sampling: float) -> Measured:
-        result, problem, wall, cpu = self._solve(task, deadline)
+        result, problem, wall, cpu = self.solve(task, deadline)
         call = Measured(wall, cpu, dict(result.stages), result.status.name)
         wrong: list[str] = []
-        if result.success:
-            wrong = self._judge(problem, result.trajectory)
-        solved = result.success and not wrong
+        if result.trajectory is not None:
+            wrong = self.judge(problem, result.trajectory)
+        solved = result.trajectory is not None and not wrong
         sampled = self._feasibility.find(
             self.maker, task, replace(problem, deadline=None), self.solver, sampling
         )
@@ -141,7 +143,7 @@ class TrajectoryBench:
             row.unsolved.append(task.number)
         if wrong and len(row.objections) < SHOWN:
             row.objections.append(f"problem {task.number}: {wrong[0]}")
-        if solved:
+        if result.trajectory is not None and not wrong:
             call.length, call.duration = result.length, result.trajectory.duration
             call.clearance = min(result.clearance, 1.0)
             call.sampled_length = None if sampled is None else sampled.length
@@ -174,6 +176,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"what OMPL found out, read and written ({FILE})",
     )
+    parser.add_argument(
+        "--pyroki",
+        type=int,
+        default=0,
+        metavar="N",
+        help="instead: so many problems of the Panda around a wall, at full speed, beside PyRoki's trajectory "
+        "optimization; takes minutes",
+    )
+    parser.add_argument(
+        "--pyroki-python",
+        default=".venv-pyroki/bin/python",
+        metavar="FILE",
+        help="interpreter of an environment with almond-pyroki (.venv-pyroki/bin/python)",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
 
 
@@ -188,6 +204,10 @@ def main(args: argparse.Namespace) -> int:
             f"deadline is {args.deadline}, sampling-time {args.sampling_time} and scaling {args.scaling}; allowed "
             "are above 0, 0 or more, and above 0 up to 1"
         )
+    if args.pyroki < 0:
+        raise InvalidRequestError(f"pyroki is {args.pyroki}; allowed is 0 or more problems")
+    if args.pyroki:
+        return _beside_pyroki(args)
     robots = [args.robot] if args.robot else list(ARMS)
     families = [args.family] if args.family else list(FAMILIES)
     feasibility = Feasibility(args.feasible)
@@ -221,3 +241,33 @@ def main(args: argparse.Namespace) -> int:
     else:
         print_rows(rows, failures)
     return 1 if failures or not rows or any(row.rejected for row in rows) else 0
+
+
+def _beside_pyroki(args: argparse.Namespace) -> int:
+    """Measure and print; 0 if PyRoki could be run."""
+    bench = TrajectoryBench(pyroki.ROBOT, args.solver, args.seed, Feasibility(None), 1.0)
+    try:
+        # Goals are configurations for both.
+        tasks = [
+            replace(task, is_pose=False) for task in pyroki.suitable(bench.maker, args.pyroki, args.seed)
+        ]
+        bench.warm_up(pyroki.FAMILY, args.deadline)
+        ours, problems = [], []
+        for task in tasks:
+            prepare_scene(bench.maker.robot, task.scene)
+            result, problem, wall, cpu = bench.solve(task, args.deadline)
+            ours.append((result, wall, cpu))
+            problems.append(problem)
+        total_calls = len(tasks) + min(len(tasks), pyroki.AS_SHIPPED)
+        shown = not args.json and sys.stderr.isatty()
+        with progress_bar("measuring", total_calls, enabled=shown) as report:
+            rows = pyroki.compare(
+                bench.maker, bench.judge, tasks, problems, ours, Path(args.pyroki_python), report
+            )
+    finally:
+        bench.close()
+    if args.json:
+        print(json.dumps({"machine": machine(), "rows": rows}, indent=1))
+    else:
+        pyroki.print_comparison(rows)
+    return 0

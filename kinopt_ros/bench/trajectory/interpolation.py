@@ -57,3 +57,16 @@ def commands(trajectory: JointTrajectory, step: float) -> Commands:
         states.append((c * powers[: len(c)]).sum(axis=0))
         c = c[1:] * np.arange(1, len(c))[:, None, None]
     return Commands(time, segment, T[segment, 0], np.stack(states))
+
+
+def straight_commands(path: Annotated[Float64, "T n"], gap: float, step: float) -> Commands:
+    """The same of positions alone, ``gap`` (s) apart: a controller then goes straight from one to the next."""
+    knots = gap * np.arange(len(path))
+    ticks = np.union1d(np.arange(0.0, knots[-1], step), knots)
+    segment = np.clip(np.searchsorted(knots, ticks, side="right") - 1, 0, len(path) - 2)
+    position = np.stack([np.interp(ticks, knots, column) for column in path.T], axis=-1)
+    velocity = np.diff(path, axis=0)[segment] / gap
+    nothing = np.zeros_like(position)
+    return Commands(
+        ticks, segment, np.full(len(ticks), gap), np.stack([position, velocity, nothing, nothing])
+    )

@@ -6,6 +6,7 @@ in that time, or the time is halved, down to single milliseconds, which are look
 """
 
 import math
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -30,6 +31,22 @@ SLACK = 1e-4
 _POSE_ROUNDING = 1e-9, 2e-8
 _DERIVATIVES = ("position", "velocity", "acceleration", "jerk")
 _EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Violations:
+    """How far commands are from what was asked; for comparisons, where nothing is exact."""
+
+    collision: str
+    """Of what with what, and when; empty if there is none."""
+    velocity: float
+    """Largest share of a (scaled) velocity limit."""
+    position: float
+    """Largest distance outside the position limits, rad or m; 0 inside."""
+    start: float
+    """Largest distance from the start, rad or m."""
+    goal: float
+    """Likewise from the joint goal."""
 
 
 class MotionJudge(CollisionJudge):
@@ -58,13 +75,37 @@ class MotionJudge(CollisionJudge):
         states = commands(trajectory, STEP)
         wrong += self._ends(problem, trajectory)
         wrong += self._limits(problem, states)
-        if problem.scene is not None:
-            if problem.scene is not self._scene:
-                self.enter(problem.scene)
-                self._scene = problem.scene
-            collision = self._first_collision(problem, states)
-            wrong += [collision] if collision else []
-        return wrong
+        collision = self._collision_of(problem, states)
+        return [*wrong, collision] if collision else wrong
+
+    def violations(self, problem: TrajectoryProblem, states: Commands) -> Violations:
+        """Of commands, for a problem with one goal, a configuration."""
+        [goal] = problem.goals
+        assert isinstance(goal, JointGoal)
+        position, velocity = states.states[:2]
+        limit = self._robot.limits.velocity[problem.variables] * problem.velocity_scaling
+        lower, upper = self._ranges(problem)
+        return Violations(
+            self._collision_of(problem, states),
+            float((np.abs(velocity) / limit).max()),
+            float(np.maximum(lower - position, position - upper).max(initial=0.0)),
+            float(np.abs(position[0] - problem.start[problem.variables]).max()),
+            float(np.abs(position[-1] - goal.q).max()),
+        )
+
+    def _collision_of(self, problem: TrajectoryProblem, states: Commands) -> str:
+        if problem.scene is None:
+            return ""
+        if problem.scene is not self._scene:
+            self.enter(problem.scene)
+            self._scene = problem.scene
+        return self._first_collision(problem, states)
+
+    def _ranges(self, problem: TrajectoryProblem) -> tuple[Float64, Float64]:
+        """Position limits as the URDF says."""
+        ranges = [self._poses._limits.get(name, (-math.inf, math.inf)) for name in problem.joints]
+        lower, upper = np.array(ranges).T
+        return lower, upper
 
     def _shape(self, problem: TrajectoryProblem, trajectory: JointTrajectory) -> list[str]:
         if trajectory.joint_names != problem.joints or problem.joints != self._joints:
@@ -119,8 +160,7 @@ class MotionJudge(CollisionJudge):
 
     def _limits(self, problem: TrajectoryProblem, states: Commands) -> list[str]:
         limits, variables = self._robot.limits, problem.variables
-        ranges = [self._poses._limits.get(name, (-math.inf, math.inf)) for name in problem.joints]
-        lower, upper = np.array(ranges).T
+        lower, upper = self._ranges(problem)
         most = (
             limits.velocity[variables] * problem.velocity_scaling,
             limits.acceleration[variables] * problem.acceleration_scaling,

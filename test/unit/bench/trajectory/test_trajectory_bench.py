@@ -33,6 +33,8 @@ def arguments(**more):
         "scaling": 0.5,
         "sampling_time": 0.0,
         "feasible": None,
+        "pyroki": 0,
+        "pyroki_python": "python-of-pyroki",
         "json": True,
     }
     return argparse.Namespace(**(given | more))
