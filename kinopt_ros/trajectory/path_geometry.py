@@ -24,7 +24,7 @@ _BEND = 0.2269
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Piecewise polynomials q(s) for s from 0 to 1, with at least three continuous derivatives."""
+    """Piecewise polynomials q(s) for s from 0 to 1, with three continuous derivatives; two where a detour joins it."""
 
     breaks: Annotated[Float64, "K+1"]
     pieces: Annotated[Float64, "K n d"]

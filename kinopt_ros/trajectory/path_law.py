@@ -14,7 +14,7 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.trajectory.path_geometry import Curve
 
-_WEIGHTS = (30.0, 1e5, 5.0)
+_WEIGHTS = (32.0, 1e5, 5.0)
 """Weight of the logarithm of time against the barrier: first, last, growth. The last leaves about 0.1 % of the time."""
 _MOST_STEPS = 80
 _LATER = 0.4

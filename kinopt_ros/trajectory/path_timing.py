@@ -36,6 +36,8 @@ SEGMENTS = 100
 
 _TOLERANCE = 5e-7
 """Relative excess accepted; verification.trajectory grants 1e-6."""
+_GAP = 1e-4
+"""By how much a value over a limit may be overestimated."""
 _REPAIRS = 8
 _LITTLE = 4e-3
 """Part of the time by which a motion is rather stretched than found anew."""
@@ -107,7 +109,7 @@ def time_path(
     if not _FEWEST <= segments <= 10_000:
         raise InvalidRequestError(f"segments is {segments}; allowed: {_FEWEST} to 10000")
 
-    warm_up()
+    _need_numba()
     distinct = distinct_points(points)
     if len(distinct) == 1:
         return _stay(names, distinct[0], velocity, limits, duration)
@@ -154,7 +156,12 @@ def time_path(
 
 
 def warm_up() -> None:
-    """Load what ``time_path`` needs; SolverUnavailableError without numba."""
+    """Compile what ``time_path`` needs, or load it from disk; SolverUnavailableError without numba."""
+    one = np.ones(1)
+    time_path(("joint",), [[0.0], [1.0]], one, one, one)
+
+
+def _need_numba() -> None:
     try:
         importlib.import_module("kinopt_ros.trajectory.compiled")
     except ImportError as error:
@@ -409,7 +416,7 @@ def _verified(
             law = refined(law if at_rest or not fastest else slowed(law, stretch), coarse)
         else:
             law.restrain(ratio)
-        if not law.improve(fastest, 3e3):
+        if not law.improve(fastest, 4e3):
             return None
     return None
 
@@ -443,9 +450,8 @@ def _ratios(trajectory: JointTrajectory, limits: Annotated[Float64, "3 n"]) -> A
         over = bound > 1.0
         if over.any():
             suspects = scaled[:, over][:, None]
-            both, _ = upper_bounds(
-                np.concatenate([suspects, -suspects], axis=1), np.ones((2, suspects.shape[2]))
-            )
+            signs = np.concatenate([suspects, -suspects], axis=1)
+            both, _ = upper_bounds(signs, np.full(signs.shape[1:], 1.0 + _TOLERANCE), _GAP)
             bound[over] = both.max(axis=0)
         ratios[i] = bound.max(axis=1)
     return ratios
