@@ -56,13 +56,10 @@ def plot_motion(
         panels[2].set_ylim(bottom=min(0.0, *(near.distance for near in nearest)))
         k = int(np.argmin([near.distance for near in nearest]))
         if np.isfinite(nearest[k].distance):
-            panels[2].annotate(
-                f"{nearest[k].a} and {nearest[k].b}, {nearest[k].distance:.3f} m",
-                (looks[k], nearest[k].distance),
-                xytext=(0, 14),
-                textcoords="offset points",
-                ha="center",
+            said = (
+                f"nearest: {nearest[k].a} and {nearest[k].b}, {nearest[k].distance:.3f} m at {looks[k]:.2f} s"
             )
+            panels[2].set_title(said, fontsize=9)
         panels[2].set_ylabel("least distance, m")
     panels[-1].set_xlabel("time, s")
     panels[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
