@@ -7,6 +7,10 @@
     result = solver.solve_ik(ko.ik_problem(robot, T_base_target))
     result.q[0, 0], result.success[0], result.messages[0]
 
+    problem = ko.trajectory_problem(robot, q_goal, scene=ko.load_scene("scene.yaml", robot))
+    result = ko.plan_trajectory(solver, problem)
+    result.trajectory, result.message
+
 Conventions (units, frames, ``T_a_b``): kinopt_ros.robot.model. Nothing here needs ROS.
 """
 
@@ -15,8 +19,20 @@ from kinopt_ros.kinematics.differential import frame_jacobian, joint_velocity
 from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
 from kinopt_ros.kinematics.free_joint import with_free_joint
 from kinopt_ros.kinematics.jacobian import geometric_jacobian
+from kinopt_ros.planning.problem_files import load_problem
+from kinopt_ros.planning.trajectories import plan_trajectory
+from kinopt_ros.problems.along import upright
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
+from kinopt_ros.problems.trajectory import (
+    CostWeights,
+    JointGoal,
+    PoseAlong,
+    PoseGoal,
+    StraightLine,
+    TrajectoryProblem,
+)
+from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.chain import KinematicChain, build_chain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -27,7 +43,9 @@ from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver, list_solvers
 from kinopt_ros.solvers.result import IkResult
+from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.status import Status
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.collision import check_collisions, clearance_of
 
 __version__ = "0.1.0"
@@ -35,16 +53,24 @@ __version__ = "0.1.0"
 __all__ = [
     "EMPTY_SCENE",
     "AttachedObject",
+    "CostWeights",
     "IkProblem",
     "IkResult",
+    "JointGoal",
+    "JointTrajectory",
     "KinematicChain",
     "KinoptError",
+    "PoseAlong",
+    "PoseGoal",
     "PoseTarget",
     "RobotModel",
     "Scene",
     "SceneObject",
     "Solver",
     "Status",
+    "StraightLine",
+    "TrajectoryProblem",
+    "TrajectoryResult",
     "__version__",
     "build_chain",
     "chain_pose",
@@ -57,9 +83,13 @@ __all__ = [
     "ik_problem",
     "joint_velocity",
     "list_solvers",
+    "load_problem",
     "load_robot",
     "load_scene",
+    "plan_trajectory",
     "prepare_collisions",
     "robot_from_urdf",
+    "trajectory_problem",
+    "upright",
     "with_free_joint",
 ]
