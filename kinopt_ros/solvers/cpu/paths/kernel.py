@@ -40,17 +40,21 @@ FIRST_DAMPING = 1e-5
 FIRST_WEIGHT, GROWTH, LAST_WEIGHT = 1e5, 10.0, 1e9
 LEAST_DAMPING, MOST_DAMPING = 1e-6, 1e3
 """Times the weight of constraints."""
+ROUNDS = 3
+"""Solutions of one step, with more and more values at their limits."""
 STEP_LIMIT = 0.5
 """rad or m"""
 HEAVY, HOPELESS = 1e7, -0.03
 """Weight with which paths that lack so much (m) are given up."""
+NOTHING = 1e-6
+"""rad or m; steps so small gain nothing."""
 SETTLED = 0.02
 """Relative decrease below which the weight of constraints that do not hold grows."""
 FINISHED = 0.01
 """... and below which a path on which all hold is good enough."""
 PATIENCE = 8
 """Steps with one weight."""
-POLISH = 6
+POLISH = 15
 """Steps with all that has to hold holding."""
 
 
@@ -190,18 +194,68 @@ def _assemble(cost, last, mu, damping, D, E, bend, A):
 
 
 @njit(**_INNER)
-def _hold(A, last, t, j):
-    """Take a value out of the step."""
+def _hold(A, last, t, j, value, b):
+    """Take a value out of the step: what it changes by is given. Goes into the right-hand side ``b`` of the others."""
     n = A.shape[1]
-    for c in range(j, (last[t] - t + 1) * n):
-        A[t, j, c] = 0.0
+    place = t * n
     for i in range(j):
+        b[place + i] -= A[t, i, j] * value
         A[t, i, j] = 0.0
+    for c in range(j + 1, (last[t] - t + 1) * n):
+        b[place + c] -= A[t, j, c] * value
+        A[t, j, c] = 0.0
     A[t, j, j] = 1.0
     for s in range(max(0, t - A.shape[2] // n + 1), t):
         if last[s] >= t:
+            c = (t - s) * n + j
             for i in range(n):
-                A[s, i, (t - s) * n + j] = 0.0
+                b[s * n + i] -= A[s, i, c] * value
+                A[s, i, c] = 0.0
+
+
+@njit(**_INNER)
+def _step(cost, last, given, low, high, x, mu, damping, g, gradient, D, E, bend, A, held, dx):
+    """Solve for a step. ``held`` (T, n): values that are taken out of it and what they change by, NaN elsewhere.
+
+    Values that the step would take beyond their limits are put on them, and the others solved for anew.
+    """
+    T, n = x.shape
+    for t in range(T):
+        for j in range(n):
+            slope = gradient[t, j] + mu * g[t, j]
+            held[t, j] = np.nan
+            if given[t] or (x[t, j] <= low[t, j] and slope > 0.0) or (x[t, j] >= high[t, j] and slope < 0.0):
+                held[t, j] = 0.0
+    for _ in range(ROUNDS):
+        _assemble(cost, last, mu, mu * damping, D, E, bend, A)
+        for t in range(T):
+            for j in range(n):
+                dx[t * n + j] = -gradient[t, j] - mu * g[t, j]
+        for t in range(T):
+            for j in range(n):
+                if not np.isnan(held[t, j]):
+                    _hold(A, last, t, j, held[t, j], dx)
+        for t in range(T):
+            for j in range(n):
+                if not np.isnan(held[t, j]):
+                    dx[t * n + j] = held[t, j]
+        if not factorize(A, last):
+            return False
+        solve(A, last, dx)
+        beyond = False
+        for t in range(T):
+            for j in range(n):
+                if np.isnan(held[t, j]):
+                    y = x[t, j] + dx[t * n + j]
+                    if y < low[t, j]:
+                        held[t, j] = low[t, j] - x[t, j]
+                        beyond = True
+                    elif y > high[t, j]:
+                        held[t, j] = high[t, j] - x[t, j]
+                        beyond = True
+        if not beyond:
+            break
+    return True
 
 
 @njit(**_OUTER)
@@ -264,22 +318,12 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
         objective = state[COSTS] + mu * state[CONSTRAINTS]
         state[ITERATIONS] += 1
         state[SINCE] += 1
-        _assemble(cost, last, mu, mu * state[DAMPING], D[now], E[now], bend[now], A)
-        for t in range(T):
-            for j in range(n):
-                slope = gradient[now, t, j] + mu * g[now, t, j]
-                dx[t * n + j] = -slope
-                if (
-                    given[t]
-                    or (x[t, j] <= low[t, j] and slope > 0.0)
-                    or (x[t, j] >= high[t, j] and slope < 0.0)
-                ):
-                    _hold(A, last, t, j)
-                    dx[t * n + j] = 0.0
-        expected = np.inf
+        largest = expected = np.inf
         better = False
-        if factorize(A, last):
-            solve(A, last, dx)
+        if _step(
+            cost, last, given, low, high, x, mu, state[DAMPING], g[now], gradient[now], D[now], E[now], bend[now],
+            A, new, dx,
+        ):  # fmt: skip
             largest, expected = 0.0, 0.0
             for t in range(T):
                 for j in range(n):
@@ -316,8 +360,7 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
             elif decrease < 0.1 * expected:
                 state[DAMPING] *= 3.0
         else:
-            # Nothing is left to gain where a step would gain nothing.
-            relative = 0.0 if expected <= 1e-9 * objective else np.inf
+            relative = 0.0 if largest < NOTHING else np.inf
             state[DAMPING] *= 8.0
             if state[DAMPING] > MOST_DAMPING:
                 relative = 0.0
