@@ -26,7 +26,7 @@ from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.solvers.collision_gate import named_contacts
 from kinopt_ros.solvers.paths import PathRequest, Progress, Report
-from kinopt_ros.solvers.trajectory_gate import Gate
+from kinopt_ros.solvers.trajectory_gate import TIMING, Gate
 from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.timing import nearest_equivalent
@@ -278,8 +278,9 @@ class _Search:
                 yield _Start(bent, nearest.goal, np.zeros(0, dtype=np.int64))
         for end in ends[:LINES]:
             yield self._through([self._q0, *vias, end.q], end.goal, len(vias))
-        if problem.scene is None:
-            return
+        late = self._best is not None and self._best.violation.check == TIMING
+        if problem.scene is None or (late and problem.duration is not None):
+            return  # detours would take longer still
         if vias:
             # Waypoints say where to go; other ends are what is left to try.
             for end in ends[LINES:]:
@@ -372,7 +373,7 @@ class _Search:
 
     def _pass(self, path: Annotated[Float64, "T n"], goal: int) -> TrajectoryResult | None:
         """Time and verify a path as it is."""
-        found = self._gate.passed(path, goal)
+        found = self._gate.passed(path, goal, corners=len(path) > 2)
         if isinstance(found, TrajectoryResult):
             return found
         self._remember(found)

@@ -46,13 +46,16 @@ class Gate:
     stages: dict[str, float] = field(default_factory=dict)
     """Seconds spent in each."""
 
-    def passed(self, path: Annotated[Float64, "T n"], goal: int) -> TrajectoryResult | PathAttempt:
-        """The answer along a path, timed and checked; or why it is none."""
+    def passed(
+        self, path: Annotated[Float64, "T n"], goal: int, corners: bool = False
+    ) -> TrajectoryResult | PathAttempt:
+        """The answer along a path, timed and checked; or why it is none. Between points it follows a spline, or with
+        ``corners`` the straight edges, whose corners it rounds."""
         try:
-            motion = self._checked(self._timed(path), goal)
-            if _beyond_limits(motion):
+            motion = self._checked(self._timed(path, corners), goal)
+            if not corners and _beyond_limits(motion):
                 # The curve through the points leaves the limits, which the edges between them never do.
-                motion = self._checked(self._timed(path, corners=True), goal)
+                motion = self._checked(self._timed(path, True), goal)
         except (TimingError, StartStateError) as error:
             return PathAttempt(path, goal, Violation(TIMING, str(error)))
         if not motion.report.ok:
@@ -116,7 +119,7 @@ class Gate:
         self._spent(CHECK, begin)
         return found
 
-    def _timed(self, path: Annotated[Float64, "T n"], corners: bool | None = None) -> JointTrajectory:
+    def _timed(self, path: Annotated[Float64, "T n"], corners: bool) -> JointTrajectory:
         problem, limits = self.problem, motion_limits(self.robot, self.problem)
         begin = time.perf_counter()
         try:

@@ -95,7 +95,7 @@ def test_heavy_packages_stay_in_their_place(path: Path) -> None:
 
 def test_plugins_do_not_import_one_another() -> None:
     for path in (PACKAGE / "solvers").rglob("*/*.py"):
-        own = path.parent.name
+        own = path.relative_to(PACKAGE / "solvers").parts[0]
         for name in imported(path):
             parts = name.split(".")
             if parts[:2] == ["kinopt_ros", "solvers"] and (PACKAGE / "solvers" / parts[2]).is_dir():
