@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import rclpy
-from rclpy.action.server import ActionServer, CancelResponse
+from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from kinopt_msgs.action import OptimizeTrajectory
@@ -25,6 +25,7 @@ from kinopt_ros.ros.controller_hand_over import PARAMETER as CONTROLLER
 from kinopt_ros.ros.controller_hand_over import ControllerHandOver, Execution
 from kinopt_ros.ros.conversions import error_message, status_message
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
+from kinopt_ros.ros.serving import Pace
 from kinopt_ros.ros.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.trajectory_request import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.trajectory_work import check_in_time, check_still_valid, plan
@@ -66,11 +67,13 @@ class OptimizeTrajectoryAction:
         self._goals: set[_Goal] = set()
         """Those that have no result yet. Touched by the executor's thread only."""
         self._controller: ControllerHandOver | None = None
+        self._taking, self.ending = Pace(), Pace()
         self.server = _Server(
             context.node,
             OptimizeTrajectory,
             f"~/{NAME}",
             execute_callback=_nothing,
+            goal_callback=self._take,
             handle_accepted_callback=self._accept,
             cancel_callback=self._cancel,
             goal_service_qos_profile=_QUEUED,
@@ -100,6 +103,12 @@ class OptimizeTrajectoryAction:
     def forget(self, goal: "_Goal") -> None:
         """A goal has its result."""
         self._goals.discard(goal)
+
+    def _take(self, goal: Any) -> GoalResponse:
+        """Every goal is taken: what is wrong with it is said in its result."""
+        del goal
+        self._taking.wait()
+        return GoalResponse.ACCEPT
 
     def _accept(self, handle: Any) -> None:
         goal = _Goal(self, handle)
@@ -245,6 +254,7 @@ class _Goal:
         def conclude(handle: Any) -> Any:
             del handle
             action.forget(self)
+            action.ending.wait()
             # Later versions of rclpy send the result within this call, earlier ones what the callback returns.
             transition(*([result] if inspect.signature(transition).parameters else []))
             return result

@@ -6,6 +6,7 @@ from typing import Any
 
 from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from kinopt_msgs.action import OptimizeTrajectory
@@ -69,7 +70,15 @@ class Goals:
 
     def __init__(self, client: Client, node: str = "kinopt") -> None:
         self.client = client
-        self._actions = ActionClient(client.node, OptimizeTrajectory, f"{node}/optimize_trajectory")
+        deep = QoSProfile(depth=1000)  # more than the ten answers of rclpy's default
+        self._actions = ActionClient(
+            client.node,
+            OptimizeTrajectory,
+            f"{node}/optimize_trajectory",
+            goal_service_qos_profile=deep,
+            result_service_qos_profile=deep,
+            cancel_service_qos_profile=deep,
+        )
         assert client.spin_until(self._actions.server_is_ready, 20.0), "the action is not there"
         client.spin(0.3)  # the node's side may be a moment behind ours
 
