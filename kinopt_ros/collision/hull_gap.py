@@ -30,9 +30,11 @@ _INLINE = _INNER | {"forceinline": True}
 def hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, loose, W):
     """A lower bound (m) of the distance of two pieces; nothing to speak of where they overlap.
 
+    The direction that the bound belongs to, a unit vector, is in W[4].
+
     Args: rows of pieces, and their points; poses (S, 4, 4) of shapes; numbers of a shape and of its piece, and of
     another; a first direction, from a to b, not 0; the search ends when the bound reaches ``enough`` or is known to
-    stay below ``least``; W (4, 3): memory.
+    stay below ``least``; W (5, 3): memory.
     """
     widened = pieces[i, RADIUS] + pieces[j, RADIUS] + ROUNDING
     best = -np.inf
@@ -45,11 +47,14 @@ def hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, loose, 
         bx, by, bz = _farthest(pieces, points, placed, b, j, -vx, -vy, -vz)
         wx, wy, wz = bx - ax, by - ay, bz - az
         along = vx * wx + vy * wy + vz * wz
-        best = max(best, along / np.sqrt(square) - widened)
+        length = np.sqrt(square)
+        if along / length - widened > best:
+            best = along / length - widened
+            W[4, 0], W[4, 1], W[4, 2] = vx / length, vy / length, vz / length
         if best >= enough:
             return best
         if step > 0:
-            most = np.sqrt(square) - widened
+            most = length - widened
             if square - along <= _CONVERGED * square or most < least:
                 return best
             if most < enough and best >= least and most - best <= loose:

@@ -39,7 +39,7 @@ def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enoug
     placed = np.empty(T_link_box.shape)
     for s in range(placed.shape[0]):
         place_shape(s, numbers[s, 0], T_link_box, poses, placed)
-    W = np.empty((4, 3))
+    W = np.empty((5, 3))
     still = np.zeros((pieces.shape[0], 1))
     count = 0
     for k in range(chosen.shape[0]):
@@ -150,7 +150,7 @@ def pair_gap(
     The bound is not improved beyond what that takes, nor where it is known to stay below ``least``, nor where it is
     not enough and known to ``loose``; and pieces that are far enough do not count in it.
 
-    ``placed`` (S, 4, 4) must hold the poses of both; W (4, 3): memory.
+    ``placed`` (S, 4, 4) must hold the poses of both; W (5, 3): memory.
     """
     a, b, how = pair_numbers[p, 0], pair_numbers[p, 1], pair_numbers[p, 2]
     wanted = enough + nearer_a + nearer_b

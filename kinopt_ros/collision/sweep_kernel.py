@@ -9,18 +9,23 @@ How far a shape moves against a link that carries it: move the joints between on
 shape first. Each moves every point by no more than its angle times the point's distance from its axis, as it is in the
 middle of the part plus what the joints before have moved the point by. So the bound is never too small, and nearly the
 first order for small parts.
+
+For two convex shapes there is a sharper bound: their gap along the direction that parts them in the middle. To first
+order it changes linearly with the variables, less what their turning brings corners of their boxes nearer, which is
+concave: its least value on two chords, from the middle to both ends, is at their ends; what the motion differs from
+the chords by is taken off, and what is left is of second order.
 """
 
 import numpy as np
 from numba import njit
 
 from kinopt_ros.collision.hull_gap import CENTER, REACH
-from kinopt_ros.collision.near_kernel import at, pair_gap, place_shape, sphere_gap
+from kinopt_ros.collision.near_kernel import HULLS, at, pair_gap, place_shape, sphere_gap
 from kinopt_ros.collision.tree_kernel import QUATERNION, TRANSLATION, place_links
 
 DEPTH = 80
 """Parts that wait at most: every halving adds one, and a part much smaller would not be a number any more."""
-_SHARE = 0.1
+_SHARE = 0.2
 """Of the least distance, to which it need not be known better."""
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -72,13 +77,15 @@ def sweep(
     origins, axes = np.empty(tree.axis.shape), np.empty(tree.axis.shape)
     poses, placed = np.empty((L, 4, 4)), np.empty((S, 4, 4))
     moved, pieces_moved = np.zeros((S, L + 1)), np.zeros((pieces.shape[0], L + 1))
+    bent = np.zeros((S, L + 1))
+    linear, chords = np.zeros((state.shape[0], 7)), np.zeros((3, state.shape[0]))
     ready, pieces_ready = np.zeros(S, dtype=np.int64), np.zeros(S, dtype=np.int64)
     for s in range(S):
         if numbers[s, 0] < 0:
             place_shape(s, numbers[s, 0], T_link_box, poses, placed)
     change = np.zeros(state.shape[0])
     q = state.copy()
-    W = np.empty((4, 3))
+    W = np.empty((5, 3))
     whole, left, right = np.empty((d + 1, n)), np.empty((d + 1, n)), np.empty((d + 1, n))
     # What waits: curves k0 to k1, or, if that is one, a part of it.
     stack = np.empty((DEPTH, d + 1, n))
@@ -107,16 +114,14 @@ def sweep(
             whole[:] = stack[size]
             _halve(whole, left, right)
         for k in range(n):
-            at_middle, far = (control[middle, 0, k] if several else right[0, k]), 0.0
-            if several:
-                for curve in range(first_curve, last_curve):
-                    for i in range(d + 1):
-                        far = max(far, abs(control[curve, i, k] - at_middle))
-            else:
-                for i in range(d + 1):
-                    far = max(far, abs(whole[i, k] - at_middle))
-            q[variables[k]] = at_middle
-            change[variables[k]] = far
+            q[variables[k]] = control[middle, 0, k] if several else right[0, k]
+            change[variables[k]] = chords[2, variables[k]] = 0.0
+        if several:
+            _follow(control[first_curve:middle], variables, q, 0, change, chords)
+            _follow(control[middle:last_curve], variables, q, 1, change, chords)
+        else:
+            _follow(left.reshape((1, d + 1, n)), variables, q, 0, change, chords)
+            _follow(right.reshape((1, d + 1, n)), variables, q, 1, change, chords)
         place_links(q, tree, poses, origins, axes)
         top = last
         for k in range(first, last):
@@ -124,17 +129,29 @@ def sweep(
             a, b, meeting = pair_numbers[p, 0], pair_numbers[p, 1], pair_numbers[p, 3]
             if ready[a] != turn and numbers[a, 0] >= 0:
                 place_shape(a, numbers[a, 0], T_link_box, poses, placed)
-                _movement(a, numbers[a, 0], tree, half, reach, placed, origins, axes, change, moved)
+                _movement(a, numbers[a, 0], tree, half, reach, placed, origins, axes, change, moved, bent)
                 ready[a] = turn
             if ready[b] != turn and numbers[b, 0] >= 0:
                 place_shape(b, numbers[b, 0], T_link_box, poses, placed)
-                _movement(b, numbers[b, 0], tree, half, reach, placed, origins, axes, change, moved)
+                _movement(b, numbers[b, 0], tree, half, reach, placed, origins, axes, change, moved, bent)
                 ready[b] = turn
             nearer = moved[a, meeting] + moved[b, meeting]
             slack = max(resolution, _SHARE * nearest)
             wanted = (nearest - slack if measuring else enough) + margins[p]
             bound = sphere_gap(p, pair_numbers, reach, placed)
             if bound >= wanted + nearer:
+                continue
+            if top == unsure.shape[0]:
+                longer = np.empty(2 * top, dtype=np.int64)
+                longer[:top] = unsure
+                unsure = longer
+            # How much is needed at least for one of the two ways to clear it.
+            convex = numbers[a, 2] - numbers[a, 1] == 1 and numbers[b, 2] - numbers[b, 1] == 1
+            needed = wanted + min(nearer, bent[a, meeting] + bent[b, meeting])
+            if several and bound + reach[a] + reach[b] < needed:
+                # Not even the centres are so far apart.
+                unsure[top] = p
+                top += 1
                 continue
             for s in (a, b):
                 if pieces_ready[s] != turn and numbers[s, 0] >= 0 and numbers[s, 2] - numbers[s, 1] > 1:
@@ -157,9 +174,9 @@ def sweep(
                 integers,
                 placed,
                 bound,
-                -np.inf if measuring else (wanted + nearer if several else wanted),
+                -np.inf if measuring else (needed if several else wanted),
                 wanted,
-                0.25 * slack if measuring else np.inf,
+                0.25 * slack if measuring else (0.1 * nearer if convex else np.inf),
                 moved[a, meeting],
                 moved[b, meeting],
                 pieces_moved,
@@ -168,6 +185,20 @@ def sweep(
             )
             if far:
                 continue
+            left_over = bound - bent[a, meeting] - bent[b, meeting]
+            if left_over >= wanted and convex and pair_numbers[p, 2] == HULLS:
+                for k in range(n):
+                    linear[variables[k]] = 0.0
+                _change_of_gap(
+                    a, -1.0, numbers[a, 0], meeting, 1, tree, placed, origins, axes, W, change, linear
+                )
+                _change_of_gap(
+                    b, 1.0, numbers[b, 0], meeting, 4, tree, placed, origins, axes, W, change, linear
+                )
+                if left_over + _least_change(chords, variables, half, a, b, linear) >= wanted:
+                    if measuring:
+                        nearest = min(nearest, bound - margins[p])
+                    continue
             if measuring:
                 nearest = min(nearest, bound - margins[p])
                 if nearest <= 0.0:
@@ -178,10 +209,6 @@ def sweep(
                 if nearer <= slack or bound >= nearest - slack + margins[p] + nearer:
                     continue
             if measuring or several or (bound >= wanted and nearer >= resolution and size + 2 <= DEPTH):
-                if top == unsure.shape[0]:
-                    longer = np.empty(2 * top, dtype=np.int64)
-                    longer[:top] = unsure
-                    unsure = longer
                 unsure[top] = p
                 top += 1
                 continue
@@ -211,13 +238,95 @@ def sweep(
 
 
 @njit(**_INNER)
-def _movement(s, link, tree, half, reach, placed, origins, axes, change, moved):
+def _follow(control, variables, q, side, change, chords):
+    """How variables change on a half of a part, from or to its middle q: ``change`` becomes the largest change, row
+    ``side`` of ``chords`` the change at the other end, and its last row how far off the chord to there the half is."""
+    K, d = control.shape[0], control.shape[1] - 1
+    for k in range(variables.shape[0]):
+        number = variables[k]
+        at = q[number]
+        end = control[K - 1, d, k] - at if side == 1 else control[0, 0, k] - at
+        chords[side, number] = end
+        for curve in range(K):
+            for i in range(d + 1):
+                along = (curve + i / d) / K if d > 0 else 1.0
+                by = control[curve, i, k] - at
+                change[number] = max(change[number], abs(by))
+                off = abs(by - end * (along if side == 1 else 1.0 - along))
+                chords[2, number] = max(chords[2, number], off)
+
+
+@njit(**_INNER)
+def _change_of_gap(s, sign, link, meeting, column, tree, placed, origins, axes, W, change, linear):
+    """Add to ``linear`` (nq, 7) by how much a shape's motion against the link ``meeting`` widens a gap along W[4], per
+    change of each variable: of the centre of its box into column 0, and of what lies one metre from it along each of
+    the box's axes into the three from ``column`` on."""
+    nx, ny, nz = W[4, 0], W[4, 1], W[4, 2]
+    while link >= 0 and link != meeting:
+        for k in range(tree.last[link] - 1, tree.first[link] - 1, -1):
+            v, rate = tree.variable[k], sign * tree.multiplier[k]
+            if tree.motion[k] == QUATERNION or change[v] == 0.0:
+                continue
+            ax, ay, az = axes[k, 0], axes[k, 1], axes[k, 2]
+            if tree.motion[k] == TRANSLATION:
+                linear[v, 0] += rate * (nx * ax + ny * ay + nz * az)
+                continue
+            # n (a x r) = (n x a) r
+            tx, ty, tz = ny * az - nz * ay, nz * ax - nx * az, nx * ay - ny * ax
+            linear[v, 0] += rate * (
+                tx * (placed[s, 0, 3] - origins[k, 0])
+                + ty * (placed[s, 1, 3] - origins[k, 1])
+                + tz * (placed[s, 2, 3] - origins[k, 2])
+            )
+            for i in range(3):
+                linear[v, column + i] += rate * (
+                    tx * placed[s, 0, i] + ty * placed[s, 1, i] + tz * placed[s, 2, i]
+                )
+        link = tree.parent[link]
+
+
+@njit(**_INNER)
+def _least_change(chords, variables, half, a, b, linear):
+    """The least change of a gap, to first order, of a part that is no farther from two chords than their last row."""
+    lower, off = 0.0, 0.0
+    for k in range(variables.shape[0]):
+        v = variables[k]
+        off += chords[2, v] * (
+            abs(linear[v, 0])
+            + half[a, 0] * abs(linear[v, 1])
+            + half[a, 1] * abs(linear[v, 2])
+            + half[a, 2] * abs(linear[v, 3])
+            + half[b, 0] * abs(linear[v, 4])
+            + half[b, 1] * abs(linear[v, 5])
+            + half[b, 2] * abs(linear[v, 6])
+        )
+    for side in range(2):
+        value = x0 = x1 = x2 = y0 = y1 = y2 = 0.0
+        for k in range(variables.shape[0]):
+            v = variables[k]
+            by = chords[side, v]
+            value += by * linear[v, 0]
+            x0 += by * linear[v, 1]
+            x1 += by * linear[v, 2]
+            x2 += by * linear[v, 3]
+            y0 += by * linear[v, 4]
+            y1 += by * linear[v, 5]
+            y2 += by * linear[v, 6]
+        value -= half[a, 0] * abs(x0) + half[a, 1] * abs(x1) + half[a, 2] * abs(x2)
+        value -= half[b, 0] * abs(y0) + half[b, 1] * abs(y1) + half[b, 2] * abs(y2)
+        lower = min(lower, value)
+    return lower - off
+
+
+@njit(**_INNER)
+def _movement(s, link, tree, half, reach, placed, origins, axes, change, moved, bent):
     """How far any point of a shape moves against each link above it while variables change by at most so much, into
-    ``moved[s]``; the last entry is for the world."""
+    ``moved[s]``, and how far from where it would be if motions were linear, into ``bent[s]``; the last entries are for
+    the world."""
     L = tree.parent.shape[0]
-    way = 0.0
+    way, off = 0.0, 0.0
     while link >= 0:
-        moved[s, link] = way
+        moved[s, link], bent[s, link] = way, off
         for k in range(tree.last[link] - 1, tree.first[link] - 1, -1):
             if tree.motion[k] == QUATERNION:  # of those no variable moves
                 continue
@@ -227,9 +336,12 @@ def _movement(s, link, tree, half, reach, placed, origins, axes, change, moved):
             if tree.motion[k] == TRANSLATION:
                 way += by
                 continue
-            way += by * (way + _lever(s, half, reach, placed, origins, axes, k))
+            lever = _lever(s, half, reach, placed, origins, axes, k)
+            # Turning what has moved already, and the arc instead of its tangent.
+            off += by * way + 0.5 * by * by * (lever + way)
+            way += by * (way + lever)
         link = tree.parent[link]
-    moved[s, L] = way
+    moved[s, L], bent[s, L] = way, off
 
 
 @njit(**_INNER)

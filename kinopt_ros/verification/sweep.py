@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FIRST = 1e-3
 """s, to which the time of the first contact is found."""
-LOOSE = 2e-3
+LOOSE = 5e-3
 """m, to which the least distance along a motion is found, or a tenth of it."""
 
 
