@@ -43,6 +43,7 @@ ONLY_IN = {
     "tf_transformations": ("ros",),
     "numba": ("solvers/cpu", "collision", "trajectory/compiled.py", "verification/compiled.py"),
     "coal": ("collision", "bench/collision"),
+    "ompl": ("planning/sampling.py",),
     "trimesh": ("geometry", "robot"),
     "jax": ("differentiable", "solvers/jax_lm", "bench/pyroki"),
     "torch": ("differentiable",),

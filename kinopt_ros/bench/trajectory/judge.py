@@ -64,6 +64,7 @@ class MotionJudge(CollisionJudge):
         things = self._model.geometryObjects
         self._centres = np.array([thing.geometry.aabb_center for thing in things])
         self._radii = np.array([thing.geometry.aabb_radius for thing in things])
+        self._halves = np.array([_half(thing.geometry) for thing in things]).reshape(-1, 3)
         self._own = np.array(self._pairs, dtype=np.int64).reshape(-1, 2)
         self._scene: Scene | None = None
 
@@ -220,13 +221,22 @@ class MotionJudge(CollisionJudge):
             self._poses.model, self._poses.data, self._model, self._data, values
         )
         poses = self._data.oMg
-        centres = [poses[g].act(centre) for g, centre in enumerate(self._centres)]
-        balls = np.array([*centres, *self._obstacle_centres]).reshape(-1, 3)
+        count = len(self._radii)
+        turned = np.array([*(poses[g].rotation for g in range(count)), *self._obstacle_turns])
+        moved = np.array([poses[g].translation for g in range(count)]).reshape(-1, 3)
+        centres = moved + np.einsum("gij,gj->gi", turned[:count], self._centres)
+        centres = np.concatenate([centres, self._obstacle_centres])
         radii = np.concatenate([self._radii, self._obstacle_radii])
+        halves = np.concatenate([self._halves, self._obstacle_halves])
         a, b = pairs.T
-        gaps = np.linalg.norm(balls[a] - balls[b], axis=1) - radii[a] - radii[b]
+        gaps = np.linalg.norm(centres[a] - centres[b], axis=1) - radii[a] - radii[b]
+        near = np.flatnonzero(gaps <= reach)
+        a, b = a[near], b[near]
+        near = near[
+            _box_gaps(turned[a], halves[a], turned[b], halves[b], centres[b] - centres[a]) <= reach[near]
+        ]
         kept = []
-        for k in np.flatnonzero(gaps <= reach):
+        for k in near:
             (first, T_first), (second, T_second) = self._solid_at(pairs[k, 0]), self._solid_at(pairs[k, 1])
             found = self._coal.distance(
                 first, T_first, second, T_second, self._coal.DistanceRequest(), self._coal.DistanceResult()
@@ -259,8 +269,13 @@ class MotionJudge(CollisionJudge):
     def enter(self, scene: Scene) -> None:
         """Judge in this scene from now on; it carries nothing."""
         super().enter(scene)
-        self._obstacle_centres = [pose.transform(solid.aabb_center) for _, solid, pose, _ in self._obstacles]
-        self._obstacle_radii = np.array([solid.aabb_radius for _, solid, _, _ in self._obstacles])
+        things = [(solid, pose) for _, solid, pose, _ in self._obstacles]
+        self._obstacle_turns = [pose.getRotation() for _, pose in things]
+        self._obstacle_centres = np.array(
+            [pose.transform(solid.aabb_center) for solid, pose in things]
+        ).reshape(-1, 3)
+        self._obstacle_radii = np.array([solid.aabb_radius for solid, _ in things])
+        self._obstacle_halves = np.array([_half(solid) for solid, _ in things]).reshape(-1, 3)
 
     def _levers(self, problem: TrajectoryProblem, q: Annotated[Float64, "K n"]) -> tuple[Any, Float64]:
         """Pairs (P, 2) of numbers, obstacles after the robot's shapes, and how much nearer (m) they can come to each
@@ -291,3 +306,27 @@ class MotionJudge(CollisionJudge):
     def _values(self, problem: TrajectoryProblem, q: Annotated[Float64, "n"]) -> dict[str, float]:
         values = dict(zip(self._robot.variable_names, problem.start.tolist(), strict=True))
         return values | dict(zip(problem.joints, q.tolist(), strict=True))
+
+
+def _half(geometry: Any) -> Float64:
+    """Half edges of the box around a shape, in its frame."""
+    box = geometry.aabb_local
+    return np.asarray(0.5 * (np.array(box.max_) - np.array(box.min_)))
+
+
+def _box_gaps(
+    R_a: Annotated[Float64, "P 3 3"],
+    half_a: Annotated[Float64, "P 3"],
+    R_b: Annotated[Float64, "P 3 3"],
+    half_b: Annotated[Float64, "P 3"],
+    way: Annotated[Float64, "P 3"],
+) -> Annotated[Float64, "P"]:
+    """Lower bounds of the distances of boxes, ``way`` from the first one's middle to the other's: how far they are
+    apart along the edges of both."""
+    gaps = np.full(len(way), -np.inf)
+    for axes in (R_a, R_b):
+        apart = np.abs(np.einsum("pij,pi->pj", axes, way))
+        for R, half in ((R_a, half_a), (R_b, half_b)):
+            apart = apart - np.einsum("pij,pj->pi", np.abs(np.einsum("pki,pkj->pij", axes, R)), half)
+        gaps = np.maximum(gaps, apart.max(axis=1))
+    return gaps

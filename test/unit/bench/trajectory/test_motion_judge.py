@@ -8,9 +8,11 @@ import pytest
 pytest.importorskip("numba")
 pytest.importorskip("pinocchio")
 pytest.importorskip("coal")
+from kinopt_ros.bench.collision.scenes import _random_rotation
 from kinopt_ros.bench.trajectory.interpolation import commands
-from kinopt_ros.bench.trajectory.judge import STEP, MotionJudge
+from kinopt_ros.bench.trajectory.judge import STEP, MotionJudge, _box_gaps
 from kinopt_ros.bench.verify.robots import Subject
+from kinopt_ros.collision.judge import distance
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
@@ -182,3 +184,22 @@ def test_what_is_no_motion_is_said(robot, judge):
     velocity[1, 0] = np.nan
     assert judge(ask(robot), replace(motion, velocity=velocity)) == ["not all numbers are finite"]
     assert "joints are" in judge(ask(robot), replace(motion, joint_names=JOINTS[::-1]))[0]
+
+
+def test_gaps_of_boxes_are_lower_bounds():
+    rng = np.random.default_rng(0)
+    turns = np.array([_random_rotation(rng) for _ in range(80)])
+    halves, places = rng.uniform(0.02, 0.3, (80, 3)), rng.uniform(-0.6, 0.6, (80, 3))
+    first, second = slice(0, 40), slice(40, 80)
+    found = _box_gaps(
+        turns[first], halves[first], turns[second], halves[second], places[second] - places[first]
+    )
+    T = np.repeat(np.eye(4)[None], 80, axis=0)
+    T[:, :3, :3], T[:, :3, 3] = turns, places
+    boxes = [Box(*(2.0 * half).tolist()) for half in halves]
+    true = np.array([distance(boxes[k], T[k], boxes[40 + k], T[40 + k]).distance for k in range(40)])
+    apart = true > 0.0
+    assert apart.sum() > 10
+    assert (found[apart] <= true[apart] + 1e-6).all()
+    assert (found > 0.5 * true)[apart].mean() > 0.5
+    assert (found[~apart] <= 1e-6).all()
