@@ -26,8 +26,10 @@ from kinopt_ros.robot.turns import periodic_variables
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.clear_moves import MARGIN, moved_clear
 from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.collision import check_collisions, clearance_of
 from kinopt_ros.verification.configuration import verify_configurations
+from kinopt_ros.verification.sweep import first_contact, free_segment, least_clearance
 
 if TYPE_CHECKING:
     from kinopt_ros.collision.field import SphereField
@@ -291,6 +293,20 @@ def _prepare(robot: RobotModel) -> None:
     from kinopt_ros.solvers.usual_gaps import usual_gaps
 
     usual_gaps(robot)
+    _prepare_motions(robot, scene)
+
+
+def _prepare_motions(robot: RobotModel, scene: Scene) -> None:
+    names = [name for name in robot.active_joints if robot.joint(name).type.num_variables == 1][:1]
+    variables = np.array([robot.joint(name).first_variable for name in names], dtype=np.int64)
+    if not names:
+        return
+    still = np.zeros((2, 1))
+    position = np.repeat(robot.default_q[None, variables], 2, axis=0)
+    motion = JointTrajectory(tuple(names), np.array([0.0, 1.0]), position, still, still.copy())
+    first_contact(robot, scene, robot.default_q, variables, motion)
+    least_clearance(robot, scene, robot.default_q, variables, motion)
+    free_segment(robot, scene, robot.default_q, robot.default_q)
 
 
 def prepare_scene(robot: RobotModel, scene: Scene) -> None:
