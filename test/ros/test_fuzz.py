@@ -14,13 +14,15 @@ from rcl_interfaces.srv import GetParameters, SetParameters
 from sensor_msgs.msg import JointState
 from support.ros_requests import READY, ik, pose
 
-from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
+from kinopt_msgs.msg import CollisionObject, PoseAlong, SceneOperation, Shape, StraightLine, Waypoint
 from kinopt_msgs.srv import (
     ApplyScene,
     CheckState,
+    ComputeCartesianPath,
     ComputeFK,
     GetJacobian,
     GetScene,
+    PlanTrajectory,
     SolveIK,
     TwistToJointVelocity,
 )
@@ -207,6 +209,76 @@ CHECK = requests(
     contacts_only=sometimes(st.booleans()),
 )
 
+three_or_so = lists(st.one_of(st.floats(0.01, 1.0), st.just(math.inf), floats), 4)
+motion_fields = {
+    "frame_id": sometimes(names),
+    "group": sometimes(names),
+    "tool": sometimes(poses),
+    "state": sometimes(joint_states),
+    # Mostly ignored, which is quick; what is wrong shows all the same.
+    "ignore_collisions": st.sampled_from([True, True, True, False]),
+    "clearance": sometimes(floats),
+    "velocity_scaling": sometimes(floats),
+    "acceleration_scaling": sometimes(floats),
+    "timeout": st.one_of(st.floats(0.05, 0.3), st.floats(0.05, 0.3), odd_floats.filter(lambda t: t != 0.0)),
+    "solver": sometimes(st.one_of(st.sampled_from(["cpu", "auto", "jax_lm"]), names)),
+    "no_fallback": sometimes(st.booleans()),
+    "client": sometimes(names),
+}
+good_joints = st.floats(-2.0, 2.0).map(lambda q: JointState(name=["panda_joint1"], position=[q]))
+waypoints = requests(
+    Waypoint, joints=st.one_of(st.none(), good_joints, joint_states), poses=sometimes(lists(poses, 2))
+)
+PLAN = requests(
+    PlanTrajectory.Request,
+    **motion_fields,
+    joint_goals=lists(st.one_of(good_joints, good_joints, joint_states), 2),
+    poses=lists(st.one_of(good_poses, poses), 2),
+    tip_link=sometimes(names),
+    tip_links=sometimes(lists(names, 3)),
+    position_tolerance=sometimes(floats),
+    orientation_tolerance=sometimes(floats),
+    position_tolerances=sometimes(three_or_so),
+    orientation_tolerances=sometimes(three_or_so),
+    free_axes=sometimes(lists(st.one_of(st.sampled_from(["x", "rx", "rz"]), names), 3)),
+    waypoints=sometimes(lists(waypoints, 3)),
+    along=sometimes(
+        lists(
+            requests(
+                PoseAlong,
+                link=sometimes(names),
+                tool=sometimes(poses),
+                pose=sometimes(st.lists(poses, max_size=1)),
+                position_tolerances=sometimes(three_or_so),
+                orientation_tolerances=three_or_so,
+            ),
+            2,
+        )
+    ),
+    straight_lines=sometimes(
+        lists(requests(StraightLine, link=sometimes(names), point=sometimes(points), tolerance=floats), 2)
+    ),
+    duration=sometimes(floats),
+    costs=sometimes(lists(st.one_of(st.sampled_from(["smoothness", "jerk", "rest"]), names), 3)),
+    weights=sometimes(lists(floats, 3)),
+    rest=sometimes(joint_states),
+    num_points=sometimes(st.sampled_from([0, 1, 8, 64, 513, 2**32 - 1])),
+    random_seed=sometimes(st.integers(0, 2**64 - 1)),
+)
+PATH = requests(
+    ComputeCartesianPath.Request,
+    **motion_fields,
+    waypoints=lists(st.one_of(good_poses, good_poses, poses), 3),
+    keep_orientation=sometimes(st.booleans()),
+    link=sometimes(names),
+    max_step=sometimes(floats),
+    max_angle=sometimes(floats),
+    tolerance=sometimes(floats),
+    max_revolute_jump=sometimes(floats),
+    max_prismatic_jump=sometimes(floats),
+    jump_factor=sometimes(floats),
+)
+
 
 def answered(client: Client, service: str, request: Any) -> Any:
     answer = client.call(service, request, timeout=30.0)
@@ -295,6 +367,41 @@ def test_check_state(client: Client, request: CheckState.Request) -> None:
     assert len(answer.valid) == len(answer.codes) == len(answer.messages)
     assert [code == Status.SUCCESS for code in answer.codes] == list(answer.valid)
     assert all(bool(message) != valid for message, valid in zip(answer.messages, answer.valid, strict=True))
+
+
+def motion_is_sound(message: Any) -> None:
+    """Of a trajectory that a controller may get."""
+    times = [point.time_from_start.sec * 10**9 + point.time_from_start.nanosec for point in message.points]
+    assert times == sorted(set(times))
+    for point in message.points:
+        assert np.isfinite([*point.positions, *point.velocities, *point.accelerations]).all()
+    if message.points:
+        q = np.array([point.positions for point in message.points])
+        index = [ROBOT.variable_index[name] for name in message.joint_names]
+        slack = 1e-3 + 1e-8  # a start may be outside by that much
+        assert (q >= ROBOT.limits.lower[index] - slack).all()
+        assert (q <= ROBOT.limits.upper[index] + slack).all()
+        assert np.abs(message.points[-1].velocities).max() <= 1e-7
+
+
+@FUZZ
+@given(request=PLAN)
+def test_plan_trajectory(client: Client, request: PlanTrajectory.Request) -> None:
+    pytest.importorskip("coal")
+    answer = answered(client, "plan_trajectory", request)
+    assert (answer.status.code == Status.SUCCESS) == bool(answer.trajectory.points)
+    motion_is_sound(answer.trajectory)
+
+
+@FUZZ
+@given(request=PATH)
+def test_compute_cartesian_path(client: Client, request: ComputeCartesianPath.Request) -> None:
+    pytest.importorskip("coal")
+    answer = answered(client, "compute_cartesian_path", request)
+    assert 0.0 <= answer.fraction <= 1.0
+    assert (answer.fraction > 0.0) == bool(answer.trajectory.points)
+    assert (answer.status.code == Status.SUCCESS) == (answer.fraction == 1.0)
+    motion_is_sound(answer.trajectory)
 
 
 @FUZZ
