@@ -16,7 +16,7 @@ from kinopt_ros.trajectory.path_geometry import Curve
 
 _WEIGHTS = (32.0, 1e5, 5.0)
 """Weight of the logarithm of time against the barrier: first, last, growth. The last leaves about 0.1 % of the time."""
-_MOST_STEPS = 80
+_MOST_STEPS = 50
 _LATER = 0.4
 """Part of the time of a moving start by which a prolonged motion is as slow as it gets."""
 _GROWTH = 1.12
@@ -167,7 +167,8 @@ def slowed(law: TimeLaw, stretch: Annotated[Float64, "K"]) -> TimeLaw:
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * SMOOTH + 1)
     most = np.pad(windows.max(axis=1), SMOOTH, mode="edge")
     smooth = np.convolve(most, np.full(2 * SMOOTH + 1, 1.0 / (2 * SMOOTH + 1)), mode="valid")
-    smooth *= np.clip(np.arange(len(smooth)) / SMOOTH, 0.0, 1.0)
+    if law.start_speed > 0.0:
+        smooth *= np.clip(np.arange(len(smooth)) / SMOOTH, 0.0, 1.0)
     grid = time_grid(np.diff(law.grid.knots) * np.exp(smooth))
     return TimeLaw(law.curve, grid, law.limits, law.start_speed, law.unit, law.control.copy(), law.share)
 

@@ -38,7 +38,7 @@ _TOLERANCE = 5e-7
 """Relative excess accepted; verification.trajectory grants 1e-6."""
 _GAP = 1e-4
 """By how much a value over a limit may be overestimated."""
-_REPAIRS = 8
+_REPAIRS = 4
 _LITTLE = 4e-3
 """Part of the time by which a motion is rather stretched than found anew."""
 _ROOM = 0.995
@@ -120,26 +120,25 @@ def time_path(
         if deviation == 0.0:
             return _edge_by_edge(names, distinct, velocity, limits, duration, segments)
         curve = rounded_corners(distinct, deviation)
-    least = np.inf
+    ends, least = points[[0, -1]], np.inf
     for candidate, speed in _beginnings(curve, distinct, velocity, limits, deviation):
         # What is then prolonged after the start needs some room at the start.
         part = _ROOM if duration is not None and speed > 0.0 else 1.0
-        law = _fastest_law(candidate, speed, limits, segments, part)
-        fastest = None if law is None else _verified(names, law, velocity, points[[0, -1]], True, segments)
-        if law is None or fastest is None:
+        first = _fastest_law(candidate, speed, limits, segments, part)
+        fastest = None if first is None else _verified(names, first, velocity, ends, True, segments)
+        if fastest is None:
             continue
+        law, trajectory = fastest
         wanted = MINIMUM_DURATION if duration is None and speed == 0.0 else duration
-        if wanted is None or (duration is None and wanted <= fastest.duration):
-            return fastest
-        least = min(least, fastest.duration)
-        if round(wanted * NANOSECONDS_PER_SECOND) < fastest.nanoseconds[-1]:
+        if wanted is None or (duration is None and wanted <= trajectory.duration):
+            return trajectory
+        least = min(least, trajectory.duration)
+        if round(wanted * NANOSECONDS_PER_SECOND) < trajectory.nanoseconds[-1]:
             continue
-        slower = _slower_law(law, wanted)
-        timed = (
-            None if slower is None else _verified(names, slower, velocity, points[[0, -1]], False, segments)
-        )
-        if timed is not None:
-            return timed
+        later = _slower_law(law, wanted)
+        slower = None if later is None else _verified(names, later, velocity, ends, False, segments)
+        if slower is not None:
+            return slower[1]
     if duration is not None and duration < least < np.inf:
         raise TimingError(
             f"the path cannot be passed in {duration:.9g} s; within the limits it takes {least:.9g} s"
@@ -387,28 +386,30 @@ def _verified(
     ends: Annotated[Float64, "2 n"],
     fastest: bool,
     segments: int,
-) -> JointTrajectory | None:
-    """Waypoints whose interpolation keeps the limits; None if they could not be had.
+) -> tuple[TimeLaw, JointTrajectory] | None:
+    """A law and its waypoints, whose interpolation keeps the limits; None if they could not be had.
 
     The law keeps limits at its knots. Where the motion passes them between knots, the law gets tighter ones there;
     what is little is made good by a little more time.
     """
     at_rest = law.start_speed == 0.0
-    for attempt in range(_REPAIRS + 3):
+    for attempt in range(_REPAIRS + 5):
         if fastest:
             law.take(float(np.ceil(law.unit * NANOSECONDS_PER_SECOND)) / NANOSECONDS_PER_SECOND)
         trajectory = _waypoints(names, law, velocity, ends)
         ratio = _ratios(trajectory, law.limits)
         if float(ratio.max()) <= 1.0 + _TOLERANCE:
-            return trajectory
+            return law, trajectory
         stretch = np.max([ratio[0], np.sqrt(ratio[1]), np.cbrt(ratio[2]), np.ones(ratio.shape[1])], axis=0)
-        little = fastest and (float(stretch.max()) < 1.0 + _LITTLE or attempt >= _REPAIRS - 2)
-        if little and at_rest:
-            law.take(law.unit * float(stretch.max()) * (1.0 + 1e-9))
-            continue
-        if little and stretch[:SMOOTH].max() == 1.0:
-            law = slowed(law, np.where(stretch > 1.0, stretch * 1.0005, 1.0))
-            continue
+        most = float(stretch.max())
+        if fastest and (most < 1.0 + _LITTLE or attempt >= _REPAIRS):
+            if at_rest:
+                # The rounding of times changes with it.
+                law.take(law.unit * most * (1.0 + 2e-6 * 10.0 ** max(attempt - _REPAIRS, 0)))
+                continue
+            if stretch[:SMOOTH].max() == 1.0:
+                law = slowed(law, np.where(stretch > 1.0, stretch * 1.0005, 1.0))
+                continue
         coarse = ratio.max(axis=0) > _COARSE
         if coarse.any() and len(coarse) < 2 * segments:
             coarse[1:] |= coarse[:-1]
