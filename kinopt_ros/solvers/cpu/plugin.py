@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from kinopt_ros.array import Float64
 from kinopt_ros.errors import NotReadyError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
@@ -110,6 +111,14 @@ class CpuSolver(Solver):
         from kinopt_ros.solvers.cpu.paths.optimize import optimize_paths
 
         return optimize_paths(self.robot, problem, request, report)
+
+    def path_scores(
+        self, problem: TrajectoryProblem, paths: Annotated[Float64, "S T n"], margin: float
+    ) -> Annotated[Float64, "S"]:
+        """How hopeful it is to begin from paths, the less the better; see ``paths.optimize.path_scores``."""
+        from kinopt_ros.solvers.cpu.paths.optimize import path_scores
+
+        return path_scores(self.robot, problem, paths, margin)
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
         from kinopt_ros.solvers.cpu.plain import solve_plain

@@ -20,6 +20,7 @@ from kinopt_ros.solvers.cpu.paths.nearness import (
     COST,
     SLACK,
     add_nearness,
+    depth_cost,
     place_spheres,
     set_anchor,
 )
@@ -37,7 +38,7 @@ NEW, RUNNING, DONE, STUCK = range(4)
 
 FIRST_DAMPING = 1e-5
 """Times the weight."""
-FIRST_WEIGHT, GROWTH, LAST_WEIGHT = 1e5, 10.0, 1e9
+FIRST_WEIGHT, GROWTH, LAST_WEIGHT = 3e4, 10.0, 1e9
 LEAST_DAMPING, MOST_DAMPING = 1e-6, 1e3
 """Times the weight of constraints."""
 ROUNDS = 3
@@ -265,6 +266,13 @@ def anchor_path(tree, around, anchors, points, wanted):
     frames, positions = np.empty((tree[0].shape[0], 12)), np.empty((around[0].shape[0], 3))
     for a in range(points.shape[0]):
         set_anchor(tree, around, points[a], wanted, frames, positions, gaps[a], places[a], floor)
+
+
+@njit(**_OUTER)
+def score_paths(tree, around, anchors, paths, wanted, accepted, work, found, scores):
+    """Fill ``scores`` (S,) with ``depth_cost`` of paths (S, T, n); ``work`` and ``found`` of ``nearness.py``."""
+    for s in range(paths.shape[0]):
+        scores[s] = depth_cost(tree, around, anchors, paths[s], (wanted, accepted), work, found)
 
 
 @njit(**_OUTER)

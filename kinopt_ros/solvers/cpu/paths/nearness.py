@@ -349,6 +349,30 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
 
 
 @njit(**_INNER)
+def depth_cost(tree, around, anchors, path, demand, work, found):
+    """Mean over the points of a path of the squared distances that are missing, without what is between points."""
+    node, centers, radii, padded, mask, skipped, numbers, integers, body_node, first, ball, pairs = around
+    gaps, places, floor = anchors
+    row, _, frames, positions, balls, _, known, pushed, f, W, _, slope, H = work
+    found[COST], found[SLACK] = 0.0, np.inf
+    for t in range(path.shape[0]):
+        set_frames(tree, path[t], frames)
+        place_spheres(node, centers, frames, positions)
+        for s in range(node.shape[0]):
+            known[s] = -np.inf if mask[s] >= 0 else np.inf
+        _world_rows(
+            node, padded, mask, skipped, numbers, integers, gaps, places, demand[0], demand[1], positions, known,
+            found, pushed, f, W,
+        )  # fmt: skip
+        pushed[:] = False
+        _self_rows(
+            tree, node, radii, body_node, first, ball, pairs, floor, frames, positions, demand[0], demand[1], row,
+            balls, found, slope, H,
+        )  # fmt: skip
+    return found[COST] / path.shape[0]
+
+
+@njit(**_INNER)
 def _distance(p, a, q, b):
     x, y, z = p[a, 0] - q[b, 0], p[a, 1] - q[b, 1], p[a, 2] - q[b, 2]
     return np.sqrt(x * x + y * y + z * z)

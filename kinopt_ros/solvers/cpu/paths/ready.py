@@ -1,6 +1,7 @@
 """Memory that the kernel works in, and compiling it, or loading what was compiled before."""
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numba
@@ -36,7 +37,7 @@ def load_or_compile(may_compile: bool) -> bool:
     if _ready or not _lock.acquire(blocking=may_compile):
         return _ready
     try:
-        for function, arguments in ((kernel.anchor_path, _anchoring()), (kernel.improve, _improving())):
+        for function, arguments in _compiled():
             if function.overloads:
                 continue
             signature = tuple(numba.typeof(argument) for argument in arguments)
@@ -52,10 +53,9 @@ def load_or_compile(may_compile: bool) -> bool:
     return True
 
 
-def store(T: int, n: int, M: int, S: int, B: int, last: Int64) -> tuple[Any, ...]:
-    """What the kernel works in."""
-    width = int((last - np.arange(T)).max() + 1) * n
-    work = (
+def workspace(T: int, n: int, M: int, S: int, B: int) -> tuple[Any, ...]:
+    """What ``nearness.py`` works in."""
+    return (
         np.empty(n),
         np.empty(n),
         np.empty((M, 12)),
@@ -70,6 +70,11 @@ def store(T: int, n: int, M: int, S: int, B: int, last: Int64) -> tuple[Any, ...
         np.empty(n),
         np.empty((n, n)),
     )
+
+
+def store(T: int, n: int, M: int, S: int, B: int, last: Int64) -> tuple[Any, ...]:
+    """What the kernel works in."""
+    width = int((last - np.arange(T)).max() + 1) * n
     rows = tasks.ROWS
     return (
         np.empty((T, M, 12)),
@@ -82,7 +87,7 @@ def store(T: int, n: int, M: int, S: int, B: int, last: Int64) -> tuple[Any, ...
         np.zeros((T, n, width + CHUNK)),
         np.empty(T * n + CHUNK),
         np.empty((T, n)),
-        work,
+        workspace(T, n, M, S, B),
         (
             np.zeros((rows, n)),
             np.zeros(rows),
@@ -102,13 +107,12 @@ def _model() -> tuple[Any, Any, Any]:
     return (i1, f2, b1, i1, f1, f1), (i1, f2, f1, f1, i1, b2, f2, i2, i1, i1, f2, i2), (f2, f3, f2)
 
 
-def _anchoring() -> tuple[Any, ...]:
-    return (*_model(), np.empty((0, 0)), 0.0)
-
-
-def _improving() -> tuple[Any, ...]:
+def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Functions and arguments, empty ones, of the types that they are called with."""
     f1, f2, f3 = np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0))
     i1, i2, b1 = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64), np.empty(0, dtype=np.bool_)
-    work = store(1, 1, 1, 1, 1, np.zeros(1, dtype=np.int64))
+    yield kernel.anchor_path, (*_model(), f2, 0.0)
+    yield kernel.score_paths, (*_model(), f3, 0.0, 0.0, workspace(1, 1, 1, 1, 1), f1, f1)
+    memory = store(1, 1, 1, 1, 1, np.zeros(1, dtype=np.int64))
     costs = (f1, f2, f2, f1, f2, i1, f1, f1, f2)
-    return (*_model(), (f2, i2), costs, i1, b1, f2, f2, f2, (f2, f3), work, f1, 0)
+    yield kernel.improve, (*_model(), (f2, i2), costs, i1, b1, f2, f2, f2, (f2, f3), memory, f1, 0)

@@ -27,7 +27,7 @@ from kinopt_ros.problems.trajectory import (
 )
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import EMPTY_SCENE
-from kinopt_ros.solvers.cpu.paths.optimize import optimize_paths
+from kinopt_ros.solvers.cpu.paths.optimize import optimize_paths, path_scores
 from kinopt_ros.solvers.paths import PathRequest, Progress
 from kinopt_ros.verification.collision import check_collisions
 
@@ -242,9 +242,20 @@ def test_the_deadline_is_kept(panda: RobotModel, problem_of: Callable) -> None:
     assert (found.iterations <= 1).all()
 
 
-@pytest.mark.parametrize("points", [8, 128])
+@pytest.mark.parametrize("points", [20, 128])
 def test_few_and_many_points(panda: RobotModel, problem_of: Callable, points: int) -> None:
     problem = problem_of(LEFT, RIGHT, scene=WALL, num_points=points)
     found = optimize_paths(panda, problem, request(line(LEFT, RIGHT, points=points)))
     assert found.clearance[0] >= 0.005
     assert is_free(panda, problem, found.paths[0])
+
+
+def test_scores_put_free_and_short_paths_first(panda: RobotModel, problem_of: Callable) -> None:
+    problem = problem_of(LEFT, RIGHT, scene=WALL)
+    over = np.array([0.0, -0.8, 0.0, -2.0, 0.0, 1.6, 0.785])
+    aside = over + np.array([1.2, -0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    paths = np.stack([line(LEFT, RIGHT), line(LEFT, aside, RIGHT), line(LEFT, over, RIGHT)])
+    scores = path_scores(panda, problem, paths, 0.01)
+    assert scores[2] < scores[1]
+    assert scores[2] < scores[0]
+    np.testing.assert_array_equal(scores[1:], path_scores(panda, problem, paths[1:], 0.01))
