@@ -7,7 +7,7 @@ import pytest
 from geometry_msgs.msg import Pose
 from sensor_msgs.msg import JointState
 from support.ros_requests import READY, pose
-from support.trajectory_goals import joints
+from support.trajectory_goals import joints, until_prepared
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_msgs.srv import ApplyScene, ComputeCartesianPath
@@ -24,12 +24,8 @@ FAST = {"velocity_scaling": 1.0, "acceleration_scaling": 1.0}
 
 @pytest.fixture(scope="module", autouse=True)
 def prepared(client: Client) -> None:
-    """Wait until paths can be asked for: on a new machine a compiler is at work."""
-    for _ in range(240):
-        if path(client, pose(0.32, 0.0, 0.55)).status.code != Status.NOT_READY:
-            return
-        client.spin(1.0)
-    raise AssertionError("not prepared in time")
+    """Paths can be asked for."""
+    until_prepared(client)
 
 
 def path(client: Client, *waypoints: Pose, **fields: Any) -> Any:

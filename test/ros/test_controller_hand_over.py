@@ -9,7 +9,7 @@ import pytest
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from support.ros_requests import READY, StartNode
-from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints
+from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
 
 from kinopt_ros.ros.client import Client
 from kinopt_ros.status import Status
@@ -30,10 +30,7 @@ def goals(start_node: StartNode, panda_parameters: dict[str, object]) -> Iterato
     client.pretend_robot(READY)
     client.spin(0.3)
     sender = Goals(client, "kinopt_hand_over")
-    for _ in range(240):
-        if sender.run(joint_goals=[AWAY])[1].status.code != Status.NOT_READY:
-            break
-        client.spin(1.0)
+    until_prepared(client)
     yield sender
     sender.close()
 

@@ -13,6 +13,7 @@ from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters
 from sensor_msgs.msg import JointState
 from support.ros_requests import READY, ik, pose
+from support.trajectory_goals import until_prepared
 
 from kinopt_msgs.msg import CollisionObject, PoseAlong, SceneOperation, Shape, StraightLine, Waypoint
 from kinopt_msgs.srv import (
@@ -384,19 +385,26 @@ def motion_is_sound(message: Any) -> None:
         assert np.abs(message.points[-1].velocities).max() <= 1e-7
 
 
+@pytest.fixture(scope="module")
+def plans(client: Client) -> None:
+    """The optimizer is prepared."""
+    pytest.importorskip("coal")
+    until_prepared(client)
+
+
+@pytest.mark.usefixtures("plans")
 @FUZZ
 @given(request=PLAN)
 def test_plan_trajectory(client: Client, request: PlanTrajectory.Request) -> None:
-    pytest.importorskip("coal")
     answer = answered(client, "plan_trajectory", request)
     assert (answer.status.code == Status.SUCCESS) == bool(answer.trajectory.points)
     motion_is_sound(answer.trajectory)
 
 
+@pytest.mark.usefixtures("plans")
 @FUZZ
 @given(request=PATH)
 def test_compute_cartesian_path(client: Client, request: ComputeCartesianPath.Request) -> None:
-    pytest.importorskip("coal")
     answer = answered(client, "compute_cartesian_path", request)
     assert 0.0 <= answer.fraction <= 1.0
     assert (answer.fraction > 0.0) == bool(answer.trajectory.points)

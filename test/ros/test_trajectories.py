@@ -12,7 +12,7 @@ import pytest
 from geometry_msgs.msg import Point
 from sensor_msgs.msg import JointState
 from support.ros_requests import READY, StartNode, ik, pose, target
-from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints
+from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_msgs.msg import CollisionObject, PoseAlong, SceneOperation, Shape, StraightLine, Waypoint
@@ -35,21 +35,10 @@ AWAY = joints(panda_joint1=0.6)
 @pytest.fixture(scope="module")
 def goals(client: Client) -> Iterator[Goals]:
     """Sends goals to the module's node, whose collision checks and optimizer are prepared."""
+    until_prepared(client)
     sender = Goals(client)
-    prepare(sender)
     yield sender
     sender.close()
-
-
-def prepare(sender: Goals) -> None:
-    """Wait until trajectories can be asked for: on a new machine a compiler is at work."""
-    for _ in range(240):
-        status, result = sender.run(joint_goals=[AWAY])
-        if result.status.code != Status.NOT_READY:
-            assert status == SUCCEEDED, result.status.message
-            return
-        sender.client.spin(1.0)
-    raise AssertionError(result.status.message)
 
 
 @pytest.fixture
@@ -374,7 +363,7 @@ def test_the_controllers_joints(start_node: StartNode, panda_parameters: dict[st
     client.spin(0.3)
     sender = Goals(client, "kinopt_controller")
     try:
-        prepare(sender)
+        until_prepared(client)
         status, result = sender.run(joint_goals=[AWAY], publish=True, **FAST)
         assert status == SUCCEEDED, result.status.message
         assert list(result.trajectory.joint_names) == ARM[::-1]

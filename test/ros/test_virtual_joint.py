@@ -9,6 +9,7 @@ import pytest
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 from support.ros_requests import READY, StartNode, ik, pose
 
 from kinopt_msgs.srv import ComputeFK
@@ -31,9 +32,10 @@ def srdf_of(kind: str) -> str:
 
 @pytest.fixture
 def setting(start_node: StartNode, panda_parameters: dict[str, object]) -> Iterator[tuple[Client, Set]]:
-    """A node whose robot has a planar virtual joint that does not move yet, and a way to set parameters."""
-    parameters = {**panda_parameters, "robot_description_semantic": srdf_of("planar"), "default_group": ""}
-    _, client = start_node("rover", parameters)
+    """A node that waits for the SRDF of a robot whose virtual joint shall move, and a way to set parameters."""
+    parameters = {**panda_parameters, "default_group": "", "virtual_joint": True}
+    parameters["robot_description_semantic"] = ""
+    _, client = start_node("rover", parameters, ready=False)
     service = client.node.create_client(SetParameters, "rover/set_parameters")
     assert service.wait_for_service(10.0)
 
@@ -48,24 +50,19 @@ def setting(start_node: StartNode, panda_parameters: dict[str, object]) -> Itera
     client.node.destroy_client(service)
 
 
-def test_the_base_is_set_free_while_the_node_serves(
+def test_a_free_flyer_goes_where_it_shall_be(
     setting: tuple[Client, Set], panda_texts: tuple[str, str]
 ) -> None:
     client, set_to = setting
-    far = ik(pose(4.0, 3.0, 0.4), base_link="odom", tip_link="panda_link8")
-    assert client.call("solve_ik", far).status.code == Status.INVALID_LINK_NAME  # there is no odom
-    assert set_to("virtual_joint", True)[0]
-    # A new robot waits until all is compiled that the one before may need.
-    assert client.spin_until(lambda: client.call("solve_ik", far).status.code == Status.SUCCESS, 130.0)
-    answer = client.call("solve_ik", far)
-    assert list(answer.joint_names[:3]) == ["base/x", "base/y", "base/theta"]
+    waiting = client.call("ready", Trigger.Request())
+    assert not waiting.success
+    assert "there is no SRDF" in waiting.message
     accepted, reason = set_to("robot_description_semantic", '<robot name="panda"/>')
     assert not accepted
     assert "no virtual_joint" in reason
-
-    # And now a free-flyer.
     srdf = srdf_of("floating")
     assert set_to("robot_description_semantic", srdf)[0]
+    client.wait_until_ready(120.0)
     robot = robot_from_urdf(panda_texts[0], srdf, virtual_joint=True)
     state = JointState(name=list(READY), position=list(READY.values()))
     state.name.append("panda_finger_joint1")
@@ -73,11 +70,6 @@ def test_the_base_is_set_free_while_the_node_serves(
     goal = pose(12.0, -3.0, 5.0)
     asked = ik(goal, group="free", tip_link="panda_leftfinger", state=state)
 
-    def flies() -> bool:
-        answer = client.call("solve_ik", asked)
-        return answer.status.code == Status.SUCCESS and len(answer.joint_names) == 7
-
-    assert client.spin_until(flies, 130.0)
     answer = client.call("solve_ik", asked)
     assert list(answer.joint_names) == list(robot.variable_names[:7])
     q = robot.default_q.copy()

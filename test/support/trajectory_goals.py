@@ -10,7 +10,9 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from kinopt_msgs.action import OptimizeTrajectory
+from kinopt_msgs.srv import PlanTrajectory
 from kinopt_ros.ros.client import Client
+from kinopt_ros.status import Status
 
 PATIENCE = 60.0
 """s that a test waits at most for a result."""
@@ -24,6 +26,18 @@ SUCCEEDED, CANCELED, ABORTED = (
 def joints(**positions: float) -> JointState:
     """A joint state."""
     return JointState(name=list(positions), position=[float(value) for value in positions.values()])
+
+
+def until_prepared(client: Client) -> None:
+    """Wait until motions can be asked for: on a new machine a compiler is at work."""
+    request = PlanTrajectory.Request(joint_goals=[joints(panda_joint1=0.1)])
+    for _ in range(240):
+        answer = client.call("plan_trajectory", request, timeout=PATIENCE)
+        if answer.status.code != Status.NOT_READY:
+            assert answer.status.code == Status.SUCCESS, answer.status.message
+            return
+        client.spin(1.0)
+    raise AssertionError(answer.status.message)
 
 
 class Goal:
