@@ -28,6 +28,8 @@ EXCESS = 2e-6
 """Share of velocity, acceleration and jerk limits that rounding may take them beyond."""
 SLACK = 1e-4
 """m; what coal finds nearer than joints bring it plus this is not passed over."""
+ASKED = 0.1
+"""m; while joints may bring a pair nearer by more than this, halving the time is cheaper than asking coal."""
 _POSE_ROUNDING = 1e-9, 2e-8
 _DERIVATIVES = ("position", "velocity", "acceleration", "jerk")
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -205,11 +207,8 @@ class MotionJudge(CollisionJudge):
             near, hit = self._look(problem, q[middle], pairs[near], near, reach)
             if hit:
                 return f"in collision at {time[middle]:.3f} s: {hit}"
-            if len(near):
-                if middle < last:
-                    waiting.append((middle + 1, last, near))
-                if first < middle:
-                    waiting.append((first, middle - 1, near))
+            if len(near) and first < last:
+                waiting += [(middle + 1, last, near), (first, middle, near)]
         return ""
 
     def _look(
@@ -237,6 +236,9 @@ class MotionJudge(CollisionJudge):
         ]
         kept = []
         for k in near:
+            if reach[k] > ASKED:
+                kept.append(numbers[k])
+                continue
             (first, T_first), (second, T_second) = self._solid_at(pairs[k, 0]), self._solid_at(pairs[k, 1])
             found = self._coal.distance(
                 first, T_first, second, T_second, self._coal.DistanceRequest(), self._coal.DistanceResult()
