@@ -140,7 +140,7 @@ class Placement:
         best = Clearance(np.inf)
         for enough in (_NEAR, np.inf):
             for pair, gap in zip(*self.near(enough), strict=True):
-                if gap >= best.distance:
+                if gap >= max(best.distance, 0.0):  # bounds say little of how deep shapes overlap
                     break
                 found = self._separation(pair)
                 value = found.distance - float(self._bodies.margin[pair])

@@ -7,6 +7,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.collision.contacts import Placement
 from kinopt_ros.collision.motions import Motions
 from kinopt_ros.collision.packed_bodies import packed_bodies_of
+from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.geometry.shapes import Box, Cylinder, PlacedShape, Plane, Shape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.planning.motion import plan_joint_motion
@@ -14,11 +15,11 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.scene.scene import Scene, SceneObject
-from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.interpolation import control_points, evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
-from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.verification.collision import check_collisions, clearance_of
 from kinopt_ros.verification.motion import ON_THE_WAY
-from kinopt_ros.verification.sweep import first_contact
+from kinopt_ros.verification.sweep import first_contact, free_segment, least_clearance
 
 # A rail, an arm that turns on it, a forearm that follows the arm by half, and a drawer in it.
 URDF = """<robot name="rail">
@@ -155,6 +156,98 @@ def test_pairs_come_no_nearer_than_the_bound(name: str, robot: RobotModel) -> No
             assert nearer <= part.nearer + 1e-6
             ratios.append(nearer / max(part.nearer, 1e-9))
     assert max(ratios) > 0.5  # and is no excuse
+
+
+def random_motion(robot: RobotModel, rng: np.random.Generator, reach: float) -> JointTrajectory:
+    """Through random points with random velocities, several segments."""
+    points = rng.uniform(0.6 * robot.limits.lower, 0.6 * robot.limits.upper)
+    points = points + np.cumsum(rng.uniform(-reach, reach, (7, robot.nq)), axis=0)
+    velocity = rng.uniform(-reach, reach, points.shape)
+    names = tuple(robot.variable_names)
+    return JointTrajectory(names, np.arange(7.0), points, velocity, np.zeros_like(points))
+
+
+@pytest.mark.parametrize("name", ["rail", "panda"])
+def test_what_bounds_clear_is_clear(name: str, robot: RobotModel) -> None:
+    if name == "panda":
+        robot = load_robot("panda")
+    scene = with_things(
+        (Box(0.3, 0.2, 0.4), (0.5, 0.3, 0.4)), (Sphere(0.15), (-0.4, 0.4, 0.6)), (Plane(), (0.0, 0.0, -0.2))
+    )
+    packed = packed_bodies_of(robot, scene)
+    rng = np.random.default_rng(3)
+    near = 0
+    for reach in (0.02, 0.1, 0.4):
+        way = random_motion(robot, rng, reach)
+        motions = Motions(packed, np.zeros(robot.nq), np.arange(robot.nq))
+        control = np.array(control_points(way).position.swapaxes(0, 1), order="C")
+        times, enough = np.array(way.time), 0.03
+        parts, done = motions.in_doubt(control, times, enough)
+        for time in np.linspace(0.0, times[done], 150):
+            placement = Placement(packed, evaluate(way, np.array([time]))[0][0])
+            for pair in placement.near(enough)[0].tolist():
+                near += 1
+                if not any(part.pair == pair and part.begin <= time <= part.end for part in parts):
+                    assert placement.distance_of(pair) >= enough - 1e-6
+    assert near > 10
+
+
+def test_least_clearance_is_below_that_of_dense_samples_and_near_to_it() -> None:
+    robot = load_robot("panda")
+    scene = with_things((Box(0.3, 0.2, 0.4), (0.6, 0.5, 0.4)), (Sphere(0.15), (-0.4, 0.4, 0.6)))
+    rng = np.random.default_rng(4)
+    tight = []
+    for _ in range(12):
+        way = random_motion(robot, rng, 0.1)
+        variables = np.arange(robot.nq)
+        if first_contact(robot, scene, np.zeros(robot.nq), variables, way) is not None:
+            continue
+        found = least_clearance(robot, scene, np.zeros(robot.nq), variables, way, most=0.05)
+        sampled = min(
+            clearance_of(robot, scene, q).distance for q in evaluate(way, np.linspace(0.0, 6.0, 200))[0]
+        )
+        assert 0.0 <= found <= min(sampled, 0.05) + 1e-6
+        if sampled < 0.05:
+            tight.append(sampled - found)
+    assert len(tight) > 2
+    assert np.median(tight) < 0.01
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_segments_are_free_as_dense_samples_say(robot: RobotModel, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scene = with_things(
+        (Box(0.2, 0.1, 0.3), (0.5, 0.6, 0.2)),
+        (Sphere(0.1), (-0.6, 0.7, 0.2)),
+        (Box(1e-4, 0.3, 0.3), (0.3, -0.8, 0.2)),
+    )
+    free = []
+    for _ in range(40):
+        q0, q1 = rng.uniform(robot.limits.lower, robot.limits.upper, (2, 3))
+        samples = check_collisions(robot, scene, np.linspace(q0, q1, 300), contacts=False).free.all()
+        found = free_segment(robot, scene, q0, q1)
+        assert samples or not found
+        assert found or not free_segment(robot, scene, q0, q1, exact=False)
+        assert found or not free_segment(robot, scene, q1, q0)
+        assert not free_segment(robot, scene, q0, q1, clearance=5.0)
+        free.append((found, samples))
+    both = np.array(free)
+    assert 3 < both[:, 0].sum() < 37
+    # Only what is between two samples makes a difference: the thin sheet.
+    assert (both[:, 0] != both[:, 1]).sum() <= 4
+    q = rng.uniform(robot.limits.lower, robot.limits.upper)
+    assert free_segment(robot, scene, q, q) == check_collisions(robot, scene, q[None], contacts=False).free[0]
+
+
+def test_lines_between_different_quaternions_are_refused() -> None:
+    flying = robot_from_urdf(
+        """<robot name="flying"><link name="world"/><link name="body"/>
+        <joint name="free" type="floating"><parent link="world"/><child link="body"/></joint></robot>"""
+    )
+    here = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    assert free_segment(flying, Scene(), here, here + np.eye(7)[0])
+    with pytest.raises(InvalidRequestError, match="quaternion"):
+        free_segment(flying, Scene(), here, np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]))
 
 
 def test_planned_motions_say_what_is_in_their_way() -> None:
