@@ -22,12 +22,11 @@ from kinopt_ros.status import Status
 Set = Callable[[str, object], tuple[bool, str]]
 
 
-def srdf_of(kind: str) -> str:
-    return (
-        f'<robot name="panda"><virtual_joint name="base" type="{kind}" parent_frame="odom" child_link="panda_link0"/>'
-        '<group name="arm"><chain base_link="panda_link0" tip_link="panda_link8"/></group>'
-        '<group name="free"><joint name="base"/></group></robot>'
-    )
+SRDF = (
+    '<robot name="panda"><virtual_joint name="base" type="floating" parent_frame="odom" child_link="panda_link0"/>'
+    '<group name="arm"><chain base_link="panda_link0" tip_link="panda_link8"/></group>'
+    '<group name="free"><joint name="base"/></group></robot>'
+)
 
 
 @pytest.fixture
@@ -54,16 +53,15 @@ def test_a_free_flyer_goes_where_it_shall_be(
     setting: tuple[Client, Set], panda_texts: tuple[str, str]
 ) -> None:
     client, set_to = setting
-    waiting = client.call("ready", Trigger.Request())
-    assert not waiting.success
-    assert "there is no SRDF" in waiting.message
+    assert client.spin_until(
+        lambda: "there is no SRDF" in client.call("ready", Trigger.Request()).message, 60.0
+    )
     accepted, reason = set_to("robot_description_semantic", '<robot name="panda"/>')
     assert not accepted
     assert "no virtual_joint" in reason
-    srdf = srdf_of("floating")
-    assert set_to("robot_description_semantic", srdf)[0]
+    assert set_to("robot_description_semantic", SRDF)[0]
     client.wait_until_ready(120.0)
-    robot = robot_from_urdf(panda_texts[0], srdf, virtual_joint=True)
+    robot = robot_from_urdf(panda_texts[0], SRDF, virtual_joint=True)
     state = JointState(name=list(READY), position=list(READY.values()))
     state.name.append("panda_finger_joint1")
     state.position.append(0.03)

@@ -34,7 +34,9 @@ def test_names_stand_for_links_tool_frames_and_attached_objects():
 
 
 def test_an_unknown_name_is_refused_with_what_would_do():
-    with pytest.raises(UnknownLinkError, match=r"unknown link, tool frame or attached object 'camra'.*camera"):
+    with pytest.raises(
+        UnknownLinkError, match=r"unknown link, tool frame or attached object 'camra'.*camera"
+    ):
         find_tip(ROBOT, tool_frames(TEXT), carrying(), "camra")
 
 
