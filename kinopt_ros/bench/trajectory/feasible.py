@@ -51,6 +51,7 @@ class Feasibility:
         """
         self._file = file
         self._known: dict[str, Sampled] = {}
+        self._changed = False
         if file is not None and file.is_file():
             rows = json.loads(file.read_text(encoding="utf-8"))["problems"]
             self._known = {digest: Sampled(**row) for digest, row in rows.items()}
@@ -84,11 +85,12 @@ class Feasibility:
         name = f"{task.robot} {task.family} {task.number}"
         found = Sampled(name, round(spent, 2), length and round(length, 4), f"ompl {version('ompl')}")
         self._known[task.digest] = found
+        self._changed = True
         return found
 
     def save(self) -> None:
-        """Write the file, if there is one."""
-        if self._file is not None:
+        """Write the file, if there is one and something new for it."""
+        if self._file is not None and self._changed:
             rows = {digest: asdict(row) for digest, row in sorted(self._known.items(), key=_by_name)}
             self._file.parent.mkdir(parents=True, exist_ok=True)
             lines = ",\n".join(f"{json.dumps(digest)}: {json.dumps(row)}" for digest, row in rows.items())

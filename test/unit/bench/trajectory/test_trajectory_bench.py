@@ -45,6 +45,8 @@ def test_what_was_found_out_is_kept(bench, tmp_path, monkeypatch):
     task = next(iter(bench.maker.tasks("wall", 1, 0)))
     file = tmp_path / "folder" / "feasible.json"
     first = Feasibility(file)
+    first.save()
+    assert not file.exists()  # nothing to say yet
     found = first.find(bench.maker, task, bench.problem(task), bench.solver, 30.0)
     assert found.length > 1.0
     assert found.problem == "panda wall 0"
