@@ -26,10 +26,12 @@ def fit_quintics(s, p, ends, clamped, out):
     # Rows of the eliminated system: diagonal block inverse times (upper block, right-hand side).
     upper = np.zeros((count, 2, 2))
     right = np.zeros((count, 2, n))
+    r = np.zeros((2, n))
     for i in range(count):
         a00 = a01 = a11 = 0.0
         l00 = l01 = l10 = l11 = u00 = u01 = u10 = u11 = 0.0
-        r = np.zeros((2, n))
+        for j in range(n):
+            r[0, j] = r[1, j] = 0.0
         if i > 0:
             h = s[i] - s[i - 1]
             a00 += 192.0 / h**3
@@ -54,7 +56,10 @@ def fit_quintics(s, p, ends, clamped, out):
         if (i == 0 and clamped[0]) or (i == count - 1 and clamped[1]):
             a00, a01, a10, a11 = 1.0, 0.0, 0.0, 1.0
             l00 = l01 = l10 = l11 = u00 = u01 = u10 = u11 = 0.0
-            r[:] = ends[0] if i == 0 else ends[1]
+            end = 0 if i == 0 else 1
+            for j in range(n):
+                r[0, j] = ends[end, 0, j]
+                r[1, j] = ends[end, 1, j]
         if i > 0:
             before = upper[i - 1]
             a00 -= l00 * before[0, 0] + l01 * before[1, 0]
@@ -210,20 +215,20 @@ def _merit(path, state, slope, jerk, lam, inverse, share, weight):
 def _largest(path, state, slope, jerk, lam, inverse, share):
     """The largest ratio to its limit of velocity, of acceleration and of jerk."""
     e1, e2, e3 = np.exp(-lam), np.exp(-2.0 * lam), np.exp(-3.0 * lam)
-    worst = np.zeros(3)
+    velocity = acceleration = worst_jerk = 0.0
     for i in range(slope.size):
         for end in range(2):
             q = path[i + end]
             s1, s2 = state[i + end, 1], state[i + end, 2]
             for j in range(inverse.shape[1]):
                 third = q[1, j] * jerk[i] + s1 * (3.0 * q[2, j] * s2 + q[3, j] * s1 * s1)
-                worst[2] = max(worst[2], abs(third) * inverse[2, j] * e3 / share[i, 2])
+                worst_jerk = max(worst_jerk, abs(third) * inverse[2, j] * e3 / share[i, 2])
                 if i > 0 or end > 0:
-                    worst[0] = max(worst[0], abs(q[1, j] * slope[i]) * inverse[0, j] * e1 / share[i, 0])
+                    velocity = max(velocity, abs(q[1, j] * slope[i]) * inverse[0, j] * e1 / share[i, 0])
                 if i > 0 and end == 0:
                     second = q[1, j] * s2 + q[2, j] * s1 * s1
-                    worst[1] = max(worst[1], abs(second) * inverse[1, j] * e2 / share[i, 1])
-    return worst
+                    acceleration = max(acceleration, abs(second) * inverse[1, j] * e2 / share[i, 1])
+    return velocity, acceleration, worst_jerk
 
 
 @njit(**_OUTER)
@@ -247,9 +252,10 @@ def _newton_step(
     """Gauss-Newton step (last entry: by lam) of the merit; returns minus its slope along the step."""
     cells, n, size = slope.size, inverse.shape[1], base.size
     e, e1, e2, e3 = np.exp(lam), np.exp(-lam), np.exp(-2.0 * lam), np.exp(-3.0 * lam)
-    band[:] = 0.0
-    border[:] = 0.0
-    step[:] = 0.0
+    for i in range(size):
+        band[i, 0] = band[i, 1] = band[i, 2] = band[i, 3] = 0.0
+        border[i] = step[i] = 0.0
+    step[size] = 0.0
     corner0 = corner1 = 0.0
     y = np.zeros(5)
     m = np.zeros((5, 4))
@@ -259,7 +265,8 @@ def _newton_step(
         for end in range(2):
             q = path[i + end]
             s1, s2, d, u = state[i + end, 1], state[i + end, 2], slope[i], jerk[i]
-            m[:] = 0.0
+            for a in range(3):
+                m[a, 0] = m[a, 3] = 0.0
             for b in range(3):
                 for a in range(3):
                     m[a, b + end] = at_knot[i + end, a, b]
@@ -269,7 +276,7 @@ def _newton_step(
                 y[a] = 0.0
                 for b in range(4):
                     y[a] += m[a, b] * base[i + b] * e
-            y0, y1, y2, y3, y4 = y
+            y0, y1, y2, y3, y4 = y[0], y[1], y[2], y[3], y[4]
             g0 = g1 = g2 = g3 = g4 = b0 = b1 = b2 = b3 = b4 = 0.0
             h00 = h10 = h11 = h20 = h21 = h22 = h30 = h33 = h40 = h41 = h42 = h44 = 0.0
             f = e3 / share[i, 2]
@@ -359,7 +366,7 @@ def _newton_step(
     # Fixed control points take no part.
     for i in range(size):
         if i < 3 or i >= size - 3:
-            band[i] = 0.0
+            band[i, 1] = band[i, 2] = band[i, 3] = 0.0
             band[i, 0] = 1.0
             step[i] = border[i] = 0.0
             for k in range(1, 4):
@@ -368,11 +375,15 @@ def _newton_step(
         else:
             band[i, 0] *= 1.0 + 1e-11
     gradient_lam = corner1 + weight
-    slope_c = step[:size].copy()
+    slope_c = np.empty(size)
+    for i in range(size):
+        slope_c[i] = step[i]
     _factor(band)
     _solve(band, step)
     if free:
-        bent = border.copy()
+        bent = np.empty(size)
+        for i in range(size):
+            bent[i] = border[i]
         _solve(band, bent)
         pivot, residual = corner0 * (1.0 + 1e-11), -gradient_lam
         for i in range(size):
@@ -412,6 +423,13 @@ def _solve(band, x):
 
 
 @njit(**_OUTER)
+def _invert(limits, wider, out):
+    for k in range(3):
+        for j in range(limits.shape[1]):
+            out[k, j] = 1.0 / (limits[k, j] * wider)
+
+
+@njit(**_OUTER)
 def speed_up(
     breaks,
     pieces,
@@ -442,18 +460,24 @@ def speed_up(
     state, path = np.empty((cells + 1, 3)), np.empty((cells + 1, 5, n))
     slope, jerk = np.empty(cells), np.empty(cells)
     band, border, step = np.empty((size, 4)), np.empty(size), np.empty(size + 1)
-    trial = c.copy()
+    trial = np.empty(size)
     weight = first_weight
     _states(c, at_knot, in_cell, breaks, pieces, state, slope, jerk, path)
-    ratios = _largest(path, state, slope, jerk, lam, 1.0 / limits, share)
-    if not np.isfinite(ratios.sum()):
+    wide = np.empty_like(limits)
+    _invert(limits, 1.0, wide)
+    velocity, acceleration, most_jerk = _largest(path, state, slope, jerk, lam, wide, share)
+    if not np.isfinite(velocity + acceleration + most_jerk):
         return lam, np.inf, 0
-    if free and not base.any():
+    moves = False
+    for i in range(size):
+        moves = moves or base[i] != 0.0
+    wider = 1.0
+    if free and not moves:
         # From rest all that matters is the unit of time.
-        lam += np.log(max(ratios[0], np.sqrt(ratios[1]), np.cbrt(ratios[2]))) + _ROOM
-        ratios *= 0.0
-    wider = max(1.0, 1.1 * ratios.max())
-    wide = 1.0 / (limits * wider)
+        lam += np.log(max(velocity, np.sqrt(acceleration), np.cbrt(most_jerk))) + _ROOM
+    else:
+        wider = max(1.0, 1.1 * max(velocity, acceleration, most_jerk))
+        _invert(limits, wider, wide)
     merit, worst = _merit(path, state, slope, jerk, lam, wide, share, weight)
     for count in range(most_steps):
         descent = _newton_step(
@@ -491,7 +515,8 @@ def speed_up(
                 break
             length *= 0.5
         if accepted:
-            c[:] = trial
+            for i in range(size):
+                c[i] = trial[i]
             lam = new_lam
             merit, worst = new_merit, new_worst
         else:
@@ -501,7 +526,7 @@ def speed_up(
             if closer >= 0.999 * wider and (not accepted or descent < 1e-2):
                 return lam, worst * wider, count + 1
             wider = min(wider, closer)
-            wide = 1.0 / (limits * wider)
+            _invert(limits, wider, wide)
             merit, worst = _merit(path, state, slope, jerk, lam, wide, share, weight)
             continue
         # Small steps: a knot at a bend of the path's fourth derivative.

@@ -71,7 +71,7 @@ def time_grid(widths: Annotated[Float64, "K"]) -> TimeGrid:
 
 def graded(cells: int, first: float) -> Annotated[Float64, "K"]:
     """Widths of somewhat more cells, twelve in the ``first`` part of the time, from where on they grow to even ones."""
-    least = cells * first / 12.0
+    least = max(cells * first / 12.0, 1e-3)
     ramp = least * _GROWTH ** np.arange(1000)
     ramp = ramp[ramp < 1.0]
     return np.concatenate([ramp, np.ones(max(cells - int(ramp.sum()), 1))])
