@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +40,8 @@ class RobotLoader:
         self._report = report
         self._newest = 0
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="robot_loader")
+        self._afterwards = ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm_up")
+        """For what a robot that serves may need later: another description does not wait for compilers at work."""
         self._lock = threading.Lock()
         self._closed = False
         self._loaded: LoadedRobot | None = None
@@ -94,7 +96,8 @@ class RobotLoader:
         """Stop loading and close the solvers. Nothing is reported any more."""
         with self._lock:
             self._closed = True
-        self._worker.shutdown(wait=False, cancel_futures=True)  # a compiler may be at work
+        for worker in (self._worker, self._afterwards):
+            worker.shutdown(wait=False, cancel_futures=True)  # a compiler may be at work
         with self._lock:
             if self._loaded is not None:
                 self._loaded.pool.close()
@@ -125,31 +128,50 @@ class RobotLoader:
                 self._refusal = refusal
             self._report(f"robot not loaded: {refusal}", refusal)
             return
+        told = dict.fromkeys((*model.warnings, *unable))
         with self._lock:
             if self._closed:
                 pool.close()
                 return
             # The previous pool is left to its running requests; it goes when the last of them does.
             self._loaded = LoadedRobot(model, pool)
+            self._afterwards.submit(self._warm_up, model, pool, solver, chain, told)
         self._report(
             f"ready: robot {model.name!r}, {model.nq} variables, groups {', '.join(model.groups)}", None
         )
+        for sentence in told:
+            self._report(sentence, None)
+
+    def _warm_up(
+        self,
+        model: RobotModel,
+        pool: SolverPool,
+        solver: str,
+        chain: Sequence[str],
+        told: Collection[str],
+    ) -> None:
+        """Prepare what only some requests need, as long as the robot serves; say what is not possible and not told."""
+        unable: list[str] = []
         # Others, which may be large, are prepared when they are asked for.
         for name in chain or (AUTO,):
-            if name != solver and not self._closed:
+            if name != solver and self._serves(model):
                 unable += _prepare(pool, name)
         # Last what only some requests need and takes its time: compiling, reading meshes.
         for work in (pool.warm_up, lambda: prepare_collisions(model), pool.warm_up_trajectories):
-            if not self._closed:
+            if self._serves(model):
                 try:
                     work()
                 except Exception as error:  # as above
                     unable.append(
                         str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"
                     )
-        for sentence in dict.fromkeys((*model.warnings, *unable)):
-            if not self._closed:
+        for sentence in dict.fromkeys(unable):
+            if sentence not in told and self._serves(model):
                 self._report(sentence, None)
+
+    def _serves(self, model: RobotModel) -> bool:
+        with self._lock:
+            return self._loaded is not None and self._loaded.model is model
 
     def _prepare_later(self, pool: SolverPool, name: str) -> None:
         """Prepare a solver on a thread of its own, unless that is being done or the node shuts down."""
