@@ -162,6 +162,19 @@ def _set_constraints(
 
 
 @njit(**_INNER)
+def _look_closer(kept, or_less):
+    """Look at as many places between points from now on as is wished; at fewer only with ``or_less``. Whether anything
+    changed."""
+    looks, wished = kept[2], kept[3]
+    changed = False
+    for t in range(looks.shape[0] - 1):
+        if wished[t] > looks[t] or (or_less and wished[t] < looks[t]):
+            looks[t] = wished[t]
+            changed = True
+    return changed
+
+
+@njit(**_INNER)
 def _assemble(cost, last, mu, damping, D, E, bend, A):
     numbers, step, start_row, start_block = cost[0], cost[2], cost[7], cost[8]
     T, n = D.shape[0], D.shape[1]
@@ -318,6 +331,11 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
             D[now],
             E[now],
         )
+        if _look_closer(kept, True):
+            state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_constraints(
+                tree, around, anchors, tasks, demand, x, frames, positions, kept, work, rows, found,
+                g[now], D[now], E[now],
+            )  # fmt: skip
         state[STATUS] = RUNNING
     for _ in range(steps):
         if state[STATUS] != RUNNING:
@@ -363,6 +381,11 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
                 excess,
             )
             relative = decrease / max(objective, 1e-300)
+            if _look_closer(kept, False):
+                state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_constraints(
+                    tree, around, anchors, tasks, demand, x, frames, positions, kept, work, rows, found,
+                    g[now], D[now], E[now],
+                )  # fmt: skip
             if decrease > 0.5 * expected:
                 state[DAMPING] = max(state[DAMPING] / 5.0, LEAST_DAMPING)
             elif decrease < 0.1 * expected:
@@ -384,6 +407,11 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
             elif mu < LAST_WEIGHT:
                 state[WEIGHT_NOW] = min(mu * GROWTH, LAST_WEIGHT)
                 state[DAMPING] = FIRST_DAMPING
+                if better and _look_closer(kept, True):
+                    state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_constraints(
+                        tree, around, anchors, tasks, demand, x, frames, positions, kept, work, rows, found,
+                        g[now], D[now], E[now],
+                    )  # fmt: skip
             elif relative < FINISHED:
                 state[STATUS] = STUCK
     if now == 1:

@@ -255,7 +255,9 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
         x: the path (T, n).
         demand: wanted and accepted distance, m.
         frames, positions: (T, M, 12), (T, S, 3), of the path.
-        kept: distances (T, S), and where the spheres were (T, S, 3); updated.
+        kept: distances (T, S), and where the spheres were (T, S, 3), updated; in how many parts intervals between
+            points are looked at (T,), and in how many they ought to be, which is set. That the first do not change by
+            themselves keeps the cost continuous.
         work: row (n,), q (n,), frames (M, 12), positions (S, 3), balls (B, 3), bounds (T, S) and (S,), pushed (M,), all
             False, f (M, 6), W (M, 6, 6), screws (M, 6), slope (n,), H (n, n).
         found: cost, least slack against the demand; updated.
@@ -265,7 +267,7 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
     parent, _, turns, column, multiplier, _ = tree
     node, centers, radii, padded, mask, skipped, numbers, integers, body_node, first, ball, pairs = around
     gaps, places, floor = anchors
-    distances, were = kept
+    distances, were, looks, wished = kept
     row, q, between, middle, balls, bound, known, pushed, f, W, screws, slope, H = work
     T, S, n = x.shape[0], radii.shape[0], x.shape[1]
     wanted, accepted, weight = demand[0], demand[1], 1.0 / T
@@ -303,7 +305,7 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
             for j in range(i, n):
                 D[t, i, j] += weight * H[i, j]
     for t in range(T - 1):
-        looks = 1
+        wished[t] = 1
         for s in range(S):
             known[s] = np.inf
             dx = positions[t + 1, s, 0] - positions[t, s, 0]
@@ -315,11 +317,12 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
                 continue
             way = np.sqrt(square)
             if bound[t, s] + bound[t + 1, s] - way < 2.0 * accepted:
-                looks = max(looks, int(np.ceil(way / far)))
                 known[s] = -np.inf
-        looks = min(looks, MOST_BETWEEN)
-        for k in range(1, looks):
-            after = k / looks
+                wished[t] = max(wished[t], min(int(np.ceil(way / far)), MOST_BETWEEN))
+        if wished[t] == 1:
+            continue
+        for k in range(1, looks[t]):
+            after = k / looks[t]
             before = 1.0 - after
             for i in range(n):
                 q[i] = before * x[t, i] + after * x[t + 1, i]

@@ -179,7 +179,8 @@ class _Path:
         self._model = model.tree.arrays, model.around.arrays
         self._anchors = np.full((len(anchors), S), np.inf), np.zeros((len(anchors), S, 3)), model.floor.copy()
         kernel.anchor_path(*self._model, self._anchors, np.ascontiguousarray(path[anchors]), self._wanted)
-        self._kept = np.full((T, S), -np.inf), np.zeros((T, S, 3))
+        parts = np.ones(T, dtype=np.int64)
+        self._kept = np.full((T, S), -np.inf), np.zeros((T, S, 3)), parts, parts.copy()
         self._store = store(T, n, M, S, len(model.around.body_node), self._last)
         self._state = np.zeros(kernel.STATE)
         self._state[kernel.WEIGHT_NOW] = kernel.FIRST_WEIGHT

@@ -115,4 +115,4 @@ def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield kernel.score_paths, (*_model(), f3, 0.0, 0.0, workspace(1, 1, 1, 1, 1), f1, f1)
     memory = store(1, 1, 1, 1, 1, np.zeros(1, dtype=np.int64))
     costs = (f1, f2, f2, f1, f2, i1, f1, f1, f2)
-    yield kernel.improve, (*_model(), (f2, i2), costs, i1, b1, f2, f2, f2, (f2, f3), memory, f1, 0)
+    yield kernel.improve, (*_model(), (f2, i2), costs, i1, b1, f2, f2, f2, (f2, f3, i1, i1), memory, f1, 0)
