@@ -8,7 +8,7 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.collision.contacts import Placement
 from kinopt_ros.collision.packed_bodies import PackedBodies
-from kinopt_ros.collision.sweep_kernel import sweep
+from kinopt_ros.collision.sweep_kernel import SHARE, sweep
 
 RESOLUTION = 1e-4
 """m; parts in which a pair can come nearer by less than this are not divided any more: halving must end."""
@@ -80,12 +80,13 @@ class Motions:
         most: float,
         resolution: float,
     ) -> float:
-        """A lower bound (m) of the least distance of any pair along a motion, paddings subtracted; ``most`` or a
-        tenth less if nothing is nearer. At most ``resolution``, or a tenth, below the least of the bounds in single
+        """A lower bound (m) of the least distance of any pair along a motion, paddings subtracted; ``most`` if
+        nothing is nearer. At most ``resolution``, or the part SHARE, below the least of the bounds in single
         configurations.
 
         What is not above 0 says only that bounds cannot tell the shapes apart.
         """
+        largest, most = most, max(most / (1.0 - SHARE), most + resolution)
         # The nearer something is known to be, the less has to be looked at.
         for row in control[:: max(1, len(control) // _GLANCES), 0]:
             q = self.state.copy()
@@ -100,7 +101,7 @@ class Motions:
             np.empty((1, *control.shape[1:])),
         )
         self._sweep(control, times, self.packed.every_pair, most, resolution, measured, *nothing)
-        return float(measured[0])
+        return min(float(measured[0]), largest)
 
     def _sweep(
         self,

@@ -25,7 +25,7 @@ from kinopt_ros.collision.tree_kernel import QUATERNION, TRANSLATION, place_link
 
 DEPTH = 80
 """Parts that wait at most: every halving adds one, and a part much smaller would not be a number any more."""
-_SHARE = 0.2
+SHARE = 0.2
 """Of the least distance, to which it need not be known better."""
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -62,7 +62,7 @@ def sweep(
     Changed: pair (C), begin and end (C, 2), bound of how much nearer it comes from the middle on (C), and control
     points (C, d+1, n) of each part.
 
-    With ``measured`` the least distance itself is looked for instead, up to a difference of ``resolution`` or a tenth,
+    With ``measured`` the least distance itself is looked for instead, up to a difference of ``resolution`` or SHARE,
     among those below ``enough``; it is the lower bound that ``measured[0]`` gets, which need not be right if it is not
     above 0.
 
@@ -136,7 +136,7 @@ def sweep(
                 _movement(b, numbers[b, 0], tree, half, reach, placed, origins, axes, change, moved, bent)
                 ready[b] = turn
             nearer = moved[a, meeting] + moved[b, meeting]
-            slack = max(resolution, _SHARE * nearest)
+            slack = max(resolution, SHARE * nearest)
             wanted = (nearest - slack if measuring else enough) + margins[p]
             bound = sphere_gap(p, pair_numbers, reach, placed)
             if bound >= wanted + nearer:
@@ -204,7 +204,7 @@ def sweep(
                 if nearest <= 0.0:
                     measured[0] = nearest
                     return 0, K
-                slack = max(resolution, _SHARE * nearest)
+                slack = max(resolution, SHARE * nearest)
                 # Of what is as near as this no more need be known.
                 if nearer <= slack or bound >= nearest - slack + margins[p] + nearer:
                     continue
@@ -233,7 +233,7 @@ def sweep(
                 stack[size] = control[first_curve] if several else left
             size += 1
     if measuring:
-        measured[0] = nearest - max(resolution, _SHARE * nearest)
+        measured[0] = nearest - max(resolution, SHARE * nearest)
     return count, until
 
 

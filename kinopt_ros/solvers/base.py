@@ -22,6 +22,7 @@ from kinopt_ros.solvers.remedies import with_remedies
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.solvers.verified import verified_ik_result
+from kinopt_ros.verification.configuration import prepared
 
 
 class Feature(Enum):
@@ -125,6 +126,7 @@ class Solver(ABC):
         values = {name: option.default for name, option in known.items()}
         values |= {name: known[name].check(value) for name, value in (options or {}).items()}
         self._configure(robot, values)
+        prepared()
         self._robot = robot
 
     @final

@@ -29,7 +29,6 @@ from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.collision import check_collisions, clearance_of
 from kinopt_ros.verification.configuration import verify_configurations
-from kinopt_ros.verification.sweep import free_segment
 from kinopt_ros.verification.sweep import first_contact, free_segment, least_clearance
 
 if TYPE_CHECKING:
@@ -288,7 +287,6 @@ def _prepare(robot: RobotModel) -> None:
     q = robot.default_q[None]
     check_collisions(robot, scene, q)
     clearance_of(robot, scene, q[0])
-    free_segment(robot, scene, q[0], q[0])
     from kinopt_ros.collision.field import field_of  # imports numba, which is there if the check was possible
 
     field_of(robot, scene).closeness(q, MARGIN)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FIRST = 1e-3
 """s, to which the time of the first contact is found."""
 LOOSE = 5e-3
-"""m, to which the least distance along a motion is found, or a tenth of it."""
+"""m, to which the least distance along a motion is found, or a fifth of it."""
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,13 @@ def least_clearance(
     most: float = 0.1,
 ) -> float:
     """A lower bound (m) of the least distance of any two bodies along a motion, paddings subtracted; ``most`` if it
-    is not less. Within LOOSE of the truth for convex shapes; for others it may be less, down to 0, which says nothing.
+    is not less. Within LOOSE, or a fifth, of the truth for convex shapes; for others it may be less, down to 0,
+    which says nothing.
 
     Arguments and errors as ``first_contact``; the motion is taken to be free.
     """
-    least = _motions(robot, scene, state, variables).least_distance(*_curves(trajectory), most / 0.9, LOOSE)
-    return float(np.clip(least, 0.0, most))
+    least = _motions(robot, scene, state, variables).least_distance(*_curves(trajectory), most, LOOSE)
+    return max(least, 0.0)
 
 
 def _curves(trajectory: JointTrajectory) -> tuple[Annotated[Float64, "K 6 n"], Annotated[Float64, "K+1"]]:
