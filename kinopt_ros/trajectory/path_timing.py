@@ -45,6 +45,8 @@ _LITTLE = 4e-3
 """Part of the time by which a motion is rather stretched than found anew."""
 _ROOM = 0.995
 """Part of the limits that the fastest motion of a robot in motion uses if it is going to take a given time."""
+_AT_CORNER = 12
+"""Segments that a corner needs: it may be slow there, and has to brake before and accelerate after it."""
 _COARSE = 1.05
 """Ratio to a limit, between knots, from which on it is a matter of resolution."""
 _FEWEST = 16
@@ -82,11 +84,11 @@ def time_path(
 
     Velocity limits may be infinite, acceleration and jerk limits may not; jerk stays so low that acceleration takes at
     least ``SHORTEST_RAMP`` (1 ms) to reach its limit. Waypoints lie on the curve, ``segments`` + 1 of them (fewer in
-    motions of less than 0.1 s), evenly in time if the robot starts at rest, with velocity and acceleration of the
-    motion; where the path turns sharply more, up to twice as many. Between them the quintic that a controller
-    interpolates leaves the curve by less than 1e-5 rad on paths of a few rad. Times are whole nanoseconds; final
-    velocity and acceleration are exactly zero. Limits are kept at every instant, to 5e-7 of their value. To take a
-    given ``duration``, a robot in motion needs about 0.5 % more than the least time.
+    motions of less than 0.1 s, more with many corners), evenly in time if the robot starts at rest, with velocity and
+    acceleration of the motion; where the path turns sharply more, up to twice as many. Between them the quintic that a
+    controller interpolates leaves the curve by less than 1e-5 rad on paths of a few rad. Times are whole nanoseconds;
+    final velocity and acceleration are exactly zero. Limits are kept at every instant, to 5e-7 of their value. To take
+    a given ``duration``, a robot in motion needs about 0.5 % more than the least time.
 
     Raises InvalidRequestError, InvalidStateError (path), StartStateError (start faster than the limit), TimingError (a
     ``duration`` shorter than possible, which names the shortest; no motion found), SolverUnavailableError (no numba).
@@ -122,6 +124,7 @@ def time_path(
         if deviation == 0.0:
             return _edge_by_edge(names, distinct, velocity, limits, duration, segments)
         curve = rounded_corners(distinct, deviation)
+        segments = max(segments, _AT_CORNER * (len(distinct) - 1))
     ends, least = points[[0, -1]], np.inf
     for candidate, speed in _beginnings(curve, distinct, velocity, limits, deviation):
         # What is then prolonged after the start needs some room at the start.
