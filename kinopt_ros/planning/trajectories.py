@@ -8,7 +8,6 @@ paths through random configurations; a path of a sampling planner, if its librar
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Annotated
 
 import numpy as np
@@ -51,8 +50,10 @@ SAMPLED = (4, 24)
 """Paths through random configurations before and after the sampling planner is asked."""
 REMEMBERED = 3
 """Paths through configurations of earlier answers."""
-_DRAWN, _LOT, _APART_BY = 48, 4, 3
-"""Random configurations to choose each lot from, how many are chosen, and every how many of the free ones."""
+_DRAWN, _LOT = 32, 2
+"""Paths through a random configuration that are drawn at a time, and how many of them are tried."""
+_SPREADS = np.array([0.4, 0.8, 1.2, 1.6])
+"""rad or m, how far these are from the middle of the line."""
 SAMPLING_TIME = 2.0
 """s for the sampling planner, at most."""
 WITHOUT_DEADLINE = 20.0
@@ -303,22 +304,21 @@ class _Search:
                 yield self._through([self._q0, q, end.q], end.goal, 0)
 
     def _through_random(self, ends: list[_End], count: int) -> Iterator[_Start]:
-        """Through free configurations, in the order of the detour."""
+        """Through random configurations, the most hopeful of each lot by the solver's score."""
         problem = self._problem
         low, high = (limit[problem.variables] for limit in sampling_range(self._robot))
         for lot in range(count // _LOT):
             self._go_on("random starts")
             end = ends[lot % min(len(ends), LINES)]
-            drawn = self._rng.uniform(low, high, (_DRAWN, len(low)))
-            # Half of them anywhere, half around the line.
-            share = self._rng.uniform(0.2, 0.8, (_DRAWN // 2, 1))
-            around = self._q0 + share * (end.q - self._q0)
-            drawn[: _DRAWN // 2] = np.clip(around + 0.35 * (drawn[: _DRAWN // 2] - around), low, high)
-            detour = np.linalg.norm(drawn - self._q0, axis=1) + np.linalg.norm(drawn - end.q, axis=1)
-            free = (q for q in drawn[np.argsort(detour, kind="stable")] if self._is_free(q))
-            # Neighbours would lead to the same path.
-            for q in islice(free, 0, _LOT * _APART_BY, _APART_BY):
-                yield self._through([self._q0, q, end.q], end.goal, 0)
+            middle = 0.5 * (self._q0 + end.q)
+            spread = np.repeat(_SPREADS, _DRAWN // len(_SPREADS))[:, None]
+            drawn = middle + spread * self._rng.normal(size=(len(spread), len(low)))
+            drawn = np.clip(drawn, np.minimum(low, middle), np.maximum(high, middle))
+            starts = [self._through([self._q0, q, end.q], end.goal, 0) for q in drawn]
+            paths = np.array([start.path for start in starts])
+            scores = self._solver.path_scores(problem, paths, MARGINS[0])
+            for k in np.argsort(scores, kind="stable")[:_LOT].tolist():
+                yield starts[k]
 
     def _sampled(self, ends: list[_End]) -> _Start | None:
         """A path of the sampling planner, if it is installed and finds one."""

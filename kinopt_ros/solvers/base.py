@@ -6,8 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, ClassVar, final
+from typing import Annotated, Any, ClassVar, final
 
+import numpy as np
+
+from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, NotReadyError, UnknownNameError, UnsupportedFeatureError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
@@ -173,6 +176,15 @@ class Solver(ABC):
             attempts=len(request.paths),
             solve_time=time.perf_counter() - begin,
         )
+
+    def path_scores(
+        self, problem: TrajectoryProblem, paths: Annotated[Float64, "S T n"], margin: float
+    ) -> Annotated[Float64, "S"]:
+        """How hopeful it is to begin from each of some paths; the least is tried first.
+
+        Their lengths, unless a plugin knows better.
+        """
+        return np.asarray(np.linalg.norm(np.diff(paths, axis=1), axis=2).sum(axis=1))
 
     def check_optimizes(self) -> None:
         """Raise UnsupportedFeatureError if this solver has no part in trajectories."""
