@@ -21,6 +21,7 @@ from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.trajectory import CostWeights, PoseAlong, PoseGoal, StraightLine
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths import optimize
+from kinopt_ros.solvers.cpu.paths.nearness import SWEEP
 from kinopt_ros.solvers.cpu.paths.pack_tasks import ALONG_WEIGHT, GOAL_WEIGHT
 from kinopt_ros.solvers.cpu.paths.tasks import USED
 
@@ -210,3 +211,33 @@ def test_other_costs(panda: RobotModel, problem_of: Callable, evaluated: Callabl
     gradient = found.arrays["costs"].copy()
     costs, _ = found.differences(list(range(1, T - 1)))
     np.testing.assert_allclose(gradient[1:-1], costs, rtol=1e-5, atol=1e-5 * np.abs(costs).max())
+
+
+def test_looks_between_points_cover_the_way(
+    panda: RobotModel, problem_of: Callable, evaluated: Callable
+) -> None:
+    """Wherever a sphere is between two points, one that is looked at is within half the way between two looks, and the
+    sag of an arc: spheres so much larger contain the swept volume."""
+    rng = np.random.default_rng(11)
+    step = rng.uniform(-0.3, 0.3, (7, 7))
+    path = READY + np.concatenate([np.zeros((1, 7)), step.cumsum(axis=0)])
+    path = np.clip(path, panda.limits.lower[:7] + 0.05, panda.limits.upper[:7] - 0.05)
+    scene = scene_of((Box(0.6, 0.6, 0.6), (0.5, 0.0, 0.5)))  # near to everything
+    found = evaluated(problem_of(path[0], path[-1], scene=scene, num_points=8), path)
+    looks = found.one._kept[2]
+    assert looks.max() > 1
+    spheres = robot_spheres(panda)
+    samples = 21
+    for t in range(7):
+        share = np.linspace(0.0, 1.0, samples)
+        looked = np.arange(looks[t] + 1) / looks[t]
+        q = np.repeat(panda.default_q[None], samples + len(looked), axis=0)
+        q[:, :7] = path[t] + np.concatenate([share, looked])[:, None] * (path[t + 1] - path[t])
+        poses = forward_kinematics(panda, q, panda.link_names)[:, spheres.link]
+        p = (poses[..., :3, :3] @ spheres.centers[:, :, None])[..., 0] + poses[..., :3, 3]
+        nearest_look = np.linalg.norm(p[:samples, None] - p[samples:], axis=-1).min(axis=1)
+        way = np.linalg.norm(p[samples + looks[t]] - p[samples], axis=-1)
+        sag = 1.3 * (1.0 - math.cos(np.abs(path[t + 1] - path[t]).sum() / 2.0))
+        assert (nearest_look <= way / (2.0 * looks[t]) + sag).all()
+        inside = way > SWEEP * spheres.radii
+        assert (way[inside] / looks[t] <= SWEEP * spheres.radii[inside] * (1.0 + 1e-9)).all() or looks[t] == 1
