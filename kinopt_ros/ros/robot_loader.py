@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -128,18 +128,18 @@ class RobotLoader:
                 self._refusal = refusal
             self._report(f"robot not loaded: {refusal}", refusal)
             return
-        told = dict.fromkeys((*model.warnings, *unable))
+        sentences = tuple(dict.fromkeys((*model.warnings, *unable)))
         with self._lock:
             if self._closed:
                 pool.close()
                 return
             # The previous pool is left to its running requests; it goes when the last of them does.
             self._loaded = LoadedRobot(model, pool)
-            self._afterwards.submit(self._warm_up, model, pool, solver, chain, told)
+            self._afterwards.submit(self._warm_up, model, pool, solver, chain, set(sentences))
         self._report(
             f"ready: robot {model.name!r}, {model.nq} variables, groups {', '.join(model.groups)}", None
         )
-        for sentence in told:
+        for sentence in sentences:
             self._report(sentence, None)
 
     def _warm_up(
@@ -148,26 +148,29 @@ class RobotLoader:
         pool: SolverPool,
         solver: str,
         chain: Sequence[str],
-        told: Collection[str],
+        told: set[str],
     ) -> None:
         """Prepare what only some requests need, as long as the robot serves; say what is not possible and not told."""
-        unable: list[str] = []
+
+        def tell(sentences: Iterable[str]) -> None:
+            for sentence in sentences:
+                if sentence not in told and self._serves(model):
+                    told.add(sentence)
+                    self._report(sentence, None)
+
         # Others, which may be large, are prepared when they are asked for.
         for name in chain or (AUTO,):
             if name != solver and self._serves(model):
-                unable += _prepare(pool, name)
+                tell(_prepare(pool, name))
         # Last what only some requests need and takes its time: compiling, reading meshes.
         for work in (pool.warm_up, lambda: prepare_collisions(model), pool.warm_up_trajectories):
             if self._serves(model):
                 try:
                     work()
                 except Exception as error:  # as above
-                    unable.append(
-                        str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"
+                    tell(
+                        [str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"]
                     )
-        for sentence in dict.fromkeys(unable):
-            if sentence not in told and self._serves(model):
-                self._report(sentence, None)
 
     def _serves(self, model: RobotModel) -> bool:
         with self._lock:

@@ -236,4 +236,6 @@ def test_without_coal_everything_else_is_served(
         assert "pip install coal" in status.message
     assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS
     apply(client, ball("ball", 0.1, 0.0, 0.0, 0.5))
-    assert "collision checks need the package coal" in process.log_text()
+    assert client.spin_until(
+        lambda: "collision checks need the package coal" in process.log_text(), 200.0
+    )  # said once the solvers are compiled
