@@ -17,6 +17,7 @@ from kinopt_ros.ros.client import Client
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")
+pytestmark = pytest.mark.timeout(900)
 
 PANDA = load_robot("panda")
 FAST = {"velocity_scaling": 1.0, "acceleration_scaling": 1.0}

@@ -15,6 +15,7 @@ from kinopt_ros.ros.client import Client
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")
+pytestmark = pytest.mark.timeout(900)
 
 AWAY = joints(panda_joint1=0.3)
 ACTION = "/arm_controller/follow_joint_trajectory"

@@ -392,6 +392,7 @@ def plans(client: Client) -> None:
     until_prepared(client)
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("plans")
 @FUZZ
 @given(request=PLAN)
@@ -401,6 +402,7 @@ def test_plan_trajectory(client: Client, request: PlanTrajectory.Request) -> Non
     motion_is_sound(answer.trajectory)
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("plans")
 @FUZZ
 @given(request=PATH)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support.trajectory_goals import SUCCEEDED, Goals
+from support.trajectory_goals import COMPILER, SUCCEEDED, Goals
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_msgs.srv import (
@@ -70,13 +70,14 @@ def test_there_are_requests() -> None:
 def prepared(client: Client, service: str, request: Any) -> Any:
     """The answer, once what it needs is prepared: on a new machine a compiler is at work."""
     answer = client.call(service, request, timeout=60.0)
-    end = time.monotonic() + 240.0
+    end = time.monotonic() + COMPILER
     while answer.status.code == Status.NOT_READY and time.monotonic() < end:
         client.spin(0.5)
         answer = client.call(service, request, timeout=60.0)
     return answer
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("what", sorted(REQUESTS))
 def test_a_request_of_the_table(client: Client, what: str) -> None:
     if PLACEHOLDER in REQUESTS[what]:
@@ -109,6 +110,7 @@ def test_the_requests_of_the_scene_in_their_order(client: Client) -> None:
     assert (scene.objects, scene.attached) == ([], [])
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("what", sorted(GOALS))
 def test_a_goal_of_the_table(client: Client, what: str) -> None:
     pytest.importorskip("coal")
@@ -128,6 +130,7 @@ def test_a_goal_of_the_table(client: Client, what: str) -> None:
     goals.close()
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("what", sorted(PATHS))
 def test_a_path_of_the_table(client: Client, what: str) -> None:
     pytest.importorskip("coal")

@@ -25,6 +25,7 @@ from kinopt_ros.ros.process import NodeProcess
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")
+pytestmark = pytest.mark.timeout(900)
 
 PANDA = load_robot("panda")
 ARM = [f"panda_joint{i + 1}" for i in range(7)]

@@ -14,6 +14,8 @@ from kinopt_msgs.srv import PlanTrajectory
 from kinopt_ros.ros.client import Client
 from kinopt_ros.status import Status
 
+COMPILER = 800
+"""s that a compiler may take on a new and busy machine; tests that wait for it need a longer timeout than usual."""
 PATIENCE = 60.0
 """s that a test waits at most for a result."""
 SUCCEEDED, CANCELED, ABORTED = (
@@ -31,7 +33,7 @@ def joints(**positions: float) -> JointState:
 def until_prepared(client: Client) -> None:
     """Wait until motions can be asked for: on a new machine a compiler is at work."""
     request = PlanTrajectory.Request(joint_goals=[joints(panda_joint1=0.1)])
-    for _ in range(240):
+    for _ in range(COMPILER):
         answer = client.call("plan_trajectory", request, timeout=PATIENCE)
         if answer.status.code != Status.NOT_READY:
             assert answer.status.code == Status.SUCCESS, answer.status.message
