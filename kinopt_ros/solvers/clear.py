@@ -27,7 +27,7 @@ from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.clear_moves import MARGIN, moved_clear
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
-from kinopt_ros.verification.collision import check_collisions, clearance_of
+from kinopt_ros.verification.collision import check_collisions, clearance_of, is_free
 from kinopt_ros.verification.configuration import verify_configurations
 from kinopt_ros.verification.sweep import first_contact, free_segment, least_clearance
 
@@ -167,8 +167,7 @@ class _Search:
         for row in promising.tolist():
             if len(found) >= problem.num_solutions or self._late():
                 return
-            full = self._whole(q[row : row + 1])
-            if check_collisions(self.robot, problem.scene, full, problem.clearance, contacts=False).free[0]:
+            if is_free(self.robot, problem.scene, self._whole(q[row : row + 1])[0], problem.clearance):
                 found.append(q[row])
 
     def _rank(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m"]:

@@ -9,7 +9,7 @@ from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.status import Status
-from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.verification.collision import check_collisions, is_free
 
 if TYPE_CHECKING:
     from kinopt_ros.collision.contacts import Contact
@@ -57,8 +57,7 @@ def lazily_free(
             if not ok[b, k]:
                 continue
             full[0, problem.variables] = q[b, k]
-            report = check_collisions(robot, problem.scene, full, problem.clearance, contacts=False)
-            free[b, k] = report.free[0]
+            free[b, k] = is_free(robot, problem.scene, full[0], problem.clearance)
             if free[b, k] and problem.num_solutions == 1:
                 break
     return free, late
