@@ -50,10 +50,10 @@ SAMPLED = (4, 24)
 """Paths through random configurations before and after the sampling planner is asked."""
 REMEMBERED = 3
 """Paths through configurations of earlier answers."""
-_DRAWN, _LOT = 32, 2
-"""Paths through a random configuration that are drawn at a time, and how many of them are tried."""
+_DRAWN, _LOT = 16, 2
+"""Paths through a random configuration, drawn near to the line and anywhere; the best of both are tried."""
 _SPREADS = np.array([0.4, 0.8, 1.2, 1.6])
-"""rad or m, how far these are from the middle of the line."""
+"""rad or m, how far those near to the line are from its middle."""
 SAMPLING_TIME = 2.0
 """s for the sampling planner, at most."""
 WITHOUT_DEADLINE = 20.0
@@ -312,13 +312,14 @@ class _Search:
             end = ends[lot % min(len(ends), LINES)]
             middle = 0.5 * (self._q0 + end.q)
             spread = np.repeat(_SPREADS, _DRAWN // len(_SPREADS))[:, None]
-            drawn = middle + spread * self._rng.normal(size=(len(spread), len(low)))
-            drawn = np.clip(drawn, np.minimum(low, middle), np.maximum(high, middle))
-            starts = [self._through([self._q0, q, end.q], end.goal, 0) for q in drawn]
-            paths = np.array([start.path for start in starts])
-            scores = self._solver.path_scores(problem, paths, MARGINS[0])
-            for k in np.argsort(scores, kind="stable")[:_LOT].tolist():
-                yield starts[k]
+            around = middle + spread * self._rng.normal(size=(len(spread), len(low)))
+            around = np.clip(around, np.minimum(low, middle), np.maximum(high, middle))
+            anywhere = self._rng.uniform(low, high, (_DRAWN, len(low)))
+            for drawn in (around, anywhere):
+                starts = [self._through([self._q0, q, end.q], end.goal, 0) for q in drawn]
+                paths = np.array([start.path for start in starts])
+                scores = self._solver.path_scores(problem, paths, MARGINS[0])
+                yield starts[int(np.argmin(scores))]
 
     def _sampled(self, ends: list[_End]) -> _Start | None:
         """A path of the sampling planner, if it is installed and finds one."""
