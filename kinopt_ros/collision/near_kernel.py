@@ -5,13 +5,15 @@ import numpy as np
 from numba import njit
 
 from kinopt_ros.collision.box_gaps import box_gap
-from kinopt_ros.collision.hull_gap import CENTER, REACH, ROUNDING, hull_gap, plane_gap
+from kinopt_ros.collision.hull_gap import CENTER, FIRST, LAST, REACH, ROUNDING, hull_gap, plane_gap
 from kinopt_ros.collision.kernels import ball_distance
 from kinopt_ros.collision.tree_kernel import place_links
 
 HULLS, GROUND, BALLS, BOXES = range(4)
 """How a pair of shapes is bounded: by convex pieces of both; by pieces of one and the plane that the other is; by balls
 about one and the exact distance of balls from the other, which does not move; by boxes only."""
+_MANY = 64
+"""Points of two pieces; of more the boxes around them are looked at first."""
 _SAME_POSE = 1e9
 """1/m; relative poses that are equal when rounded to the reciprocal are the same one."""
 
@@ -170,6 +172,9 @@ def pair_gap(
         if x == 0.0 and y == 0.0 and z == 0.0:
             x = 1.0
         i, j = numbers[a, 1], numbers[b, 1]
+        many = pieces[i, LAST] - pieces[i, FIRST] + pieces[j, LAST] - pieces[j, FIRST] > _MANY
+        if many and box_gap(placed, half, a, b, best, wanted + ROUNDING) - ROUNDING >= wanted:
+            return wanted, True
         best = max(best, hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, wanted, loose, W))
         return best, best >= wanted
     if reach[a] == np.inf or reach[b] == np.inf:
