@@ -17,6 +17,9 @@ FIRST_BLOCK = 4
 """Requests or restarts before the pace is known."""
 DATED_BLOCK = 64
 """Most requests between two looks at the clock if there is a deadline: all may be harder than those before."""
+TOGETHER = 8
+"""Restarts come in multiples of this. Kernels make some of them at once, and end when the first of those is done: which
+they are must not depend on the pace. (A multiple of ``kernel.LANES``.)"""
 WORTH_THREADS = 32
 """Requests from which on several threads are used: handing work to one costs some 50 us."""
 
@@ -111,7 +114,7 @@ def search(
     singles = _Blocks(len(left))
 
     def hard() -> None:
-        size = FIRST_BLOCK
+        size = TOGETHER
         while (one := singles.take(1)) is not None:
             b = int(left[one.start])
             rows = slice(b, b + 1)
@@ -125,7 +128,7 @@ def search(
                     break
                 if until == last:
                     break
-                size = _pace(until - first, time.monotonic() - start)
+                size = _whole_groups(_pace(until - first, time.monotonic() - start))
                 first = until
 
     cores.run(hard, len(left) * WORTH_THREADS if len(left) > 1 and restarts > 0 else 1)
@@ -148,6 +151,10 @@ class _Blocks:
                 return None
             self._next = min(first + size, self._count)
             return slice(first, self._next)
+
+
+def _whole_groups(count: int) -> int:
+    return max(count // TOGETHER, 1) * TOGETHER
 
 
 def _pace(units: int, seconds: float) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from kinopt_ros.solvers.cpu import search as search_module
 from kinopt_ros.solvers.cpu.search import Cores, search
 
 
@@ -110,3 +111,21 @@ def test_errors_in_a_thread_are_not_lost() -> None:
 def test_cores_are_counted_where_none_are_given() -> None:
     assert Cores(0).count >= 1
     assert Cores(5).count == 5
+
+
+@pytest.mark.parametrize("pace", [1, 3, 11])
+def test_answers_do_not_depend_on_the_pace(pace: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restarts that are made together end together: which ones, must not depend on how quick the machine is."""
+    from kinopt_ros.conformance.ik import reachable_problem
+    from kinopt_ros.conformance.robots import seven_revolute
+    from kinopt_ros.solvers.cpu import kernel
+    from kinopt_ros.solvers.registry import create_solver
+
+    assert search_module.TOGETHER % kernel.LANES == 0
+    robot = seven_revolute()
+    problem = reachable_problem(robot, 3000, seed=1)
+    solver = create_solver("cpu", robot)
+    expected = solver.solve_ik(problem).q
+    monkeypatch.setattr(search_module, "_pace", lambda units, seconds: pace)
+    np.testing.assert_array_equal(solver.solve_ik(problem).q, expected)
+    solver.close()
