@@ -30,7 +30,7 @@ from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.timing import nearest_equivalent
 from kinopt_ros.verification.collision import check_collisions
-from kinopt_ros.verification.motion import ON_THE_WAY, motion_limits
+from kinopt_ros.verification.motion import ON_THE_WAY, keeps_poses, motion_limits
 from kinopt_ros.verification.sweep import free_segment, least_clearance
 from kinopt_ros.verification.trajectory import Violation
 
@@ -54,6 +54,7 @@ _DRAWN, _LOT = 16, 2
 """Paths through a random configuration, drawn near to the line and anywhere; the best of both are tried."""
 _SPREADS = np.array([0.4, 0.8, 1.2, 1.6])
 """rad or m, how far those near to the line are from its middle."""
+_BREAKS = "breaks what is to hold all the way"
 SAMPLING_TIME = 2.0
 """s for the sampling planner, at most."""
 WITHOUT_DEADLINE = 20.0
@@ -156,6 +157,8 @@ class _Search:
 
     def _check_start(self) -> None:
         problem = self._problem
+        if not keeps_poses(self._robot, problem, problem.start[None])[0]:
+            raise _Stopped(Status.START_STATE_INVALID, f"the start {_BREAKS}")
         if problem.scene is None:
             return
         begin = time.perf_counter()
@@ -204,6 +207,8 @@ class _Search:
         """Free configurations that reach a goal, the nearest to ``near`` first; at least one, else ``_Stopped``."""
         problem, variables = self._problem, self._problem.variables
         if isinstance(goal, JointGoal):
+            if not self._keeps_poses(goal.q):
+                raise _Stopped(Status.INVALID_GOAL_CONSTRAINTS, f"the {what} {_BREAKS}")
             q = nearest_equivalent(goal.q, near[variables], self._continuous)
             if not self._is_free(q):
                 raise _Stopped(Status.GOAL_IN_COLLISION, f"the {what} is in collision{self._collisions(q)}")
@@ -250,7 +255,8 @@ class _Search:
     def _find(self, ends: list[_End]) -> TrajectoryResult | None:
         problem = self._problem
         vias = self._vias(ends)
-        if not vias and not problem.along:
+        # A line is the best there is, unless something else is wanted, too.
+        if not (vias or problem.along or len(problem.paths) or problem.weights.rest > 0.0):
             for end in ends[:LINES]:
                 self._go_on("straight line")
                 if self._line_is_free(self._q0, end.q):
@@ -280,12 +286,13 @@ class _Search:
         for end in ends[:LINES]:
             yield self._through([self._q0, *vias, end.q], end.goal, len(vias))
         late = self._best is not None and self._best.violation.check == TIMING
-        if problem.scene is None or (late and problem.duration is not None):
+        if late and problem.duration is not None:
             return  # detours would take longer still
-        if vias:
-            # Waypoints say where to go; other ends are what is left to try.
+        if problem.scene is None or vias or problem.along:
+            # Nothing is in the way, or it is said where to go: other ends are what is left to try first.
             for end in ends[LINES:]:
                 yield self._through([self._q0, *vias, end.q], end.goal, len(vias))
+        if problem.scene is None or vias:
             return
         yield from self._through_remembered(ends)
         yield from self._through_random(ends, SAMPLED[0])
@@ -293,6 +300,9 @@ class _Search:
         if sampled is not None:
             yield sampled
         yield from self._through_random(ends, SAMPLED[1])
+        if not problem.along:
+            for end in ends[LINES:]:
+                yield self._through([self._q0, end.q], end.goal, 0)
 
     def _through_remembered(self, ends: list[_End]) -> Iterator[_Start]:
         problem = self._problem
@@ -387,6 +397,11 @@ class _Search:
         if scene is None:
             return True
         return free_segment(self._robot, scene, self._whole(a), self._whole(b), self._problem.clearance)
+
+    def _keeps_poses(self, q: Annotated[Float64, "n"]) -> bool:
+        return not self._problem.along or bool(
+            keeps_poses(self._robot, self._problem, self._whole(q)[None])[0]
+        )
 
     def _is_free(self, q: Annotated[Float64, "n"]) -> bool:
         problem = self._problem

@@ -218,6 +218,17 @@ def _missed_goal(
     return None
 
 
+def keeps_poses(
+    robot: RobotModel, problem: TrajectoryProblem, full: Annotated[Float64, "M nq"]
+) -> Annotated[Bool, "M"]:
+    """Which configurations of the whole robot are within every ``PoseAlong`` of a problem."""
+    kept = np.ones(len(full), dtype=np.bool_)
+    for along in problem.along:
+        if isinstance(along, PoseAlong):
+            kept &= _within(robot, problem, along.target, full)[2]
+    return kept
+
+
 def joint_difference(
     robot: RobotModel, problem: TrajectoryProblem, difference: Annotated[Float64, "... n"]
 ) -> Annotated[Float64, "... n"]:

@@ -14,8 +14,9 @@ from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.planning.path_memory import PathMemory
 from kinopt_ros.planning.trajectories import along_lines, plan_trajectory
+from kinopt_ros.problems.along import upright
 from kinopt_ros.problems.ik import IkProblem
-from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.problems.trajectory import CostWeights, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -153,6 +154,38 @@ def test_waypoints_are_passed(robot: RobotModel, solver: Solver) -> None:
     times = np.linspace(0.0, result.trajectory.duration, 5000)
     off = np.abs(evaluate(result.trajectory, times)[0] - above).max(axis=1)
     assert off.min() < 2e-3
+
+
+def test_nothing_asked_is_left_out_because_the_line_is_free(robot: RobotModel, solver: Solver) -> None:
+    line = plan_trajectory(solver, asked(robot, scene=EMPTY_SCENE))
+    rest = whole(robot, 0.5 * (START + GOAL) + 0.3)
+    weights = CostWeights(rest=1e3)
+    rested = plan_trajectory(solver, asked(robot, scene=EMPTY_SCENE, rest=rest, weights=weights))
+    around = np.stack([START, 0.5 * (START + GOAL) + 0.4, GOAL])
+    path, _ = along_lines(around, 64)
+    given = plan_trajectory(solver, asked(robot, scene=EMPTY_SCENE, paths=path))
+    assert line.trajectory is not None
+    assert given.success
+    assert given.attempts == 1
+    assert rested.trajectory is not None
+    off = [np.linalg.norm(t.position - rest[:7], axis=1).mean() for t in (line.trajectory, rested.trajectory)]
+    assert off[1] < 0.9 * off[0]
+
+
+def test_goals_that_cannot_keep_what_holds_all_the_way_do_not_hide_others(
+    robot: RobotModel, solver: Solver
+) -> None:
+    held = upright(robot, "panda_hand", 0.1, whole(robot, START))
+    tilted = [START + np.array([0.2 + 0.1 * k, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0]) for k in range(3)]
+    far = START + np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    result = plan_trajectory(solver, asked(robot, [*tilted, far], along=[held], scene=EMPTY_SCENE))
+    assert result.success, result.message
+    assert result.goal == 3
+    refused = plan_trajectory(solver, asked(robot, tilted[:1], along=[held], scene=EMPTY_SCENE))
+    assert refused.status is Status.INVALID_GOAL_CONSTRAINTS
+    elsewhere = upright(robot, "panda_hand", 0.1, whole(robot, tilted[2]))
+    refused = plan_trajectory(solver, asked(robot, far, along=[elsewhere], scene=EMPTY_SCENE))
+    assert refused.status is Status.START_STATE_INVALID
 
 
 def test_start_in_collision(robot: RobotModel, solver: Solver) -> None:
