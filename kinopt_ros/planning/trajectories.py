@@ -136,7 +136,6 @@ class _Search:
         self._gate = Gate(robot, problem, solver.name)
         self._best: PathAttempt | None = None
         self._iterations = self._attempts = 0
-        self._clearance = float("nan")
         self._rng = np.random.default_rng(problem.random_seed)
         self._continuous = np.array(
             [robot.joint(name).type is JointType.CONTINUOUS for name in problem.joints], dtype=np.bool_
@@ -426,14 +425,14 @@ class _Search:
         return whole
 
     def _remember(self, attempt: PathAttempt) -> None:
-        """Keep what came nearest to an answer: a motion that touches something the least."""
+        """Keep the first attempt that only touches something, else the first."""
         if self._best is None or _badness(attempt.violation) < _badness(self._best.violation):
             self._best = attempt
 
     def _told(self, stage: str) -> bool:
         if self._report is None:
             return True
-        return self._report(Progress(stage, self._iterations, (), self._clearance))
+        return self._report(Progress(stage, self._iterations, (), float("nan")))
 
     def _go_on(self, stage: str) -> None:
         """Raise ``_Stopped`` if the search is to end."""

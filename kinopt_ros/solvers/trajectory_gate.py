@@ -82,6 +82,10 @@ class Gate:
         best: PathAttempt | None = None
         for s in candidates.promising.tolist():
             path, goal = candidates.paths[s], int(request.goal[s])
+            if self.problem.late:
+                said = "the deadline came before a path could be timed and checked"
+                best = best or PathAttempt(path, goal, Violation(TIMING, said))
+                break
             found: TrajectoryResult | PathAttempt | None = None
             if candidates.clearance[s] < self.problem.clearance:  # by spheres, which are too large
                 found = self._in_collision(path, goal)
@@ -89,8 +93,6 @@ class Gate:
             if isinstance(found, TrajectoryResult):
                 return found
             best = best or found
-            if self.problem.late:
-                break
         assert best is not None
         return TrajectoryResult(
             Status.PLANNING_FAILED, str(best.violation), None, self.solver, attempt=best, stages=self.stages

@@ -88,9 +88,11 @@ class CpuSolver(Solver):
     def warm_up(self) -> None:
         """Compile what requests beyond the plain kind need, if it was not compiled on this machine before."""
         from kinopt_ros.solvers.cpu.paths.ready import load_or_compile
+        from kinopt_ros.trajectory import path_timing
 
         _compile_general()
         load_or_compile(may_compile=True)
+        path_timing.warm_up()
 
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""
