@@ -16,6 +16,7 @@ from kinopt_ros.problems.trajectory import (
     TrajectoryProblem,
 )
 from kinopt_ros.problems.validation import MOST_CLEARANCE, check_state, check_target, variables_of_joints
+from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 
 START_TOLERANCE = 1e-3
@@ -104,6 +105,13 @@ def _check_goal(goal: Goal, what: str, problem: TrajectoryProblem, robot: RobotM
             raise InvalidGoalError(f"{what} has no targets; give at least one PoseTarget")
         for target in goal.targets:
             _check_single(target, what, robot)
+        links = [target.link for target in goal.targets]
+        chains = [chain_between(robot, problem.base_link, link) for link in links]
+        if not any(np.isin(chain.variables, problem.variables).any() for chain in chains):
+            raise InvalidGoalError(
+                f"{what} is a pose of {', '.join(map(repr, links))}, which no joint of the problem moves against "
+                f"{problem.base_link!r}"
+            )
         return
     if not isinstance(goal, JointGoal):
         raise InvalidGoalError(f"{what} is {goal!r}; allowed are JointGoal and PoseGoal")

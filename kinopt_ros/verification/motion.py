@@ -11,7 +11,15 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.problems.ik import PoseTarget
-from kinopt_ros.problems.trajectory import Along, Goal, JointGoal, PoseAlong, StraightLine, TrajectoryProblem
+from kinopt_ros.problems.trajectory import (
+    Along,
+    Goal,
+    JointGoal,
+    PoseAlong,
+    PoseGoal,
+    StraightLine,
+    TrajectoryProblem,
+)
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import JointType, RobotModel
@@ -36,6 +44,9 @@ SAMPLE = 1e-3
 """s, between the instants at which waypoints and what holds all the way are looked at."""
 _MOST_SAMPLES = 20_000
 _EVERY = "(looked at every {:g} ms)"
+_NEAREST, _BETWEEN, _ZOOMS = 16, 33, 3
+"""Where a motion comes nearest to the pose of a waypoint, at so many places, so many instants between neighbouring ones
+are looked at, so many times: a quick motion is at a pose for less than a millisecond."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +128,7 @@ def verify_motion(
         full = np.repeat(problem.start[None], len(times), axis=0)
         full[:, problem.variables] = evaluate(trajectory, times)[0]
         if problem.waypoints:
-            found.append(_missed_waypoint(robot, problem, full, times))
+            found.append(_missed_waypoint(robot, problem, trajectory, full, times))
             made.append(WAYPOINTS + every)
         if problem.along:
             found += [_left(robot, problem, along, full, times) for along in problem.along]
@@ -241,6 +252,7 @@ def joint_difference(
 def _missed_waypoint(
     robot: RobotModel,
     problem: TrajectoryProblem,
+    trajectory: JointTrajectory,
     full: Annotated[Float64, "M nq"],
     times: Annotated[Float64, "M"],
 ) -> Violation | None:
@@ -255,11 +267,9 @@ def _missed_waypoint(
             passed = (np.abs(off) <= WAYPOINT_TOLERANCE + 0.5 * step).all(axis=1)
             nearest = f"{np.abs(off).max(axis=1).min():.3g} rad or m"
         else:
-            passed, nearest = np.ones(len(rest), dtype=np.bool_), ""
-            for target in waypoint.targets:
-                distance, angle, within = _within(robot, problem, target, rest)
-                passed &= within
-                nearest = f"{distance.min():.3g} m and {angle.min():.3g} rad"
+            passed, off, nearest = _at_poses(robot, problem, waypoint, rest)
+            if not passed.any():
+                passed, nearest = _between(robot, problem, trajectory, waypoint, off, times[first:])
         if not passed.any():
             return Violation(
                 WAYPOINTS,
@@ -268,6 +278,49 @@ def _missed_waypoint(
             )
         first += int(np.argmax(passed))
     return None
+
+
+def _at_poses(
+    robot: RobotModel, problem: TrajectoryProblem, goal: PoseGoal, full: Annotated[Float64, "M nq"]
+) -> tuple[Annotated[Bool, "M"], Annotated[Float64, "M"], str]:
+    """Which configurations are at all poses, how far off (m and rad together) each is, and how near they come."""
+    passed, off, nearest = np.ones(len(full), dtype=np.bool_), np.zeros(len(full)), ""
+    for target in goal.targets:
+        distance, angle, within = _within(robot, problem, target, full)
+        passed &= within
+        off += distance + angle
+        nearest = f"{distance.min():.3g} m and {angle.min():.3g} rad"
+    return passed, off, nearest
+
+
+def _between(
+    robot: RobotModel,
+    problem: TrajectoryProblem,
+    trajectory: JointTrajectory,
+    goal: PoseGoal,
+    off: Annotated[Float64, "M"],
+    times: Annotated[Float64, "M"],
+) -> tuple[Annotated[Bool, "M"], str]:
+    """Next to which instants a motion is at all poses, where it is so at none of them; and how near it comes."""
+    padded = np.concatenate([[np.inf], off, [np.inf]])
+    places = np.flatnonzero((off <= padded[:-2]) & (off <= padded[2:]))
+    places = np.sort(places[np.argsort(off[places], kind="stable")[:_NEAREST]])
+    low, high = times[np.maximum(places - 1, 0)], times[np.minimum(places + 1, len(times) - 1)]
+    passed, nearest = np.zeros(len(times), dtype=np.bool_), ""
+    for _ in range(_ZOOMS):
+        instants = np.linspace(low, high, _BETWEEN, axis=1)
+        full = np.repeat(problem.start[None], instants.size, axis=0)
+        full[:, problem.variables] = evaluate(trajectory, instants.ravel())[0]
+        within, found, nearest = _at_poses(robot, problem, goal, full)
+        at = within.reshape(instants.shape).any(axis=1)
+        if at.any():
+            passed[places[at]] = True
+            break
+        best = found.reshape(instants.shape).argmin(axis=1)
+        rows = np.arange(len(places))
+        low = instants[rows, np.maximum(best - 1, 0)]
+        high = instants[rows, np.minimum(best + 1, _BETWEEN - 1)]
+    return passed, nearest
 
 
 def _left(

@@ -148,3 +148,15 @@ def test_attached_objects_need_their_link(robot: RobotModel) -> None:
     carried = AttachedObject("cup", (PlacedShape(Sphere(0.05), np.eye(4)),), "tray", np.eye(4), frozenset())
     with pytest.raises(KinoptError, match="tray"):
         trajectory_problem(robot, goal_of(robot), scene=Scene(attached={"cup": carried}))
+
+
+@pytest.mark.parametrize(
+    ("link", "joints"), [("panda_link0", None), ("panda_link1", ["panda_joint2", "panda_joint3"])]
+)
+def test_poses_of_links_that_nothing_moves_are_refused(
+    robot: RobotModel, link: str, joints: list[str] | None
+) -> None:
+    still = PoseGoal((PoseTarget(link, np.eye(4)[None]),))
+    with pytest.raises(KinoptError, match=f"goal 0 is a pose of '{link}', which no joint") as refusal:
+        trajectory_problem(robot, still, joints=joints)
+    assert refusal.value.status is Status.INVALID_GOAL_CONSTRAINTS

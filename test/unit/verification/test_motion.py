@@ -120,6 +120,23 @@ def test_waypoints_are_passed_in_their_order(robot: RobotModel) -> None:
         assert violation.check == WAYPOINTS
 
 
+def test_a_pose_that_is_passed_quickly_is_seen_between_two_instants(robot: RobotModel) -> None:
+    start = robot.default_q[:7]
+    for share in (0.41, 0.5, 0.6):
+        passed = pose(robot, start + share * (GOAL_Q - start))
+        beside = passed.copy()
+        beside[:3, 3] += 2e-4
+        for T, fine in ((passed, True), (beside, False)):
+            # A millisecond is more than a millimetre at this speed; the tolerance is a hundredth of that.
+            waypoint = PoseGoal((PoseTarget("panda_link8", T[None], 1e-5, 1e-4),))
+            scaling = {"velocity_scaling": 1.0, "acceleration_scaling": 1.0}
+            problem = asked(robot, waypoints=[waypoint], **scaling)
+            report = verify_motion(robot, problem, line(robot, problem), 0).report
+            assert report.ok is fine, report.violations
+            if not fine:
+                assert report.violations[0].check == WAYPOINTS
+
+
 def test_what_holds_all_the_way_is_looked_at_all_the_way(robot: RobotModel) -> None:
     turned = robot.default_q[:7].copy()
     turned[0] += 1.0  # about the vertical axis: the hand keeps its tilt and its height
