@@ -326,8 +326,10 @@ class _Search:
             anywhere = self._rng.uniform(low, high, (_DRAWN, len(low)))
             for drawn in (around, anywhere):
                 starts = [self._through([self._q0, q, end.q], end.goal, 0) for q in drawn]
-                paths = np.array([start.path for start in starts])
-                scores = self._solver.path_scores(problem, paths, MARGINS[0])
+                scores: list[float] = []
+                for start in starts:  # one by one: with many points each takes milliseconds
+                    self._go_on("random starts")
+                    scores += self._solver.path_scores(problem, start.path[None], MARGINS[0]).tolist()
                 yield starts[int(np.argmin(scores))]
 
     def _sampled(self, ends: list[_End]) -> _Start | None:
