@@ -451,6 +451,8 @@ class _Path:
             if off <= self.steps.tolerance and angle <= ANGLE_TOLERANCE:
                 return found
             said = f"{off:.3g} m and {angle:.3g} rad off its line; allowed are {self.steps.tolerance:g} m"
+            if self._problem.late:
+                return _Why(Status.TIMED_OUT, f"the time was up while the timed motion was {said}")
             u, dense = self._halved(lines, u, dense)
         return _Why(Status.PLANNING_FAILED, f"the timed motion is {said}")
 

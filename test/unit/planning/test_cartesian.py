@@ -234,6 +234,24 @@ def test_the_deadline_ends_the_path(robot: RobotModel, solver: Solver, T_start: 
     assert result.trajectory is not None
 
 
+def test_the_deadline_ends_refinement_too(robot: RobotModel, solver: Solver, T_start: Float64) -> None:
+    waypoint, calls = moved(T_start, y=0.1), 0
+    deadline = time.monotonic() + 1.0
+
+    def late(problem: Any) -> IkResult:
+        nonlocal calls
+        calls += 1
+        if calls > 10:  # the steps of the line; what follows is put in between
+            time.sleep(max(deadline - time.monotonic(), 0.0) + 0.01)
+        return solver.solve_ik(problem)
+
+    steps = CartesianSteps(tolerance=1e-9)
+    result = plan_cartesian_path(robot, late, waypoint, steps=steps, deadline=deadline)
+    assert calls > 10
+    assert result.status is Status.TIMED_OUT
+    assert result.trajectory is None
+
+
 def test_nowhere_to_go(robot: RobotModel, solver: Solver, T_start: Float64) -> None:
     result = plan_cartesian_path(robot, solver.solve_ik, T_start)
     assert result.status is Status.INVALID_GOAL_CONSTRAINTS
