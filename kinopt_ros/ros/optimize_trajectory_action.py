@@ -136,7 +136,8 @@ class _Goal:
         self.arrived = time.monotonic()
         self._action = action
         self._request = handle.request
-        self._lock = threading.Lock()
+        # A controller may say no while the motion is still being sent to it, on the same thread.
+        self._lock = threading.RLock()
         self._ended = False
         self._claim: Claim | None = None
         self._asked: TrajectoryRequest | None = None

@@ -1,8 +1,10 @@
 """Motions handed to a controller's action. What needs control_msgs is skipped where it is not installed."""
 
+import threading
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from support.ros_requests import READY, StartNode
 from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
 
 from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.optimize_trajectory_action import OptimizeTrajectory, _Goal
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")
@@ -173,3 +176,27 @@ def test_a_robot_that_has_moved_meanwhile_is_not_sent_anywhere(goals: Goals, con
     status, result = goals.run(joint_goals=[AWAY], publish=True, state=joints(panda_joint1=0.05))
     assert (status, Status(result.status.code)) == (ABORTED, Status.START_STATE_INVALID)
     assert not controller.goals
+
+
+def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
+    ended: list[Any] = []
+
+    def send(motion: Any, tell: Any) -> Any:
+        tell(False, "the controller refuses the motion")  # on this thread, while the motion is being sent
+        return SimpleNamespace(cancel=lambda: None)
+
+    action: Any = SimpleNamespace(
+        context=SimpleNamespace(parameter=lambda name: ""),
+        statistics=SimpleNamespace(record=lambda *arguments: None),
+        server=SimpleNamespace(notify_execute=lambda handle, conclude: ended.append(handle)),
+    )
+    handle = SimpleNamespace(request=None, abort=lambda: None, succeed=lambda: None)
+    goal: Any = _Goal(action, handle)
+    goal._controller = SimpleNamespace(wait=lambda: None, send=send)
+    claim, result = SimpleNamespace(holds=True), OptimizeTrajectory.Result()
+    worker = threading.Thread(target=goal._publish, args=(None, claim, result), daemon=True)
+    worker.start()
+    worker.join(10.0)
+    assert not worker.is_alive()
+    assert ended == [handle]
+    assert result.status.code == Status.FAILURE
