@@ -148,6 +148,12 @@ class _Reader:
             )
         if isinstance(said, dict) and "joints" in said:
             said = read.mapping(said, "it", ("joints",))
+            moving = moving_joints(self.robot, self.group, self.base_link, None)[2]
+            for name in read.mapping(said["joints"], "joints"):
+                if name in self.robot.joint_by_name and name not in moving:
+                    raise InvalidRequestError(
+                        f"joint {name!r} does not move; the joints that do are {', '.join(moving)}"
+                    )
             return JointGoal(_with_values(said["joints"], self.robot, self.start)[self._variables])
         said = read.mapping(said, "it", _POSE_KEYS, ("pose",))
         link = None if said.get("link") is None else read.text(said["link"], "link")

@@ -78,6 +78,7 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
         ("start: ready", "no goals"),
         ("goals: [{state: nowhere}]", r"goals\[0\].*nowhere"),
         ("goals: [{joints: {elbow: 1}}]", "elbow"),
+        ("goals: [{joints: {panda_finger_joint1: 0.02}}]", "does not move"),
         ("goals: [{joints: {panda_joint1: far}}]", "allowed is a number"),
         ("goals: [{pose: {xyz: [1, 2]}}]", "3 numbers"),
         ("goals: [{state: ready, tolerance: 1}]", "tolerance"),
