@@ -354,7 +354,10 @@ class _Search:
         if corners is None:
             return None
         reached = min(ends, key=lambda end: float(np.abs(end.q - corners[-1]).max()))
-        return replace(self._through(list(corners), reached.goal, 0), free=corners)
+        some = (
+            np.linspace(0, len(corners) - 1, min(len(corners), problem.num_points)).round().astype(np.int64)
+        )
+        return replace(self._through(list(corners[some]), reached.goal, 0), free=corners)
 
     def _through(self, corners: list[Annotated[Float64, "n"]], goal: int, waypoints: int) -> _Start:
         """Points along straight lines between corners; the first corners after the start are the waypoints."""

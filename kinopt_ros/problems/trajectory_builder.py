@@ -108,6 +108,9 @@ def trajectory_problem(
             f"a goal has shape {values.shape}; allowed is ({n},), values of {', '.join(moving)}, or (4, 4), a pose"
         )
 
+    for what, several in (("waypoints", waypoints), ("along", along)):
+        if not isinstance(several, list | tuple):
+            raise InvalidRequestError(f"{what} is {several!r}; allowed is a list")
     problem = TrajectoryProblem(
         joints=moving,
         variables=variables,
@@ -179,6 +182,8 @@ def _paths(given: ArrayLike | None, num_points: int, n: int) -> Float64:
     if given is None:
         return np.zeros((0, num_points, n))
     values = as_numbers(given, "paths", InvalidRequestError)
+    if values.ndim not in (2, 3):
+        raise InvalidRequestError(f"paths has shape {values.shape}; allowed is (T, {n}) or (S, T, {n})")
     return values[None] if values.ndim == 2 else values
 
 

@@ -8,6 +8,7 @@ from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStat
 from kinopt_ros.kinematics.se3 import LARGEST
 from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.trajectory import (
+    CostWeights,
     Goal,
     JointGoal,
     PoseAlong,
@@ -153,9 +154,11 @@ def _check_numbers(problem: TrajectoryProblem) -> None:
         raise InvalidRequestError(
             f"clearance is {problem.clearance:g}, but without a scene (EMPTY_SCENE will do) nobody looks at collisions"
         )
+    if not isinstance(problem.weights, CostWeights):
+        raise InvalidRequestError(f"weights is {problem.weights!r}; allowed is CostWeights")
     for name, weight in vars(problem.weights).items():
-        if not 0.0 <= weight <= LARGEST:
-            raise InvalidRequestError(f"weight of {name} is {weight}; allowed is 0 to {LARGEST:g}")
+        if not isinstance(weight, float | int | np.floating | np.integer) or not 0.0 <= weight <= LARGEST:
+            raise InvalidRequestError(f"weight of {name} is {weight!r}; allowed is 0 to {LARGEST:g}")
     n, T = len(problem.variables), problem.num_points
     if problem.rest is not None and (
         problem.rest.shape != (n,) or not (np.abs(problem.rest) <= LARGEST).all()

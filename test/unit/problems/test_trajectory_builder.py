@@ -107,6 +107,11 @@ REFUSED: list[tuple[dict[str, Any], str, Status]] = [
     ({"num_points": 4}, "num_points", Status.INVALID_REQUEST),
     ({"num_points": 6.4}, "whole number", Status.INVALID_REQUEST),
     ({"paths": np.zeros((12, 7))}, "paths", Status.INVALID_REQUEST),
+    ({"paths": 3}, "paths has shape", Status.INVALID_REQUEST),
+    ({"weights": 3}, "allowed is CostWeights", Status.INVALID_REQUEST),
+    ({"weights": CostWeights(jerk="much")}, "'much'", Status.INVALID_REQUEST),  # type: ignore[arg-type]
+    ({"along": 3}, "along is 3", Status.INVALID_REQUEST),
+    ({"waypoints": 3}, "waypoints is 3", Status.INVALID_REQUEST),
     ({"deadline": math.inf}, "deadline", Status.INVALID_REQUEST),
     ({"random_seed": -1}, "random_seed", Status.INVALID_REQUEST),
 ]
