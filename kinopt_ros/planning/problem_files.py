@@ -143,9 +143,7 @@ class _Reader:
     def _goal(self, said: Any) -> Goal:
         if isinstance(said, dict) and "state" in said:
             said = read.mapping(said, "it", ("state",))
-            return JointGoal(
-                named_configuration(self.robot, read.text(said["state"], "state"))[self._variables]
-            )
+            return self._state(read.text(said["state"], "state"))
         if isinstance(said, dict) and "joints" in said:
             said = read.mapping(said, "it", ("joints",))
             moving = moving_joints(self.robot, self.group, self.base_link, None)[2]
@@ -173,6 +171,22 @@ class _Reader:
             free_axes=free,
         )
         return PoseGoal(asked.targets)
+
+    def _state(self, name: str) -> JointGoal:
+        q = named_configuration(self.robot, name)
+        moving = moving_joints(self.robot, self.group, self.base_link, None)[2]
+        named = {
+            joint
+            for group in self.robot.groups.values()
+            for key, values in group.states.items()
+            if name in (key, f"{group.name}/{key}")
+            for joint in values
+        }
+        if not named & set(moving):
+            raise InvalidRequestError(
+                f"state {name!r} says nothing about the joints that move: {', '.join(moving)}"
+            )
+        return JointGoal(q[self._variables])
 
     @property
     def _base(self) -> str:

@@ -77,6 +77,7 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
         ("goals: []", "0 goals"),
         ("start: ready", "no goals"),
         ("goals: [{state: nowhere}]", r"goals\[0\].*nowhere"),
+        ("goals: [{state: hand/open}]", "says nothing about the joints that move"),
         ("goals: [{joints: {elbow: 1}}]", "elbow"),
         ("goals: [{joints: {panda_finger_joint1: 0.02}}]", "does not move"),
         ("goals: [{joints: {panda_joint1: far}}]", "allowed is a number"),
