@@ -99,6 +99,22 @@ class Client:
             raise NodeTimeoutError(f"service {self._target_node}/{service} is not there after {timeout:g} s")
         return client.call_async(request)
 
+    def wait_until_found(self, timeout: float = 60.0) -> None:
+        """Wait until the node answers this client. A node drops answers to a client that it has not discovered yet,
+        even if that client has long discovered the node.
+
+        Raises:
+            NodeTimeoutError: no answer came within the timeout (s).
+        """
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                self.call("ready", Trigger.Request(), timeout=2.0)
+                return
+            except NodeTimeoutError:
+                if time.monotonic() > end:
+                    raise
+
     def wait_until_ready(self, timeout: float = 180.0, alive: Callable[[], bool] = lambda: True) -> str:
         """Wait until a robot is in service; returns the node's sentence about it."""
         end = time.monotonic() + timeout

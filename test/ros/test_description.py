@@ -8,7 +8,6 @@ from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
 from support.ros_requests import READY, StartNode, ik, pose, target
 
 from kinopt_msgs.srv import ListSolvers
@@ -57,7 +56,7 @@ def bare_process(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def bare(ros: None, bare_process: NodeProcess) -> Iterator[Client]:
     """A client of that node."""
     client = Client("bare_client", "kinopt_bare")
-    client.call("ready", Trigger.Request(), 60.0)
+    client.wait_until_found()
     client.pretend_robot(READY)
     yield client
     client.close()

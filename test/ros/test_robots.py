@@ -190,7 +190,7 @@ def test_parallel_clients_get_their_own_answers(client: Client) -> None:
     try:
         futures = []
         for i, other in enumerate(clients):
-            other.call("ready", Trigger.Request())
+            other.wait_until_found()
             poses = [pose(0.3 + 0.02 * i, 0.01 * k, 0.5) for k in range(20)]
             request = ik(*poses, state=JointState(name=list(READY), position=list(READY.values())))
             futures.append((other, other.send("solve_ik", request), request))

@@ -374,6 +374,7 @@ def test_changes_of_many_clients_all_count(empty: Client) -> None:
 
 def test_without_a_robot_nothing_is_answered(start_node: StartNode) -> None:
     _, client = start_node("roboless", {}, ready=False)
+    client.wait_until_found()
     for service, request in (("apply_scene", apply(op("clear"))), ("get_scene", GetScene.Request())):
         answer = client.call(service, request, timeout=60.0)
         assert answer.status.code == Status.NOT_READY
@@ -470,6 +471,7 @@ def test_a_robot_does_not_serve_without_the_obstacles_of_its_scene_file(
     path = tmp_path / "scene.yaml"
     path.write_text("objects: {floor: {shapes: [{type: box, size: [1, 1, 0]}]}}")
     _, client = start_node("refusing", {**panda_parameters, "scene_file": str(path)}, ready=False)
+    client.wait_until_found()
     asked = SolveIK.Request(poses=[pose()])
     end = time.monotonic() + 60.0
     # Not by ~/report: what is published before the client is found is lost.

@@ -35,6 +35,7 @@ def setting(start_node: StartNode, panda_parameters: dict[str, object]) -> Itera
     parameters = {**panda_parameters, "default_group": "", "virtual_joint": True}
     parameters["robot_description_semantic"] = ""
     _, client = start_node("rover", parameters, ready=False)
+    client.wait_until_found()
     service = client.node.create_client(SetParameters, "rover/set_parameters")
     assert service.wait_for_service(10.0)
 
