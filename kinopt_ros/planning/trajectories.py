@@ -1,13 +1,17 @@
 """Motions to goals around what is in the way: goals become configurations, paths to begin from are tried one after the
 other, each is optimized, timed and verified, and mended where it still touches something.
 
-The order, cheapest first: the straight line as it is; straight lines to the nearest goal configurations, optimized;
-paths through random configurations; a path of a sampling planner, if its library is installed; more random ones.
+The order: the straight line as it is; the line to the nearest goal configuration, optimized; a rough path that the
+solver finds by trees in its own model, with less and less margin, as that model is larger than the robot; lines to
+other goal configurations; paths through configurations of earlier answers; more rough paths; a path of a sampling
+planner that looks at the shapes themselves, if its library is installed; more rough paths and paths through random
+configurations. A rough path that cannot be improved, but is free itself, will do.
 """
 
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
@@ -34,7 +38,7 @@ from kinopt_ros.verification.motion import ON_THE_WAY, keeps_poses, motion_limit
 from kinopt_ros.verification.sweep import free_segment, least_clearance
 from kinopt_ros.verification.trajectory import Violation
 
-GOALS, SAMPLING, CLEARANCE = "goals", "sampling", "clearance"
+GOALS, ROUGH, SAMPLING, CLEARANCE = "goals", "rough paths", "sampling", "clearance"
 """Names of stages, besides those of solvers.trajectory_gate."""
 CLEARANCE_RANGE = 0.1
 """m; farther than that nobody looks at how near a motion comes to something."""
@@ -44,10 +48,14 @@ _APART = 0.3
 """rad or m; configurations of a pose goal differ by more than this."""
 LINES = 3
 """Goal configurations, the nearest first, to which straight lines are tried."""
-MARGINS = (0.01, 0.03)
-"""m; paths keep the first off shapes where they can, and more where they were found to touch something."""
-SAMPLED = (4, 24)
-"""Paths through random configurations before and after the sampling planner is asked."""
+MARGIN, MORE = 0.01, 0.02
+"""m; paths keep the first off shapes where they can, and so much more where they were found to touch something ..."""
+NEARLY = 0.02
+"""m; ... if the solver's model, which is larger than the shapes, says that they are no deeper in something."""
+ROUGHLY = ((6_000, (MARGIN, -0.01)), (20_000, (MARGIN, -0.01, -0.02)), (60_000, (MARGIN, -0.01, -0.02)))
+"""Rounds of rough paths: how much is looked for each, and their margins, m."""
+THROUGH_RANDOM = 24
+"""Paths through random configurations."""
 REMEMBERED = 3
 """Paths through configurations of earlier answers."""
 _DRAWN, _LOT = 16, 2
@@ -103,8 +111,9 @@ class _Start:
     path: Annotated[Float64, "T n"]
     goal: int
     passed: Annotated[Int64, "W"]
-    free: Annotated[Float64, "K n"] | None = None
-    """Corners of a free path, which will do if it cannot be improved."""
+    margin: float = MARGIN
+    corners: Annotated[Float64, "K n"] | None = None
+    """Of a path that will do if it cannot be improved, but is free."""
 
 
 class _Stopped(Exception):
@@ -264,8 +273,8 @@ class _Search:
                         return found
         for start in self._starts(ends, vias):
             found = self._improve(start)
-            if found is None and start.free is not None:
-                found = self._pass(start.free, start.goal)
+            if found is None and start.corners is not None and self._lines_are_free(start.corners):
+                found = self._pass(start.corners, start.goal)
             if found is not None:
                 return found
         return None
@@ -282,26 +291,62 @@ class _Search:
                 bent += np.linspace(0.0, 1.0, len(path))[:, None] * (nearest.q - bent[-1])
                 bent[0], bent[-1] = self._q0, nearest.q
                 yield _Start(bent, nearest.goal, np.zeros(0, dtype=np.int64))
-        for end in ends[:LINES]:
+        searched = not (problem.scene is None or vias or problem.along)
+        for k, end in enumerate(ends[:LINES]):
             yield self._through([self._q0, *vias, end.q], end.goal, len(vias))
-        late = self._best is not None and self._best.violation.check == TIMING
-        if late and problem.duration is not None:
-            return  # detours would take longer still
-        if problem.scene is None or vias or problem.along:
+            if k == 0 and searched and not self._too_short():
+                yield from self._rough(ends, 0)
+        if self._too_short():
+            return
+        if not searched:
             # Nothing is in the way, or it is said where to go: other ends are what is left to try first.
             for end in ends[LINES:]:
                 yield self._through([self._q0, *vias, end.q], end.goal, len(vias))
         if problem.scene is None or vias:
             return
         yield from self._through_remembered(ends)
-        yield from self._through_random(ends, SAMPLED[0])
-        sampled = self._sampled(ends)
-        if sampled is not None:
-            yield sampled
-        yield from self._through_random(ends, SAMPLED[1])
-        if not problem.along:
+        if searched:
+            yield from self._rough(ends, 1)
+            sampled = self._sampled(ends)
+            if sampled is not None:
+                yield sampled
+            yield from self._rough(ends, 2)
+        yield from self._through_random(ends, THROUGH_RANDOM)
+        if searched:
             for end in ends[LINES:]:
                 yield self._through([self._q0, end.q], end.goal, 0)
+
+    def _too_short(self) -> bool:
+        """Whether the given duration does not even do for the best path so far: detours would take longer still."""
+        late = self._best is not None and self._best.violation.check == TIMING
+        return late and self._problem.duration is not None
+
+    def _rough(self, ends: list[_End], number: int) -> Iterator[_Start]:
+        """Paths that are free in the solver's model."""
+        configurations = np.array([end.q for end in ends])
+        looks, margins = ROUGHLY[number]
+        for k, margin in enumerate(margins):
+            begin = time.perf_counter()
+            seed = self._problem.random_seed + 8 * number + k
+            corners = self._solver.rough_path(
+                self._problem,
+                configurations,
+                margin,
+                looks,
+                seed,
+                lambda: not self._problem.late and self._told(ROUGH),
+            )
+            self._spent(ROUGH, begin)
+            self._go_on(ROUGH)
+            if corners is not None:
+                yield replace(self._along(corners, ends), margin=margin, corners=corners)
+
+    def _along(self, corners: Annotated[Float64, "K n"], ends: list[_End]) -> _Start:
+        """From corners that end at one of the ends, some of which are left out if there are too many."""
+        reached = min(ends, key=lambda end: float(np.abs(end.q - corners[-1]).max()))
+        count = min(len(corners), self._problem.num_points)
+        some = np.linspace(0, len(corners) - 1, count).round().astype(np.int64)
+        return self._through(list(corners[some]), reached.goal, 0)
 
     def _through_remembered(self, ends: list[_End]) -> Iterator[_Start]:
         problem = self._problem
@@ -329,13 +374,13 @@ class _Search:
                 scores: list[float] = []
                 for start in starts:  # one by one: with many points each takes milliseconds
                     self._go_on("random starts")
-                    scores += self._solver.path_scores(problem, start.path[None], MARGINS[0]).tolist()
+                    scores += self._solver.path_scores(problem, start.path[None], MARGIN).tolist()
                 yield starts[int(np.argmin(scores))]
 
     def _sampled(self, ends: list[_End]) -> _Start | None:
         """A path of the sampling planner, if it is installed and finds one."""
         problem = self._problem
-        if problem.along or missing_sampler():
+        if missing_sampler():
             return None
         begin = time.perf_counter()
         self._go_on(SAMPLING)
@@ -353,11 +398,7 @@ class _Search:
         self._go_on(SAMPLING)
         if corners is None:
             return None
-        reached = min(ends, key=lambda end: float(np.abs(end.q - corners[-1]).max()))
-        some = (
-            np.linspace(0, len(corners) - 1, min(len(corners), problem.num_points)).round().astype(np.int64)
-        )
-        return replace(self._through(list(corners[some]), reached.goal, 0), free=corners)
+        return replace(self._along(corners, ends), corners=corners)
 
     def _through(self, corners: list[Annotated[Float64, "n"]], goal: int, waypoints: int) -> _Start:
         """Points along straight lines between corners; the first corners after the start are the waypoints."""
@@ -367,7 +408,7 @@ class _Search:
     def _improve(self, start: _Start) -> TrajectoryResult | None:
         """Optimize, time and verify, with more margin where the motion still touches something."""
         path = start.path
-        for margin in MARGINS:
+        for margin in (start.margin, start.margin + MORE):
             self._go_on("optimization")
             request = PathRequest(path[None], np.array([start.goal]), start.passed[None], margin)
             result = self._solver.optimize_trajectory(self._problem, request, self._report)
@@ -381,7 +422,8 @@ class _Search:
             self._remember(result.attempt)
             self._go_on("optimization")
             violation = result.attempt.violation
-            if violation.check != ON_THE_WAY or self._problem.scene is None:
+            deep = result.attempt.clearance < self._problem.clearance - max(NEARLY, -2.0 * start.margin)
+            if violation.check != ON_THE_WAY or self._problem.scene is None or deep:
                 return None
             path = result.attempt.path
         return None
@@ -401,6 +443,15 @@ class _Search:
         if scene is None:
             return True
         return free_segment(self._robot, scene, self._whole(a), self._whole(b), self._problem.clearance)
+
+    def _lines_are_free(self, corners: Annotated[Float64, "K n"]) -> bool:
+        begin = time.perf_counter()
+        free = True
+        for a, b in pairwise(corners):
+            self._go_on(ROUGH)
+            free = free and self._line_is_free(a, b)
+        self._spent(ROUGH, begin)
+        return free
 
     def _keeps_poses(self, q: Annotated[Float64, "n"]) -> bool:
         return not self._problem.along or bool(

@@ -3,7 +3,7 @@ problem before and every claimed solution after, and which a plugin cannot repla
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Annotated, Any, ClassVar, final
@@ -185,6 +185,28 @@ class Solver(ABC):
         Their lengths, unless a plugin knows better.
         """
         return np.asarray(np.linalg.norm(np.diff(paths, axis=1), axis=2).sum(axis=1))
+
+    def rough_path(
+        self,
+        problem: TrajectoryProblem,
+        ends: Annotated[Float64, "G n"],
+        margin: float,
+        looks: int,
+        seed: int,
+        go_on: Callable[[], bool],
+    ) -> Annotated[Float64, "K n"] | None:
+        """Corners of a path from the start to one of some ends that may well be free, to begin from; None, unless a
+        plugin finds one.
+
+        Args:
+            problem: what is asked, with a scene.
+            ends: configurations of goals.
+            margin: distance (m) that shapes shall keep in the plugin's model, beside the problem's clearance.
+            looks: configurations to look at, at most.
+            seed: same arguments, same seed, same path.
+            go_on: asked at least every 50 ms; False ends the search.
+        """
+        return None
 
     def check_optimizes(self) -> None:
         """Raise UnsupportedFeatureError if this solver has no part in trajectories."""

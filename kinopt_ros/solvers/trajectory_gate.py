@@ -2,7 +2,7 @@
 motion that comes of it is checked."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import numpy as np
@@ -81,18 +81,18 @@ class Gate:
         _check_form(self.problem, request, candidates, self.solver)
         best: PathAttempt | None = None
         for s in candidates.promising.tolist():
-            path, goal = candidates.paths[s], int(request.goal[s])
+            path, goal, clearance = candidates.paths[s], int(request.goal[s]), float(candidates.clearance[s])
             if self.problem.late:
                 said = "the deadline came before a path could be timed and checked"
-                best = best or PathAttempt(path, goal, Violation(TIMING, said))
+                best = best or PathAttempt(path, goal, Violation(TIMING, said), None, clearance)
                 break
             found: TrajectoryResult | PathAttempt | None = None
-            if candidates.clearance[s] < self.problem.clearance:  # by spheres, which are too large
+            if clearance < self.problem.clearance:  # by spheres, which are too large
                 found = self._in_collision(path, goal)
             found = found or self.passed(path, goal)
             if isinstance(found, TrajectoryResult):
                 return found
-            best = best or found
+            best = best or replace(found, clearance=clearance)
         assert best is not None
         return TrajectoryResult(
             Status.PLANNING_FAILED, str(best.violation), None, self.solver, attempt=best, stages=self.stages

@@ -21,6 +21,8 @@ class PathAttempt:
     """What is wrong with it, and when."""
     state: Annotated[Float64, "n"] | None = None
     """Where the joints are at that time, rad or m; None if it has none."""
+    clearance: float = float("nan")
+    """Least distance (m) by the optimizer's model; NaN if no optimizer made the path."""
 
 
 @dataclass(frozen=True, eq=False)

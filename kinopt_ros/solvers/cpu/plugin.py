@@ -1,7 +1,7 @@
 """The ``cpu`` plugin: float64, microseconds per solve. Importing this module does not import numba."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -121,6 +121,20 @@ class CpuSolver(Solver):
         from kinopt_ros.solvers.cpu.paths.optimize import path_scores
 
         return path_scores(self.robot, problem, paths, margin)
+
+    def rough_path(
+        self,
+        problem: TrajectoryProblem,
+        ends: Annotated[Float64, "G n"],
+        margin: float,
+        looks: int,
+        seed: int,
+        go_on: Callable[[], bool],
+    ) -> Annotated[Float64, "K n"] | None:
+        """Corners of a path that seems free to begin from; see ``paths.rough_path``."""
+        from kinopt_ros.solvers.cpu.paths.rough_path import rough_path
+
+        return rough_path(self.robot, problem, ends, margin, looks, seed, go_on)
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
         from kinopt_ros.solvers.cpu.plain import solve_plain

@@ -1,27 +1,21 @@
 """Paths of a request, one after the other, in pieces short enough to stop in between."""
 
 import time
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.costs.stencils import derivative_matrix
 from kinopt_ros.problems.trajectory import TrajectoryProblem
-from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.scene.scene import Scene
 from kinopt_ros.solvers.cpu.paths import kernel, tasks
-from kinopt_ros.solvers.cpu.paths.moving_tree import MovingTree, moving_tree
+from kinopt_ros.solvers.cpu.paths.model import PathModel, need_compiled, path_model
 from kinopt_ros.solvers.cpu.paths.pack_tasks import given_points, pack_tasks
 from kinopt_ros.solvers.cpu.paths.quadratic import quadratic_cost
-from kinopt_ros.solvers.cpu.paths.ready import check_compiled, load_or_compile, store, workspace
-from kinopt_ros.solvers.cpu.paths.surroundings import Surroundings, surroundings
+from kinopt_ros.solvers.cpu.paths.ready import store, workspace
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Report
-from kinopt_ros.solvers.usual_gaps import usual_gaps
 
 MOST_STEPS = 120
 """Of one path."""
@@ -56,8 +50,8 @@ def optimize_paths(
     Raises:
         NotReadyError: the kernel was not compiled yet, which a deadline does not wait for.
     """
-    _need_compiled(problem)
-    model = _model(robot, problem)
+    need_compiled(problem)
+    model = path_model(robot, problem)
     S = len(request.paths)
     paths = np.array(request.paths, order="C")
     cost, clearance, violation = np.zeros(S), np.full(S, np.inf), np.zeros(S)
@@ -84,67 +78,24 @@ def path_scores(
     Mean squared depth by the optimizer's spheres at every fourth point, against the length: tens of microseconds a
     path. The scene's presence is assumed; errors as ``optimize_paths``.
     """
-    _need_compiled(problem)
-    model = _model(robot, problem)
+    need_compiled(problem)
+    model = path_model(robot, problem)
     n, M, S = paths.shape[2], len(model.tree.parent), len(model.around.radii)
-    wanted, accepted = problem.clearance + margin + BUFFER, problem.clearance + ACCEPTED * margin
+    wanted, enough = problem.clearance + margin + BUFFER, accepted(problem, margin)
     arrays = model.tree.arrays, model.around.arrays
     anchors = np.full((2, S), np.inf), np.zeros((2, S, 3)), model.floor.copy()
     kernel.anchor_path(*arrays, anchors, np.ascontiguousarray(paths[0][[0, -1]]), wanted)
     scores = np.zeros(len(paths))
     work = workspace(1, n, M, S, len(model.around.body_node))
     some = np.ascontiguousarray(paths[:, 2::4])
-    kernel.score_paths(*arrays, anchors, some, wanted, accepted, work, np.zeros(2), scores)
+    kernel.score_paths(*arrays, anchors, some, wanted, enough, work, np.zeros(2), scores)
     length: Float64 = np.linalg.norm(np.diff(paths, axis=1), axis=2).sum(axis=1)
     return kernel.FIRST_WEIGHT * scores + length
 
 
-def _need_compiled(problem: TrajectoryProblem) -> None:
-    if problem.deadline is None:
-        load_or_compile(may_compile=True)
-    else:
-        check_compiled()
-
-
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """Of a robot in a scene, when some variables move and the others stay."""
-
-    tree: MovingTree
-    around: Surroundings
-    floor: Annotated[Float64, "S S"]
-    """Distances of two spheres that need not be exceeded, as free configurations have them; infinite: none such."""
-
-
-def _model(robot: RobotModel, problem: TrajectoryProblem) -> _Model:
-    held = problem.start.copy()
-    held[problem.variables] = 0.0
-    tree = _tree(robot, tuple(problem.variables.tolist()), held.tobytes())
-    if problem.scene is None:
-        return _build(robot, tree, None)
-    known = _known.setdefault(problem.scene, WeakKeyDictionary())
-    model = known.get(tree)
-    if model is None:
-        model = known.setdefault(tree, _build(robot, tree, problem.scene))
-    return model
-
-
-_known: WeakKeyDictionary[Scene, WeakKeyDictionary[MovingTree, _Model]] = WeakKeyDictionary()
-
-
-@remembered
-def _tree(robot: RobotModel, variables: tuple[int, ...], held: bytes) -> MovingTree:
-    return moving_tree(robot, np.array(variables, dtype=np.int64), np.frombuffer(held))
-
-
-def _build(robot: RobotModel, tree: MovingTree, scene: Scene | None) -> _Model:
-    around = surroundings(robot, tree, scene)
-    S = len(around.radii)
-    floor = np.full((S, S), np.inf)
-    if scene is not None:
-        usual = usual_gaps(robot)
-        floor[: len(usual), : len(usual)] = usual
-    return _Model(tree, around, floor)
+def accepted(problem: TrajectoryProblem, margin: float) -> float:
+    """Distance of spheres (m) that will do."""
+    return problem.clearance + min(ACCEPTED * margin, margin)
 
 
 class _Path:
@@ -154,7 +105,7 @@ class _Path:
         self,
         robot: RobotModel,
         problem: TrajectoryProblem,
-        model: _Model,
+        model: PathModel,
         path: Annotated[Float64, "T n"],
         goal: int,
         passed: Annotated[Int64, "W"],
@@ -164,7 +115,7 @@ class _Path:
         T, n = path.shape
         self._path = path
         self._wanted = problem.clearance + margin + BUFFER
-        self._accepted = problem.clearance + ACCEPTED * margin
+        self._accepted = accepted(problem, margin)
         self._spheres = len(model.around.radii) > 0
         given = np.zeros(T, dtype=np.bool_)
         given[[0, *given_points(problem, goal, passed)]] = True

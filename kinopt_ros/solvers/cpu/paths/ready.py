@@ -10,7 +10,7 @@ import numpy as np
 from kinopt_ros.array import Int64
 from kinopt_ros.collision import kernels
 from kinopt_ros.errors import NotReadyError
-from kinopt_ros.solvers.cpu.paths import banded, frames, kernel, nearness, tasks, vectors
+from kinopt_ros.solvers.cpu.paths import banded, connect, frames, kernel, nearness, tasks, vectors
 from kinopt_ros.solvers.cpu.paths.vectors import CHUNK
 from kinopt_ros.stale import forget_stale
 
@@ -113,6 +113,9 @@ def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     i1, i2, b1 = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64), np.empty(0, dtype=np.bool_)
     yield kernel.anchor_path, (*_model(), f2, 0.0)
     yield kernel.score_paths, (*_model(), f3, 0.0, 0.0, workspace(1, 1, 1, 1, 1), f1, f1)
+    trees = f2, f3, i2, i1  # draws, nodes, parents, counts
+    yield connect.grow, (*_model(), 0.0, *trees, (f2, f2, f2, f1), i1, 0)
+    yield connect.shorten, (*_model(), 0.0, f2, 0, f2, f2, (f2, f2, f2, f1), i1)
     memory = store(1, 1, 1, 1, 1, np.zeros(1, dtype=np.int64))
     costs = (f1, f2, f2, f1, f2, i1, f1, f1, f2)
     yield kernel.improve, (*_model(), (f2, i2), costs, i1, b1, f2, f2, f2, (f2, f3, i1, i1), memory, f1, 0)

@@ -12,6 +12,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.problems.trajectory import Goal, JointGoal, TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths import kernel, optimize
+from kinopt_ros.solvers.cpu.paths.model import path_model
 from kinopt_ros.solvers.cpu.paths.ready import load_or_compile
 
 
@@ -51,7 +52,7 @@ class Evaluated:
     def __init__(
         self, robot: RobotModel, problem: TrajectoryProblem, path: Float64, margin: float = 0.02
     ) -> None:
-        model = optimize._model(robot, problem)
+        model = path_model(robot, problem)
         passed = np.zeros(0, dtype=np.int64)
         self.path = path.copy()
         self.one = optimize._Path(robot, problem, model, self.path, 0, passed, margin)

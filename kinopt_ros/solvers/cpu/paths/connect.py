@@ -1,0 +1,189 @@
+"""Compiled: two trees of straight lines that grow towards random configurations and each other, from the start and from
+the ends, until they meet (RRT-Connect: J. Kuffner, S. LaValle, "RRT-Connect: An efficient approach to single-query
+path planning", ICRA 2000), and shortcuts along what was found.
+
+What is looked at is the optimizer's model: spheres that contain the robot's shapes, every ``RESOLUTION`` along a line.
+So it takes microseconds a look, and is a beginning for the optimizer, not an answer.
+"""
+
+import numpy as np
+from numba import njit
+
+from kinopt_ros.collision.kernels import ball_distance
+from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, set_frames
+from kinopt_ros.solvers.cpu.paths.nearness import TIGHT, _wanted_of, place_spheres
+
+RESOLUTION = 0.06
+"""rad or m, the most that a variable moves between two looks."""
+STRIDE = 10
+"""Looks between two nodes of a tree."""
+
+# Entries of ``state``.
+DRAWN, SIDE, LOOKS, MEETING = range(4)
+
+
+@njit(**_INNER)
+def _is_clear(tree, around, anchors, q, wanted, work):
+    """Whether spheres at one configuration are as far from everything as is wanted, or as the anchors have it."""
+    node, centers, radii, padded, mask, skipped, numbers, integers, body_node, first, ball, pairs = around
+    gaps, places, floor = anchors
+    frames, positions, balls, _ = work
+    set_frames(tree, q, frames)
+    place_spheres(node, centers, frames, positions)
+    for s in range(radii.shape[0]):
+        if mask[s] < 0:
+            continue
+        x, y, z = positions[s, 0], positions[s, 1], positions[s, 2]
+        d = ball_distance(numbers, integers, skipped[mask[s]], x, y, z, padded[s], wanted)[0]
+        if d < wanted and d < _wanted_of(gaps, places, wanted, s, x, y, z)[0] - TIGHT:
+            return False
+    for b in range(body_node.shape[0]):
+        m = body_node[b]
+        u, v, w = ball[b, 0], ball[b, 1], ball[b, 2]
+        for i in range(3):
+            k = 3 * i
+            balls[b, i] = frames[m, k] * u + frames[m, k + 1] * v + frames[m, k + 2] * w + frames[m, 9 + i]
+    for k in range(pairs.shape[0]):
+        one, two = pairs[k, 0], pairs[k, 1]
+        x, y, z = balls[one, 0] - balls[two, 0], balls[one, 1] - balls[two, 1], balls[one, 2] - balls[two, 2]
+        far = ball[one, 3] + ball[two, 3] + wanted
+        if x * x + y * y + z * z >= far * far:
+            continue
+        for a in range(first[one], first[one + 1]):
+            px, py, pz = positions[a, 0], positions[a, 1], positions[a, 2]
+            for b in range(first[two], first[two + 1]):
+                x, y, z = px - positions[b, 0], py - positions[b, 1], pz - positions[b, 2]
+                far = radii[a] + radii[b] + min(wanted, floor[a, b] - TIGHT)
+                if far > 0.0 and x * x + y * y + z * z < far * far:
+                    return False
+    return True
+
+
+@njit(**_INNER)
+def _looks(a, b):
+    """How many looks a line takes."""
+    most = 0.0
+    for i in range(a.shape[0]):
+        most = max(most, abs(b[i] - a[i]))
+    return max(1, int(np.ceil(most / RESOLUTION)))
+
+
+@njit(**_INNER)
+def _walk(tree, around, anchors, a, b, wanted, work, state, most):
+    """The share of a line that is clear, of ``most`` looks at most; ``a`` is taken to be clear."""
+    count = _looks(a, b)
+    q = work[3]
+    for k in range(1, min(count, most) + 1):
+        for i in range(a.shape[0]):
+            q[i] = a[i] + (b[i] - a[i]) * k / count
+        state[LOOKS] += 1
+        if not _is_clear(tree, around, anchors, q, wanted, work):
+            return (k - 1) / count
+    return min(count, most) / count
+
+
+@njit(**_INNER)
+def _nearest(nodes, count, q):
+    best, least = 0, np.inf
+    for i in range(count):
+        square = 0.0
+        for j in range(q.shape[0]):
+            d = nodes[i, j] - q[j]
+            square += d * d
+        if square < least:
+            best, least = i, square
+    return best
+
+
+@njit(**_INNER)
+def _add(nodes, parents, counts, side, parent, q, share):
+    """A node on the line from a parent to q; its number."""
+    new = counts[side]
+    for j in range(q.shape[0]):
+        a = nodes[side, parent, j]
+        nodes[side, new, j] = q[j] if share == 1.0 else a + (q[j] - a) * share
+    parents[side, new] = parent
+    counts[side] = new + 1
+    return new
+
+
+@njit(**_OUTER)
+def grow(tree, around, anchors, wanted, draws, nodes, parents, counts, work, state, looks):
+    """Let the trees grow by about so many looks, or until they meet, are full, or no draws are left.
+
+    Args:
+        tree, around, anchors, wanted: as ``kernel.improve`` takes them; of what is wanted, a distance (m).
+        draws: random configurations (K, n).
+        nodes, parents, counts: (2, N, n), (2, N), (2,); roots have themselves as parents.
+        work: frames (M, 12), positions (S, 3), balls (B, 3), q (n,).
+        state: next draw, whose turn it is, looks so far; where they meet: nodes of side 0 and 1, or -1.
+        looks: see above.
+    """
+    limit = state[LOOKS] + looks
+    N = nodes.shape[1]
+    while state[DRAWN] < draws.shape[0] and state[LOOKS] < limit and counts[0] < N and counts[1] < N:
+        side = state[SIDE]
+        other = 1 - side
+        q = draws[state[DRAWN]]
+        state[DRAWN] += 1
+        state[SIDE] = other
+        near = _nearest(nodes[side], counts[side], q)
+        share = _walk(tree, around, anchors, nodes[side, near], q, wanted, work, state, STRIDE)
+        if share == 0.0:
+            continue
+        new = _add(nodes, parents, counts, side, near, q, share)
+        goal = nodes[side, new]
+        near = _nearest(nodes[other], counts[other], goal)
+        while counts[other] < N:
+            share = _walk(tree, around, anchors, nodes[other, near], goal, wanted, work, state, STRIDE)
+            if share == 0.0:
+                break
+            near = _add(nodes, parents, counts, other, near, goal, share)
+            if share == 1.0:
+                state[MEETING + side], state[MEETING + other] = new, near
+                return
+
+
+@njit(**_OUTER)
+def shorten(tree, around, anchors, wanted, corners, count, draws, new, work, state):
+    """Replace stretches of a path by clear straight lines; how many corners it has then.
+
+    Args:
+        corners: (N, n), of which the first ``count``; changed.
+        draws: pairs (K, 2) of places in [0, 1] along the path.
+        new: like ``corners``, to work in.
+        Others as for ``grow``.
+    """
+    n = corners.shape[1]
+    a, b = np.empty(n), np.empty(n)
+    for k in range(draws.shape[0]):
+        if count < 3:
+            break
+        at = np.sort(draws[k]) * (count - 1)
+        i, j = int(at[0]), min(int(at[1]), count - 2)
+        if i >= j:  # on one line
+            continue
+        u, v = at[0] - i, at[1] - j
+        for c in range(n):
+            a[c] = corners[i, c] + u * (corners[i + 1, c] - corners[i, c])
+            b[c] = corners[j, c] + v * (corners[j + 1, c] - corners[j, c])
+        if _walk(tree, around, anchors, a, b, wanted, work, state, 1 << 30) < 1.0:
+            continue
+        # Corners 0 to i, a, b, j + 1 to the end; a and b only where they are none of these.
+        first, second = u > 0.0, v < 1.0
+        total = i + 1 + int(first) + int(second) + (count - 1 - j)
+        if total > corners.shape[0]:
+            continue
+        place = i + 1
+        if first:
+            new[place] = a
+            place += 1
+        if second:
+            new[place] = b
+            place += 1
+        for m in range(j + 1, count):
+            new[place + m - j - 1] = corners[m]
+        for m in range(i + 1, total):
+            corners[m] = new[m]
+        count = total
+    return count

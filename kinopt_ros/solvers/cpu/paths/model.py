@@ -1,0 +1,67 @@
+"""What the kernels know of a robot in a scene, made once per scene."""
+
+from dataclasses import dataclass
+from typing import Annotated
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.robot.memo import remembered
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.scene import Scene
+from kinopt_ros.solvers.cpu.paths.moving_tree import MovingTree, moving_tree
+from kinopt_ros.solvers.cpu.paths.ready import check_compiled, load_or_compile
+from kinopt_ros.solvers.cpu.paths.surroundings import Surroundings, surroundings
+from kinopt_ros.solvers.usual_gaps import usual_gaps
+
+
+def need_compiled(problem: TrajectoryProblem) -> None:
+    """Have the kernels ready: a problem with a deadline does not wait for the compiler (NotReadyError)."""
+    if problem.deadline is None:
+        load_or_compile(may_compile=True)
+    else:
+        check_compiled()
+
+
+@dataclass(frozen=True, eq=False)
+class PathModel:
+    """Of a robot in a scene, when some variables move and the others stay."""
+
+    tree: MovingTree
+    around: Surroundings
+    floor: Annotated[Float64, "S S"]
+    """Distances of two spheres that need not be exceeded, as free configurations have them; infinite: none such."""
+
+
+def path_model(robot: RobotModel, problem: TrajectoryProblem) -> PathModel:
+    """Of a problem; kept as long as its scene."""
+    held = problem.start.copy()
+    held[problem.variables] = 0.0
+    tree = _tree(robot, tuple(problem.variables.tolist()), held.tobytes())
+    if problem.scene is None:
+        return _build(robot, tree, None)
+    known = _known.setdefault(problem.scene, WeakKeyDictionary())
+    model = known.get(tree)
+    if model is None:
+        model = known.setdefault(tree, _build(robot, tree, problem.scene))
+    return model
+
+
+_known: WeakKeyDictionary[Scene, WeakKeyDictionary[MovingTree, PathModel]] = WeakKeyDictionary()
+
+
+@remembered
+def _tree(robot: RobotModel, variables: tuple[int, ...], held: bytes) -> MovingTree:
+    return moving_tree(robot, np.array(variables, dtype=np.int64), np.frombuffer(held))
+
+
+def _build(robot: RobotModel, tree: MovingTree, scene: Scene | None) -> PathModel:
+    around = surroundings(robot, tree, scene)
+    S = len(around.radii)
+    floor = np.full((S, S), np.inf)
+    if scene is not None:
+        usual = usual_gaps(robot)
+        floor[: len(usual), : len(usual)] = usual
+    return PathModel(tree, around, floor)

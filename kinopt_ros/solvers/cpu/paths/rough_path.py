@@ -1,0 +1,104 @@
+"""Paths that seem free by the optimizer's spheres, found by growing trees: beginnings for the optimizer where lines and
+bends do not lead around."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.kinematics.sampling import sampling_range
+from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.cpu.paths import connect, kernel
+from kinopt_ros.solvers.cpu.paths.model import need_compiled, path_model
+from kinopt_ros.solvers.cpu.paths.optimize import accepted
+
+PIECE = 1_000
+"""Looks between two questions whether to go on."""
+MOST_NODES = 4_000
+"""Of each of the two trees."""
+SHORTCUTS = 60
+NEAR = 1.0
+"""rad or m; every second configuration is drawn so near to what lies between the start and one of the ends."""
+
+
+def rough_path(
+    robot: RobotModel,
+    problem: TrajectoryProblem,
+    ends: Annotated[Float64, "G n"],
+    margin: float,
+    looks: int,
+    seed: int,
+    go_on: Callable[[], bool],
+) -> Annotated[Float64, "K n"] | None:
+    """Corners of a path from the start to one of some ends, both taken to be clear, or None.
+
+    Args:
+        robot: the robot.
+        problem: what is asked, with a scene.
+        ends: configurations, of which the path ends at one.
+        margin: distance of spheres (m) beside the problem's clearance, where the start and the ends have it.
+        looks: configurations to look at, at most about so many.
+        seed: same arguments, same seed, same path.
+        go_on: asked after every PIECE; False ends the search.
+
+    Raises:
+        NotReadyError: the kernel was not compiled yet, which a deadline does not wait for.
+    """
+    need_compiled(problem)
+    model = path_model(robot, problem)
+    wanted = accepted(problem, margin)
+    q0 = problem.start[problem.variables]
+    G, n = ends.shape
+    roots = np.concatenate([q0[None], ends])
+    low, high = (limit[problem.variables] for limit in sampling_range(robot))
+    low, high = np.minimum(low, roots.min(axis=0)), np.maximum(high, roots.max(axis=0))
+    model_arrays = model.tree.arrays, model.around.arrays
+    S, M = len(model.around.radii), len(model.tree.parent)
+    anchors = np.full((1 + G, S), np.inf), np.zeros((1 + G, S, 3)), model.floor.copy()
+    kernel.anchor_path(*model_arrays, anchors, np.ascontiguousarray(roots), wanted)
+    nodes, parents = np.empty((2, MOST_NODES, n)), np.zeros((2, MOST_NODES), dtype=np.int64)
+    nodes[0, 0], nodes[1, :G] = q0, ends
+    parents[1, :G] = np.arange(G)
+    counts = np.array([1, G])
+    work = np.empty((M, 12)), np.empty((S, 3)), np.empty((len(model.around.body_node), 3)), np.empty(n)
+    state = np.array([0, 0, 0, -1, -1])
+    rng = np.random.default_rng(seed)
+    while state[connect.MEETING] < 0:
+        if not go_on() or state[connect.LOOKS] >= looks or counts.max() >= MOST_NODES:
+            return None
+        state[connect.DRAWN] = 0
+        draws = _draws(rng, q0, ends, low, high)
+        connect.grow(*model_arrays, anchors, wanted, draws, nodes, parents, counts, work, state, PIECE)
+    corners = np.concatenate(
+        [_back(nodes[0], parents[0], state[-2])[::-1], _back(nodes[1], parents[1], state[-1])[1:]]
+    )
+    count = len(corners)
+    new = np.empty_like(corners)
+    for draws in rng.random((3, SHORTCUTS // 3, 2)):
+        if not go_on():
+            return None
+        count = connect.shorten(*model_arrays, anchors, wanted, corners, count, draws, new, work, state)
+    return corners[:count].copy()
+
+
+def _draws(
+    rng: np.random.Generator, q0: Float64, ends: Float64, low: Float64, high: Float64
+) -> Annotated[Float64, "K n"]:
+    """Random configurations: all over, and near to lines between start and ends."""
+    count = PIECE // 10
+    drawn = rng.uniform(low, high, (count, len(low)))
+    some = ends[rng.integers(len(ends), size=count // 2)]
+    near = q0 + rng.random((len(some), 1)) * (some - q0) + NEAR * rng.normal(size=some.shape)
+    drawn[::2][: len(near)] = np.clip(near, low, high)
+    return drawn
+
+
+def _back(nodes: Float64, parents: np.ndarray, node: int) -> Float64:
+    """From a node to its root."""
+    found = [node]
+    while parents[node] != node:
+        node = parents[node]
+        found.append(node)
+    return np.asarray(nodes[found])
