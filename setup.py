@@ -40,6 +40,9 @@ ros_jazzy_wheels = [
 # The plugin jax_lm and kinopt_ros.differentiable.
 jax = ["jax"]
 
+# The plugin hjcd.
+warp = ["warp-lang"]
+
 # Collision checks: the judge, and meshes (COLLADA ones by pycollada, convex hulls by scipy).
 collision = ["coal", "pycollada", "scipy", "trimesh"]
 
@@ -89,6 +92,7 @@ setup(
         "ros-jazzy": ros_jazzy_wheels,
         "plot": ["matplotlib"],
         "jax": jax,
+        "warp": warp,
         "collision": collision,
         "sampling": sampling,
         "test": [
@@ -100,6 +104,7 @@ setup(
             *jax,
             *judges,
             *sampling,
+            *warp,
         ],
         "lint": ["mypy", "ruff", "types-PyYAML"],
         "bench": [
@@ -121,6 +126,7 @@ setup(
         ],
         "kinopt_ros.solvers": [
             "cpu = kinopt_ros.solvers.cpu.plugin:CpuSolver",
+            "hjcd = kinopt_ros.solvers.hjcd.plugin:HjcdSolver",
             "jax_lm = kinopt_ros.solvers.jax_lm.plugin:JaxLmSolver",
         ],
     },

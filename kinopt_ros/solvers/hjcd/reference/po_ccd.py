@@ -11,6 +11,10 @@ from kinopt_ros.solvers.hjcd.reference.coordinate_steps import annealed, orienta
 from kinopt_ros.solvers.hjcd.reference.noise import normal
 from kinopt_ros.solvers.hjcd.reference.residual import norms, residual
 
+TIE = 1e-5
+"""A later variable is better only if it is by this much (m or rad): parallel axes turn the tip alike, and who wins
+shall not be a matter of rounding."""
+
 
 @dataclass(frozen=True)
 class CoarseSettings:
@@ -73,7 +77,7 @@ def po_ccd(
         trials = np.tile(q, (2, n, 1))
         trials[:, np.arange(n), np.arange(n)] = targets
         distance, angle = norms(residual(T_target, arm.poses(trials)))
-        best_p, best_o = int(np.argmin(distance[0])), int(np.argmin(angle[1]))
+        best_p, best_o = _least(distance[0]), _least(angle[1])
         stepped = q.copy()
         stepped[best_p] = targets[0, best_p]
         if best_o != best_p or abs(targets[1, best_o] - q[best_o]) > abs(targets[0, best_p] - q[best_p]):
@@ -84,3 +88,12 @@ def po_ccd(
         else:
             q = arm.clamped(q + settings.noise * arm.span * normal(seed, lane, k, n))
     return q, settings.iterations
+
+
+def _least(values: Annotated[Float64, "n"]) -> int:
+    """Index of the least value; of the first one where it is a tie."""
+    best = 0
+    for j in range(1, len(values)):
+        if values[j] < values[best] - TIE:
+            best = j
+    return best

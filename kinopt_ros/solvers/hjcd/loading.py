@@ -1,0 +1,66 @@
+"""Which kernels are loaded; requests with a deadline never wait for the compiler."""
+
+import threading
+from typing import Any
+
+from kinopt_ros.errors import NotReadyError
+from kinopt_ros.solvers.hjcd.chain import ChainShape
+
+_loading = threading.Lock()
+"""Held while kernels are defined, compiled or loaded: Warp's modules are those of the process."""
+
+
+class Kernels:
+    """Those of one algorithm on one device. Thread-safe."""
+
+    def __init__(self, algorithm: Any) -> None:
+        self._algorithm = algorithm
+        self._ready: set[ChainShape] = set()
+        self._failed: dict[ChainShape, Exception] = {}
+        self._threads: dict[ChainShape, threading.Thread] = {}
+        self._lock = threading.Lock()
+
+    def load(self, shape: ChainShape) -> None:
+        """Compile what chains of a shape need, or load what was compiled before; nothing if that was done."""
+        if shape in self._ready:
+            return
+        with _loading:
+            self._algorithm.load(shape)
+        self._ready.add(shape)
+
+    def need(self, shape: ChainShape, may_wait: bool) -> None:
+        """Load, or have another thread do it.
+
+        Raises:
+            NotReadyError: it is not loaded, and there is no time to wait.
+        """
+        if may_wait:
+            self.load(shape)
+        if shape in self._ready:
+            return
+        with self._lock:
+            failure = self._failed.pop(shape, None)
+            if failure is not None:
+                del self._threads[shape]
+                raise failure
+            if shape not in self._threads:
+                thread = threading.Thread(
+                    target=self._load_aside, args=(shape,), name="hjcd compiler", daemon=True
+                )
+                self._threads[shape] = thread
+                thread.start()
+        raise NotReadyError(
+            f"solver hjcd compiles kernels for chains of {shape.variables} variables, which no deadline waits for; ask "
+            "again later, or name a group with such a chain in hjcd.groups"
+        )
+
+    def wait(self) -> None:
+        """Until no thread compiles."""
+        for thread in list(self._threads.values()):
+            thread.join()
+
+    def _load_aside(self, shape: ChainShape) -> None:
+        try:
+            self.load(shape)
+        except Exception as error:  # told to the next one who asks
+            self._failed[shape] = error

@@ -1,0 +1,164 @@
+"""``hjcd_ik``: Algorithm 2 of the paper; see ``reference.hjcd_ik``. PO-CCD in float32, PJ-IK in float64."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from kinopt_ros.solvers.hjcd.chain import ChainShape
+from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
+from kinopt_ros.solvers.hjcd.kernels.pj_ik import PROPOSALS, pj_ik_kernels
+from kinopt_ros.solvers.hjcd.kernels.po_ccd import po_ccd_kernels
+from kinopt_ros.solvers.hjcd.kernels.screen import keep_best, settle_double
+from kinopt_ros.solvers.hjcd.portion import Outcome, Portion, capacity_for, lanes_of, outcome_of, padded
+from kinopt_ros.solvers.hjcd.reference.hjcd_ik import COARSE, COPIES, REFINE, STARTS, stream, usual_selection
+from kinopt_ros.solvers.hjcd.reference.pj_ik import RefineSettings
+from kinopt_ros.solvers.hjcd.reference.po_ccd import CoarseSettings
+
+NAME = "hjcd_ik"
+LOOKS = 4
+"""How often it is looked at which targets are done, while candidates are refined."""
+
+
+@dataclass(frozen=True)
+class PaperSettings:
+    """Parameters of Algorithms 2 to 4."""
+
+    starts: int
+    """M."""
+    coarse: CoarseSettings
+    refine: RefineSettings
+
+
+class _Buffers:
+    """Arrays for up to so many targets, allocated once."""
+
+    def __init__(self, variables: int, targets: int, starts: int, keep: int, lanes: int, device: Any) -> None:
+        M, L = targets * starts, targets * lanes
+        self.targets = wp.empty((targets, 12), dtype=wp.float32, device=device)
+        self.targets_double = wp.empty((targets, 12), dtype=wp.float64, device=device)
+        self.done = wp.empty(targets, dtype=wp.int32, device=device)
+        self.coarse = wp.empty((variables, M), dtype=wp.float32, device=device)
+        self.own = wp.empty((variables, M), dtype=wp.float32, device=device)
+        self.scores = wp.empty(M, dtype=wp.float32, device=device)
+        self.coarse_steps = wp.empty(M, dtype=wp.int32, device=device)
+        self.kept = wp.empty((variables, targets * keep), dtype=wp.float32, device=device)
+        self.q = wp.empty((variables, L), dtype=wp.float64, device=device)
+        self.best = wp.empty((variables, L), dtype=wp.float64, device=device)
+        self.best_scores = wp.empty(L, dtype=wp.float64, device=device)
+        self.damping = wp.empty(L, dtype=wp.float64, device=device)
+        self.errors = wp.empty((2, L), dtype=wp.float64, device=device)
+        self.steps = wp.empty(L, dtype=wp.int32, device=device)
+
+
+class PaperSearch:
+    """Not thread-safe."""
+
+    name = NAME
+
+    def __init__(self, settings: PaperSettings, device: Any) -> None:
+        self._settings, self._device = settings, device
+        self._chosen = usual_selection(settings.starts)
+        self.lanes = self._chosen.keep * self._chosen.copies
+        self._buffers: dict[tuple[int, int], _Buffers] = {}
+
+    def load(self, shape: ChainShape) -> None:
+        """Compile what chains of a shape need, or load what was compiled before."""
+        for kernel in (
+            po_ccd_kernels(shape, wp.float32).po_ccd,
+            pj_ik_kernels(shape, wp.float64).pj_ik,
+            keep_best,
+        ):
+            wp.load_module(kernel.module, device=self._device)
+
+    def forget(self) -> None:
+        """Free the buffers."""
+        self._buffers.clear()
+
+    def run(self, chain: DeviceChain, portion: Portion) -> Outcome:
+        """Algorithm 2 for every target of the portion; the problem's own starts take the place of random ones."""
+        shape, settings, chosen = chain.chain.shape, self._settings, self._chosen
+        coarse, refine = settings.coarse, settings.refine
+        seed = (
+            portion.seed * 2654435761 + portion.round
+        ) & 0xFFFFFFFF  # Knuth's multiplier: rounds do not overlap
+        first, second = po_ccd_kernels(shape, wp.float32), pj_ik_kernels(shape, wp.float64)
+        b, given = portion.own.shape[:2]
+        given = min(given, settings.starts)
+        lanes = self.lanes
+        arrays = self._arrays(shape.variables, b)
+        arrays.targets.assign(padded(portion.targets, arrays.targets.shape, np.float32))
+        arrays.targets_double.assign(padded(portion.targets, arrays.targets.shape, np.float64))
+        own = portion.own[:, :given]
+        arrays.own.assign(lanes_of(own, settings.starts, arrays.own.shape))
+        for array in (arrays.coarse_steps, arrays.steps, arrays.done):
+            array.zero_()
+        arrays.damping.fill_(refine.damping)
+        arrays.best_scores.fill_(np.inf)
+        self._launch(
+            first.draw,
+            b * settings.starts,
+            [
+                chain.single,
+                wp.uint32(stream(seed, STARTS)),
+                settings.starts,
+                given,
+                arrays.own,
+                arrays.coarse,
+            ],
+        )
+        self._launch(
+            first.po_ccd,
+            b * settings.starts,
+            [
+                chain.single, arrays.targets, settings.starts, coarse.iterations, coarse.position,
+                coarse.orientation, coarse.gain, coarse.noise, coarse.turn, wp.uint32(stream(seed, COARSE)),
+                arrays.coarse, arrays.scores, arrays.coarse_steps,
+            ],
+        )  # fmt: skip
+        self._launch(
+            keep_best,
+            (b, settings.starts),
+            [arrays.scores, settings.starts, chosen.keep, arrays.coarse, arrays.kept],
+        )
+        self._launch(
+            second.replicate,
+            b * lanes,
+            [
+                chain.double, arrays.kept, chosen.keep, chosen.copies, chosen.noise,
+                wp.uint32(stream(seed, COPIES)), arrays.q,
+            ],
+        )  # fmt: skip
+        period = -(-(refine.iterations + 1) // LOOKS)
+        for begin in range(0, refine.iterations + 1, period):
+            self._launch(
+                second.pj_ik,
+                b * lanes,
+                [
+                    chain.double, arrays.targets_double, arrays.done, lanes, begin, begin + period,
+                    refine.iterations, refine.position, refine.orientation, refine.radius, refine.noise,
+                    wp.uint32(stream(seed, REFINE)), PROPOSALS, arrays.q, arrays.damping, arrays.best,
+                    arrays.best_scores, arrays.errors, arrays.steps,
+                ],
+            )  # fmt: skip
+            if not portion.every_lane:
+                near = max(refine.position, refine.orientation)
+                self._launch(settle_double, b, [arrays.errors, lanes, near, arrays.done])
+        L = b * lanes
+        outcome = outcome_of(
+            arrays.best.numpy()[:, :L], arrays.errors.numpy()[:, :L], arrays.steps.numpy()[:L], b
+        )
+        coarse_steps = arrays.coarse_steps.numpy()[: b * settings.starts].reshape(b, -1).sum(axis=1)
+        return Outcome(outcome.q, outcome.errors, outcome.steps + coarse_steps)
+
+    def _launch(self, kernel: Any, dim: Any, inputs: list[Any]) -> None:
+        wp.launch(kernel, dim=dim, inputs=inputs, device=self._device)
+
+    def _arrays(self, variables: int, targets: int) -> _Buffers:
+        key = variables, capacity_for(targets)
+        if key not in self._buffers:
+            self._buffers[key] = _Buffers(
+                *key, self._settings.starts, self._chosen.keep, self.lanes, self._device
+            )
+        return self._buffers[key]

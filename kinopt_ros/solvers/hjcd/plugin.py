@@ -1,0 +1,219 @@
+"""The ``hjcd`` plugin: many starts in parallel, in Warp. Importing this module does not import Warp."""
+
+import math
+import threading
+from collections.abc import Mapping
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.problems.chains import default_group
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.robot.chain import KinematicChain, build_chain
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
+from kinopt_ros.solvers.failures import hopeless_requests
+from kinopt_ros.solvers.held import Prepared, PreparedChains, solve_in_parts
+from kinopt_ros.solvers.hjcd.chain import kernel_chain
+from kinopt_ros.solvers.result import IkCandidates
+
+if TYPE_CHECKING:
+    from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
+    from kinopt_ros.solvers.hjcd.search import Search
+
+ALGORITHMS = ("screened_lm", "hjcd_ik")
+DEFAULT_GROUP = "default"
+
+
+def _package_version() -> str:
+    try:
+        return version("kinopt_ros")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+class HjcdSolver(Solver):
+    """Thousands of starts at once, on CUDA devices or, with the same kernels, on the CPU.
+
+    Two algorithms: ``screened_lm`` (starts whose tips are nearest to the target, damped least squares) and ``hjcd_ik``
+    (that of the paper: orientation-aware coordinate descent, selection, Jacobian-based refinement). Requests that are
+    not solved get further rounds from other starts. A request's answer is the solution nearest to its state among those
+    that its round ends with.
+    """
+
+    name: ClassVar[str] = "hjcd"
+    version: ClassVar[str] = _package_version()
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        joint_types=frozenset(
+            {JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR}
+        ),
+        features=frozenset({Feature.TOOL, Feature.SEVERAL_SOLUTIONS}),
+        max_variables=32,
+    )
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            "device",
+            "auto",
+            "Where to compute: auto (the first CUDA device, else the CPU), cpu, cuda, cuda:1, ...",
+        ),
+        Option(
+            "algorithm",
+            "screened_lm",
+            "screened_lm (the best of many starts by their tips, then damped least squares), or hjcd_ik (HJCD-IK as "
+            "published: PO-CCD and PJ-IK)",
+        ),
+        Option("rounds", 12, "Most rounds per request, each from other starts", 1, 10_000),
+        Option(
+            "screen.num_starts",
+            1024,
+            "screened_lm: configurations per round whose tips are compared",
+            2,
+            1_000_000,
+        ),
+        Option("screen.keep", 16, "screened_lm: how many of them are refined", 2, 4096),
+        Option("screen.steps", 16, "screened_lm: most float32 steps of each", 1, 1000),
+        Option("coarse.num_seeds", 100, "hjcd_ik: starts per request and round", 1, 65536),
+        Option("coarse.max_iterations", 20, "hjcd_ik: most iterations of PO-CCD", 0, 10_000),
+        Option("coarse.position_tolerance", 0.02, "hjcd_ik: where PO-CCD ends, m ...", 0.0, 10.0),
+        Option("coarse.orientation_tolerance", 0.5 * math.pi, "hjcd_ik: ... and rad", 0.0, math.pi),
+        Option("coarse.gain", 1e-5, "hjcd_ik: least improvement by a step of PO-CCD, m or rad", 0.0, 1.0),
+        Option(
+            "coarse.noise", 0.05, "hjcd_ik: perturbations in PO-CCD, part of each joint's range", 0.0, 1.0
+        ),
+        Option("refine.max_iterations", 40, "hjcd_ik: most iterations of PJ-IK", 0, 10_000),
+        Option("refine.radius", 0.3, "hjcd_ik: trust region of PJ-IK, rad or m", 1e-6, 10.0),
+        Option(
+            "refine.noise", 0.015, "hjcd_ik: perturbations in PJ-IK, part of each joint's range", 0.0, 1.0
+        ),
+        Option(
+            "groups",
+            DEFAULT_GROUP,
+            "Groups whose requests never wait for the compiler, separated by commas; default: the group that requests "
+            "mean which name none; kernels for other numbers of joints are compiled when they are first asked for",
+        ),
+    )
+
+    @classmethod
+    def unavailable_reason(cls) -> str | None:
+        """Why the plugin cannot run here; None if it can. Without a CUDA device it runs on the CPU."""
+        if find_spec("warp") is None:
+            return "the package warp-lang is not installed (pip install warp-lang)"
+        return None
+
+    def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
+        _check(options)  # refuses before anything is loaded
+        groups = [name.strip() for name in options["groups"].split(",") if name.strip()]
+        groups = [default_group(robot).name if name == DEFAULT_GROUP else name for name in groups]
+        for name in groups:
+            robot.group(name)
+
+        from kinopt_ros.solvers.hjcd.device_chain import device_chain
+        from kinopt_ros.solvers.hjcd.loading import Kernels
+        from kinopt_ros.solvers.hjcd.runtime import start
+
+        self._device = start(options["device"])
+        self._algorithm = _algorithm(options, self._device)
+        self._kernels = Kernels(self._algorithm)
+        self._device_lock = threading.Lock()
+        self._rounds: int = options["rounds"]
+        self._chains: PreparedChains[DeviceChain] = PreparedChains(
+            robot, lambda chains: device_chain(kernel_chain(robot, chains[0]), self._device)
+        )
+        for name in groups:
+            self._load_for(robot, name)
+
+    def close(self) -> None:
+        """Release what the solver holds. It cannot be used afterwards."""
+        if self._robot is not None:
+            self._kernels.wait()
+            with self._device_lock:
+                self._algorithm.forget()
+        super().close()
+
+    @property
+    def algorithm(self) -> str:
+        """Name of the algorithm that answers."""
+        return self._algorithm.name
+
+    def _solve_ik(self, problem: IkProblem) -> IkCandidates:
+        return solve_in_parts(problem, self._chains, self._solve_part)
+
+    def _solve_part(self, problem: IkProblem, prepared: "Prepared[DeviceChain]") -> IkCandidates:
+        from kinopt_ros.solvers.hjcd.search import search
+
+        self._kernels.need(prepared.packed.chain.shape, problem.deadline is None)
+        return search(
+            problem,
+            prepared,
+            self._algorithm,
+            self._device_lock,
+            self._rounds,
+            bool(self._device.is_cpu),
+            partial(hopeless_requests, self.robot, problem),
+        )
+
+    def _load_for(self, robot: RobotModel, group_name: str) -> None:
+        """Have the kernels for a group's plain requests."""
+        chain = _group_chain(robot, group_name)
+        if chain is not None and len(chain.variables) <= self.capabilities.max_variables:
+            self._kernels.load(kernel_chain(robot, chain).shape)
+
+
+def _group_chain(robot: RobotModel, group_name: str) -> KinematicChain | None:
+    """None if it has no tip, or nothing that this solver moves."""
+    group = robot.group(group_name)
+    if group.tip_link is None:
+        return None
+    base = group.base_link or robot.root_link
+    moving = {i for name in group.joints for i in robot.variables_of(name)}
+    whole = build_chain(robot, base, group.tip_link)
+    held = {int(i): float(robot.default_q[i]) for i in whole.variables if int(i) not in moving}
+    types = {robot.joint(name).type for name in group.joints}
+    chain = build_chain(robot, base, group.tip_link, held)
+    if types - HjcdSolver.capabilities.joint_types or not len(chain.variables):
+        return None
+    return chain
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    if options["algorithm"] not in ALGORITHMS:
+        raise InvalidRequestError(
+            f"algorithm is {options['algorithm']!r}; allowed are {' and '.join(ALGORITHMS)}"
+        )
+    if options["screen.keep"] > options["screen.num_starts"]:
+        raise InvalidRequestError(
+            f"screen.keep ({options['screen.keep']}) must not exceed screen.num_starts ({options['screen.num_starts']})"
+        )
+    for name, value in options.items():
+        if isinstance(value, float) and not np.isfinite(value):
+            raise InvalidRequestError(f"{name} is {value}; give a finite number")
+
+
+def _algorithm(options: Mapping[str, Any], device: Any) -> "Search":
+    from kinopt_ros.solvers.hjcd.paper import PaperSearch, PaperSettings
+    from kinopt_ros.solvers.hjcd.reference.pj_ik import RefineSettings
+    from kinopt_ros.solvers.hjcd.reference.po_ccd import CoarseSettings
+    from kinopt_ros.solvers.hjcd.screened import ScreenedSearch, ScreenSettings
+
+    if options["algorithm"] == ScreenedSearch.name:
+        settings = ScreenSettings(
+            options["screen.num_starts"], options["screen.keep"], options["screen.steps"]
+        )
+        return ScreenedSearch(settings, device)
+    coarse = CoarseSettings(
+        iterations=options["coarse.max_iterations"],
+        position=options["coarse.position_tolerance"],
+        orientation=options["coarse.orientation_tolerance"],
+        gain=options["coarse.gain"],
+        noise=options["coarse.noise"],
+    )
+    refine = RefineSettings(
+        iterations=options["refine.max_iterations"],
+        radius=options["refine.radius"],
+        noise=options["refine.noise"],
+    )
+    return PaperSearch(PaperSettings(options["coarse.num_seeds"], coarse, refine), device)

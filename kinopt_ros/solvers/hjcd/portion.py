@@ -1,0 +1,73 @@
+"""What a search is given at a time, and what it ends with."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+
+CAPACITIES = (1, 16, 128, 1024)
+"""Numbers of targets that buffers are allocated for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Portion:
+    """Some requests, to be searched for together. Nobody's answer depends on who else is in it."""
+
+    targets: Annotated[Float64, "b 12"]
+    """See ``KernelChain.packed_targets``."""
+    own: Annotated[Float64, "b s n"]
+    """Starts that the problem gives, rad or m; tried besides the search's."""
+    round: int
+    """How often the search was in vain: other starts every time."""
+    seed: int
+    every_lane: bool
+    """Whether all solutions are of use, or only the first."""
+    gate: float
+    """Lanes with larger errors (m, rad) after the float32 stage are given up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Where the lanes of every request ended, in float64."""
+
+    q: Annotated[Float64, "b lanes n"]
+    errors: Annotated[Float64, "b lanes 2"]
+    """m and rad."""
+    steps: Annotated[Int64, "b"]
+
+
+def capacity_for(count: int) -> int:
+    """The least capacity that holds so many targets."""
+    return next(capacity for capacity in CAPACITIES if count <= capacity)
+
+
+def padded(values: np.ndarray, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """In the first rows of an array of a buffer's shape."""
+    whole = np.zeros(shape, dtype=dtype)
+    whole[: len(values)] = values
+    return whole
+
+
+def lanes_of(own: Annotated[Float64, "b s n"], lanes: int, shape: tuple[int, int]) -> np.ndarray:
+    """Own starts in the first lanes of every target, as float32 of a buffer's shape (n, L); zeros elsewhere."""
+    b, s, n = own.shape
+    whole = np.zeros(shape, dtype=np.float32)
+    whole[:, : b * lanes].reshape(n, b, lanes)[:, :, :s] = own.transpose(2, 0, 1)
+    return whole
+
+
+def outcome_of(
+    q: Annotated[np.ndarray, "n L"],
+    errors: Annotated[np.ndarray, "2 L"],
+    steps: Annotated[np.ndarray, "L"],
+    targets: int,
+) -> Outcome:
+    """From arrays as kernels have them; copies."""
+    n = len(q)
+    return Outcome(
+        np.array(q.T.reshape(targets, -1, n)),
+        np.array(errors.T.reshape(targets, -1, 2)),
+        steps.reshape(targets, -1).sum(axis=1, dtype=np.int64),
+    )

@@ -1,0 +1,211 @@
+"""Spends rounds on requests: one for all, then others for those that are left."""
+
+import threading
+from collections.abc import Callable
+from typing import Annotated, Protocol
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.solvers.held import Prepared
+from kinopt_ros.solvers.hjcd.chain import LOWER, PERIOD, UPPER, ChainShape
+from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
+from kinopt_ros.solvers.hjcd.portion import CAPACITIES, Outcome, Portion
+from kinopt_ros.solvers.result import IkCandidates
+
+ACCEPT = 0.999
+"""Part of the tolerances that is used: rounding elsewhere shall not spoil the verdict."""
+GATE = 3e-3
+"""Lanes with larger errors (m, rad) are not polished, unless the tolerances are larger still."""
+LANES_PER_SOLUTION = 4
+"""How many lanes are spent on a solution, if several are wanted."""
+FARTHEST_TURN = 1e6
+"""rad; beyond, adding turns to an angle costs more precision than requests leave."""
+PORTION_ON_CPU = 64
+"""Targets between two looks at the clock; some 10 ms."""
+
+
+class Search(Protocol):
+    """One of the algorithms."""
+
+    @property
+    def name(self) -> str:
+        """Of the algorithm."""
+
+    @property
+    def lanes(self) -> int:
+        """How many configurations per request it ends with."""
+
+    def load(self, shape: ChainShape) -> None:
+        """Compile, or load what was compiled before."""
+
+    def forget(self) -> None:
+        """Free memory of the device."""
+
+    def run(self, chain: DeviceChain, portion: Portion) -> Outcome:
+        """One round for every target of the portion."""
+
+
+def search(
+    problem: IkProblem,
+    prepared: Prepared[DeviceChain],
+    algorithm: Search,
+    device_lock: threading.Lock,
+    rounds: int,
+    on_cpu: bool,
+    hopeless: Callable[[], Bool],
+) -> IkCandidates:
+    """Candidates for requests with one target and the same held values.
+
+    Args:
+        problem: the requests.
+        prepared: their chain.
+        algorithm: spends one round.
+        device_lock: held while it does.
+        rounds: most of them per request.
+        on_cpu: whether portions shall be small.
+        hopeless: which requests are beyond reach; asked after the first round.
+    """
+    work = _Work(problem, prepared, algorithm)
+    wanted = (
+        1 if problem.num_solutions == 1 else -(-LANES_PER_SOLUTION * problem.num_solutions // algorithm.lanes)
+    )
+    most = PORTION_ON_CPU if on_cpu else CAPACITIES[-1]
+    own = _OwnStarts(work.own, max(1, algorithm.lanes // 2))
+    number = 0
+    while number < max(rounds, wanted) or own.left:
+        if number == 1 and not work.solved.all():
+            work.given_up = hopeless()
+        ready = work.solved if number >= wanted else np.zeros_like(work.solved)
+        todo = np.flatnonzero(~(ready | work.given_up))
+        if not len(todo):
+            break
+        starts = own.take()
+        for first in range(0, len(todo), most):
+            if problem.late:
+                work.cut[todo[first:]] = True
+                return work.candidates()
+            some = todo[first : first + most]
+            portion = Portion(
+                targets=work.targets[some],
+                own=starts[some],
+                round=number,
+                seed=problem.random_seed,
+                every_lane=problem.num_solutions > 1,
+                gate=max(GATE, *work.tolerance),
+            )
+            with device_lock:
+                try:
+                    outcome = algorithm.run(prepared.packed, portion)
+                except Exception:  # a device that is full or lost: begin anew
+                    algorithm.forget()
+                    raise
+            work.take(some, outcome)
+        number += 1
+    return work.candidates()
+
+
+class _OwnStarts:
+    """The problem's state and seeds, some at a time."""
+
+    def __init__(self, starts: Annotated[Float64, "B s n"], most: int) -> None:
+        self._starts, self._most = starts, most
+
+    @property
+    def left(self) -> bool:
+        return bool(self._starts.shape[1])
+
+    def take(self) -> Annotated[Float64, "B s n"]:
+        taken, self._starts = self._starts[:, : self._most], self._starts[:, self._most :]
+        return taken
+
+
+class _Work:
+    """What is known of every request; B of them, n variables of the chain."""
+
+    def __init__(self, problem: IkProblem, prepared: Prepared[DeviceChain], algorithm: Search) -> None:
+        self._problem, self._columns = problem, prepared.columns
+        self._chain = prepared.packed.chain
+        target = problem.targets[0]
+        if target.plain is None:
+            raise AssertionError("refused before: tolerances per axis")
+        self.tolerance = target.plain
+        self.targets = self._chain.packed_targets(target.T_base_target)
+        self._state = problem.state[:, self._chain.variables]
+        own = self._state[:, None]
+        if problem.seeds.shape[1]:
+            own = np.concatenate([own, problem.seeds[:, :, self._columns]], axis=1)
+        self.own = self._inside(_near_zero(own, self._chain.ranges))
+        batch = problem.batch_size
+        self._best = self._inside(self._state)
+        self._error = np.full(batch, np.inf)
+        self._found: list[tuple[Int64, Float64]] = []
+        self.solved = np.zeros(batch, dtype=np.bool_)
+        self.given_up = np.zeros(batch, dtype=np.bool_)
+        self.cut = np.zeros(batch, dtype=np.bool_)
+        self._steps = np.zeros(batch, dtype=np.int64)
+
+    def take(self, rows: Annotated[Int64, "r"], outcome: Outcome) -> None:
+        """Keep what is a solution, and what is better than what is known."""
+        relative = np.nan_to_num(outcome.errors / np.maximum(self.tolerance, 1e-300), nan=np.inf).max(axis=2)
+        q = self._turned(outcome.q, self._state[rows][:, None])
+        reached: Bool = np.asarray(relative <= ACCEPT)
+        each = np.arange(len(rows))
+        best = relative.argmin(axis=1)
+        better = relative[each, best] < self._error[rows]
+        self._error[rows[better]] = relative[each, best][better]
+        self._best[rows[better]] = q[each, best][better]
+        if self._problem.num_solutions == 1:
+            away = np.where(reached, np.sum((q - self._state[rows][:, None]) ** 2, axis=2), np.inf)
+            nearest = away.argmin(axis=1)
+            solved = reached.any(axis=1)
+            self._best[rows[solved]] = q[each, nearest][solved]
+        else:
+            self._found.append((rows, np.where(reached[..., None], q, np.nan)))
+        self.solved[rows] |= reached.any(axis=1)
+        self._steps[rows] += outcome.steps
+
+    def candidates(self) -> IkCandidates:
+        """In the problem's variables; those that do not move the tip stay where they are."""
+        problem, columns = self._problem, self._columns
+        attempt = problem.state[:, problem.variables].copy()
+        attempt[:, columns] = self._best
+        if problem.num_solutions == 1:
+            q = np.where(self.solved[:, None], attempt, np.nan)[:, None]
+        else:
+            K = max(1, sum(found.shape[1] for _, found in self._found))
+            q = np.full((problem.batch_size, K, attempt.shape[1]), np.nan)
+            place = 0
+            for rows, found in self._found:
+                lanes = found.shape[1]
+                whole = np.repeat(problem.state[rows][:, None, problem.variables], lanes, axis=1)
+                whole[:, :, columns] = found
+                whole[np.asarray(np.isnan(found[..., 0]))] = np.nan
+                q[rows, place : place + lanes] = whole
+                place += lanes
+        return IkCandidates(q=q, attempt=attempt, iterations=self._steps, timed_out=self.cut)
+
+    def _inside(self, q: Annotated[Float64, "... n"]) -> Annotated[Float64, "... n"]:
+        return np.asarray(np.minimum(np.maximum(q, self._chain.ranges[LOWER]), self._chain.ranges[UPPER]))
+
+    def _turned(
+        self, q: Annotated[Float64, "... n"], near: Annotated[Float64, "... n"]
+    ) -> Annotated[Float64, "... n"]:
+        """Joints that could make whole turns take the turn nearest to given values, as far as limits allow."""
+        ranges = self._chain.ranges
+        period = ranges[PERIOD]
+        if not period.any():
+            return q
+        other = q + period * np.rint((near - q) / np.where(period > 0.0, period, 1.0))
+        allowed = (ranges[LOWER] <= other) & (other <= ranges[UPPER]) & (np.abs(other) < FARTHEST_TURN)
+        return np.asarray(np.where(allowed, other, q))
+
+
+def _near_zero(
+    q: Annotated[Float64, "... n"], ranges: Annotated[Float64, "7 n"]
+) -> Annotated[Float64, "... n"]:
+    """Endless joints brought near 0 by whole turns, if the limits allow it: float32 is exact there."""
+    period = ranges[PERIOD]
+    turned = q - period * np.rint(q / np.where(period > 0.0, period, 1.0))
+    return np.asarray(np.where((ranges[LOWER] <= turned) & (turned <= ranges[UPPER]), turned, q))
