@@ -100,6 +100,7 @@ setup(
             "matplotlib",
             "pytest",
             "pytest-timeout",
+            "pytest-xdist",
             "setuptools",
             *jax,
             *judges,

@@ -35,13 +35,11 @@ from kinopt_ros.status import Status
 from kinopt_ros.trajectory.timing import nearest_equivalent
 from kinopt_ros.verification.collision import check_collisions
 from kinopt_ros.verification.motion import ON_THE_WAY, keeps_poses, motion_limits
-from kinopt_ros.verification.sweep import free_segment, least_clearance
+from kinopt_ros.verification.sweep import free_segment
 from kinopt_ros.verification.trajectory import Violation
 
-GOALS, ROUGH, SAMPLING, CLEARANCE = "goals", "rough paths", "sampling", "clearance"
+GOALS, ROUGH, SAMPLING = "goals", "rough paths", "sampling"
 """Names of stages, besides those of solvers.trajectory_gate."""
-CLEARANCE_RANGE = 0.1
-"""m; farther than that nobody looks at how near a motion comes to something."""
 ALTERNATIVES = 8
 """Configurations of a pose goal that are looked at."""
 _APART = 0.3
@@ -520,20 +518,7 @@ class _Search:
             path = np.repeat(problem.start[None], len(position), axis=0)
             path[:, problem.variables] = position
             self._memory.add(path)
-        clearance = float("nan")
-        if problem.scene is not None and found.trajectory is not None:
-            begin = time.perf_counter()
-            clearance = least_clearance(
-                self._robot,
-                problem.scene,
-                problem.start,
-                problem.variables,
-                found.trajectory,
-                CLEARANCE_RANGE,
-            )
-            clearance = float("inf") if clearance >= CLEARANCE_RANGE else clearance
-            self._spent(CLEARANCE, begin)
-        return self._with_counts(replace(found, clearance=clearance, attempt=None))
+        return self._with_counts(replace(found, attempt=None))
 
     def _with_counts(self, result: TrajectoryResult) -> TrajectoryResult:
         scene = self._problem.scene

@@ -8,7 +8,7 @@ import rclpy
 from geometry_msgs.msg import PoseStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
@@ -26,6 +26,9 @@ from kinopt_msgs.srv import (
     SolveIK,
     TwistToJointVelocity,
 )
+
+QUEUED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+"""For many requests at once: with ROS's usual depth of 10, answers to a busy client are lost."""
 
 _SERVICES = {
     "solve_ik": SolveIK,
@@ -56,7 +59,8 @@ class Client:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
         self._clients: dict[str, Any] = {
-            name: self.node.create_client(kind, f"{node}/{name}") for name, kind in _SERVICES.items()
+            name: self.node.create_client(kind, f"{node}/{name}", qos_profile=QUEUED)
+            for name, kind in _SERVICES.items()
         }
         self._targets = self.node.create_publisher(PoseStamped, f"{node}/target_pose", 1)
         self._scene_updates = self.node.create_publisher(SceneUpdate, f"{node}/scene_update", 100)

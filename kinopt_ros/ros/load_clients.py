@@ -19,9 +19,9 @@ import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from kinopt_msgs.srv import ComputeFK, SolveIK
+from kinopt_ros.ros.client import QUEUED
 from kinopt_ros.ros.load_kinds import KINDS, Kind, Outcome
 
 LOST = "lost"
@@ -31,8 +31,6 @@ _EXAMPLES = 5
 _POLL = 0.005
 """s that the executor waits at most. Always the same: with another timeout rclpy forgets what was ready already, and
 answers were lost that way."""
-_QUEUED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-"""Answers are not lost while the process waits for a processor."""
 _SERVICES: dict[str, Any] = {"solve_ik": SolveIK, "compute_fk": ComputeFK}
 _NODE = "kinopt"
 
@@ -140,7 +138,7 @@ def run_clients(
     executor.add_node(node)
     try:
         connections: dict[str, Any] = {
-            name: node.create_client(kind, f"{_NODE}/{name}", qos_profile=_QUEUED)
+            name: node.create_client(kind, f"{_NODE}/{name}", qos_profile=QUEUED)
             for name, kind in _SERVICES.items()
         }
         tallies = {spec.kind: Tally() for spec in specs}

@@ -72,6 +72,7 @@ class Gate:
             motion.report.not_checked,
             goal,
             path_length(motion.trajectory),
+            motion.clearance,
             scene_version=None if self.problem.scene is None else self.problem.scene.version,
             stages=self.stages,
         )

@@ -28,7 +28,7 @@ from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import scaled_limits
 from kinopt_ros.verification.collision import not_checked
 from kinopt_ros.verification.configuration import target_errors
-from kinopt_ros.verification.sweep import WayContact, first_contact
+from kinopt_ros.verification.sweep import WayContact, first_contact, least_clearance
 from kinopt_ros.verification.trajectory import TrajectoryReport, Violation, verify_trajectory
 
 ON_THE_WAY = "collisions on the way"
@@ -40,6 +40,10 @@ WAYPOINT_TOLERANCE = 1e-3
 """rad or m, of waypoints given as joint values."""
 AT_REST = 0.01
 """Share of the (scaled) velocity limits up to which a measured velocity counts as none: sensors never read 0."""
+CLEARANCE_RANGE = 0.1
+"""m; farther than that nobody looks at how near a motion comes to something."""
+_SURE = 1e-4
+"""m; by so much more than is wanted at least a lower bound of the clearance must be to need no second look."""
 SAMPLE = 1e-3
 """s, between the instants at which waypoints and what holds all the way are looked at."""
 _MOST_SAMPLES = 20_000
@@ -68,6 +72,9 @@ class VerifiedMotion:
     report: TrajectoryReport
     contact: WayContact | None = None
     """Where it comes too near to something; ``report`` says it, too."""
+    clearance: float = float("nan")
+    """m; no bodies that must not touch come nearer to each other; infinity: nothing is within ``CLEARANCE_RANGE``.
+    NaN where collisions were not looked at."""
 
 
 def motion_limits(robot: RobotModel, problem: TrajectoryProblem) -> MotionLimits:
@@ -137,9 +144,11 @@ def verify_motion(
     report = replace(report, violations=violations, checks=(*report.checks, *made))
     if problem.scene is None or violations:
         return VerifiedMotion(trajectory, _left_out(report, (ON_THE_WAY,)))
-    contact = first_contact(
-        robot, problem.scene, problem.start, problem.variables, trajectory, problem.clearance
-    )
+    motion = robot, problem.scene, problem.start, problem.variables, trajectory
+    clearance = least_clearance(*motion, CLEARANCE_RANGE)
+    contact = None
+    if clearance <= problem.clearance + _SURE:  # it is a lower bound: above that, nothing is left to look at
+        contact = first_contact(*motion, problem.clearance)
     if contact is not None:
         violations = (Violation(ON_THE_WAY, contact_sentence(contact, problem.clearance), time=contact.time),)
     report = replace(
@@ -148,7 +157,8 @@ def verify_motion(
         checks=(*report.checks, ON_THE_WAY),
         not_checked=(*report.not_checked, *not_checked(robot)),
     )
-    return VerifiedMotion(trajectory, report, contact)
+    clearance = float("inf") if clearance >= CLEARANCE_RANGE else clearance
+    return VerifiedMotion(trajectory, report, contact, clearance)
 
 
 def contact_sentence(contact: WayContact, clearance: float) -> str:
