@@ -29,6 +29,7 @@ _LIBRARIES = {
     "urdf_parser_py": ("urdf-parser-py", "reading URDF"),
     "numba": ("numba", "solver cpu"),
     "jax": ("jax", "solver jax_lm, kinopt_ros.differentiable"),
+    "warp": ("warp-lang", "solver hjcd"),
     "ruckig": ("ruckig", "timed motion"),
     "rclpy": ("rclpy", "the node"),
     "kinopt_msgs": ("kinopt-msgs", "the node"),

@@ -112,10 +112,15 @@ def _record(robot: RobotModel, problem: IkProblem, result: IkResult) -> dict[str
             result.orientation_error[0, 0] if solved else result.attempt_orientation_error[0]
         ),
         "solver": result.solver,
+        "algorithm": result.algorithm,
         "solve_time_s": result.solve_time,
         "checks": list(result.checks),
         "not_checked": list(result.not_checked),
     }
+
+
+def _solver(result: IkResult) -> str:
+    return f"{result.solver} ({result.algorithm})" if result.algorithm else result.solver
 
 
 def _show(console: Console, robot: RobotModel, problem: IkProblem, result: IkResult) -> None:
@@ -124,7 +129,7 @@ def _show(console: Console, robot: RobotModel, problem: IkProblem, result: IkRes
     title = f"{robot.name}: {problem.targets[0].link} in {problem.base_link}"
     if solved:
         console.print(
-            f"[green]solved[/] by {result.solver} in {result.solve_time * 1e3:.2f} ms, verification included"
+            f"[green]solved[/] by {_solver(result)} in {result.solve_time * 1e3:.2f} ms, verification included"
         )
         position, orientation = result.position_error[0, 0], result.orientation_error[0, 0]
     else:

@@ -117,12 +117,17 @@ def solve_in_parts(
         parts.append((rows, solve(part, prepared)))
     if len(parts) == 1:
         return parts[0][1]
-    B, K, n = problem.batch_size, problem.num_solutions, len(problem.variables)
+    B, n = problem.batch_size, len(problem.variables)
+    K = max((found.q.shape[1] for _, found in parts), default=problem.num_solutions)
     joined = IkCandidates(
-        np.full((B, K, n), np.nan), np.empty((B, n)), np.zeros(B, np.int64), np.zeros(B, np.bool_)
+        np.full((B, K, n), np.nan),
+        np.empty((B, n)),
+        np.zeros(B, np.int64),
+        np.zeros(B, np.bool_),
+        parts[0][1].algorithm if parts else "",
     )
     for rows, found in parts:
-        joined.q[rows], joined.attempt[rows] = found.q, found.attempt
+        joined.q[rows, : found.q.shape[1]], joined.attempt[rows] = found.q, found.attempt
         joined.iterations[rows], joined.timed_out[rows] = found.iterations, found.timed_out
     return joined
 

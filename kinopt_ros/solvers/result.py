@@ -22,6 +22,8 @@ class IkCandidates:
     """Solver steps spent."""
     timed_out: Annotated[Bool, "B"]
     """Whether the search was cut short by the deadline; solutions found before may stand beside it."""
+    algorithm: str = ""
+    """Which of the plugin's algorithms answers, if it has several."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,8 @@ class IkResult:
     """What was verified in float64."""
     not_checked: tuple[str, ...]
     """What was not."""
+    algorithm: str = ""
+    """Which of the plugin's algorithms, if it has several."""
     scene_version: int | None = None
     """Of the scene that solutions are free of collisions in; None: collisions were not asked for."""
 

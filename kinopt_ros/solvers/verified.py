@@ -149,6 +149,7 @@ def verified_ik_result(
         solve_time=time.perf_counter() - start,
         checks=CHECKS if problem.scene is None else (*CHECKS, SELF_COLLISION, WORLD_COLLISION),
         not_checked=NOT_CHECKED if problem.scene is None else (HELD_LIMITS, *not_checked(robot)),
+        algorithm=candidates.algorithm,
         scene_version=None if problem.scene is None else problem.scene.version,
     )
 
@@ -248,4 +249,4 @@ def _own_copy(candidates: IkCandidates, B: int, n: int, solver: str) -> IkCandid
                 f"solver {solver!r} returned {name} as {form}; agreed is an array of {np.dtype(dtype)} {expected}"
             )
         copies[name] = np.array(given, dtype=dtype)
-    return IkCandidates(**copies)
+    return IkCandidates(**copies, algorithm=candidates.algorithm)

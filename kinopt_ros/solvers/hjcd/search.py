@@ -18,8 +18,8 @@ ACCEPT = 0.999
 """Part of the tolerances that is used: rounding elsewhere shall not spoil the verdict."""
 GATE = 3e-3
 """Lanes with larger errors (m, rad) are not polished, unless the tolerances are larger still."""
-LANES_PER_SOLUTION = 4
-"""How many lanes are spent on a solution, if several are wanted."""
+LANES_PER_SOLUTION = 8
+"""How many lanes are spent on a solution, if several are wanted: some fail, some end where others did."""
 FARTHEST_TURN = 1e6
 """rad; beyond, adding turns to an angle costs more precision than requests leave."""
 PORTION_ON_CPU = 64
@@ -77,8 +77,7 @@ def search(
     while number < max(rounds, wanted) or own.left:
         if number == 1 and not work.solved.all():
             work.given_up = hopeless()
-        ready = work.solved if number >= wanted else np.zeros_like(work.solved)
-        todo = np.flatnonzero(~(ready | work.given_up))
+        todo = np.flatnonzero(~(work.done | work.given_up))
         if not len(todo):
             break
         starts = own.take()
@@ -126,6 +125,7 @@ class _Work:
 
     def __init__(self, problem: IkProblem, prepared: Prepared[DeviceChain], algorithm: Search) -> None:
         self._problem, self._columns = problem, prepared.columns
+        self._algorithm = algorithm.name
         self._chain = prepared.packed.chain
         target = problem.targets[0]
         if target.plain is None:
@@ -140,8 +140,9 @@ class _Work:
         batch = problem.batch_size
         self._best = self._inside(self._state)
         self._error = np.full(batch, np.inf)
-        self._found: list[tuple[Int64, Float64]] = []
+        self._found: list[Float64] = [np.empty((0, self._state.shape[1]))] * batch
         self.solved = np.zeros(batch, dtype=np.bool_)
+        self.done = np.zeros(batch, dtype=np.bool_)
         self.given_up = np.zeros(batch, dtype=np.bool_)
         self.cut = np.zeros(batch, dtype=np.bool_)
         self._steps = np.zeros(batch, dtype=np.int64)
@@ -161,10 +162,23 @@ class _Work:
             nearest = away.argmin(axis=1)
             solved = reached.any(axis=1)
             self._best[rows[solved]] = q[each, nearest][solved]
+            self.done[rows] |= solved
         else:
-            self._found.append((rows, np.where(reached[..., None], q, np.nan)))
+            for row, lanes, ends in zip(rows.tolist(), q, reached, strict=True):
+                self._add(row, lanes[ends])
         self.solved[rows] |= reached.any(axis=1)
         self._steps[rows] += outcome.steps
+
+    def _add(self, row: int, solutions: Annotated[Float64, "s n"]) -> None:
+        """Keep those that are distinct from the ones before; a request that has as many as it wants is done."""
+        period = self._chain.ranges[PERIOD]
+        found = self._found[row]
+        for q in solutions:
+            apart = np.abs(_wrapped(found - q, period)).max(axis=1, initial=0.0)
+            if (apart > self._problem.min_separation).all():
+                found = np.concatenate([found, q[None]])
+        self._found[row] = found
+        self.done[row] = len(found) >= self._problem.num_solutions
 
     def candidates(self) -> IkCandidates:
         """In the problem's variables; those that do not move the tip stay where they are."""
@@ -174,17 +188,12 @@ class _Work:
         if problem.num_solutions == 1:
             q = np.where(self.solved[:, None], attempt, np.nan)[:, None]
         else:
-            K = max(1, sum(found.shape[1] for _, found in self._found))
-            q = np.full((problem.batch_size, K, attempt.shape[1]), np.nan)
-            place = 0
-            for rows, found in self._found:
-                lanes = found.shape[1]
-                whole = np.repeat(problem.state[rows][:, None, problem.variables], lanes, axis=1)
-                whole[:, :, columns] = found
-                whole[np.asarray(np.isnan(found[..., 0]))] = np.nan
-                q[rows, place : place + lanes] = whole
-                place += lanes
-        return IkCandidates(q=q, attempt=attempt, iterations=self._steps, timed_out=self.cut)
+            K = max(map(len, self._found), default=0)
+            q = np.full((problem.batch_size, max(1, K), attempt.shape[1]), np.nan)
+            for b, found in enumerate(self._found):
+                q[b, : len(found)] = problem.state[b, problem.variables]
+                q[b, : len(found), columns] = found.T
+        return IkCandidates(q, attempt, self._steps, timed_out=self.cut, algorithm=self._algorithm)
 
     def _inside(self, q: Annotated[Float64, "... n"]) -> Annotated[Float64, "... n"]:
         return np.asarray(np.minimum(np.maximum(q, self._chain.ranges[LOWER]), self._chain.ranges[UPPER]))
@@ -197,7 +206,7 @@ class _Work:
         period = ranges[PERIOD]
         if not period.any():
             return q
-        other = q + period * np.rint((near - q) / np.where(period > 0.0, period, 1.0))
+        other = near + _wrapped(q - near, period)
         allowed = (ranges[LOWER] <= other) & (other <= ranges[UPPER]) & (np.abs(other) < FARTHEST_TURN)
         return np.asarray(np.where(allowed, other, q))
 
@@ -207,5 +216,12 @@ def _near_zero(
 ) -> Annotated[Float64, "... n"]:
     """Endless joints brought near 0 by whole turns, if the limits allow it: float32 is exact there."""
     period = ranges[PERIOD]
-    turned = q - period * np.rint(q / np.where(period > 0.0, period, 1.0))
+    turned = _wrapped(q, period)
     return np.asarray(np.where((ranges[LOWER] <= turned) & (turned <= ranges[UPPER]), turned, q))
+
+
+def _wrapped(
+    difference: Annotated[Float64, "... n"], period: Annotated[Float64, "n"]
+) -> Annotated[Float64, "... n"]:
+    """Less whole periods, of variables that have one."""
+    return np.asarray(difference - period * np.rint(difference / np.where(period > 0.0, period, 1.0)))

@@ -1,0 +1,58 @@
+"""Every target is solved to a micrometre and a microradian, on arms of 6 to 24 joints."""
+
+import numpy as np
+import pytest
+
+from kinopt_ros.bench.extended_panda import extended_panda
+from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.sampling import halton_configurations
+from kinopt_ros.kinematics.se3 import pose_error
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
+
+from .arms import fetch_robot
+from .conftest import SolverMaker
+
+pytestmark = pytest.mark.slow  # kernels take seconds to compile
+
+
+def arm(name: str) -> tuple[RobotModel, str, str]:
+    """A robot, and base and tip of its arm."""
+    if name == "panda":
+        return load_robot("panda"), "panda_link0", "panda_link8"
+    if name == "ur5":
+        try:
+            return load_robot("ur5"), "base_link", "tool0"
+        except RobotDescriptionError as error:
+            pytest.skip(str(error))
+    if name == "fetch":
+        return fetch_robot(), "torso_lift_link", "wrist_roll_link"
+    if name == "fetch_with_torso":
+        return fetch_robot(), "base_link", "wrist_roll_link"
+    joints = int(name.removeprefix("panda_"))
+    return robot_from_urdf(extended_panda(joints)), "panda_link0", f"panda_link{joints}"
+
+
+@pytest.mark.parametrize(
+    "name", ["panda", "fetch", "fetch_with_torso", "ur5", "panda_12", "panda_18", "panda_24"]
+)
+def test_a_hundred_halton_targets(solver_for: SolverMaker, name: str) -> None:
+    robot, base, tip = arm(name)
+    q = halton_configurations(robot, 100, 0)
+    links = forward_kinematics(robot, q, links=(base, tip))
+    T = np.linalg.inv(links[:, 0]) @ links[:, 1]
+    problem = ik_problem(
+        robot, T, base_link=base, tip_link=tip, position_tolerance=1e-6, orientation_tolerance=1e-6
+    )
+    result = solver_for(robot).solve_ik(problem)
+    assert result.success.all(), [message for message in result.messages if message][:3]
+    full = problem.state.copy()
+    full[:, problem.variables] = result.q[:, 0]
+    links = forward_kinematics(robot, full, links=(base, tip))
+    distance, angle = pose_error(T, np.linalg.inv(links[:, 0]) @ links[:, 1])
+    assert distance.max() <= 1e-6
+    assert angle.max() <= 1e-6
+    assert np.median(distance) <= 1e-8
