@@ -11,7 +11,7 @@ from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
 from kinopt_ros.solvers.hjcd.kernels.pj_ik import PROPOSALS, pj_ik_kernels
 from kinopt_ros.solvers.hjcd.kernels.po_ccd import po_ccd_kernels
 from kinopt_ros.solvers.hjcd.kernels.screen import keep_best, settle_double
-from kinopt_ros.solvers.hjcd.portion import Outcome, Portion, capacity_for, lanes_of, outcome_of, padded
+from kinopt_ros.solvers.hjcd.portion import Outcome, Portion, capacity_for, outcome_of, put, put_lanes
 from kinopt_ros.solvers.hjcd.reference.hjcd_ik import COARSE, COPIES, REFINE, STARTS, stream, usual_selection
 from kinopt_ros.solvers.hjcd.reference.pj_ik import RefineSettings
 from kinopt_ros.solvers.hjcd.reference.po_ccd import CoarseSettings
@@ -88,10 +88,10 @@ class PaperSearch:
         given = min(given, settings.starts)
         lanes = self.lanes
         arrays = self._arrays(shape.variables, b)
-        arrays.targets.assign(padded(portion.targets, arrays.targets.shape, np.float32))
-        arrays.targets_double.assign(padded(portion.targets, arrays.targets.shape, np.float64))
+        put(arrays.targets, portion.targets)
+        put(arrays.targets_double, portion.targets)
         own = portion.own[:, :given]
-        arrays.own.assign(lanes_of(own, settings.starts, arrays.own.shape))
+        put_lanes(arrays.own, own, settings.starts)
         for array in (arrays.coarse_steps, arrays.steps, arrays.done):
             array.zero_()
         arrays.damping.fill_(refine.damping)

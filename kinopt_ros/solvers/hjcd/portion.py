@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+import warp as wp
 
 from kinopt_ros.array import Float64, Int64
 
@@ -43,19 +44,23 @@ def capacity_for(count: int) -> int:
     return next(capacity for capacity in CAPACITIES if count <= capacity)
 
 
-def padded(values: np.ndarray, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """In the first rows of an array of a buffer's shape."""
-    whole = np.zeros(shape, dtype=dtype)
+def put(array: Any, values: np.ndarray) -> None:
+    """Write the first rows of a buffer; the others may become anything."""
+    if array.device.is_cpu:
+        array.numpy()[: len(values)] = values
+        return
+    whole = np.zeros(array.shape, dtype=wp.dtype_to_numpy(array.dtype))
     whole[: len(values)] = values
-    return whole
+    array.assign(whole)
 
 
-def lanes_of(own: Annotated[Float64, "b s n"], lanes: int, shape: tuple[int, int]) -> np.ndarray:
-    """Own starts in the first lanes of every target, as float32 of a buffer's shape (n, L); zeros elsewhere."""
+def put_lanes(array: Any, own: Annotated[Float64, "b s n"], lanes: int) -> None:
+    """Write own starts to the first lanes of every target of a buffer (n, L); the others may become anything."""
     b, s, n = own.shape
-    whole = np.zeros(shape, dtype=np.float32)
+    whole = array.numpy() if array.device.is_cpu else np.zeros(array.shape, dtype=np.float32)
     whole[:, : b * lanes].reshape(n, b, lanes)[:, :, :s] = own.transpose(2, 0, 1)
-    return whole
+    if not array.device.is_cpu:
+        array.assign(whole)
 
 
 def outcome_of(

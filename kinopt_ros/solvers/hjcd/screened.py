@@ -1,6 +1,7 @@
 """``screened_lm``: the best of many starts by their tips, then damped least squares, float32 and at last float64."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from kinopt_ros.solvers.hjcd.chain import SAMPLE_LOWER, SAMPLE_SPAN, ChainShape
 from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
 from kinopt_ros.solvers.hjcd.kernels.lm import lm_kernels
 from kinopt_ros.solvers.hjcd.kernels.screen import screen, settle, widen
-from kinopt_ros.solvers.hjcd.portion import Outcome, Portion, capacity_for, lanes_of, outcome_of, padded
+from kinopt_ros.solvers.hjcd.portion import Outcome, Portion, capacity_for, outcome_of, put, put_lanes
 
 NAME = "screened_lm"
 RANGE = 0.95
@@ -21,8 +22,8 @@ FIRST_STEPS = 6
 NEAR, EXACT = 1e-4, 1e-9
 """m and rad: where float32 steps end, and float64 ones."""
 POLISH_STEPS = 8
-TABLES = 64
-"""Tables of starts that are kept; 64 kB each."""
+KEPT = 64
+"""Tables of starts that are kept, 64 kB each; and rounds, put together."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class _Buffers:
         self.errors = wp.empty((2, L), dtype=wp.float32, device=device)
         self.errors_double = wp.empty((2, L), dtype=wp.float64, device=device)
         self.strikes = wp.empty(L, dtype=wp.int32, device=device)
+        self.strikes_double = wp.empty(L, dtype=wp.int32, device=device)
         self.steps = wp.empty(L, dtype=wp.int32, device=device)
 
 
@@ -64,66 +66,87 @@ class ScreenedSearch:
         self.lanes = settings.lanes
         self._buffers: dict[tuple[int, int], _Buffers] = {}
         self._tables: OrderedDict[tuple[DeviceChain, int, int], tuple[Any, Any]] = OrderedDict()
+        self._recorded: OrderedDict[tuple[Any, ...], list[Any]] = OrderedDict()
 
     def load(self, shape: ChainShape) -> None:
         """Compile what chains of a shape need, or load what was compiled before."""
-        kernels = (
-            lm_kernels(shape, wp.float32),
-            lm_kernels(shape, wp.float64),
-        )  # both, then one module holds them
-        wp.load_module(kernels[0].descend.module, device=self._device)
+        lm_kernels(shape, wp.float64)  # both precisions are compiled together
+        wp.load_module(lm_kernels(shape, wp.float32).descend.module, device=self._device)
         wp.load_module(screen.module, device=self._device)
 
     def forget(self) -> None:
         """Free the buffers."""
+        self._recorded.clear()
         self._buffers.clear()
         self._tables.clear()
 
     def run(self, chain: DeviceChain, portion: Portion) -> Outcome:
         """One round for every target of the portion."""
-        shape = chain.chain.shape
-        single, double = lm_kernels(shape, wp.float32), lm_kernels(shape, wp.float64)
         b, given = portion.own.shape[:2]
-        lanes = self.lanes
-        L = b * lanes
-        arrays = self._arrays(shape.variables, b)
-        arrays.targets.assign(padded(portion.targets, arrays.targets.shape, np.float32))
-        arrays.targets_double.assign(padded(portion.targets, arrays.targets.shape, np.float64))
-        starts, poses = self._table(chain, portion.round, portion.seed)
-        arrays.q.assign(lanes_of(portion.own, lanes, arrays.q.shape))
-        for array in (arrays.errors, arrays.strikes, arrays.steps, arrays.done):
+        L = b * self.lanes
+        arrays = self._arrays(chain.chain.shape.variables, b)
+        for targets in (arrays.targets, arrays.targets_double):
+            put(targets, portion.targets)
+        put_lanes(arrays.q, portion.own, self.lanes)
+        for array in (arrays.errors, arrays.strikes, arrays.strikes_double, arrays.steps, arrays.done):
             array.zero_()
-        self._launch(screen, (b, lanes - given), [arrays.targets, starts, poses, given, lanes, arrays.q])
-        steps = self._settings.steps
-        for count in (min(FIRST_STEPS, steps), max(steps - FIRST_STEPS, 0)):
-            self._launch(
-                single.descend,
-                L,
-                [
-                    chain.single, arrays.targets, arrays.done, lanes, count, NEAR, float("inf"),
-                    arrays.q, arrays.errors, arrays.strikes, arrays.steps,
-                ],
-            )  # fmt: skip
-            if not portion.every_lane:
-                self._launch(settle, b, [arrays.errors, lanes, NEAR, arrays.done])
-        self._launch(
-            widen, L, [arrays.q, arrays.errors, chain.double.ranges, arrays.q_double, arrays.errors_double]
-        )
-        arrays.strikes.zero_()
-        self._launch(
-            double.descend,
-            L,
-            [
-                chain.double, arrays.targets_double, arrays.none_done, lanes, POLISH_STEPS, EXACT, portion.gate,
-                arrays.q_double, arrays.errors_double, arrays.strikes, arrays.steps,
-            ],
-        )  # fmt: skip
+        for launch in self._launches(chain, portion, arrays, b, given):
+            launch.launch()
         return outcome_of(
             arrays.q_double.numpy()[:, :L], arrays.errors_double.numpy()[:, :L], arrays.steps.numpy()[:L], b
         )
 
-    def _launch(self, kernel: Any, dim: Any, inputs: list[Any]) -> None:
-        wp.launch(kernel, dim=dim, inputs=inputs, device=self._device)
+    def _launches(
+        self, chain: DeviceChain, portion: Portion, arrays: _Buffers, b: int, given: int
+    ) -> Sequence[Any]:
+        """What a round consists of. Kept, as most requests are like others, and Warp takes longer to put a launch
+        together than to make it."""
+        key = chain, portion.round, portion.seed, portion.every_lane, portion.gate, b, given
+        known = self._recorded.get(key)
+        if known is None:
+            starts, poses = self._table(chain, portion.round, portion.seed)
+            known = self._recorded[key] = self._record(chain, portion, arrays, starts, poses, b, given)
+        self._recorded.move_to_end(key)
+        while len(self._recorded) > KEPT:
+            self._recorded.popitem(last=False)
+        return known
+
+    def _record(
+        self,
+        chain: DeviceChain,
+        portion: Portion,
+        arrays: _Buffers,
+        starts: Any,
+        poses: Any,
+        b: int,
+        given: int,
+    ) -> list[Any]:
+        shape, steps, lanes = chain.chain.shape, self._settings.steps, self.lanes
+        single, double = lm_kernels(shape, wp.float32), lm_kernels(shape, wp.float64)
+        L = b * lanes
+        settling = (settle, b, [arrays.errors, lanes, NEAR, arrays.done])
+        plan: list[tuple[Any, Any, list[Any]]] = [
+            (screen, (b, lanes - given), [arrays.targets, starts, poses, given, lanes, arrays.q])
+        ]
+        for count in (min(FIRST_STEPS, steps), max(steps - FIRST_STEPS, 0)):
+            descent = [
+                chain.single, arrays.targets, arrays.done, lanes, count, NEAR, float("inf"),
+                arrays.q, arrays.errors, arrays.strikes, arrays.steps,
+            ]  # fmt: skip
+            plan.append((single.descend, L, descent))
+            if not portion.every_lane:
+                plan.append(settling)
+        widening = [arrays.q, arrays.errors, chain.double.ranges, arrays.q_double, arrays.errors_double]
+        plan.append((widen, L, widening))
+        polish = [
+            chain.double, arrays.targets_double, arrays.none_done, lanes, POLISH_STEPS, EXACT, portion.gate,
+            arrays.q_double, arrays.errors_double, arrays.strikes_double, arrays.steps,
+        ]  # fmt: skip
+        plan.append((double.descend, L, polish))
+        return [
+            wp.launch(kernel, dim=dim, inputs=inputs, device=self._device, record_cmd=True)
+            for kernel, dim, inputs in plan
+        ]
 
     def _arrays(self, variables: int, targets: int) -> _Buffers:
         key = variables, capacity_for(targets)
@@ -142,9 +165,10 @@ class ScreenedSearch:
             starts = wp.array(q, dtype=wp.float32, device=self._device)
             poses = wp.empty((7, self._settings.starts), dtype=wp.float32, device=self._device)
             tips = lm_kernels(chain.chain.shape, wp.float32).tips
-            self._launch(tips, self._settings.starts, [chain.single, starts, poses])
+            inputs = [chain.single, starts, poses]
+            wp.launch(tips, dim=self._settings.starts, inputs=inputs, device=self._device)
             self._tables[key] = starts, poses
         self._tables.move_to_end(key)
-        while len(self._tables) > TABLES:
+        while len(self._tables) > KEPT:
             self._tables.popitem(last=False)
         return self._tables[key]

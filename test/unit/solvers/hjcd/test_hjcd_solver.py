@@ -278,6 +278,7 @@ def test_a_device_that_fails_costs_no_request(
 
     with monkeypatch.context() as broken:
         broken.setattr(wp, "launch", fail)
+        broken.setattr(wp.Launch, "launch", fail)
         during = pool.solve_ik(problem, "hjcd")
     assert during.result.success.all()
     assert during.result.solver == "cpu"
