@@ -56,3 +56,32 @@ def test_a_hundred_halton_targets(solver_for: SolverMaker, name: str) -> None:
     assert distance.max() <= 1e-6
     assert angle.max() <= 1e-6
     assert np.median(distance) <= 1e-8
+
+
+@pytest.mark.parametrize(
+    ("joints", "kind"), [(1, "prismatic"), (1, "revolute"), (3, "prismatic"), (32, "revolute")]
+)
+def test_one_to_thirty_two_joints_downwards_and_upwards(
+    solver_for: SolverMaker, joints: int, kind: str
+) -> None:
+    axes = ("1 0 0", "0 1 0", "0 0 1")
+    text = "".join(
+        f'<link name="l{i + 1}"/><joint name="j{i}" type="{kind}"><parent link="l{i}"/><child link="l{i + 1}"/>'
+        f'<origin xyz="0.1 0.05 0.2" rpy="0.1 0.2 0"/><axis xyz="{axes[i % 3]}"/>'
+        '<limit lower="-0.8" upper="0.8" velocity="1" effort="1"/></joint>'
+        for i in range(joints)
+    )
+    robot = robot_from_urdf(f'<robot name="row"><link name="l0"/>{text}</robot>')
+    q = halton_configurations(robot, 20, 0)
+    for base, tip in (("l0", f"l{joints}"), (f"l{joints}", "l0")):
+        links = forward_kinematics(robot, q, links=(base, tip))
+        problem = ik_problem(
+            robot,
+            np.linalg.inv(links[:, 0]) @ links[:, 1],
+            base_link=base,
+            tip_link=tip,
+            position_tolerance=1e-6,
+            orientation_tolerance=1e-6,
+        )
+        assert len(problem.variables) == joints
+        assert solver_for(robot).solve_ik(problem).success.all()
