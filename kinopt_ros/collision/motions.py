@@ -93,8 +93,8 @@ class Motions:
             q[self.variables] = row
             gaps = Placement(self.packed, q).near(most)[1]
             most = min(most, float(gaps[0])) if len(gaps) else most
-            if most <= 0.0:
-                return most
+            if most <= resolution:  # nothing above 0 can come of it
+                return most - resolution
         measured = np.empty(1)
         nothing = (
             np.empty(1, dtype=np.int64),

@@ -201,8 +201,8 @@ def sweep(
                     continue
             if measuring:
                 nearest = min(nearest, bound - margins[p])
-                if nearest <= 0.0:
-                    measured[0] = nearest
+                if nearest <= resolution:  # nothing above 0 can come of it
+                    measured[0] = nearest - resolution
                     return 0, K
                 slack = max(resolution, SHARE * nearest)
                 # Of what is as near as this no more need be known.

@@ -55,7 +55,7 @@ FINISHED = 0.01
 """... and below which a path on which all hold is good enough."""
 PATIENCE = 8
 """Steps with one weight."""
-POLISH = 15
+POLISH = 30
 """Steps with all that has to hold holding."""
 
 
