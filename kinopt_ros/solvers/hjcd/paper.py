@@ -11,12 +11,22 @@ from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
 from kinopt_ros.solvers.hjcd.kernels.pj_ik import PROPOSALS, pj_ik_kernels
 from kinopt_ros.solvers.hjcd.kernels.po_ccd import po_ccd_kernels
 from kinopt_ros.solvers.hjcd.kernels.screen import keep_best, settle_double
-from kinopt_ros.solvers.hjcd.portion import Outcome, Portion, capacity_for, outcome_of, put, put_lanes
+from kinopt_ros.solvers.hjcd.portion import (
+    CAPACITIES,
+    Outcome,
+    Portion,
+    capacity_for,
+    outcome_of,
+    put,
+    put_lanes,
+)
 from kinopt_ros.solvers.hjcd.reference.hjcd_ik import COARSE, COPIES, REFINE, STARTS, stream, usual_selection
 from kinopt_ros.solvers.hjcd.reference.pj_ik import RefineSettings
 from kinopt_ros.solvers.hjcd.reference.po_ccd import CoarseSettings
 
 NAME = "hjcd_ik"
+STARTS_ON_CPU = 200
+"""That 20 ms are enough for, candidates included."""
 LOOKS = 4
 """How often it is looked at which targets are done, while candidates are refined."""
 
@@ -60,6 +70,7 @@ class PaperSearch:
     def __init__(self, settings: PaperSettings, device: Any) -> None:
         self._settings, self._device = settings, device
         self._chosen = usual_selection(settings.starts)
+        self.most_targets = max(1, STARTS_ON_CPU // settings.starts) if device.is_cpu else CAPACITIES[-1]
         self.lanes = self._chosen.keep * self._chosen.copies
         self._buffers: dict[tuple[int, int], _Buffers] = {}
 

@@ -76,7 +76,7 @@ class HjcdSolver(Solver):
         ),
         Option("screen.keep", 16, "screened_lm: how many of them are refined", 2, 4096),
         Option("screen.steps", 16, "screened_lm: most float32 steps of each", 1, 1000),
-        Option("coarse.num_seeds", 100, "hjcd_ik: starts per request and round", 1, 65536),
+        Option("coarse.num_seeds", 100, "hjcd_ik: starts per request and round", 1, 8192),
         Option("coarse.max_iterations", 20, "hjcd_ik: most iterations of PO-CCD", 0, 10_000),
         Option("coarse.position_tolerance", 0.02, "hjcd_ik: where PO-CCD ends, m ...", 0.0, 10.0),
         Option("coarse.orientation_tolerance", 0.5 * math.pi, "hjcd_ik: ... and rad", 0.0, math.pi),
@@ -152,7 +152,6 @@ class HjcdSolver(Solver):
             self._algorithm,
             self._device_lock,
             self._rounds,
-            bool(self._device.is_cpu),
             partial(hopeless_requests, self.robot, problem),
         )
 

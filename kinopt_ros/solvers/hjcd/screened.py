@@ -12,7 +12,15 @@ from kinopt_ros.solvers.hjcd.chain import SAMPLE_LOWER, SAMPLE_SPAN, ChainShape
 from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
 from kinopt_ros.solvers.hjcd.kernels.lm import lm_kernels
 from kinopt_ros.solvers.hjcd.kernels.screen import screen, settle, widen
-from kinopt_ros.solvers.hjcd.portion import Outcome, Portion, capacity_for, outcome_of, put, put_lanes
+from kinopt_ros.solvers.hjcd.portion import (
+    CAPACITIES,
+    Outcome,
+    Portion,
+    capacity_for,
+    outcome_of,
+    put,
+    put_lanes,
+)
 
 NAME = "screened_lm"
 RANGE = 0.95
@@ -22,6 +30,8 @@ FIRST_STEPS = 6
 NEAR, EXACT = 1e-4, 1e-9
 """m and rad: where float32 steps end, and float64 ones."""
 POLISH_STEPS = 8
+LANES_ON_CPU = 1024
+"""That 10 ms are enough for."""
 KEPT = 64
 """Tables of starts that are kept, 64 kB each; and rounds, put together."""
 
@@ -64,6 +74,7 @@ class ScreenedSearch:
     def __init__(self, settings: ScreenSettings, device: Any) -> None:
         self._settings, self._device = settings, device
         self.lanes = settings.lanes
+        self.most_targets = max(1, LANES_ON_CPU // settings.lanes) if device.is_cpu else CAPACITIES[-1]
         self._buffers: dict[tuple[int, int], _Buffers] = {}
         self._tables: OrderedDict[tuple[DeviceChain, int, int], tuple[Any, Any]] = OrderedDict()
         self._recorded: OrderedDict[tuple[Any, ...], list[Any]] = OrderedDict()

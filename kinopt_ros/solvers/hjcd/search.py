@@ -11,7 +11,7 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.solvers.held import Prepared
 from kinopt_ros.solvers.hjcd.chain import LOWER, PERIOD, UPPER, ChainShape
 from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
-from kinopt_ros.solvers.hjcd.portion import CAPACITIES, Outcome, Portion
+from kinopt_ros.solvers.hjcd.portion import Outcome, Portion
 from kinopt_ros.solvers.result import IkCandidates
 
 ACCEPT = 0.999
@@ -22,8 +22,6 @@ LANES_PER_SOLUTION = 8
 """How many lanes are spent on a solution, if several are wanted: some fail, some end where others did."""
 FARTHEST_TURN = 1e6
 """rad; beyond, adding turns to an angle costs more precision than requests leave."""
-PORTION_ON_CPU = 64
-"""Targets between two looks at the clock; some 10 ms."""
 
 
 class Search(Protocol):
@@ -36,6 +34,10 @@ class Search(Protocol):
     @property
     def lanes(self) -> int:
         """How many configurations per request it ends with."""
+
+    @property
+    def most_targets(self) -> int:
+        """Largest portion; on a CPU what takes some 10 ms, as the clock is looked at in between."""
 
     def load(self, shape: ChainShape) -> None:
         """Compile, or load what was compiled before."""
@@ -53,7 +55,6 @@ def search(
     algorithm: Search,
     device_lock: threading.Lock,
     rounds: int,
-    on_cpu: bool,
     hopeless: Callable[[], Bool],
 ) -> IkCandidates:
     """Candidates for requests with one target and the same held values.
@@ -64,14 +65,13 @@ def search(
         algorithm: spends one round.
         device_lock: held while it does.
         rounds: most of them per request.
-        on_cpu: whether portions shall be small.
         hopeless: which requests are beyond reach; asked after the first round.
     """
     work = _Work(problem, prepared, algorithm)
     wanted = (
         1 if problem.num_solutions == 1 else -(-LANES_PER_SOLUTION * problem.num_solutions // algorithm.lanes)
     )
-    most = PORTION_ON_CPU if on_cpu else CAPACITIES[-1]
+    most = algorithm.most_targets
     own = _OwnStarts(work.own, max(1, algorithm.lanes // 2))
     number = 0
     while number < max(rounds, wanted) or own.left:
