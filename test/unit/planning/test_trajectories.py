@@ -1,7 +1,7 @@
 """Motions around obstacles, by the cpu plugin; and that no path of a plugin gets past the gate."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.planning import trajectories
 from kinopt_ros.planning.path_memory import PathMemory
 from kinopt_ros.planning.trajectories import along_lines, plan_trajectory
 from kinopt_ros.problems.along import upright
@@ -302,6 +303,69 @@ def test_a_path_that_is_claimed_to_be_free_is_checked(robot: RobotModel) -> None
     liar.shift = 0.1
     with pytest.raises(PluginError, match="begin where the robot is"):
         liar.optimize_trajectory(problem, request)
+
+
+class Guide(Liar):
+    """Knows a way, but cannot improve any."""
+
+    way: Float64 | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[float, int]] = []
+
+    def rough_path(
+        self,
+        problem: TrajectoryProblem,
+        ends: Float64,
+        margin: float,
+        looks: int,
+        seed: int,
+        go_on: Callable[[], bool],
+    ) -> Float64 | None:
+        self.asked.append((margin, looks))
+        return self.way
+
+    def _optimize_trajectory(
+        self, problem: TrajectoryProblem, request: PathRequest, report: Report | None
+    ) -> PathCandidates:
+        line, _ = along_lines(request.paths[0][[0, -1]], problem.num_points)
+        found = super()._optimize_trajectory(problem, request, report)
+        return replace(found, paths=np.repeat(line[None], len(request.paths), axis=0))
+
+
+OVER = np.array([0.0, -0.5, 0.0, -1.6, 0.0, 1.6, 0.8])
+
+
+def test_a_rough_path_that_is_free_will_do(robot: RobotModel) -> None:
+    guide = Guide()
+    guide.configure(robot)
+    guide.way = np.stack(
+        [START, OVER + START * [1, 0, 0, 0, 0, 0, 0], OVER + GOAL * [1, 0, 0, 0, 0, 0, 0], GOAL]
+    )
+    result = plan_trajectory(guide, asked(robot, deadline=time.monotonic() + 20.0))
+    assert result.success, result.message
+    assert result.trajectory is not None
+    assert looked_at(robot, WALL, result.trajectory)
+    assert guide.asked[0][0] > 0.0
+    assert len(guide.asked) == 1
+    assert result.stages["rough paths"] > 0.0
+
+
+def test_a_rough_path_that_is_not_free_is_no_answer(
+    robot: RobotModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trajectories, "missing_sampler", lambda: "not here")
+    guide = Guide()
+    guide.configure(robot)
+    guide.way = np.stack([START, 0.5 * (START + GOAL), GOAL])
+    result = plan_trajectory(guide, asked(robot, deadline=time.monotonic() + 5.0))
+    assert result.status in (Status.PLANNING_FAILED, Status.TIMED_OUT)
+    assert result.trajectory is None
+    # Less and less margin, more and more looks.
+    assert len(guide.asked) > 4
+    assert min(margin for margin, _ in guide.asked) < 0.0
+    assert guide.asked[-1][1] > guide.asked[0][1]
 
 
 def test_solvers_that_do_not_optimize_say_so(robot: RobotModel) -> None:
