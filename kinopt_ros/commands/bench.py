@@ -12,6 +12,7 @@ from rich.table import Table
 from kinopt_ros.bench import branches, fk, ik
 from kinopt_ros.bench.beam import command as beam
 from kinopt_ros.bench.collision import command as collision
+from kinopt_ros.bench.hjcd import command as hjcd
 from kinopt_ros.bench.machine import machine
 from kinopt_ros.bench.progress import progress_bar
 from kinopt_ros.bench.table import print_table
@@ -49,6 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     beam_parser = benches.add_parser("beam", help="batches of targets, beside PyRoki's IK-Beam")
     beam.add_arguments(beam_parser)
     beam_parser.set_defaults(measure=beam.main)
+    hjcd_parser = benches.add_parser(
+        "hjcd", help="the plugin hjcd by seeds and joints, and how diverse it is"
+    )
+    hjcd.add_arguments(hjcd_parser)
+    hjcd_parser.set_defaults(measure=hjcd.main)
     collision_parser = benches.add_parser(
         "collision", help="inverse kinematics among obstacles, successes judged independently"
     )

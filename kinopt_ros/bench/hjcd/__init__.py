@@ -1,0 +1,1 @@
+"""``kinopt bench hjcd``: the tables of the paper of HJCD-IK, measured with the plugin."""
