@@ -17,6 +17,9 @@ def kit(shape: ChainShape, scalar: Any) -> Kit:
     """Everything below for m motions, n variables, and float32 or float64."""
     m, n, one_to_one = shape.motions, shape.variables, shape.one_to_one
     S = scalar
+    least_pivot = (
+        1.0e-9 if S is wp.float32 else 1.0e-18
+    )  # of matrices of entries about 1; rounding may leave less
     vec3 = wp.types.vector(length=3, dtype=S)
     vec6 = wp.types.vector(length=6, dtype=S)
     mat33 = wp.types.matrix(shape=(3, 3), dtype=S)
@@ -202,7 +205,7 @@ def kit(shape: ChainShape, scalar: Any) -> Kit:
             total = A[i, i]
             for k in range(i):
                 total = total - L[i, k] * L[i, k] * D[k]
-            D[i] = total
+            D[i] = wp.max(total, S(wp.static(least_pivot)))
             for k in range(i):
                 x[i] = x[i] - L[i, k] * x[k]
         for i in range(6):

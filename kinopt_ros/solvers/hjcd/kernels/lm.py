@@ -11,19 +11,29 @@ from kinopt_ros.solvers.hjcd.kernels.kit import kit
 
 WEIGHT = 0.4
 """Metres that a radian counts as."""
+WEIGHT_HERE = wp.constant(WEIGHT)
+LEAST_DAMPING = wp.constant(1e-8)
+"""Of J J', whose entries are about 1. More is slow near singularities; float32 needs the floor of pivots besides."""
 
 
 @cache
 def lm_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
     """``descend`` and ``tips`` for chains of a shape."""
-    K = kit(shape, scalar)
+    K, single = kit(shape, scalar), kit(shape, wp.float32)
     S, n = scalar, shape.variables
-    Chain, vecn, vec6, mat66, rows_n = K.Chain, K.vecn, K.vec6, K.mat66, K.rows_n
-    moved_by, jacobian, target_of, half_turn = K.moved_by, K.jacobian, K.target_of, K.half_turn
-    load, store, row, solved, tip_of = K.load, K.store, K.row, K.solved, K.tip_of
+    Chain, moved_by, jacobian, target_of, half_turn = (
+        K.Chain,
+        K.moved_by,
+        K.jacobian,
+        K.target_of,
+        K.half_turn,
+    )
+    load, store, tip_of = K.load, K.store, K.tip_of
+    vecn, vec6, mat66, rows_n = single.vecn, single.vec6, single.mat66, single.rows_n
+    row, solved = single.row, single.solved
 
     @wp.func
-    def step_of(J: rows_n, e: vec6, damping: S, free: vecn):
+    def step_of(J: rows_n, e: vec6, damping: float, free: vecn):
         """J' (J J' + damping I)^-1 e of the variables that are free (1, not 0)."""
         A = mat66()
         for k in range(6):
@@ -53,7 +63,8 @@ def lm_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
         """Steps of all lanes of targets that are not done, until both errors (m, rad) are below ``near``.
 
         Lanes whose errors are above ``gate`` in the beginning are left alone, as are those that failed twice to lower
-        theirs by a tenth (``strikes``).
+        theirs by a tenth (``strikes``). Poses and errors are of the scalar type; steps are float32's always: they need
+        not be exact, and double precision would not fit into registers.
         """
         lane = wp.tid()
         target_number = lane // lanes
@@ -73,37 +84,41 @@ def lm_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
             turn = S(2.0) * half_turn(target.R, moved.R)
             errors[0, lane] = wp.length(distance)
             errors[1, lane] = S(2.0) * wp.asin(wp.min(S(0.5) * wp.length(turn), S(1.0)))
-            e = vec6()
-            for k in range(3):
-                e[k] = distance[k]
-                e[k + 3] = S(wp.static(WEIGHT)) * turn[k]
-            squared = wp.dot(e, e)
+            squared = wp.dot(distance, distance) + S(wp.static(WEIGHT * WEIGHT)) * wp.dot(turn, turn)
             if squared > S(0.9) * before:
                 failed = failed + 1
             before = wp.min(before, squared)
             if made == steps or failed >= 2 or wp.max(errors[0, lane], errors[1, lane]) < near:
                 running = 0
             else:
-                J = jacobian(chain, moved)
-                for k in range(n):
-                    for i in range(3):
-                        J[k, i + 3] = S(wp.static(WEIGHT)) * J[k, i + 3]
-                damping = S(0.05) * squared + S(1.0e-9)
+                e = vec6()
+                for i in range(3):
+                    e[i] = float(distance[i])
+                    e[i + 3] = WEIGHT_HERE * float(turn[i])
+                exact = jacobian(chain, moved)
+                J = rows_n()
                 free = vecn()
                 for k in range(n):
-                    free[k] = S(1.0)
-                d = step_of(J, e, damping, free)
-                blocked = int(0)
-                for k in range(n):
-                    at_lower = x[k] <= chain.ranges[0, k] and d[k] < S(0.0)
-                    if at_lower or (x[k] >= chain.ranges[1, k] and d[k] > S(0.0)):
-                        free[k] = S(0.0)
-                        blocked = 1
-                if blocked == 1:
+                    free[k] = float(1.0)
+                    for i in range(3):
+                        J[k, i] = float(exact[k, i])
+                        J[k, i + 3] = WEIGHT_HERE * float(exact[k, i + 3])
+                damping = 0.05 * float(squared) + LEAST_DAMPING
+                d = vecn()
+                tries = int(0)
+                while tries < 2:
                     d = step_of(J, e, damping, free)
+                    tries = tries + 1
+                    if tries == 1:  # once more, if a limit forbids a part of the step
+                        tries = int(2)
+                        for k in range(n):
+                            at_lower = x[k] <= chain.ranges[0, k] and d[k] < 0.0
+                            if at_lower or (x[k] >= chain.ranges[1, k] and d[k] > 0.0):
+                                free[k] = float(0.0)
+                                tries = int(1)
                 for k in range(n):
                     most = chain.ranges[4, k]
-                    moved_to = x[k] + wp.min(wp.max(d[k], -most), most)
+                    moved_to = x[k] + wp.min(wp.max(S(d[k]), -most), most)
                     x[k] = wp.min(wp.max(moved_to, chain.ranges[0, k]), chain.ranges[1, k])
                 made = made + 1
         strikes[lane] = failed
