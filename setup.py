@@ -117,6 +117,7 @@ setup(
             "rtb-data==2.0.0",
             *judges,
             *sampling,
+            *warp,
         ],
     },
     entry_points={
