@@ -7,6 +7,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.bench.extended_panda import extended_panda
+from kinopt_ros.bench.hjcd.fetch import fetch
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.sampling import halton_configurations
@@ -29,14 +30,13 @@ class Arm:
 
 
 def arm(name: str, targets: int, seed: int) -> Arm:
-    """``panda``, ``fetch`` (if it is installed: rtb-data 1.1.0), or ``panda_<joints>``.
+    """``panda``, ``fetch`` (the seven joints of its arm), or ``panda_<joints>``.
 
     Raises:
-        RobotDescriptionError: the robot is not installed.
         InvalidRequestError: another name.
     """
     if name in ENDS:
-        robot, (base, tip) = load_robot(name), ENDS[name]
+        robot, (base, tip) = fetch() if name == "fetch" else load_robot(name), ENDS[name]
     elif name.startswith("panda_") and name[6:].isdecimal():
         robot, base, tip = (
             robot_from_urdf(extended_panda(int(name[6:]))),

@@ -58,28 +58,3 @@ def random_poses(count: int, seed: int) -> Float64:
     rotations = np.linalg.qr(generator.normal(size=(count, 3, 3)))[0]
     rotations[:, :, 0] *= np.linalg.det(rotations)[:, None]
     return pose(rotations, generator.uniform(-1.0, 1.0, (count, 3)))
-
-
-def fetch_robot() -> RobotModel:
-    """Torso and arm of a Fetch (Fetch Robotics' fetch_description, BSD): one prismatic, three endless joints."""
-    rows = [
-        ("torso_lift", "prismatic", "-0.086875 0 0.37743", "0 0 1", (0.0, 0.38615)),
-        ("shoulder_pan", "revolute", "0.119525 0 0.34858", "0 0 1", (-1.6056, 1.6056)),
-        ("shoulder_lift", "revolute", "0.117 0 0.06", "0 1 0", (-1.221, 1.518)),
-        ("upperarm_roll", "continuous", "0.219 0 0", "1 0 0", None),
-        ("elbow_flex", "revolute", "0.133 0 0", "0 1 0", (-2.251, 2.251)),
-        ("forearm_roll", "continuous", "0.197 0 0", "1 0 0", None),
-        ("wrist_flex", "revolute", "0.1245 0 0", "0 1 0", (-2.16, 2.16)),
-        ("wrist_roll", "continuous", "0.1385 0 0", "1 0 0", None),
-    ]
-    text = '<link name="base_link"/>'
-    parent = "base_link"
-    for name, kind, xyz, axis, limits in rows:
-        ends = "" if limits is None else f'lower="{limits[0]}" upper="{limits[1]}"'
-        text += (
-            f'<link name="{name}_link"/><joint name="{name}_joint" type="{kind}"><parent link="{parent}"/>'
-            f'<child link="{name}_link"/><origin xyz="{xyz}"/><axis xyz="{axis}"/>'
-            f'<limit {ends} velocity="1" effort="30"/></joint>'
-        )
-        parent = f"{name}_link"
-    return robot_from_urdf(f'<robot name="fetch">{text}</robot>')

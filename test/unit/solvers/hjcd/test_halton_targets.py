@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kinopt_ros.bench.extended_panda import extended_panda
+from kinopt_ros.bench.hjcd.fetch import fetch
 from kinopt_ros.errors import RobotDescriptionError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import halton_configurations
@@ -13,7 +14,6 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
 
-from .arms import fetch_robot
 from .conftest import SolverMaker
 
 pytestmark = pytest.mark.slow  # kernels take seconds to compile
@@ -29,7 +29,7 @@ def arm(name: str) -> tuple[RobotModel, str, str]:
         except RobotDescriptionError as error:
             pytest.skip(str(error))
     if name == "fetch":
-        return fetch_robot(), "torso_lift_link", "wrist_roll_link"
+        return fetch(), "torso_lift_link", "wrist_roll_link"
     joints = int(name.removeprefix("panda_"))
     return robot_from_urdf(extended_panda(joints)), "panda_link0", f"panda_link{joints}"
 
