@@ -50,6 +50,8 @@ class IkConformance(FeatureConformance, TrajectoryConformance):
     """How many of them are tried per robot; at least 4."""
     options: ClassVar[Mapping[str, Any]] = {}
     """Settings of the plugin that the tests shall use."""
+    patience: ClassVar[float | None] = None
+    """Seconds for a search among obstacles, of a plugin that would look for minutes; one with a compiler needs none."""
     robots: ClassVar[Collection[str]] = tuple(sorted(ROBOTS))
     """Which of the suite's robots; fewer for a plugin that compiles for each."""
 

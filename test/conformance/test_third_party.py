@@ -17,6 +17,7 @@ class TestExampleDls(IkConformance):
     solver = "example_dls"
     minimum_success = 0.7
     targets = 8
+    patience = 4.0
 """
 
 

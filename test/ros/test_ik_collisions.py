@@ -180,7 +180,9 @@ def test_bad_clearances(empty: Client, request_: SolveIK.Request, words: str) ->
 def test_by_parameter_for_all_requests_and_for_motions(
     start_node: StartNode, panda_parameters: dict[str, object]
 ) -> None:
-    _, client = start_node("careful", {**panda_parameters, "ik.avoid_collisions": True, "ik.clearance": 0.01})
+    _, client = start_node(
+        "careful", {**panda_parameters, "ik.avoid_collisions": True, "ik.clearance": 0.01, "ik.timeout": 8.0}
+    )
     client.pretend_robot(READY)
     assert solve(client, pose()).status.code == Status.SUCCESS
     version = apply(client, ball("ball", 0.15, 0.4, 0.1, 0.5))
