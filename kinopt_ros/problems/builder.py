@@ -186,7 +186,7 @@ def as_whole(given: SupportsIndex, what: str) -> int:
 
 def as_number(given: float, what: str) -> float:
     """A number, also one of numpy's."""
-    if isinstance(given, float | int | np.floating | np.integer):
+    if isinstance(given, float | int | np.floating | np.integer) and not isinstance(given, bool):
         return float(given)
     raise InvalidRequestError(f"{what} is {given!r}; allowed is a number")
 

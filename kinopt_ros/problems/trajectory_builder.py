@@ -89,6 +89,18 @@ def trajectory_problem(
     Raises:
         KinoptError: an unknown name, or something that does not fit (see problems.trajectory_validation).
     """
+    for what, name in (("group", group), ("base_link", base_link), ("tip_link", tip_link)):
+        if not isinstance(name, str | None):
+            raise InvalidRequestError(f"{what} is {name!r}; allowed is a name")
+    if not isinstance(joints, list | tuple | None):
+        raise InvalidRequestError(f"joints is {joints!r}; allowed is a list of names")
+    if not isinstance(scene, Scene | None):
+        raise InvalidRequestError(f"scene is {scene!r}; allowed is a Scene")
+    for what, tolerance in (
+        ("position_tolerance", position_tolerance),
+        ("orientation_tolerance", orientation_tolerance),
+    ):
+        as_numbers(tolerance, what, InvalidRequestError)
     base, tip, of_group = moving_joints(robot, group, base_link, tip_link, tuple(joints or ()))
     moving = of_group if joints is None else tuple(joints)
     variables = variables_of_joints(robot, moving)

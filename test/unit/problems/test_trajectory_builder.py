@@ -112,6 +112,13 @@ REFUSED: list[tuple[dict[str, Any], str, Status]] = [
     ({"weights": CostWeights(jerk="much")}, "'much'", Status.INVALID_REQUEST),  # type: ignore[arg-type]
     ({"along": 3}, "along is 3", Status.INVALID_REQUEST),
     ({"waypoints": 3}, "waypoints is 3", Status.INVALID_REQUEST),
+    ({"duration": True}, "duration is True", Status.INVALID_REQUEST),
+    ({"scene": 3}, "scene is 3", Status.INVALID_REQUEST),
+    ({"group": 3}, "group is 3", Status.INVALID_REQUEST),
+    ({"base_link": 3}, "base_link is 3", Status.INVALID_REQUEST),
+    ({"tip_link": ["panda_hand"]}, "tip_link is", Status.INVALID_REQUEST),
+    ({"joints": "panda_joint1"}, "list of names", Status.INVALID_REQUEST),
+    ({"position_tolerance": "x"}, "position_tolerance", Status.INVALID_REQUEST),
     ({"deadline": math.inf}, "deadline", Status.INVALID_REQUEST),
     ({"random_seed": -1}, "random_seed", Status.INVALID_REQUEST),
 ]
