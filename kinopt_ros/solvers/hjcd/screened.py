@@ -30,6 +30,10 @@ FIRST_STEPS = 6
 NEAR, EXACT = 1e-4, 1e-9
 """m and rad: where float32 steps end, and float64 ones."""
 POLISH_STEPS = 8
+PATIENCE = 2
+"""Steps that may fail to lower the error by a tenth before a lane is given up."""
+QUICK_ROUNDS = 3
+"""Later ones are four times as patient: what is left by then is near a singularity, or cannot be reached."""
 LANES_ON_CPU = 1024
 """That 10 ms are enough for."""
 KEPT = 64
@@ -133,6 +137,9 @@ class ScreenedSearch:
         given: int,
     ) -> list[Any]:
         shape, steps, lanes = chain.chain.shape, self._settings.steps, self.lanes
+        polish, patience = POLISH_STEPS, PATIENCE
+        if portion.round >= QUICK_ROUNDS:
+            steps, polish, patience = 4 * steps, 4 * polish, 4 * patience
         single, double = lm_kernels(shape, wp.float32), lm_kernels(shape, wp.float64)
         L = b * lanes
         settling = (settle, b, [arrays.errors, lanes, NEAR, arrays.done])
@@ -141,7 +148,7 @@ class ScreenedSearch:
         ]
         for count in (min(FIRST_STEPS, steps), max(steps - FIRST_STEPS, 0)):
             descent = [
-                chain.single, arrays.targets, arrays.done, lanes, count, NEAR, float("inf"),
+                chain.single, arrays.targets, arrays.done, lanes, count, patience, NEAR, float("inf"),
                 arrays.q, arrays.errors, arrays.strikes, arrays.steps,
             ]  # fmt: skip
             plan.append((single.descend, L, descent))
@@ -149,11 +156,11 @@ class ScreenedSearch:
                 plan.append(settling)
         widening = [arrays.q, arrays.errors, chain.double.ranges, arrays.q_double, arrays.errors_double]
         plan.append((widen, L, widening))
-        polish = [
-            chain.double, arrays.targets_double, arrays.none_done, lanes, POLISH_STEPS, EXACT, portion.gate,
+        polishing = [
+            chain.double, arrays.targets_double, arrays.none_done, lanes, polish, patience, EXACT, portion.gate,
             arrays.q_double, arrays.errors_double, arrays.strikes_double, arrays.steps,
         ]  # fmt: skip
-        plan.append((double.descend, L, polish))
+        plan.append((double.descend, L, polishing))
         return [
             wp.launch(kernel, dim=dim, inputs=inputs, device=self._device, record_cmd=True)
             for kernel, dim, inputs in plan

@@ -53,6 +53,7 @@ def lm_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
         done: wp.array(dtype=int),
         lanes: int,
         steps: int,
+        patience: int,
         near: S,
         gate: S,
         q: wp.array2d(dtype=S),
@@ -62,13 +63,13 @@ def lm_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
     ):
         """Steps of all lanes of targets that are not done, until both errors (m, rad) are below ``near``.
 
-        Lanes whose errors are above ``gate`` in the beginning are left alone, as are those that failed twice to lower
-        theirs by a tenth (``strikes``). Poses and errors are of the scalar type; steps are float32's always: they need
-        not be exact, and double precision would not fit into registers.
+        Lanes whose errors are above ``gate`` in the beginning are left alone, as are those that failed ``patience``
+        times to lower theirs by a tenth (``strikes``). Poses and errors are of the scalar type; steps are float32's
+        always: they need not be exact, and double precision would not fit into registers.
         """
         lane = wp.tid()
         target_number = lane // lanes
-        if done[target_number] != 0 or strikes[lane] >= 2:
+        if done[target_number] != 0 or strikes[lane] >= patience:
             return
         if wp.max(errors[0, lane], errors[1, lane]) > gate:
             return
@@ -88,7 +89,7 @@ def lm_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
             if squared > S(0.9) * before:
                 failed = failed + 1
             before = wp.min(before, squared)
-            if made == steps or failed >= 2 or wp.max(errors[0, lane], errors[1, lane]) < near:
+            if made == steps or failed >= patience or wp.max(errors[0, lane], errors[1, lane]) < near:
                 running = 0
             else:
                 e = vec6()

@@ -79,3 +79,36 @@ def test_one_to_thirty_two_joints_downwards_and_upwards(
         )
         assert len(problem.variables) == joints
         assert solver_for(robot).solve_ik(problem).success.all()
+
+
+def test_a_target_beside_a_singularity_takes_patience(
+    solver_for: SolverMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five joints, the last axis nearly parallel to the first: damped least squares are slow. Quick rounds give up."""
+    screened = pytest.importorskip("kinopt_ros.solvers.hjcd.screened")
+    rows = (
+        ("0 0 1", "0 0 0.2", 'type="revolute"', 'lower="-2.9" upper="2.9"'),
+        ("0 1 0", "0.05 0 0.1", 'type="revolute"', 'lower="-1.9" upper="1.9"'),
+        ("0 1 0", "0 0 0.35", 'type="revolute"', 'lower="-2.4" upper="2.4"'),
+        ("0 1 0", "0 0 0.3", 'type="revolute"', 'lower="-1.9" upper="1.9"'),
+        ("0 0 1", "0 0 0.12", 'type="continuous"', ""),
+    )
+    text = "".join(
+        f'<link name="l{i + 1}"/><joint name="j{i}" {kind}><parent link="l{i}"/><child link="l{i + 1}"/>'
+        f'<origin xyz="{xyz}"/><axis xyz="{axis}"/><limit {limits} velocity="1" effort="1"/></joint>'
+        for i, (axis, xyz, kind, limits) in enumerate(rows)
+    )
+    robot = robot_from_urdf(f'<robot name="five"><link name="l0"/>{text}</robot>')
+    T = np.array(
+        [
+            [-9.11795822e-01, 4.10642272e-01, -1.14178349e-03, 2.55196531e-01],
+            [-4.10640938e-01, -9.11796299e-01, -1.23655604e-03, 2.76378854e-01],
+            [-1.54885614e-03, -6.58623585e-04, 9.99998584e-01, 9.82116851e-01],
+            [0.0, 0.0, 0.0, 1.0],
+        ]
+    )
+    problem = ik_problem(robot, T, tip_link="l5", random_seed=1170003171)
+    with monkeypatch.context() as hurried:
+        hurried.setattr(screened, "QUICK_ROUNDS", 1000)
+        assert not solver_for(robot).solve_ik(problem).success.any()
+    assert solver_for(robot).solve_ik(problem).success.all()

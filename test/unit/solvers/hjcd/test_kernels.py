@@ -100,7 +100,7 @@ def test_damped_least_squares_end_on_the_target_and_say_how_near(name: str) -> N
     steps, T = ints(count), b.arm.poses(goals)
     launch(
         lm_kernels(b.shape, S).descend, count,
-        b.device.double, b.targets(T, S), ints(count), 1, 30, 1e-9, np.inf, q, errors, ints(count), steps,
+        b.device.double, b.targets(T, S), ints(count), 1, 30, 2, 1e-9, np.inf, q, errors, ints(count), steps,
     )  # fmt: skip
     found = b.back(q)
     assert ((b.arm.lower <= found) & (found <= b.arm.upper)).all()
@@ -119,7 +119,7 @@ def test_lanes_that_are_done_or_hopeless_are_left_alone() -> None:
     q, steps = b.to(starts, S), ints(4)
     launch(
         lm_kernels(b.shape, S).descend, 4,
-        b.device.double, b.targets(T, S), done, 2, 3, 1e-9, 0.5, q, errors, strikes, steps,
+        b.device.double, b.targets(T, S), done, 2, 3, 2, 1e-9, 0.5, q, errors, strikes, steps,
     )  # fmt: skip
     assert (steps.numpy()[:2] > 0).all()
     assert steps.numpy()[2:].tolist() == [0, 0]
