@@ -13,7 +13,7 @@ from kinopt_ros.collision.sweep_kernel import SHARE, sweep
 RESOLUTION = 1e-4
 """m; parts in which a pair can come nearer by less than this are not divided any more: halving must end."""
 _FEW = 32
-_GLANCES = 16
+_GLANCES = 6
 _NOTHING = np.empty(0)
 
 
