@@ -118,6 +118,10 @@ class RobotLoader:
             model = build()
             pool = SolverPool(model, options, chain, on_demand=lambda name: self._prepare_later(pool, name))
             unable = _prepare(pool, solver)
+            # Who takes over must be there when the first request comes.
+            for name in (chain or (AUTO,)) if unable else ():
+                if name != solver and not _prepare(pool, name):
+                    break
         except Exception as error:  # nothing may end the worker: the node must keep serving
             refusal = (
                 error if isinstance(error, KinoptError) else KinoptError(f"{type(error).__name__}: {error}")
