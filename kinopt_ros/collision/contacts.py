@@ -1,7 +1,7 @@
 """Which bodies touch in a configuration: compiled lower bounds first, then the judge."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -25,6 +25,9 @@ class Contact:
     b: str
     depth: float
     """m, by how much they are too near: penetration, plus padding and wanted clearance."""
+    point_a: Annotated[Float64, "3"] = field(default_factory=lambda: np.full(3, np.nan), compare=False)
+    """The two ends of the depth, or the nearest points, in the root link's frame."""
+    point_b: Annotated[Float64, "3"] = field(default_factory=lambda: np.full(3, np.nan), compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,15 +128,15 @@ class Placement:
 
     def contacts(self, clearance: float) -> tuple[Contact, ...]:
         """All pairs of bodies that are nearer than ``clearance`` (m) and their padding, the deepest first."""
-        depths: dict[tuple[str, str], float] = {}
+        deepest: dict[tuple[str, str], Contact] = {}
         for pair in self._touching(clearance):
+            found, margin = self._separation(pair), float(self._bodies.margin[pair])
             # What counts as touching may be IN_DOUBT apart.
-            depth = max(clearance - self.distance_of(pair), TOUCHING)
+            depth = max(clearance - (found.distance - margin), TOUCHING)
             key = self.bodies_in(pair)
-            depths[key] = max(depth, depths.get(key, 0.0))
-        return tuple(
-            Contact(a, b, depth) for (a, b), depth in sorted(depths.items(), key=lambda item: -item[1])
-        )
+            if key not in deepest or depth > deepest[key].depth:
+                deepest[key] = Contact(*key, depth, found.point_a, found.point_b)
+        return tuple(sorted(deepest.values(), key=lambda contact: -contact.depth))
 
     def clearance(self) -> Clearance:
         """The nearest pair."""

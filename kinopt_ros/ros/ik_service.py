@@ -49,7 +49,7 @@ class IkService:
         self._scenes: WeakSet[Scene] = WeakSet()
         """Those that requests were solved in: their shapes are prepared, and the next request is quick."""
 
-    def task(self, request: Any, reply: Reply) -> Task:
+    def task(self, request: Any, reply: Reply) -> "_IkTask":
         """The task of a request; KinoptError if it cannot be answered."""
         asked = read_ik_request(self._context, request, reply.arrived)
         return _IkTask(request.client, asked, reply, self._statistics, self._records, self._scenes)

@@ -49,6 +49,7 @@ from kinopt_ros.ros.joint_states import JointStates
 from kinopt_ros.ros.markers import MarkersTopic
 from kinopt_ros.ros.motion_output import MotionOutput
 from kinopt_ros.ros.motion_topic import TargetPoseTopic
+from kinopt_ros.ros.moveit.offer import offer_moveit_services
 from kinopt_ros.ros.optimize_trajectory_action import OptimizeTrajectoryAction
 from kinopt_ros.ros.plan_trajectory_service import PlanTrajectoryService
 from kinopt_ros.ros.robot_loader import RobotLoader
@@ -122,8 +123,10 @@ class KinoptNode(Node):
     def _create_services(self) -> None:
         statistics = Statistics()
         serving = Serving(self, self._scheduler, statistics)
-        serving.serve(SolveIK, "solve_ik", IkService(self._shared, statistics, self._records).task)
-        serving.serve(ComputeFK, "compute_fk", FkService(self._shared).task)
+        solve_ik = IkService(self._shared, statistics, self._records)
+        serving.serve(SolveIK, "solve_ik", solve_ik.task)
+        compute_fk = FkService(self._shared)
+        serving.serve(ComputeFK, "compute_fk", compute_fk.task)
         serving.serve(GetJacobian, "get_jacobian", JacobianService(self._shared).task)
         serving.serve(TwistToJointVelocity, "twist_to_joint_velocity", TwistService(self._shared).task)
         serving.serve(ApplyScene, "apply_scene", ApplySceneService(self._shared, self._scene).task)
@@ -139,6 +142,7 @@ class KinoptNode(Node):
         self._trajectory_action = OptimizeTrajectoryAction(
             self._shared, self._trajectory_scheduler, statistics, self._motions
         )
+        offer_moveit_services(self._shared, serving, solve_ik, compute_fk)
         # What costs little is answered at once, whatever else is going on.
         solvers = answering(self, SolversService(self._shared).handle)
         self.create_service(ListSolvers, "~/list_solvers", solvers)

@@ -136,6 +136,13 @@ SPECS = (
         "Action control_msgs/FollowJointTrajectory of the controller that goals of ~/optimize_trajectory with publish "
         "are handed to, instead of ~/joint_trajectory: they end when the motion does. Empty: none.",
     ),
+    Spec(
+        "moveit_services",
+        True,
+        "Offer MoveIt's services under its names (compute_ik and others), where moveit_msgs is installed. False "
+        "beside a move_group in the same namespace.",
+        read_only=True,
+    ),
     Spec("max_batch", 10_000, "Most targets or states in one request.", 1, 1_000_000),
     Spec("state_timeout", 1.0, "Joint states older than this are stale (s).", 1e-3, 3600.0),
     Spec("velocity_scaling", 0.1, "Share of the joint velocity limits that motions use.", 1e-3, 1.0),

@@ -5,7 +5,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import rclpy
 from rclpy.node import Node
@@ -18,7 +18,7 @@ from kinopt_ros.ros.conversions import error_message, status_message
 from kinopt_ros.ros.deferred import Pending, create_deferred_service
 from kinopt_ros.status import Status
 
-_QUEUED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+QUEUED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 """A burst of requests must not be lost on the way: the queue, not the middleware, says how many may wait."""
 
 
@@ -44,10 +44,17 @@ class Pace:
             self._sent.append(time.monotonic())
 
 
+class Way(Protocol):
+    """Brings an answer to a client, as a Pending one does."""
+
+    def send(self, response: Any) -> None:
+        """Give the answer, once."""
+
+
 class Reply:
     """The way back to one client: sends exactly one answer, and counts it."""
 
-    def __init__(self, serving: "Serving", service: str, response_type: Any, pending: Pending) -> None:
+    def __init__(self, serving: "Serving", service: str, response_type: Any, pending: Way) -> None:
         self._serving = serving
         self._service = service
         self._response_type = response_type
@@ -76,7 +83,7 @@ class Reply:
             if rclpy.ok():  # otherwise the service went away first, and nobody waits any more
                 # Not raised: that would end the thread, and with it the answers to everybody else.
                 self._serving.node.get_logger().error(
-                    f"an answer of ~/{self._service} could not be sent: {type(error).__name__}: {error}"
+                    f"an answer of {self._service} could not be sent: {type(error).__name__}: {error}"
                 )
 
     def refuse(self, error: Exception) -> None:
@@ -86,7 +93,7 @@ class Reply:
             response.status = error_message(error)
         else:  # a defect: say so, keep serving
             trace = "".join(traceback.format_exception(error))
-            self._serving.node.get_logger().error(f"internal error in ~/{self._service}:\n{trace}")
+            self._serving.node.get_logger().error(f"internal error in {self._service}:\n{trace}")
             response.status = status_message(
                 Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
             )
@@ -107,16 +114,20 @@ class Serving:
 
         def begin(request: Any, pending: Pending, alone: bool) -> None:
             reply = Reply(self, name, service_type.Response, pending)
-            try:
-                task = make_task(request, reply)
-                if alone:
-                    self.scheduler.answer(task)
-                else:  # worth being collected
-                    self.scheduler.submit(task)
-            except Exception as error:  # nothing leaves a callback
-                reply.refuse(error)
+            self.work_on(lambda: make_task(request, reply), reply, alone)
 
-        create_deferred_service(self.node, service_type, f"~/{name}", begin, qos_profile=_QUEUED)
+        create_deferred_service(self.node, service_type, f"~/{name}", begin, qos_profile=QUEUED)
+
+    def work_on(self, make_task: Callable[[], Task], reply: Reply, alone: bool) -> None:
+        """Work on a request, now if it came alone."""
+        try:
+            task = make_task()
+            if alone:
+                self.scheduler.answer(task)
+            else:  # worth being collected
+                self.scheduler.submit(task)
+        except Exception as error:  # nothing leaves a callback
+            reply.refuse(error)
 
 
 class HandlerTask(Task):

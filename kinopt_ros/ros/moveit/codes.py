@@ -1,0 +1,40 @@
+"""MoveIt's error codes for ours."""
+
+from typing import Any
+
+from kinopt_ros.status import Status
+
+SOURCE = "kinopt"
+
+MOVEIT_CODES = {
+    Status.SUCCESS: 1,
+    Status.FAILURE: 99999,
+    Status.PLANNING_FAILED: -1,
+    Status.VERIFICATION_FAILED: -2,  # INVALID_MOTION_PLAN
+    Status.ENVIRONMENT_CHANGED: -3,  # MOTION_PLAN_INVALIDATED_BY_ENVIRONMENT_CHANGE
+    Status.TIMED_OUT: -6,
+    Status.PREEMPTED: -7,
+    Status.START_STATE_IN_COLLISION: -10,
+    Status.GOAL_IN_COLLISION: -12,
+    Status.INVALID_GROUP_NAME: -15,
+    Status.INVALID_GOAL_CONSTRAINTS: -16,
+    Status.INVALID_ROBOT_STATE: -17,
+    Status.INVALID_JOINT_NAME: -17,  # a state that names such a joint
+    Status.INVALID_LINK_NAME: -18,
+    Status.INVALID_OBJECT_NAME: -19,
+    Status.FRAME_TRANSFORM_FAILURE: -21,
+    Status.ROBOT_STATE_STALE: -23,
+    Status.START_STATE_INVALID: -26,
+    Status.NO_IK_SOLUTION: -31,
+}
+"""Values of moveit_msgs/MoveItErrorCodes. What is not listed has no counterpart there and is a FAILURE."""
+
+
+def fill_error_code(message: Any, status: Any) -> None:
+    """Write a kinopt_msgs/Status into moveit_msgs/MoveItErrorCodes: a sentence, too, where the distribution has room
+    for it. It begins with the name of our code if MoveIt has none for it."""
+    code = Status(status.code)
+    message.val = MOVEIT_CODES.get(code, MOVEIT_CODES[Status.FAILURE])
+    if hasattr(message, "message"):  # not in Humble
+        message.message = status.message if code in MOVEIT_CODES else f"{code.name}: {status.message}"
+        message.source = SOURCE

@@ -1,0 +1,60 @@
+"""Offers MoveIt's services where moveit_msgs is installed, and says so when somebody else offers them, too."""
+
+from importlib import import_module
+
+from rclpy.node import Node
+
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.fk_service import FkService
+from kinopt_ros.ros.ik_service import IkService
+from kinopt_ros.ros.moveit.serving import MoveItService, serve
+from kinopt_ros.ros.serving import Serving
+
+PARAMETER = "moveit_services"
+WATCH_SECONDS = 2.0
+
+
+def offer_moveit_services(
+    context: Context, serving: Serving, solve_ik: IkService, compute_fk: FkService
+) -> None:
+    """Offer them in the node's namespace, if parameter moveit_services says so and moveit_msgs is installed."""
+    node = context.node
+    if not context.parameter(PARAMETER):
+        return
+    try:
+        import_module("moveit_msgs.srv")
+    except ImportError:
+        node.get_logger().info("moveit_msgs is not installed: MoveIt's services are not offered")
+        return
+    # Imported late, as they import moveit_msgs.
+    from kinopt_ros.ros.moveit.check_state_validity import CheckStateValidity
+    from kinopt_ros.ros.moveit.compute_fk import ComputeFk
+    from kinopt_ros.ros.moveit.compute_ik import ComputeIk
+
+    services: list[MoveItService] = [
+        ComputeIk(context, solve_ik.task),
+        ComputeFk(context, compute_fk.task),
+        CheckStateValidity(context),
+    ]
+    for service in services:
+        serve(serving, service)
+    _Watch(node, [node.resolve_service_name(service.name) for service in services])
+
+
+class _Watch:
+    """Looks for others that offer the same services: whose answer a client would get is then a matter of luck."""
+
+    def __init__(self, node: Node, names: list[str]) -> None:
+        self._node = node
+        self._names = names
+        self._said: frozenset[str] = frozenset()
+        node.create_timer(WATCH_SECONDS, self._look)
+
+    def _look(self) -> None:
+        shared = frozenset(name for name in self._names if self._node.count_services(name) > 1)
+        if shared - self._said:
+            self._node.get_logger().error(
+                f"{', '.join(sorted(shared))}: another node, such as move_group, offers them, too, and clients get "
+                f"the answer of either. Start one of them in a namespace, or this one with {PARAMETER}: false"
+            )
+        self._said = shared

@@ -1,0 +1,74 @@
+"""Services of MoveIt's types on the way that all requests go: queue, lanes, deadlines, exactly one answer."""
+
+import traceback
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from rclpy.node import Node
+
+from kinopt_ros.planning.scheduler import Task
+from kinopt_ros.ros.conversions import status_message
+from kinopt_ros.ros.deferred import Pending, create_deferred_service
+from kinopt_ros.ros.serving import QUEUED, Reply, Serving
+from kinopt_ros.status import Status
+
+
+class MoveItService(ABC):
+    """Reads requests of one of MoveIt's services for a service of ours, and writes its answers in MoveIt's terms."""
+
+    name: ClassVar[str]
+    """As move_group offers it."""
+    type: ClassVar[Any]
+    """Service type of moveit_msgs."""
+    answer: ClassVar[Any]
+    """Makes the empty answer that a task fills: anything with a ``status``, kinopt_msgs/Status."""
+
+    @abstractmethod
+    def task(self, request: Any, reply: Reply) -> tuple[Task, Any]:
+        """The task of a request, and what ``write`` needs to know of it; KinoptError if it cannot be answered."""
+
+    @abstractmethod
+    def write(self, response: Any, answer: Any, asked: Any) -> None:
+        """Fill the response; ``asked`` is what ``task`` gave, or None if it raised."""
+
+
+def serve(serving: Serving, service: MoveItService) -> None:
+    """Offer a service under MoveIt's name, in the node's namespace."""
+
+    def begin(request: Any, pending: Pending, alone: bool) -> None:
+        way = _Way(service, serving.node, pending)
+        reply = Reply(serving, f"{service.name} (MoveIt)", service.answer, way)
+
+        def make_task() -> Task:
+            task, way.asked = service.task(request, reply)
+            return task
+
+        serving.work_on(make_task, reply, alone)
+
+    create_deferred_service(serving.node, service.type, service.name, begin, qos_profile=QUEUED)
+
+
+class _Way:
+    """The way back to a MoveIt client."""
+
+    def __init__(self, service: MoveItService, node: Node, pending: Pending) -> None:
+        self._service = service
+        self._node = node
+        self._pending = pending
+        self.asked: Any = None
+
+    def send(self, answer: Any) -> None:
+        """Send an answer of ours; what is no success is logged, too: some of MoveIt's answers have no room for why."""
+        service, log = self._service, self._node.get_logger()
+        if answer.status.code != Status.SUCCESS:
+            code = Status(answer.status.code).name
+            log.warning(f"{service.name}: {code}: {answer.status.message}", throttle_duration_sec=1.0)
+        response = service.type.Response()
+        try:
+            service.write(response, answer, self.asked)
+        except Exception as error:  # a defect: say so, keep serving
+            log.error(f"internal error in {service.name}:\n{traceback.format_exc()}")
+            response, empty = service.type.Response(), service.answer()
+            empty.status = status_message(Status.FAILURE, f"internal error ({type(error).__name__})")
+            service.write(response, empty, None)
+        self._pending.send(response)

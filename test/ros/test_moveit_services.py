@@ -1,0 +1,601 @@
+"""MoveIt's services under its names, asked as any MoveIt client does.
+
+Where moveit_msgs is not installed, its types are built for these tests, see support/moveit_package.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Transform, Vector3
+from sensor_msgs.msg import JointState
+from support.moveit_package import INTERFACES, BuildError, build, use
+from support.ros_requests import READY, StartNode, pose
+
+from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
+from kinopt_msgs.srv import ApplyScene
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.conversions import matrices_from_poses, poses_from_matrices
+from kinopt_ros.ros.moveit.codes import MOVEIT_CODES
+from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.status import Status
+
+pytest.importorskip("coal")
+# A compiler may be at work on a new and busy machine.
+pytestmark = pytest.mark.timeout(1200)
+
+PANDA = load_robot("panda")
+FREE = JointState(name=list(READY), position=list(READY.values()))
+TIP = "panda_link8"
+NAN = float("nan")
+SERVICES = ("compute_ik", "compute_fk", "check_state_validity")
+
+Call = Callable[[str, Any], Any]
+
+
+@pytest.fixture(scope="module")
+def moveit(pytestconfig: pytest.Config) -> Iterator[Any]:
+    """The module moveit_msgs, for this process and the nodes that it starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        if find_spec("moveit_msgs") is None:
+            for name in ("PYTHONPATH", "LD_LIBRARY_PATH"):  # to what they were, afterwards
+                patch.setenv(name, os.environ.get(name, ""))
+            try:
+                use(build(pytestconfig.cache.mkdir("moveit_msgs")))
+            except BuildError as error:
+                pytest.skip(f"moveit_msgs is not installed, and cannot be built for the tests: {error}")
+        import_module("moveit_msgs.srv")
+        yield import_module("moveit_msgs")
+
+
+@pytest.fixture(scope="module")
+def panda_parameters(panda_parameters: dict[str, object], moveit: Any) -> dict[str, object]:
+    return panda_parameters
+
+
+@pytest.fixture(scope="module")
+def call(client: Client, moveit: Any) -> Call:
+    return caller(client, moveit)
+
+
+def caller(client: Client, moveit: Any, namespace: str = "") -> Call:
+    """Calls MoveIt's services; every one has answered before."""
+    types = {
+        "compute_ik": moveit.srv.GetPositionIK,
+        "compute_fk": moveit.srv.GetPositionFK,
+        "check_state_validity": moveit.srv.GetStateValidity,
+    }
+    clients = {name: client.node.create_client(types[name], f"{namespace}{name}") for name in SERVICES}
+
+    def call(name: str, request: Any, timeout: float = 120.0) -> Any:
+        future = clients[name].call_async(request)
+        assert client.spin_until(future.done, timeout), f"{name} does not answer"
+        return future.result()
+
+    for name in SERVICES:
+        assert client.spin_until(clients[name].service_is_ready, 60.0), f"{name} is not there"
+        for _ in range(30):  # answers are lost until the node has found the client
+            if client.spin_until(clients[name].call_async(types[name].Request()).done, 2.0):
+                break
+    return call
+
+
+@pytest.fixture(autouse=True)
+def standing(client: Client) -> Iterator[None]:
+    """A free scene around a robot that stands at READY."""
+    client.pretend_robot(READY)
+    apply(client, SceneOperation(operation="clear"))
+    client.spin(0.1)
+    yield
+    apply(client, SceneOperation(operation="clear"))
+
+
+def apply(client: Client, *operations: SceneOperation) -> None:
+    answer = client.call("apply_scene", ApplyScene.Request(operations=list(operations)))
+    assert answer.status.code == Status.SUCCESS, answer.status.message
+
+
+def ball(radius: float, x: float, y: float, z: float) -> SceneOperation:
+    given = CollisionObject(id="ball", shapes=[Shape(type="sphere", dimensions=[radius])])
+    given.pose = Pose(position=Point(x=x, y=y, z=z))
+    return SceneOperation(operation="add", object=given)
+
+
+@pytest.fixture
+def ik(moveit: Any) -> Callable[..., Any]:
+    """Makes requests of compute_ik as a MoveIt client does."""
+
+    def make(at: Pose | None = None, frame: str = "panda_link0", **fields: Any) -> Any:
+        given = moveit.msg.PositionIKRequest(group_name="panda_arm")
+        given.robot_state.is_diff = True
+        given.pose_stamped.header.frame_id = frame
+        given.pose_stamped.pose = pose() if at is None else at
+        for name, value in fields.items():
+            setattr(given, name, value)
+        return moveit.srv.GetPositionIK.Request(ik_request=given)
+
+    return make
+
+
+@pytest.fixture
+def state(moveit: Any) -> Callable[..., Any]:
+    """Makes robot states of named joints."""
+
+    def make(**positions: float) -> Any:
+        result = moveit.msg.RobotState(is_diff=True)
+        result.joint_state = JointState(name=list(positions), position=list(positions.values()))
+        return result
+
+    return make
+
+
+def configuration(solution: Any) -> np.ndarray:
+    """q of a robot state that has all joints."""
+    values = dict(zip(solution.joint_state.name, solution.joint_state.position, strict=True))
+    return np.array([values[name] for name in PANDA.variable_names])
+
+
+def T_of(at: Pose) -> np.ndarray:
+    return matrices_from_poses([at])[0]
+
+
+def test_codes_are_those_of_moveit() -> None:
+    text = (
+        INTERFACES.read_text().partition("=== moveit_msgs/msg/MoveItErrorCodes.msg\n")[2].partition("===")[0]
+    )
+    values = {
+        name: int(value)
+        for name, equals, value in (line.removeprefix("int32 ").partition("=") for line in text.splitlines())
+        if equals
+    }
+    other = {
+        "VERIFICATION_FAILED": "INVALID_MOTION_PLAN",
+        "ENVIRONMENT_CHANGED": "MOTION_PLAN_INVALIDATED_BY_ENVIRONMENT_CHANGE",
+        "INVALID_JOINT_NAME": "INVALID_ROBOT_STATE",
+    }
+    assert {code: values[other.get(code.name, code.name)] for code in MOVEIT_CODES} == MOVEIT_CODES
+
+
+# compute_ik
+
+
+def test_an_unmodified_client_gets_a_solution(call: Call, ik: Any) -> None:
+    answer = call("compute_ik", ik())
+    assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message
+    assert answer.error_code.source == "kinopt"
+    solution = answer.solution
+    assert not solution.is_diff
+    q = configuration(solution)
+    assert ((q >= PANDA.limits.lower) & (q <= PANDA.limits.upper)).all()
+    np.testing.assert_allclose(forward_kinematics(PANDA, q, links=(TIP,))[0], T_of(pose()), atol=2e-4)
+    values = dict(zip(solution.joint_state.name, solution.joint_state.position, strict=True))
+    assert values["panda_finger_joint2"] == values["panda_finger_joint1"]  # which it mimics
+
+
+def test_an_empty_request_is_for_the_present_state_and_the_default_group(call: Call, ik: Any) -> None:
+    answer = call("compute_ik", ik(group_name="", frame=""))
+    assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message
+
+
+def test_a_seed_decides_which_solution(call: Call, ik: Any, state: Any) -> None:
+    q = np.array(list(READY.values())) + np.array([0.3, -0.2, 0.4, 0.2, -0.3, 0.2, 0.1])
+    full = PANDA.default_q.copy()
+    full[:7] = q
+    T = forward_kinematics(PANDA, full, links=(TIP,))[0]
+    given = state(**dict(zip(READY, q.tolist(), strict=True)))
+    answer = call("compute_ik", ik(poses_from_matrices(T[None])[0], robot_state=given))
+    assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message
+    np.testing.assert_allclose(configuration(answer.solution)[:7], q, atol=1e-2)
+
+
+def test_another_link_of_the_chain_may_be_placed(call: Call, ik: Any) -> None:
+    answer = call("compute_ik", ik(ik_link_name="panda_hand"))
+    assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message
+    q = configuration(answer.solution)
+    T = forward_kinematics(PANDA, q, links=("panda_hand",))[0]
+    np.testing.assert_allclose(T, T_of(pose()), atol=2e-4)
+
+
+def test_poses_in_frames_of_links(call: Call, ik: Any) -> None:
+    answer = call("compute_ik", ik(pose(0.0, 0.0, 0.05, (0.0, 0.0, 0.0, 1.0)), frame=TIP))
+    assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message
+    start = PANDA.default_q.copy()
+    start[:7] = list(READY.values())
+    wanted = forward_kinematics(PANDA, start, links=(TIP,))[0]
+    wanted[:3, 3] += 0.05 * wanted[:3, 2]
+    found = forward_kinematics(PANDA, configuration(answer.solution), links=(TIP,))[0]
+    np.testing.assert_allclose(found, wanted, atol=2e-4)
+
+
+def test_several_links_in_several_frames(call: Call, ik: Any) -> None:
+    start = PANDA.default_q.copy()
+    start[:7] = np.array(list(READY.values())) + 0.1
+    links = ("panda_hand", "panda_link4")
+    T = forward_kinematics(PANDA, start, links=links)
+    T_root_link1 = forward_kinematics(
+        PANDA, np.concatenate([list(READY.values()), start[7:]]), ("panda_link1",)
+    )[0]
+    at = [T[0], np.linalg.inv(T_root_link1) @ T[1]]
+    frames = ("panda_link0", "panda_link1")
+    targets = [PoseStamped(pose=one) for one in poses_from_matrices(np.array(at))]
+    for target, frame in zip(targets, frames, strict=True):
+        target.header.frame_id = frame
+    answer = call("compute_ik", ik(ik_link_names=list(links), pose_stamped_vector=targets))
+    assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message
+    found = forward_kinematics(PANDA, configuration(answer.solution), links=links)
+    np.testing.assert_allclose(found, T, atol=3e-4)
+
+
+def test_solutions_avoid_collisions_if_asked_to(call: Call, ik: Any, client: Client, moveit: Any) -> None:
+    # Where one solution has its elbow; there are others.
+    free = configuration(call("compute_ik", ik()).solution)
+    elbow = forward_kinematics(PANDA, free, links=("panda_link4",))[0][:3, 3]
+    apply(client, ball(0.03, *elbow.tolist()))
+    answer = call("compute_ik", ik(avoid_collisions=True))
+    assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message
+    validity = moveit.srv.GetStateValidity.Request(robot_state=answer.solution)
+    assert call("check_state_validity", validity).valid
+
+
+def test_a_goal_in_collision(call: Call, ik: Any, client: Client) -> None:
+    apply(client, ball(0.1, 0.4, 0.1, 0.5))
+    answer = call("compute_ik", ik(avoid_collisions=True))
+    assert answer.error_code.val == answer.error_code.GOAL_IN_COLLISION, answer.error_code
+    assert "ball" in answer.error_code.message
+    assert not answer.solution.joint_state.name
+    assert call("compute_ik", ik()).error_code.val == answer.error_code.SUCCESS  # nobody asked to avoid it
+
+
+def attached(moveit: Any) -> Any:
+    result = moveit.msg.RobotState()
+    result.attached_collision_objects = [moveit.msg.AttachedCollisionObject(link_name=TIP)]
+    result.attached_collision_objects[0].object.id = "cup"
+    return result
+
+
+def several(moveit: Any, name: str) -> Any:
+    result = moveit.msg.RobotState()
+    result.multi_dof_joint_state.joint_names = [name]
+    result.multi_dof_joint_state.transforms = [Transform()]
+    return result
+
+
+def joints(moveit: Any, names: list[str], positions: list[float]) -> Any:
+    return moveit.msg.RobotState(joint_state=JointState(name=names, position=positions))
+
+
+def constraints(moveit: Any, **fields: Any) -> Any:
+    return moveit.msg.Constraints(**fields)
+
+
+BAD_IK: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
+    "group": (lambda m: {"group_name": "leg"}, "INVALID_GROUP_NAME", "'leg'"),
+    "link": (lambda m: {"ik_link_name": "claw"}, "INVALID_LINK_NAME", "'claw'"),
+    "frame": (lambda m: {"frame": "moon"}, "FRAME_TRANSFORM_FAILURE", "'moon'"),
+    "zero quaternion": (
+        lambda m: {"at": Pose(orientation=Quaternion(w=0.0))},
+        "INVALID_GOAL_CONSTRAINTS",
+        "length 0",
+    ),
+    "NaN": (lambda m: {"at": pose(NAN)}, "INVALID_GOAL_CONSTRAINTS", "not finite"),
+    "out of reach": (lambda m: {"at": pose(3.0)}, "NO_IK_SOLUTION", ""),
+    "constraints": (
+        lambda m: {"constraints": constraints(m, joint_constraints=[m.msg.JointConstraint()])},
+        "INVALID_GOAL_CONSTRAINTS",
+        "constraints has joint_constraints",
+    ),
+    "links without poses": (
+        lambda m: {"ik_link_names": [TIP]},
+        "INVALID_GOAL_CONSTRAINTS",
+        "ik_link_names has 1 names and pose_stamped_vector 0 poses",
+    ),
+    "poses without links": (
+        lambda m: {"pose_stamped_vector": [PoseStamped(), PoseStamped()]},
+        "INVALID_GOAL_CONSTRAINTS",
+        "ik_link_names has 0 names",
+    ),
+    "attached objects": (lambda m: {"robot_state": attached(m)}, "INVALID_ROBOT_STATE", "'cup'"),
+    "unknown joint": (
+        lambda m: {"robot_state": joints(m, ["knee"], [0.0])},
+        "INVALID_ROBOT_STATE",
+        "unknown joint 'knee'",
+    ),
+    "lengths": (
+        lambda m: {"robot_state": joints(m, ["panda_joint1"], [])},
+        "INVALID_ROBOT_STATE",
+        "1 names and 0 positions",
+    ),
+    "NaN state": (
+        lambda m: {"robot_state": joints(m, ["panda_joint1"], [NAN])},
+        "INVALID_ROBOT_STATE",
+        "finite",
+    ),
+    "held virtual joint": (
+        lambda m: {"robot_state": several(m, "virtual_joint")},
+        "INVALID_ROBOT_STATE",
+        "virtual_joint",
+    ),
+    "arm joint of several variables": (
+        lambda m: {"robot_state": several(m, "panda_joint1")},
+        "INVALID_ROBOT_STATE",
+        "revolute",
+    ),
+    "negative timeout": (
+        lambda m: {"timeout": Duration(sec=-1)},
+        "FAILURE",
+        "INVALID_REQUEST: timeout is -1",
+    ),
+    "too long a timeout": (lambda m: {"timeout": Duration(sec=61)}, "FAILURE", "ik.max_timeout"),
+    "no time": (lambda m: {"timeout": Duration(nanosec=1)}, "TIMED_OUT", "timeout"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_IK)
+def test_what_compute_ik_refuses(name: str, call: Call, ik: Any, moveit: Any) -> None:
+    fields, code, words = BAD_IK[name]
+    answer = call("compute_ik", ik(**fields(moveit)))
+    assert answer.error_code.val == getattr(answer.error_code, code), answer.error_code
+    assert words in answer.error_code.message
+    assert not answer.solution.joint_state.name
+    assert not answer.solution.joint_state.position
+
+
+def test_a_stale_state(call: Call, ik: Any, client: Client, moveit: Any) -> None:
+    client.stop_robot()
+    client.spin(1.3)
+    code = call("compute_ik", ik()).error_code
+    assert code.val == code.ROBOT_STATE_STALE, code
+    code = call("compute_fk", moveit.srv.GetPositionFK.Request(fk_link_names=[TIP])).error_code
+    assert code.val == code.ROBOT_STATE_STALE, code
+    whole = joints(moveit, [*READY, "panda_finger_joint1"], [*READY.values(), 0.02])
+    answer = call("compute_ik", ik(robot_state=whole))
+    assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code
+
+
+# compute_fk
+
+
+def test_poses_of_links(call: Call, state: Any, moveit: Any) -> None:
+    request = moveit.srv.GetPositionFK.Request(fk_link_names=[TIP, "panda_link3"])
+    request.robot_state = state(panda_joint1=0.3, panda_joint4=-1.5)
+    q = PANDA.default_q.copy()
+    q[:7] = list(READY.values())
+    q[[0, 3]] = 0.3, -1.5
+    wanted = forward_kinematics(PANDA, q, links=(TIP, "panda_link3", "panda_link1"))
+    answer = call("compute_fk", request)
+    assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message
+    assert answer.fk_link_names == [TIP, "panda_link3"]
+    assert [one.header.frame_id for one in answer.pose_stamped] == ["panda_link0"] * 2
+    found = matrices_from_poses([one.pose for one in answer.pose_stamped])
+    np.testing.assert_allclose(found, wanted[:2], atol=1e-12)
+    request.header.frame_id = "panda_link1"
+    answer = call("compute_fk", request)
+    assert answer.pose_stamped[0].header.frame_id == "panda_link1"
+    found = matrices_from_poses([one.pose for one in answer.pose_stamped])
+    np.testing.assert_allclose(found, np.linalg.inv(wanted[2]) @ wanted[:2], atol=1e-12)
+
+
+BAD_FK: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
+    "no links": (lambda m: {"fk_link_names": []}, "INVALID_LINK_NAME", "fk_link_names is empty"),
+    "unknown link": (lambda m: {"fk_link_names": [TIP, "claw"]}, "INVALID_LINK_NAME", "'claw'"),
+    "attached objects": (lambda m: {"robot_state": attached(m)}, "INVALID_ROBOT_STATE", "'cup'"),
+    "a batch": (
+        lambda m: {"robot_state": joints(m, ["panda_joint1"], [0.0, 0.1])},
+        "INVALID_ROBOT_STATE",
+        "1 names and 2 positions",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FK)
+def test_what_compute_fk_refuses(name: str, call: Call, moveit: Any) -> None:
+    fields, code, words = BAD_FK[name]
+    request = moveit.srv.GetPositionFK.Request(**{"fk_link_names": [TIP], **fields(moveit)})
+    answer = call("compute_fk", request)
+    assert answer.error_code.val == getattr(answer.error_code, code), answer.error_code
+    assert words in answer.error_code.message
+    assert not answer.pose_stamped
+
+
+def test_an_unknown_frame_of_poses(call: Call, moveit: Any) -> None:
+    request = moveit.srv.GetPositionFK.Request(fk_link_names=[TIP])
+    request.header.frame_id = "moon"
+    code = call("compute_fk", request).error_code
+    assert code.val == code.FRAME_TRANSFORM_FAILURE, code
+
+
+# check_state_validity
+
+
+def validity(moveit: Any, robot_state: Any | None = None, **fields: Any) -> Any:
+    given = moveit.msg.RobotState(is_diff=True) if robot_state is None else robot_state
+    return moveit.srv.GetStateValidity.Request(robot_state=given, **fields)
+
+
+def test_a_free_state_is_valid(call: Call, moveit: Any) -> None:
+    answer = call("check_state_validity", validity(moveit, group_name="panda_arm"))
+    assert answer.valid
+    assert not answer.contacts
+    assert not answer.constraint_result
+
+
+def test_contacts_of_a_state(call: Call, moveit: Any, client: Client) -> None:
+    apply(client, ball(0.1, 0.0, 0.0, 0.6))
+    answer = call("check_state_validity", validity(moveit))
+    assert not answer.valid
+    [first, *_] = answer.contacts
+    kinds = {first.contact_body_1: first.body_type_1, first.contact_body_2: first.body_type_2}
+    assert kinds.pop("ball") == first.WORLD_OBJECT
+    assert list(kinds.values()) == [first.ROBOT_LINK]
+    assert first.depth > 0.0
+    assert first.header.frame_id == "panda_link0"
+    at = np.array([first.position.x, first.position.y, first.position.z])
+    assert np.linalg.norm(at - [0.0, 0.0, 0.6]) <= 0.1 + 1e-6  # on or in the ball
+    normal = np.array([first.normal.x, first.normal.y, first.normal.z])
+    assert np.linalg.norm(normal) == pytest.approx(1.0)
+    # The hand's fingers are elsewhere: its group has nothing to do with it.
+    assert call("check_state_validity", validity(moveit, group_name="hand")).valid
+
+
+def test_self_collision(call: Call, moveit: Any, state: Any) -> None:
+    folded = state(panda_joint2=1.7, panda_joint4=-3.0, panda_joint6=0.5)
+    answer = call("check_state_validity", validity(moveit, folded))
+    assert not answer.valid
+    assert {c.body_type_1 for c in answer.contacts} | {c.body_type_2 for c in answer.contacts} == {0}
+
+
+def test_a_state_outside_the_limits(call: Call, moveit: Any, state: Any, process: NodeProcess) -> None:
+    # The answer has no field for that, so the log says it.
+    outside = state(panda_joint1=3.1)
+    answer = call("check_state_validity", validity(moveit, outside))
+    assert not answer.valid
+    assert not answer.contacts
+    assert "joint 'panda_joint1' at 3.1" in process.log_text()
+    assert call("check_state_validity", validity(moveit, outside, group_name="hand")).valid
+
+
+def test_constraints_are_judged(call: Call, moveit: Any) -> None:
+    message = moveit.msg
+    q = PANDA.default_q.copy()
+    q[:7] = list(READY.values())
+    T = forward_kinematics(PANDA, q, links=(TIP,))[0]
+    at = poses_from_matrices(T[None])[0]
+    met = message.JointConstraint(
+        joint_name="panda_joint2", position=-0.8, tolerance_above=0.1, tolerance_below=0.1
+    )
+    unmet = message.JointConstraint(joint_name="panda_joint1", position=-0.3, tolerance_above=0.1, weight=2.0)
+    sphere = message.PositionConstraint(link_name=TIP, weight=1.0)
+    sphere.header.frame_id = "panda_link0"
+    from shape_msgs.msg import SolidPrimitive
+
+    sphere.constraint_region.primitives = [SolidPrimitive(type=SolidPrimitive.SPHERE, dimensions=[0.01])]
+    beside = Pose(position=Point(x=at.position.x, y=at.position.y + 0.009, z=at.position.z))
+    sphere.constraint_region.primitive_poses = [beside]
+    upright = message.OrientationConstraint(link_name=TIP, orientation=at.orientation, weight=1.0)
+    upright.absolute_x_axis_tolerance = upright.absolute_y_axis_tolerance = 0.01
+    upright.absolute_z_axis_tolerance = 0.01
+    given = constraints(
+        moveit,
+        joint_constraints=[met, unmet],
+        position_constraints=[sphere],
+        orientation_constraints=[upright],
+    )
+    answer = call("check_state_validity", validity(moveit, constraints=given))
+    assert not answer.valid
+    assert [one.result for one in answer.constraint_result] == [True, False, True, True]
+    assert [one.distance for one in answer.constraint_result] == pytest.approx(
+        [0.0, 0.6, 0.009, 0.0], abs=1e-6
+    )
+    # A turn by 0.2 about the tip's z is allowed if that axis is.
+    turn = np.eye(4)
+    turn[:2, :2] = [[np.cos(0.2), -np.sin(0.2)], [np.sin(0.2), np.cos(0.2)]]
+    upright.orientation = poses_from_matrices((T @ turn)[None])[0].orientation
+    for tolerance, parameterization, result in (
+        (0.19, 0, False),
+        (0.21, 0, True),
+        (0.19, 1, False),
+        (0.21, 1, True),
+    ):
+        upright.absolute_z_axis_tolerance, upright.parameterization = tolerance, parameterization
+        given = constraints(moveit, orientation_constraints=[upright])
+        answer = call("check_state_validity", validity(moveit, constraints=given))
+        assert answer.valid == result
+        assert answer.constraint_result[0].distance == pytest.approx(0.2)
+    sphere.constraint_region.primitives[0].dimensions = [0.008]
+    given = constraints(moveit, position_constraints=[sphere])
+    assert not call("check_state_validity", validity(moveit, constraints=given)).valid
+
+
+BAD_VALIDITY: dict[str, tuple[Callable[[Any], dict[str, Any]], str]] = {
+    "group": (lambda m: {"group_name": "leg"}, "INVALID_GROUP_NAME: unknown group 'leg'"),
+    "attached": (lambda m: {"robot_state": attached(m)}, "INVALID_ROBOT_STATE: robot_state attaches 'cup'"),
+    "joint": (
+        lambda m: {
+            "constraints": constraints(m, joint_constraints=[m.msg.JointConstraint(joint_name="knee")])
+        },
+        "INVALID_JOINT_NAME: unknown joint 'knee'",
+    ),
+    "visibility": (
+        lambda m: {"constraints": constraints(m, visibility_constraints=[m.msg.VisibilityConstraint()])},
+        "INVALID_GOAL_CONSTRAINTS: constraints has visibility_constraints",
+    ),
+    "region": (
+        lambda m: {
+            "constraints": constraints(m, position_constraints=[m.msg.PositionConstraint(link_name=TIP)])
+        },
+        "INVALID_GOAL_CONSTRAINTS: position_constraints[0] has 0 primitives",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_VALIDITY)
+def test_what_cannot_be_judged_is_not_valid_and_logged(
+    name: str, call: Call, moveit: Any, client: Client, process: NodeProcess
+) -> None:
+    fields, sentence = BAD_VALIDITY[name]
+    client.spin(1.1)  # at most one sentence per second is logged
+    answer = call("check_state_validity", validity(moveit, **fields(moveit)))
+    assert not answer.valid
+    assert not answer.contacts
+    assert f"check_state_validity: {sentence}" in process.log_text()
+
+
+# What is offered
+
+
+def test_states_of_joints_with_several_variables(moveit: Any) -> None:
+    from kinopt_ros.ros.moveit.robot_state import fill_robot_state, joint_state_of
+
+    robot = robot_from_urdf(
+        """<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
+        <joint name="base" type="planar"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+          <origin xyz="0 0 1" rpy="0.3 0 0"/></joint>
+        <joint name="free" type="floating"><parent link="b"/><child link="c"/></joint></robot>"""
+    )
+    q = np.array([0.1, -0.2, 0.7, 1.0, 2.0, 3.0, 0.5, 0.5, -0.5, 0.5])
+    message = moveit.msg.RobotState()
+    fill_robot_state(message, robot, q)
+    assert message.multi_dof_joint_state.joint_names == ["base", "free"]
+    read = joint_state_of(message, robot)
+    assert read.name == list(robot.variable_names)
+    np.testing.assert_allclose(read.position, q, atol=1e-12)
+    moved = message.multi_dof_joint_state.transforms[0]
+    assert moved.translation == Vector3(x=pytest.approx(0.1), y=pytest.approx(-0.2), z=pytest.approx(0.0))
+
+
+def test_they_are_not_offered_if_a_parameter_says_so(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
+    _, client = start_node("kinopt_alone", {**panda_parameters, "moveit_services": False})
+    names = [name for name, _ in client.node.get_service_names_and_types_by_node("kinopt_alone", "/")]
+    assert "/kinopt_alone/solve_ik" in names
+    assert not set(names) & {f"/{name}" for name in SERVICES}
+
+
+def test_a_node_without_moveit_msgs_says_so(
+    start_node: StartNode, panda_parameters: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "moveit_msgs" not in os.environ.get("PYTHONPATH", ""):
+        pytest.skip("moveit_msgs is installed")
+    monkeypatch.delenv("PYTHONPATH")
+    process, _ = start_node("kinopt_plain", panda_parameters)
+    assert "moveit_msgs is not installed: MoveIt's services are not offered" in process.log_text()
+
+
+def test_who_offers_them_beside_another_says_so(
+    start_node: StartNode, panda_parameters: dict[str, object], call: Call, client: Client
+) -> None:
+    process, _ = start_node("kinopt_second", panda_parameters)
+    sentence = "another node, such as move_group, offers them, too"
+    assert client.spin_until(lambda: sentence in process.log_text(), 30.0)
+    assert "/compute_ik" in process.log_text()
