@@ -6,7 +6,7 @@ from numba import njit
 from kinopt_ros.collision.kernels import ball_distance
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
-_INLINE = _OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True}
+_INLINE = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True}
 
 
 @njit(**_OUTER)

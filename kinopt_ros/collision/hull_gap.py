@@ -22,7 +22,7 @@ _SMALLEST = 1e-20
 """m^2; what is nearer to the origin than its root counts as there."""
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
-_INNER = _OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _INLINE = _INNER | {"forceinline": True}
 
 

@@ -52,7 +52,7 @@ TINY = 1e-12
 """m; nearer to a surface than this its normal is the gradient."""
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
-_INNER = _OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _INLINE = _INNER | {"forceinline": True}
 _STACK = 256
 

@@ -18,7 +18,7 @@ _SAME_POSE = 1e9
 """1/m; relative poses that are equal when rounded to the reciprocal are the same one."""
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
-_INNER = _OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _INLINE = _INNER | {"forceinline": True}
 
 

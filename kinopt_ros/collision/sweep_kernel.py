@@ -29,7 +29,7 @@ SHARE = 0.2
 """Of the least distance, to which it need not be known better."""
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
-_INNER = _OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @njit(**_OUTER)

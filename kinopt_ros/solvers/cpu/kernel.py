@@ -64,8 +64,8 @@ HALF_TURN = 1e-10  # 1 + trace of a rotation error below which its axis cannot b
 
 # Fused multiply-add is allowed; NaN and infinity keep their meaning.
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
-# Without wrappers for callers in Python, which only cost compile time.
-_INNER = _OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Without wrappers for callers in Python, and files of their own, which only cost compile time.
+_INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _INLINE = _INNER | {"forceinline": True}
 
 _TWO_OVER_PI = 2.0 / np.pi

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
-_INNER = _OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @njit(**_INNER)
