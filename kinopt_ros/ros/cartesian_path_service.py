@@ -35,7 +35,7 @@ class CartesianPathService:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def task(self, request: Any, reply: Reply) -> Task:
+    def task(self, request: Any, reply: Reply) -> "_PathTask":
         """The task of a request; KinoptError if it cannot be answered."""
         return _PathTask(request.client, _read(self._context, request, reply.arrived), reply)
 
@@ -116,7 +116,7 @@ class _PathTask(Task):
 
     def __init__(self, client: str, asked: _Asked, reply: Reply) -> None:
         super().__init__(client, slow=True)
-        self._asked = asked
+        self.asked = asked
         self._reply = reply
         self._fallback_reason = ""
 
@@ -126,7 +126,7 @@ class _PathTask(Task):
 
     def slow(self) -> None:
         """Plan."""
-        asked, reply = self._asked, self._reply
+        asked, reply = self.asked, self._reply
         response = reply.response()
         response.queue_time = reply.queue_time = time.monotonic() - reply.arrived
         try:
@@ -145,15 +145,15 @@ class _PathTask(Task):
         self._reply.refuse(error)
 
     def _solve_ik(self, problem: IkProblem) -> IkResult:
-        asked = self._asked
+        asked = self.asked
         pooled = asked.loaded.pool.solve_ik(problem, asked.solver, asked.allow_fallback)
         self._fallback_reason = self._fallback_reason or pooled.fallback_reason
         return pooled.result
 
     def _fill(self, response: Any, result: CartesianResult) -> None:
-        response.status = status_message(result.status, result.message or self._asked.assumed)
+        response.status = status_message(result.status, result.message or self.asked.assumed)
         if result.trajectory is not None:
-            root = self._asked.loaded.model.root_link
+            root = self.asked.loaded.model.root_link
             response.trajectory = trajectory_message(result.trajectory, root)
         response.fraction = result.fraction
         response.waypoints_reached = result.waypoints

@@ -133,16 +133,16 @@ class KinoptNode(Node):
         serving.serve(GetScene, "get_scene", GetSceneService(self._shared).task)
         serving.serve(CheckState, "check_state", CheckStateService(self._shared).task)
         trajectories = Serving(self, self._trajectory_scheduler, statistics)
-        trajectories.serve(
-            PlanTrajectory, "plan_trajectory", PlanTrajectoryService(self._shared, statistics).task
-        )
-        trajectories.serve(
-            ComputeCartesianPath, "compute_cartesian_path", CartesianPathService(self._shared).task
-        )
+        plan_trajectory = PlanTrajectoryService(self._shared, statistics)
+        trajectories.serve(PlanTrajectory, "plan_trajectory", plan_trajectory.task)
+        cartesian_path = CartesianPathService(self._shared)
+        trajectories.serve(ComputeCartesianPath, "compute_cartesian_path", cartesian_path.task)
         self._trajectory_action = OptimizeTrajectoryAction(
             self._shared, self._trajectory_scheduler, statistics, self._motions
         )
-        offer_moveit_services(self._shared, serving, solve_ik, compute_fk)
+        offer_moveit_services(
+            self._shared, serving, solve_ik, compute_fk, trajectories, cartesian_path, plan_trajectory
+        )
         # What costs little is answered at once, whatever else is going on.
         solvers = answering(self, SolversService(self._shared).handle)
         self.create_service(ListSolvers, "~/list_solvers", solvers)

@@ -20,7 +20,7 @@ class PlanTrajectoryService:
         self._context = context
         self._statistics = statistics
 
-    def task(self, request: Any, reply: Reply) -> Task:
+    def task(self, request: Any, reply: Reply) -> "_PlanTask":
         """The task of a request; KinoptError if it cannot be answered."""
         asked = read_trajectory_request(self._context, request, reply.arrived)
         return _PlanTask(request.client, asked, reply, self._statistics)
@@ -31,7 +31,7 @@ class _PlanTask(Task):
 
     def __init__(self, client: str, asked: TrajectoryRequest, reply: Reply, statistics: Statistics) -> None:
         super().__init__(client, slow=True)
-        self._asked = asked
+        self.asked = asked
         self._reply = reply
         self._statistics = statistics
 
@@ -44,8 +44,8 @@ class _PlanTask(Task):
         response = self._reply.response()
         response.queue_time = self._reply.queue_time = time.monotonic() - self._reply.arrived
         try:
-            check_in_time(response.queue_time, self._asked.timeout)
-            plan(self._asked, response, self._statistics, None)
+            check_in_time(response.queue_time, self.asked.timeout)
+            plan(self.asked, response, self._statistics, None)
         except Exception as error:  # nothing ends a worker
             self._reply.refuse(error)
             return

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,12 @@ from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Transform, V
 from sensor_msgs.msg import JointState
 from support.moveit_package import INTERFACES, BuildError, build, use
 from support.ros_requests import READY, StartNode, pose
+from support.trajectory_goals import until_prepared
+from trajectory_msgs.msg import JointTrajectoryPoint
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
-from kinopt_msgs.srv import ApplyScene
+from kinopt_msgs.srv import ApplyScene, PlanTrajectory
+from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
@@ -38,7 +42,20 @@ PANDA = load_robot("panda")
 FREE = JointState(name=list(READY), position=list(READY.values()))
 TIP = "panda_link8"
 NAN = float("nan")
-SERVICES = ("compute_ik", "compute_fk", "check_state_validity")
+STATE_TIMEOUT = 3.0
+SERVICES = (
+    "compute_ik",
+    "compute_fk",
+    "check_state_validity",
+    "compute_cartesian_path",
+    "plan_kinematic_path",
+)
+
+BASE = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
+<joint name="base" type="planar"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+  <origin xyz="0 0 1" rpy="0.3 0 0"/></joint>
+<joint name="free" type="floating"><parent link="b"/><child link="c"/></joint></robot>"""
+"""A robot whose joints have several variables."""
 
 Call = Callable[[str, Any], Any]
 
@@ -60,7 +77,8 @@ def moveit(pytestconfig: pytest.Config) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def panda_parameters(panda_parameters: dict[str, object], moveit: Any) -> dict[str, object]:
-    return panda_parameters
+    # Twice what compilers on a busy machine have been seen to keep a node from listening.
+    return {**panda_parameters, "state_timeout": STATE_TIMEOUT}
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +92,8 @@ def caller(client: Client, moveit: Any, namespace: str = "") -> Call:
         "compute_ik": moveit.srv.GetPositionIK,
         "compute_fk": moveit.srv.GetPositionFK,
         "check_state_validity": moveit.srv.GetStateValidity,
+        "compute_cartesian_path": moveit.srv.GetCartesianPath,
+        "plan_kinematic_path": moveit.srv.GetMotionPlan,
     }
     clients = {name: client.node.create_client(types[name], f"{namespace}{name}") for name in SERVICES}
 
@@ -352,7 +372,7 @@ def test_what_compute_ik_refuses(name: str, call: Call, ik: Any, moveit: Any) ->
 
 def test_a_stale_state(call: Call, ik: Any, client: Client, moveit: Any) -> None:
     client.stop_robot()
-    client.spin(1.3)
+    client.spin(STATE_TIMEOUT + 0.3)
     code = call("compute_ik", ik()).error_code
     assert code.val == code.ROBOT_STATE_STALE, code
     code = call("compute_fk", moveit.srv.GetPositionFK.Request(fk_link_names=[TIP])).error_code
@@ -550,18 +570,403 @@ def test_what_cannot_be_judged_is_not_valid_and_logged(
     assert f"check_state_validity: {sentence}" in process.log_text()
 
 
+# compute_cartesian_path
+
+
+@pytest.fixture
+def lines(moveit: Any, client: Client) -> Callable[..., Any]:
+    """Makes requests of compute_cartesian_path."""
+    until_prepared(client)
+
+    def make(*waypoints: Pose, **fields: Any) -> Any:
+        request = moveit.srv.GetCartesianPath.Request(
+            waypoints=list(waypoints) or [pose(0.32, 0.0, 0.5)],
+            group_name="panda_arm",
+            max_step=0.01,
+            avoid_collisions=True,
+            max_velocity_scaling_factor=1.0,
+            max_acceleration_scaling_factor=1.0,
+        )
+        request.header.frame_id = "panda_link0"
+        request.start_state.is_diff = True
+        for name, value in fields.items():
+            setattr(request, name, value)
+        return request
+
+    return make
+
+
+def last_tip(trajectory: Any) -> np.ndarray:
+    """Where the tip is at the end."""
+    q = PANDA.default_q.copy()
+    q[[PANDA.variable_index[name] for name in trajectory.joint_names]] = trajectory.points[-1].positions
+    return forward_kinematics(PANDA, q, links=(TIP,))[0]
+
+
+def test_straight_lines(call: Call, lines: Any) -> None:
+    answer = call("compute_cartesian_path", lines(pose(0.32, 0.0, 0.5), pose(0.32, 0.15, 0.5)))
+    assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message
+    assert answer.fraction == 1.0
+    motion = answer.solution.joint_trajectory
+    start = configuration(answer.start_state)[:7]
+    np.testing.assert_array_equal(start, list(READY.values()))
+    np.testing.assert_array_equal(motion.points[0].positions, start)
+    np.testing.assert_allclose(last_tip(motion), T_of(pose(0.32, 0.15, 0.5)), atol=1e-3)
+    slow = call("compute_cartesian_path", lines(max_velocity_scaling_factor=0.1)).solution.joint_trajectory
+    quick = call("compute_cartesian_path", lines()).solution.joint_trajectory
+    assert slow.points[-1].time_from_start.sec > quick.points[-1].time_from_start.sec
+
+
+def test_a_path_that_ends_early_is_a_success_as_in_moveit(call: Call, lines: Any) -> None:
+    answer = call("compute_cartesian_path", lines(pose(0.32, 0.0, 0.5), pose(1.5, 0.0, 0.5)))
+    assert answer.error_code.val == answer.error_code.SUCCESS
+    assert "the path ends early: NO_IK_SOLUTION: " in answer.error_code.message
+    assert 0.0 < answer.fraction < 1.0
+    assert answer.solution.joint_trajectory.points
+
+
+def test_obstacles_of_lines(call: Call, lines: Any, client: Client) -> None:
+    apply(client, ball(0.1, 0.32, 0.35, 0.5))
+    there = pose(0.32, 0.35, 0.5)
+    answer = call("compute_cartesian_path", lines(there))
+    assert 0.0 < answer.fraction < 1.0
+    assert "ball" in answer.error_code.message
+    assert call("compute_cartesian_path", lines(there, avoid_collisions=False)).fraction == 1.0
+
+
+BAD_LINES: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
+    "no step": (lambda m: {"max_step": 0.0}, "FAILURE", "INVALID_REQUEST: max_step is 0 m"),
+    "no waypoints": (lambda m: {"waypoints": []}, "INVALID_GOAL_CONSTRAINTS", "waypoints is empty"),
+    "group": (lambda m: {"group_name": "leg"}, "INVALID_GROUP_NAME", "'leg'"),
+    "link": (lambda m: {"link_name": "claw"}, "INVALID_LINK_NAME", "'claw'"),
+    "attached objects": (lambda m: {"start_state": attached(m)}, "INVALID_ROBOT_STATE", "'cup'"),
+    "constraints": (
+        lambda m: {
+            "path_constraints": constraints(m, orientation_constraints=[m.msg.OrientationConstraint()])
+        },
+        "INVALID_GOAL_CONSTRAINTS",
+        "path_constraints has orientation_constraints",
+    ),
+    "speed of a link": (
+        lambda m: {"max_cartesian_speed": 0.1},
+        "FAILURE",
+        "UNSUPPORTED_FEATURE: max_cartesian_speed is 0.1",
+    ),
+    "too fast": (lambda m: {"max_velocity_scaling_factor": 2.0}, "FAILURE", "velocity_scaling"),
+    "a jump": (
+        lambda m: {"waypoints": [pose(2.0, 0.0, 3.0)], "max_step": 0.5},
+        "PLANNING_FAILED",
+        "would have to jump by",
+    ),
+    "start in collision": (
+        lambda m: {
+            "start_state": joints(m, ["panda_joint2", "panda_joint4", "panda_joint6"], [1.7, -3.0, 0.5])
+        },
+        "START_STATE_IN_COLLISION",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LINES)
+def test_what_compute_cartesian_path_refuses(name: str, call: Call, lines: Any, moveit: Any) -> None:
+    fields, code, words = BAD_LINES[name]
+    answer = call("compute_cartesian_path", lines(**fields(moveit)))
+    assert answer.error_code.val == getattr(answer.error_code, code), answer.error_code
+    assert words in answer.error_code.message
+    assert not answer.solution.joint_trajectory.points
+
+
+def test_an_unknown_frame_of_waypoints(call: Call, lines: Any) -> None:
+    request = lines()
+    request.header.frame_id = "moon"
+    code = call("compute_cartesian_path", request).error_code
+    assert code.val == code.FRAME_TRANSFORM_FAILURE, code
+
+
+# plan_kinematic_path
+
+AWAY = {**READY, "panda_joint1": 0.5}
+
+
+@pytest.fixture
+def motion(moveit: Any, client: Client) -> Callable[..., Any]:
+    """Makes requests of plan_kinematic_path as MoveIt's clients do."""
+    until_prepared(client)
+
+    def make(*goals: Any, **fields: Any) -> Any:
+        given = moveit.msg.MotionPlanRequest(
+            group_name="panda_arm",
+            goal_constraints=list(goals) or [joint_goal(moveit)],
+            num_planning_attempts=1,
+            allowed_planning_time=20.0,
+            max_velocity_scaling_factor=1.0,
+            max_acceleration_scaling_factor=1.0,
+        )
+        given.start_state.is_diff = True
+        for name, value in fields.items():
+            setattr(given, name, value)
+        return moveit.srv.GetMotionPlan.Request(motion_plan_request=given)
+
+    return make
+
+
+def joint_goal(moveit: Any, **positions: float) -> Any:
+    return constraints(
+        moveit,
+        joint_constraints=[
+            moveit.msg.JointConstraint(
+                joint_name=name, position=value, tolerance_above=1e-4, tolerance_below=1e-4, weight=1.0
+            )
+            for name, value in (positions or AWAY).items()
+        ],
+    )
+
+
+def pose_goal(moveit: Any, at: Pose, frame: str = "panda_link0", link: str = TIP, **rest: Any) -> Any:
+    """As MoveGroupInterface makes it; without radius or tolerances no constraint of that kind."""
+    goal = moveit.msg.Constraints()
+    radius, tolerances = rest.get("radius", 1e-4), rest.get("tolerances", (1e-3, 1e-3, 1e-3))
+    if radius is not None:
+        one = moveit.msg.PositionConstraint(link_name=link, weight=1.0)
+        one.header.frame_id = frame
+        one.target_point_offset.z = rest.get("offset", 0.0)
+        one.constraint_region.primitives = [sphere(radius)]
+        one.constraint_region.primitive_poses = [Pose(position=at.position)]
+        goal.position_constraints = [one]
+    if tolerances is not None:
+        turned = moveit.msg.OrientationConstraint(link_name=link, orientation=at.orientation, weight=1.0)
+        turned.header.frame_id = frame
+        turned.absolute_x_axis_tolerance, turned.absolute_y_axis_tolerance = tolerances[:2]
+        turned.absolute_z_axis_tolerance = tolerances[2]
+        goal.orientation_constraints = [turned]
+    return goal
+
+
+def sphere(radius: float) -> Any:
+    solid = import_module("shape_msgs.msg").SolidPrimitive
+    return solid(type=solid.SPHERE, dimensions=[radius])
+
+
+def planned(call: Call, request: Any) -> Any:
+    """The motion of a request that succeeds."""
+    answer = call("plan_kinematic_path", request).motion_plan_response
+    assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message
+    assert answer.group_name == "panda_arm"
+    assert answer.planning_time > 0.0
+    motion = answer.trajectory.joint_trajectory
+    start = configuration(answer.trajectory_start)
+    np.testing.assert_array_equal(
+        motion.points[0].positions, start[[PANDA.variable_index[name] for name in motion.joint_names]]
+    )
+    return answer
+
+
+def test_a_motion_to_joints(call: Call, motion: Any) -> None:
+    answer = planned(call, motion())
+    last = answer.trajectory.joint_trajectory
+    np.testing.assert_allclose(last.points[-1].positions, list(AWAY.values()), atol=1e-6)
+
+
+def test_a_motion_to_a_pose(call: Call, motion: Any, moveit: Any) -> None:
+    answer = planned(call, motion(pose_goal(moveit, pose(0.4, 0.2, 0.5))))
+    reached = last_tip(answer.trajectory.joint_trajectory)
+    np.testing.assert_allclose(reached, T_of(pose(0.4, 0.2, 0.5)), atol=1e-3)
+
+
+def test_free_axes_frames_and_offsets(call: Call, motion: Any, moveit: Any) -> None:
+    at = pose(0.1, 0.2, 0.3)
+    goal = pose_goal(moveit, at, frame="panda_link1", radius=0.002, tolerances=None, offset=0.1)
+    reached = last_tip(planned(call, motion(goal)).trajectory.joint_trajectory)
+    q = PANDA.default_q.copy()
+    q[:7] = list(READY.values())
+    T_root_link1 = forward_kinematics(PANDA, q, links=("panda_link1",))[0]
+    wanted = T_root_link1 @ [0.1, 0.2, 0.3, 1.0]
+    assert np.linalg.norm(reached @ [0.0, 0.0, 0.1, 1.0] - wanted) <= 0.002
+    turned = pose_goal(moveit, pose(), radius=None, tolerances=(0.05, 0.05, 4.0))
+    reached = last_tip(planned(call, motion(turned)).trajectory.joint_trajectory)
+    assert reached[2, 2] < -0.99  # the tip points down, and any turn about it will do
+
+
+def test_any_of_several_goals(call: Call, motion: Any, moveit: Any) -> None:
+    answer = planned(call, motion(pose_goal(moveit, pose(5.0)), joint_goal(moveit)))
+    last = answer.trajectory.joint_trajectory.points[-1].positions
+    np.testing.assert_allclose(last, list(AWAY.values()), atol=1e-6)
+
+
+def test_a_motion_from_another_state_around_an_obstacle(
+    call: Call, motion: Any, moveit: Any, client: Client
+) -> None:
+    apply(client, ball(0.1, 0.32, 0.0, 0.55))
+    start = joints(moveit, list(READY), [-0.7, *list(READY.values())[1:]])
+    goal = joint_goal(moveit, **{**READY, "panda_joint1": 0.7})
+    answer = planned(call, motion(goal, start_state=start))
+    assert configuration(answer.trajectory_start)[0] == -0.7
+    points = np.array([point.positions for point in answer.trajectory.joint_trajectory.points])
+    assert (
+        np.abs(points[:, 1:] - points[0, 1:]).max() > 0.05
+    )  # turning the first joint alone would hit the ball
+
+
+def test_another_planner_is_named_and_ours_may_be_chosen(call: Call, motion: Any) -> None:
+    answer = planned(call, motion(pipeline_id="ompl", planner_id="RRTConnectkConfigDefault"))
+    assert "'ompl RRTConnectkConfigDefault' is no planner of this node" in answer.error_code.message
+    assert "planner" not in planned(call, motion(planner_id="cpu")).error_code.message
+
+
+def in_region(moveit: Any, kind: int, *dimensions: float) -> Any:
+    goal = pose_goal(moveit, pose())
+    shape = goal.position_constraints[0].constraint_region.primitives[0]
+    shape.type, shape.dimensions = kind, list(dimensions)
+    return goal
+
+
+def mixed(moveit: Any) -> Any:
+    goal = pose_goal(moveit, pose())
+    goal.joint_constraints = joint_goal(moveit).joint_constraints
+    return goal
+
+
+BAD_MOTIONS: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
+    "no goal": (lambda m: {"goal_constraints": []}, "INVALID_GOAL_CONSTRAINTS", "goal_constraints is empty"),
+    "empty goal": (
+        lambda m: {"goal_constraints": [constraints(m)]},
+        "INVALID_GOAL_CONSTRAINTS",
+        "allowed is one",
+    ),
+    "mixed goal": (
+        lambda m: {"goal_constraints": [mixed(m)]},
+        "INVALID_GOAL_CONSTRAINTS",
+        "7 joint_constraints",
+    ),
+    "other tolerances": (
+        lambda m: {"goal_constraints": [pose_goal(m, pose()), pose_goal(m, pose(), radius=0.1)]},
+        "INVALID_GOAL_CONSTRAINTS",
+        "must be the same for all poses",
+    ),
+    "cone": (
+        lambda m: {"goal_constraints": [in_region(m, 4, 0.1, 0.1)]},
+        "INVALID_GOAL_CONSTRAINTS",
+        "region of type 4",
+    ),
+    "visibility": (
+        lambda m: {
+            "goal_constraints": [constraints(m, visibility_constraints=[m.msg.VisibilityConstraint()])]
+        },
+        "INVALID_GOAL_CONSTRAINTS",
+        "goal_constraints[0] has visibility_constraints",
+    ),
+    "path constraints": (
+        lambda m: {"path_constraints": joint_goal(m)},
+        "INVALID_GOAL_CONSTRAINTS",
+        "path_constraints has joint_constraints",
+    ),
+    "trajectory constraints": (
+        lambda m: {"trajectory_constraints": m.msg.TrajectoryConstraints(constraints=[joint_goal(m)])},
+        "INVALID_GOAL_CONSTRAINTS",
+        "trajectory_constraints",
+    ),
+    "reference": (
+        lambda m: {"reference_trajectories": [m.msg.GenericTrajectory()]},
+        "FAILURE",
+        "UNSUPPORTED_FEATURE: reference_trajectories",
+    ),
+    "speed of a link": (lambda m: {"cartesian_speed_limited_link": TIP}, "FAILURE", "UNSUPPORTED_FEATURE"),
+    "group": (lambda m: {"group_name": "leg"}, "INVALID_GROUP_NAME", "'leg'"),
+    "link": (
+        lambda m: {"goal_constraints": [pose_goal(m, pose(), link="claw")]},
+        "INVALID_LINK_NAME",
+        "'claw'",
+    ),
+    "frame": (
+        lambda m: {"goal_constraints": [pose_goal(m, pose(), frame="moon")]},
+        "FRAME_TRANSFORM_FAILURE",
+        "'moon'",
+    ),
+    "unknown joint of a goal": (
+        lambda m: {"goal_constraints": [joint_goal(m, knee=0.0)]},
+        "INVALID_GOAL_CONSTRAINTS",
+        "knee",
+    ),
+    "goal outside the limits": (
+        lambda m: {"goal_constraints": [joint_goal(m, panda_joint1=9.0)]},
+        "INVALID_GOAL_CONSTRAINTS",
+        "",
+    ),
+    "goal in collision": (
+        lambda m: {
+            "goal_constraints": [joint_goal(m, panda_joint2=1.7, panda_joint4=-3.0, panda_joint6=0.5)]
+        },
+        "GOAL_IN_COLLISION",
+        "",
+    ),
+    "start in collision": (
+        lambda m: {
+            "start_state": joints(m, ["panda_joint2", "panda_joint4", "panda_joint6"], [1.7, -3.0, 0.5])
+        },
+        "START_STATE_IN_COLLISION",
+        "",
+    ),
+    "start outside the limits": (
+        lambda m: {"start_state": joints(m, ["panda_joint1"], [3.1])},
+        "START_STATE_INVALID",
+        "",
+    ),
+    "attached objects": (lambda m: {"start_state": attached(m)}, "INVALID_ROBOT_STATE", "'cup'"),
+    "out of reach": (lambda m: {"goal_constraints": [pose_goal(m, pose(5.0))]}, "NO_IK_SOLUTION", ""),
+    "no time": (lambda m: {"allowed_planning_time": 1e-9}, "TIMED_OUT", "timeout is 1e-09 s"),
+    "too much time": (lambda m: {"allowed_planning_time": 61.0}, "FAILURE", "trajectory.max_timeout"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_MOTIONS)
+def test_what_plan_kinematic_path_refuses(name: str, call: Call, motion: Any, moveit: Any) -> None:
+    fields, code, words = BAD_MOTIONS[name]
+    answer = call("plan_kinematic_path", motion(**fields(moveit))).motion_plan_response
+    assert answer.error_code.val == getattr(answer.error_code, code), answer.error_code
+    assert words in answer.error_code.message
+    assert not answer.trajectory.joint_trajectory.points
+
+
+def test_a_workspace_for_a_base_that_drives_is_refused(moveit: Any) -> None:
+    from kinopt_ros.ros.moveit.plan_kinematic_path import refuse_unsupported
+
+    given = moveit.msg.MotionPlanRequest(goal_constraints=[joint_goal(moveit)])
+    given.workspace_parameters.min_corner.x = -1.0
+    refuse_unsupported(given, PANDA, PANDA.active_joints)  # which it does not concern
+    robot = robot_from_urdf(BASE)
+    with pytest.raises(UnsupportedFeatureError, match="workspace_parameters bounds base, free"):
+        refuse_unsupported(given, robot, robot.active_joints)
+
+
+def test_a_motion_that_ends_elsewhere_is_no_success(moveit: Any) -> None:
+    from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath, _Asked
+
+    answer = PlanTrajectory.Response()
+    answer.status.code = int(Status.SUCCESS)
+    answer.trajectory.joint_names = ["panda_joint1"]
+    answer.trajectory.points = [JointTrajectoryPoint(positions=[0.5])]
+    request = SimpleNamespace(
+        loaded=SimpleNamespace(model=PANDA), problem=SimpleNamespace(start=PANDA.default_q.copy())
+    )
+    codes = moveit.msg.MoveItErrorCodes
+    for wanted, code in ((0.5, codes.SUCCESS), (0.6, codes.GOAL_CONSTRAINTS_VIOLATED)):
+        goals = [joint_goal(moveit, panda_joint1=wanted)]
+        asked = _Asked(request, goals, "panda_arm", PANDA.default_q, "")
+        response = moveit.srv.GetMotionPlan.Response()
+        PlanKinematicPath(None, None).write(response, answer, asked)
+        assert response.motion_plan_response.error_code.val == code
+        found = response.motion_plan_response.trajectory.joint_trajectory.points
+        assert bool(found) == (code == codes.SUCCESS)
+
+
 # What is offered
 
 
 def test_states_of_joints_with_several_variables(moveit: Any) -> None:
     from kinopt_ros.ros.moveit.robot_state import fill_robot_state, joint_state_of
 
-    robot = robot_from_urdf(
-        """<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
-        <joint name="base" type="planar"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
-          <origin xyz="0 0 1" rpy="0.3 0 0"/></joint>
-        <joint name="free" type="floating"><parent link="b"/><child link="c"/></joint></robot>"""
-    )
+    robot = robot_from_urdf(BASE)
     q = np.array([0.1, -0.2, 0.7, 1.0, 2.0, 3.0, 0.5, 0.5, -0.5, 0.5])
     message = moveit.msg.RobotState()
     fill_robot_state(message, robot, q)

@@ -16,7 +16,7 @@ from kinopt_ros.ros.tips import tip_of
 
 _KINDS = ("joint_constraints", "position_constraints", "orientation_constraints", "visibility_constraints")
 _ROUNDING = 1e-9
-_BOX, _SPHERE, _CYLINDER = 1, 2, 3
+BOX, SPHERE, CYLINDER = 1, 2, 3
 """Of shape_msgs/SolidPrimitive."""
 _EULER, _VECTOR = 0, 1
 """Of moveit_msgs/OrientationConstraint: angles about x, then the new y, then the new z; or a rotation vector."""
@@ -32,32 +32,32 @@ def refuse_constraints(constraints: Any, what: str, kinds: tuple[str, ...] = _KI
 
 
 def evaluate(
-    context: Context, robot: RobotModel, constraints: Any, q: Annotated[Float64, "nq"]
+    context: Context,
+    robot: RobotModel,
+    constraints: Any,
+    q: Annotated[Float64, "nq"],
+    frames: Annotated[Float64, "nq"] | None = None,
 ) -> list[tuple[bool, float]]:
     """For each constraint, in MoveIt's order (joints, positions, orientations), whether it is met, and its weight times
-    how far the value is from what is wanted (rad or m; a sum of three angles for orientations).
+    how far the value is from what is wanted (rad or m; a sum of three angles for orientations). Frames are where they
+    are in configuration ``frames``, or without it in q.
 
     Raises:
         KinoptError: one that is not usable, or not supported (visibility, meshes, cones and prisms).
     """
     refuse_constraints(constraints, "constraints", ("visibility_constraints",))
+    at = q if frames is None else frames
     return [
         *(_joint(robot, one, q) for one in constraints.joint_constraints),
         *(
-            _position(context, robot, one, q, f"position_constraints[{k}]")
+            _position(context, robot, one, q, at, f"position_constraints[{k}]")
             for k, one in enumerate(constraints.position_constraints)
         ),
         *(
-            _orientation(context, robot, one, q, f"orientation_constraints[{k}]")
+            _orientation(context, robot, one, q, at, f"orientation_constraints[{k}]")
             for k, one in enumerate(constraints.orientation_constraints)
         ),
     ]
-
-
-def names_of(constraints: Any) -> list[str]:
-    """Links that constraints are about, and frames that they are given in."""
-    placed = [*constraints.position_constraints, *constraints.orientation_constraints]
-    return [name for one in placed for name in (one.link_name, one.header.frame_id)]
 
 
 def _joint(robot: RobotModel, constraint: Any, q: Float64) -> tuple[bool, float]:
@@ -81,7 +81,7 @@ def _joint(robot: RobotModel, constraint: Any, q: Float64) -> tuple[bool, float]
 
 
 def _position(
-    context: Context, robot: RobotModel, constraint: Any, q: Float64, what: str
+    context: Context, robot: RobotModel, constraint: Any, q: Float64, at: Float64, what: str
 ) -> tuple[bool, float]:
     region = constraint.constraint_region
     shapes, poses = list(region.primitives), list(region.primitive_poses)
@@ -93,7 +93,7 @@ def _position(
     o = constraint.target_point_offset
     _finite([o.x, o.y, o.z], f"{what}.target_point_offset")
     point = _T_root_link(context, robot, constraint.link_name, q) @ np.array([o.x, o.y, o.z, 1.0])
-    T = context.frames.T_root_frame(robot, constraint.header.frame_id, q) @ matrices_from_poses(
+    T = context.frames.T_root_frame(robot, constraint.header.frame_id, at) @ matrices_from_poses(
         poses, f"{what}.primitive_poses"
     )
     inside = [
@@ -105,7 +105,7 @@ def _position(
 
 
 def _is_inside(shape: Any, p: Annotated[Float64, "3"], what: str) -> bool:
-    counts = {_BOX: 3, _SPHERE: 1, _CYLINDER: 2}
+    counts = {BOX: 3, SPHERE: 1, CYLINDER: 2}
     size = list(shape.dimensions)
     if shape.type not in counts or len(size) != counts[shape.type]:
         raise InvalidGoalError(
@@ -113,16 +113,16 @@ def _is_inside(shape: Any, p: Annotated[Float64, "3"], what: str) -> bool:
             "spheres with 1 and cylinders with 2"
         )
     _finite(size, f"{what}.dimensions")
-    if shape.type == _BOX:
+    if shape.type == BOX:
         return bool((np.abs(p) <= np.array(size) / 2.0 + _ROUNDING).all())
-    if shape.type == _SPHERE:
+    if shape.type == SPHERE:
         return bool(np.linalg.norm(p) <= size[0] + _ROUNDING)
     height, radius = size
     return bool(abs(p[2]) <= height / 2.0 + _ROUNDING and np.hypot(p[0], p[1]) <= radius + _ROUNDING)
 
 
 def _orientation(
-    context: Context, robot: RobotModel, constraint: Any, q: Float64, what: str
+    context: Context, robot: RobotModel, constraint: Any, q: Float64, at: Float64, what: str
 ) -> tuple[bool, float]:
     if constraint.parameterization not in (_EULER, _VECTOR):
         raise InvalidGoalError(
@@ -130,7 +130,7 @@ def _orientation(
             "(ROTATION_VECTOR)"
         )
     wanted = matrices_from_poses([Pose(orientation=constraint.orientation)], what)[0]
-    T_root_wanted = context.frames.T_root_frame(robot, constraint.header.frame_id, q) @ wanted
+    T_root_wanted = context.frames.T_root_frame(robot, constraint.header.frame_id, at) @ wanted
     R = (inverse(T_root_wanted) @ _T_root_link(context, robot, constraint.link_name, q))[:3, :3]
     tolerance = [
         constraint.absolute_x_axis_tolerance,

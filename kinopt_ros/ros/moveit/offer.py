@@ -4,10 +4,12 @@ from importlib import import_module
 
 from rclpy.node import Node
 
+from kinopt_ros.ros.cartesian_path_service import CartesianPathService
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.fk_service import FkService
 from kinopt_ros.ros.ik_service import IkService
 from kinopt_ros.ros.moveit.serving import MoveItService, serve
+from kinopt_ros.ros.plan_trajectory_service import PlanTrajectoryService
 from kinopt_ros.ros.serving import Serving
 
 PARAMETER = "moveit_services"
@@ -15,7 +17,13 @@ WATCH_SECONDS = 2.0
 
 
 def offer_moveit_services(
-    context: Context, serving: Serving, solve_ik: IkService, compute_fk: FkService
+    context: Context,
+    serving: Serving,
+    solve_ik: IkService,
+    compute_fk: FkService,
+    trajectories: Serving,
+    cartesian_path: CartesianPathService,
+    plan_trajectory: PlanTrajectoryService,
 ) -> None:
     """Offer them in the node's namespace, if parameter moveit_services says so and moveit_msgs is installed."""
     node = context.node
@@ -28,17 +36,25 @@ def offer_moveit_services(
         return
     # Imported late, as they import moveit_msgs.
     from kinopt_ros.ros.moveit.check_state_validity import CheckStateValidity
+    from kinopt_ros.ros.moveit.compute_cartesian_path import ComputeCartesianPath
     from kinopt_ros.ros.moveit.compute_fk import ComputeFk
     from kinopt_ros.ros.moveit.compute_ik import ComputeIk
+    from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
 
     services: list[MoveItService] = [
         ComputeIk(context, solve_ik.task),
         ComputeFk(context, compute_fk.task),
         CheckStateValidity(context),
     ]
+    slow: list[MoveItService] = [
+        ComputeCartesianPath(context, cartesian_path.task),
+        PlanKinematicPath(context, plan_trajectory.task),
+    ]
     for service in services:
         serve(serving, service)
-    _Watch(node, [node.resolve_service_name(service.name) for service in services])
+    for service in slow:
+        serve(trajectories, service)
+    _Watch(node, [node.resolve_service_name(service.name) for service in (*services, *slow)])
 
 
 class _Watch:

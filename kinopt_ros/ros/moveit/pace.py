@@ -1,0 +1,24 @@
+"""How fast motions that MoveIt's clients ask for may be."""
+
+from typing import Any
+
+from kinopt_ros.errors import UnsupportedFeatureError
+
+
+def scaling(request: Any) -> dict[str, float]:
+    """Scaling factors, as fields of our requests; 0 for the node's default, also where there are no such fields."""
+    return {
+        "velocity_scaling": getattr(request, "max_velocity_scaling_factor", 0.0),
+        "acceleration_scaling": getattr(request, "max_acceleration_scaling_factor", 0.0),
+    }
+
+
+def refuse_speed_limit(request: Any) -> None:
+    """Raise UnsupportedFeatureError if the speed of a link shall be limited."""
+    link = getattr(request, "cartesian_speed_limited_link", "")
+    speed = getattr(request, "max_cartesian_speed", 0.0)
+    if link or speed != 0.0:
+        raise UnsupportedFeatureError(
+            f"max_cartesian_speed is {speed:g} for link {link!r}: the speed of links cannot be limited here; use "
+            "max_velocity_scaling_factor"
+        )

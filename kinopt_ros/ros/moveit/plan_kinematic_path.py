@@ -1,0 +1,130 @@
+"""plan_kinematic_path: MoveIt's motion planning, answered by ~/plan_trajectory."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from moveit_msgs.srv import GetMotionPlan
+
+from kinopt_msgs.srv import PlanTrajectory
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidGoalError, UnsupportedFeatureError
+from kinopt_ros.planning.scheduler import Task
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.conversions import configuration_from_joint_state
+from kinopt_ros.ros.moveit.codes import fill_error_code
+from kinopt_ros.ros.moveit.constraints import evaluate, refuse_constraints
+from kinopt_ros.ros.moveit.goals import frames_of, goal_fields
+from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
+from kinopt_ros.ros.moveit.robot_state import fill_robot_state, joint_state_of
+from kinopt_ros.ros.moveit.serving import MoveItService
+from kinopt_ros.ros.serving import Reply
+from kinopt_ros.ros.trajectory_request import TrajectoryRequest
+from kinopt_ros.solvers.registry import solver_names
+from kinopt_ros.status import Status
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What an answer needs to know of its request."""
+
+    request: TrajectoryRequest
+    goals: Any
+    group: str
+    frames: Annotated[Float64, "nq"]
+    """Configuration in which frames of goals are looked at."""
+    note: str
+    """About what was asked and is done otherwise; else nothing."""
+
+
+class PlanKinematicPath(MoveItService):
+    """moveit_msgs/GetMotionPlan. A planner_id that is none of our solvers, or a pipeline_id, which MoveIt's clients
+    always send, is answered by the node's own, and the message says so. How many attempts are made is up to the planner
+    within allowed_planning_time. The workspace bounds bases that drive, as in MoveIt: where one moves it is refused."""
+
+    name = "plan_kinematic_path"
+    type = GetMotionPlan
+    answer = PlanTrajectory.Response
+
+    def __init__(self, context: Context, plan: Callable[[Any, Reply], Any]) -> None:
+        """``plan`` makes tasks of kinopt_msgs/PlanTrajectory requests; they have what was ``asked``."""
+        self._context = context
+        self._plan = plan
+
+    def task(self, request: Any, reply: Reply) -> tuple[Task, _Asked]:
+        """The task of ~/plan_trajectory for the same."""
+        given, context = request.motion_plan_request, self._context
+        robot = context.loaded.model
+        refuse_unsupported(given, robot, robot.group(context.group_name(robot, given.group_name)).joints)
+        state = joint_state_of(given.start_state, robot)
+        ways = [(robot.root_link, frame) for frame in frames_of(given.goal_constraints)]
+        present = context.configuration(robot, ways, frozenset(state.name))
+        q = configuration_from_joint_state(state, robot, present)
+        ours = given.planner_id in solver_names()
+        asked_for = " ".join(filter(None, (given.pipeline_id, "" if ours else given.planner_id)))
+        fields = goal_fields(context, robot, given.goal_constraints, q)
+        task = self._plan(
+            PlanTrajectory.Request(
+                group=given.group_name,
+                state=state,
+                timeout=given.allowed_planning_time,
+                solver=given.planner_id if ours else "",
+                **scaling(given),
+                **fields,
+            ),
+            reply,
+        )
+        note = f"{asked_for!r} is no planner of this node, which used its own" if asked_for else ""
+        return task, _Asked(task.asked, given.goal_constraints, given.group_name, q, note)
+
+    def write(self, response: Any, answer: Any, asked: _Asked | None) -> None:
+        """The motion."""
+        response = response.motion_plan_response
+        response.planning_time = answer.wall_time
+        if asked is None:
+            fill_error_code(response.error_code, answer.status)
+            return
+        response.group_name = asked.group
+        answer.status.message = "; ".join(filter(None, (answer.status.message, asked.note)))
+        fill_error_code(response.error_code, answer.status)
+        if answer.status.code != Status.SUCCESS:
+            return
+        if not self._reaches(answer, asked):
+            response.error_code.val = response.error_code.GOAL_CONSTRAINTS_VIOLATED
+            if hasattr(response.error_code, "message"):
+                response.error_code.message = "the motion that was found ends where no goal is met"
+            return
+        response.trajectory.joint_trajectory = answer.trajectory
+        fill_robot_state(response.trajectory_start, asked.request.loaded.model, asked.request.problem.start)
+
+    def _reaches(self, answer: Any, asked: _Asked) -> bool:
+        """Whether a motion ends at a goal as MoveIt defines it: its angles are not those that ours are checked by."""
+        robot = asked.request.loaded.model
+        q = asked.request.problem.start.copy()
+        names = answer.trajectory.joint_names
+        q[[robot.variable_index[name] for name in names]] = np.array(answer.trajectory.points[-1].positions)
+        return any(
+            all(met for met, _ in evaluate(self._context, robot, goal, q, asked.frames))
+            for goal in asked.goals
+        )
+
+
+def refuse_unsupported(given: Any, robot: RobotModel, joints: Sequence[str]) -> None:
+    """Raise a KinoptError for what nobody would look at in a MotionPlanRequest for some joints."""
+    refuse_constraints(given.path_constraints, "path_constraints")
+    refuse_speed_limit(given)
+    if not given.goal_constraints:
+        raise InvalidGoalError("goal_constraints is empty; give at least one goal")
+    if given.trajectory_constraints.constraints:
+        raise InvalidGoalError("trajectory_constraints has constraints, which are not supported here")
+    if given.reference_trajectories:
+        raise UnsupportedFeatureError("reference_trajectories are given, which are not supported here")
+    bounds = (given.workspace_parameters.min_corner, given.workspace_parameters.max_corner)
+    driving = [name for name in joints if robot.joint(name).type in (JointType.PLANAR, JointType.FLOATING)]
+    if driving and any(corner.x or corner.y or corner.z for corner in bounds):
+        raise UnsupportedFeatureError(
+            f"workspace_parameters bounds {', '.join(driving)}, which is not supported here: bounds of such joints are "
+            "those of the robot's description"
+        )
