@@ -61,14 +61,17 @@ Call = Callable[[str, Any], Any]
 
 
 @pytest.fixture(scope="module")
-def moveit(pytestconfig: pytest.Config) -> Iterator[Any]:
+def moveit(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The module moveit_msgs, for this process and the nodes that it starts."""
     with pytest.MonkeyPatch.context() as patch:
         if find_spec("moveit_msgs") is None:
             for name in ("PYTHONPATH", "LD_LIBRARY_PATH"):  # to what they were, afterwards
                 patch.setenv(name, os.environ.get(name, ""))
+            # Kept, unless pytest keeps nothing.
+            cache = getattr(pytestconfig, "cache", None)
+            folder = tmp_path_factory.mktemp("moveit") if cache is None else cache.mkdir("moveit_msgs")
             try:
-                use(build(pytestconfig.cache.mkdir("moveit_msgs")))
+                use(build(folder))
             except BuildError as error:
                 pytest.skip(f"moveit_msgs is not installed, and cannot be built for the tests: {error}")
         import_module("moveit_msgs.srv")
@@ -267,6 +270,17 @@ def test_solutions_avoid_collisions_if_asked_to(call: Call, ik: Any, client: Cli
     assert call("check_state_validity", validity).valid
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_solutions_meet_constraints(call: Call, ik: Any, moveit: Any, sign: float) -> None:
+    side = moveit.msg.JointConstraint(joint_name="panda_joint1", position=sign, weight=1.0)
+    side.tolerance_above = side.tolerance_below = 0.9
+    answer = call("compute_ik", ik(constraints=constraints(moveit, joint_constraints=[side])))
+    assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message
+    q = configuration(answer.solution)
+    assert abs(q[0] - sign) <= 0.9
+    np.testing.assert_allclose(forward_kinematics(PANDA, q, links=(TIP,))[0], T_of(pose()), atol=2e-4)
+
+
 def test_a_goal_in_collision(call: Call, ik: Any, client: Client) -> None:
     apply(client, ball(0.1, 0.4, 0.1, 0.5))
     answer = call("compute_ik", ik(avoid_collisions=True))
@@ -309,10 +323,15 @@ BAD_IK: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
     ),
     "NaN": (lambda m: {"at": pose(NAN)}, "INVALID_GOAL_CONSTRAINTS", "not finite"),
     "out of reach": (lambda m: {"at": pose(3.0)}, "NO_IK_SOLUTION", ""),
-    "constraints": (
-        lambda m: {"constraints": constraints(m, joint_constraints=[m.msg.JointConstraint()])},
+    "constraints that cannot be judged": (
+        lambda m: {"constraints": constraints(m, visibility_constraints=[m.msg.VisibilityConstraint()])},
         "INVALID_GOAL_CONSTRAINTS",
-        "constraints has joint_constraints",
+        "constraints has visibility_constraints",
+    ),
+    "constraints that cannot be met": (
+        lambda m: {"constraints": pose_goal(m, pose(0.4, 0.1, 0.6))},
+        "NO_IK_SOLUTION",
+        "solutions meets the constraints",
     ),
     "links without poses": (
         lambda m: {"ik_link_names": [TIP]},

@@ -1,33 +1,55 @@
 """compute_ik: MoveIt's inverse kinematics, answered by ~/solve_ik."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from moveit_msgs.srv import GetPositionIK
 
 from kinopt_msgs.srv import SolveIK
-from kinopt_ros.errors import InvalidGoalError
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidGoalError, KinoptError
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import (
     configuration_from_joint_state,
+    error_message,
     matrices_from_poses,
     poses_from_matrices,
     seconds,
 )
 from kinopt_ros.ros.ik_request import IkRequest
 from kinopt_ros.ros.moveit.codes import fill_error_code
-from kinopt_ros.ros.moveit.constraints import refuse_constraints
+from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, has_constraints
 from kinopt_ros.ros.moveit.robot_state import fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.serving import Reply
 from kinopt_ros.status import Status
 
+CONSTRAINED_SOLUTIONS = 32
+"""Solutions that are looked at for one that meets constraints."""
+
+
+class NoneMeetsThemError(KinoptError):
+    """Solutions of which none meets the constraints of the request."""
+
+    status = Status.NO_IK_SOLUTION
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What an answer needs to know of its request."""
+
+    request: IkRequest
+    constraints: Any
+    frames: Annotated[Float64, "nq"] | None
+    """Configuration in which frames of constraints are looked at; None without constraints."""
+
 
 class ComputeIk(MoveItService):
     """moveit_msgs/GetPositionIK. An empty group_name is the node's default group; the whole timeout counts, not only
-    its seconds."""
+    its seconds. With constraints, the solution is the first that meets them, of several that are looked at."""
 
     name = "compute_ik"
     type = GetPositionIK
@@ -38,21 +60,46 @@ class ComputeIk(MoveItService):
         self._context = context
         self._solve_ik = solve_ik
 
-    def task(self, request: Any, reply: Reply) -> tuple[Task, IkRequest]:
+    def task(self, request: Any, reply: Reply) -> tuple[Task, _Asked]:
         """The task of ~/solve_ik for the same."""
-        task = self._solve_ik(self._read(request.ik_request), reply)
-        return task, task.asked
+        given = request.ik_request
+        ours = self._read(given)
+        frames = None
+        if has_constraints(given.constraints):
+            frames = self._present(ours.state, frames_of(given.constraints))
+            evaluate(self._context, self._context.loaded.model, given.constraints, frames)  # or refuses them
+            ours.num_solutions = CONSTRAINED_SOLUTIONS
+        task = self._solve_ik(ours, reply)
+        return task, _Asked(task.asked, given.constraints, frames)
 
-    def write(self, response: Any, answer: Any, asked: IkRequest | None) -> None:
+    def write(self, response: Any, answer: Any, asked: _Asked | None) -> None:
         """The state of the whole robot."""
-        fill_error_code(response.error_code, answer.status)
-        if asked is not None and answer.status.code == Status.SUCCESS:
-            q = asked.problem.state[0].copy()
-            q[asked.problem.variables] = np.array(answer.positions)
-            fill_robot_state(response.solution, asked.loaded.model, q)
+        status = answer.status
+        if asked is not None and status.code == Status.SUCCESS:
+            q = self._chosen(answer, asked)
+            if q is None:
+                status = error_message(
+                    NoneMeetsThemError(f"none of {answer.num_found[0]} solutions meets the constraints")
+                )
+            else:
+                fill_robot_state(response.solution, asked.request.loaded.model, q)
+        fill_error_code(response.error_code, status)
+
+    def _chosen(self, answer: Any, asked: _Asked) -> Annotated[Float64, "nq"] | None:
+        """The first solution that meets the constraints; None if there is none."""
+        problem, robot = asked.request.problem, asked.request.loaded.model
+        for solution in np.array(answer.positions).reshape(problem.num_solutions, -1):
+            if not np.isfinite(solution).all():
+                continue  # fewer were found than asked for
+            q: Float64 = problem.state[0].copy()
+            q[problem.variables] = solution
+            if asked.frames is None or all(
+                met for met, _ in evaluate(self._context, robot, asked.constraints, q, asked.frames)
+            ):
+                return q
+        return None
 
     def _read(self, given: Any) -> Any:
-        refuse_constraints(given.constraints, "constraints")
         robot = self._context.loaded.model
         request = SolveIK.Request(
             group=given.group_name,
@@ -86,12 +133,18 @@ class ComputeIk(MoveItService):
     def _in_root(self, state: Any, frames: list[str], poses: list[Any]) -> list[Any]:
         """Poses of several frames in the root link's frame."""
         context, robot = self._context, self._context.loaded.model
-        ways = [(robot.root_link, frame) for frame in frames]
-        present = context.configuration(robot, ways, frozenset(state.name))
-        q = configuration_from_joint_state(state, robot, present)
+        q = self._present(state, frames)
         T = [
             context.frames.T_root_frame(robot, frame, q)
             @ matrices_from_poses([pose], "pose_stamped_vector")[0]
             for frame, pose in zip(frames, poses, strict=True)
         ]
         return poses_from_matrices(np.array(T))
+
+    def _present(self, state: Any, frames: list[str]) -> Annotated[Float64, "nq"]:
+        """The configuration of a request, to be used for the poses of frames."""
+        context, robot = self._context, self._context.loaded.model
+        ways = [(robot.root_link, frame) for frame in frames]
+        return configuration_from_joint_state(
+            state, robot, context.configuration(robot, ways, frozenset(state.name))
+        )

@@ -31,6 +31,19 @@ def refuse_constraints(constraints: Any, what: str, kinds: tuple[str, ...] = _KI
         )
 
 
+def has_constraints(constraints: Any) -> bool:
+    """Whether there is anything to be met."""
+    return any(getattr(constraints, kind) for kind in _KINDS)
+
+
+def frames_of(constraints: Any) -> list[str]:
+    """Frames that constraints are given in."""
+    return [
+        one.header.frame_id
+        for one in (*constraints.position_constraints, *constraints.orientation_constraints)
+    ]
+
+
 def evaluate(
     context: Context,
     robot: RobotModel,

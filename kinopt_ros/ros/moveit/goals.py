@@ -84,15 +84,6 @@ def goal_fields(
     return fields
 
 
-def frames_of(goals: Any) -> list[str]:
-    """Frames that goals are given in."""
-    return [
-        one.header.frame_id
-        for goal in goals
-        for one in (*goal.position_constraints, *goal.orientation_constraints)
-    ]
-
-
 def _pose(
     context: Context, robot: RobotModel, goal: Any, q: Float64, what: str
 ) -> tuple[Annotated[Float64, "4 4"], _Shared]:
