@@ -2,6 +2,8 @@
 
 from importlib import import_module
 
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
 from kinopt_ros.ros.cartesian_path_service import CartesianPathService
@@ -64,7 +66,8 @@ class _Watch:
         self._node = node
         self._names = names
         self._said: frozenset[str] = frozenset()
-        node.create_timer(WATCH_SECONDS, self._look)
+        # Not by simulated time, which can stand still.
+        node.create_timer(WATCH_SECONDS, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _look(self) -> None:
         shared = frozenset(name for name in self._names if self._node.count_services(name) > 1)
