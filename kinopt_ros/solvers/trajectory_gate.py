@@ -78,10 +78,13 @@ class Gate:
         )
 
     def first_passing(self, request: PathRequest, candidates: PathCandidates) -> TrajectoryResult:
-        """The first of the candidates, in the order of their promise, that passes; else why the best one does not."""
+        """The first of the candidates, in the order of their promise, that passes; else why the best one does not. Of
+        those that were cut short only one is looked at."""
         _check_form(self.problem, request, candidates, self.solver)
         best: PathAttempt | None = None
         for s in candidates.promising.tolist():
+            if candidates.stopped[s] and best is not None:
+                continue  # nobody waits any more for what was cut short
             path, goal, clearance = candidates.paths[s], int(request.goal[s]), float(candidates.clearance[s])
             if self.problem.late:
                 said = "the deadline came before a path could be timed and checked"
