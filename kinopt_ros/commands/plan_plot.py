@@ -48,8 +48,7 @@ def plot_motion(
     panels[1].set_ylabel("velocity / limit asked for")
     if problem.scene is not None:
         looks = np.linspace(0.0, trajectory.duration, _LOOKS)
-        full = np.repeat(problem.start[None], _LOOKS, axis=0)
-        full[:, problem.variables] = evaluate(trajectory, looks)[0]
+        full = problem.whole(evaluate(trajectory, looks)[0])
         nearest = [clearance_of(robot, problem.scene, q) for q in full]
         panels[2].plot(looks, [near.distance for near in nearest], color="0.2")
         panels[2].axhline(problem.clearance, color="#e0341f", linestyle="--", linewidth=0.8)

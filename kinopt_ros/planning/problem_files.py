@@ -36,7 +36,7 @@ from kinopt_ros.problems.trajectory_builder import moving_joints, trajectory_pro
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.robot.states import named_configuration
+from kinopt_ros.robot.states import joints_of_state, named_configuration
 from kinopt_ros.scene import yaml_text as read
 from kinopt_ros.scene.files import load_scene
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
@@ -146,11 +146,10 @@ class _Reader:
             return self._state(read.text(said["state"], "state"))
         if isinstance(said, dict) and "joints" in said:
             said = read.mapping(said, "it", ("joints",))
-            moving = moving_joints(self.robot, self.group, self.base_link, None)[2]
             for name in read.mapping(said["joints"], "joints"):
-                if name in self.robot.joint_by_name and name not in moving:
+                if name in self.robot.joint_by_name and name not in self._moving:
                     raise InvalidRequestError(
-                        f"joint {name!r} does not move; the joints that do are {', '.join(moving)}"
+                        f"joint {name!r} does not move; the joints that do are {', '.join(self._moving)}"
                     )
             return JointGoal(_with_values(said["joints"], self.robot, self.start)[self._variables])
         said = read.mapping(said, "it", _POSE_KEYS, ("pose",))
@@ -174,19 +173,15 @@ class _Reader:
 
     def _state(self, name: str) -> JointGoal:
         q = named_configuration(self.robot, name)
-        moving = moving_joints(self.robot, self.group, self.base_link, None)[2]
-        named = {
-            joint
-            for group in self.robot.groups.values()
-            for key, values in group.states.items()
-            if name in (key, f"{group.name}/{key}")
-            for joint in values
-        }
-        if not named & set(moving):
+        if joints_of_state(self.robot, name).isdisjoint(self._moving):
             raise InvalidRequestError(
-                f"state {name!r} says nothing about the joints that move: {', '.join(moving)}"
+                f"state {name!r} says nothing about the joints that move: {', '.join(self._moving)}"
             )
         return JointGoal(q[self._variables])
+
+    @property
+    def _moving(self) -> tuple[str, ...]:
+        return moving_joints(self.robot, self.group, self.base_link, None)[2]
 
     @property
     def _base(self) -> str:
@@ -194,7 +189,7 @@ class _Reader:
 
     @property
     def _variables(self) -> Annotated[Int64, "n"]:
-        return variables_of_joints(self.robot, moving_joints(self.robot, self.group, self.base_link, None)[2])
+        return variables_of_joints(self.robot, self._moving)
 
 
 def _robot(given: Any, folder: Path) -> RobotModel:

@@ -253,7 +253,7 @@ class _Search:
             self._go_on(GOALS)
             q = self._configurations(waypoint, near, f"waypoint {number}")[0]
             vias.append(q)
-            near = self._whole(q)
+            near = self._problem.whole(q)
         return vias
 
     # The search.
@@ -351,7 +351,7 @@ class _Search:
         if self._memory is None:
             return
         for end in ends[:1]:
-            whole = self._whole(end.q)
+            whole = self._problem.whole(end.q)
             for q in self._memory.near(problem.start, whole, problem.variables, REMEMBERED):
                 yield self._through([self._q0, q, end.q], end.goal, 0)
 
@@ -440,27 +440,31 @@ class _Search:
         scene = self._problem.scene
         if scene is None:
             return True
-        return free_segment(self._robot, scene, self._whole(a), self._whole(b), self._problem.clearance)
+        return free_segment(
+            self._robot, scene, self._problem.whole(a), self._problem.whole(b), self._problem.clearance
+        )
 
     def _lines_are_free(self, corners: Annotated[Float64, "K n"]) -> bool:
         begin = time.perf_counter()
         free = True
         for a, b in pairwise(corners):
             self._go_on(ROUGH)
-            free = free and self._line_is_free(a, b)
+            free = self._line_is_free(a, b)
+            if not free:
+                break
         self._spent(ROUGH, begin)
         return free
 
     def _keeps_poses(self, q: Annotated[Float64, "n"]) -> bool:
         return not self._problem.along or bool(
-            keeps_poses(self._robot, self._problem, self._whole(q)[None])[0]
+            keeps_poses(self._robot, self._problem, self._problem.whole(q)[None])[0]
         )
 
     def _is_free(self, q: Annotated[Float64, "n"]) -> bool:
         problem = self._problem
         if problem.scene is None:
             return True
-        whole = self._whole(q)[None]
+        whole = self._problem.whole(q)[None]
         return bool(
             check_collisions(self._robot, problem.scene, whole, problem.clearance, contacts=False).free[0]
         )
@@ -470,13 +474,8 @@ class _Search:
         problem = self._problem
         assert problem.scene is not None
         wanted = f" (a clearance of {problem.clearance:g} m is wanted)" if problem.clearance > 0.0 else ""
-        report = check_collisions(self._robot, problem.scene, self._whole(q)[None], problem.clearance)
+        report = check_collisions(self._robot, problem.scene, self._problem.whole(q)[None], problem.clearance)
         return f"{wanted}: {named_contacts(report.contacts[0])}"
-
-    def _whole(self, q: Annotated[Float64, "n"]) -> Annotated[Float64, "nq"]:
-        whole = self._problem.start.copy()
-        whole[self._problem.variables] = q
-        return whole
 
     def _remember(self, attempt: PathAttempt) -> None:
         """Keep the first attempt that only touches something, else the first."""
@@ -515,9 +514,7 @@ class _Search:
         problem = self._problem
         if self._memory is not None and self._attempts and found.trajectory is not None:
             position = found.trajectory.position
-            path = np.repeat(problem.start[None], len(position), axis=0)
-            path[:, problem.variables] = position
-            self._memory.add(path)
+            self._memory.add(problem.whole(position))
         return self._with_counts(replace(found, attempt=None))
 
     def _with_counts(self, result: TrajectoryResult) -> TrajectoryResult:

@@ -134,6 +134,13 @@ class TrajectoryProblem:
         if self.rest is not None:
             frozen(self.rest)
 
+    def whole(self, q: Annotated[Float64, "... n"]) -> Annotated[Float64, "... nq"]:
+        """Configurations of the whole robot: of the variables that move at ``q``, of the others where they start."""
+        full = np.empty((*q.shape[:-1], len(self.start)))
+        full[...] = self.start
+        full[..., self.variables] = q
+        return full
+
     @property
     def late(self) -> bool:
         """Whether the deadline has passed."""

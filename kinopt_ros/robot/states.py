@@ -23,6 +23,23 @@ def named_configuration(robot: RobotModel, state: str) -> Float64:
     Raises:
         RobotDescriptionError: there is no such state, or a value is more than 1e-6 outside the limits.
     """
+    q = robot.default_q.copy()
+    for values in _found(robot, state):
+        _set(robot, q, state, values)
+    return q
+
+
+def joints_of_state(robot: RobotModel, state: str) -> frozenset[str]:
+    """Joints that a named state has values for; arguments as ``named_configuration``.
+
+    Raises:
+        RobotDescriptionError: there is no such state.
+    """
+    return frozenset(name for values in _found(robot, state) for name in values)
+
+
+def _found(robot: RobotModel, state: str) -> list[Mapping[str, float]]:
+    """Values by joint, of every group that has a state of that name."""
     group, _, name = state.rpartition("/")
     found = [
         values
@@ -35,10 +52,7 @@ def named_configuration(robot: RobotModel, state: str) -> Float64:
             f"{known.name}/{key}" for known in robot.groups.values() for key in known.states
         )
         raise RobotDescriptionError(f"unknown state {state!r}; known: {', '.join(known_states) or 'none'}")
-    q = robot.default_q.copy()
-    for values in found:
-        _set(robot, q, state, values)
-    return q
+    return found
 
 
 def with_default_state(robot: RobotModel, state: str) -> RobotModel:

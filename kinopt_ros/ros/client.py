@@ -8,7 +8,7 @@ import rclpy
 from geometry_msgs.msg import PoseStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
@@ -26,9 +26,7 @@ from kinopt_msgs.srv import (
     SolveIK,
     TwistToJointVelocity,
 )
-
-QUEUED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-"""For many requests at once: with ROS's usual depth of 10, answers to a busy client are lost."""
+from kinopt_ros.ros.qos import QUEUED
 
 _SERVICES = {
     "solve_ik": SolveIK,
@@ -77,7 +75,7 @@ class Client:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.node.create_subscription(Scene, f"{node}/scene", self.scenes.append, latched)
 
-    def call(self, service: str, request: Any, timeout: float = 10.0) -> Any:
+    def call(self, service: str, request: Any, timeout: float = 30.0) -> Any:
         """The node's answer.
 
         Raises:
@@ -92,7 +90,7 @@ class Client:
             )
         return future.result()
 
-    def send(self, service: str, request: Any, timeout: float = 10.0) -> Any:
+    def send(self, service: str, request: Any, timeout: float = 30.0) -> Any:
         """Send a request and return the future of its answer, which comes while this client spins.
 
         Raises:
@@ -170,7 +168,7 @@ class Client:
         self._targets.publish(target)
 
     def move_to(
-        self, target: PoseStamped, timeout: float = 10.0
+        self, target: PoseStamped, timeout: float = 30.0
     ) -> tuple[MotionReport, JointTrajectory | None]:
         """Ask for a motion; the report, and the trajectory if one was published."""
         reports, trajectories = len(self.reports), len(self.trajectories)

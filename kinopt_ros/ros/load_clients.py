@@ -21,8 +21,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from kinopt_msgs.srv import ComputeFK, SolveIK
-from kinopt_ros.ros.client import QUEUED
 from kinopt_ros.ros.load_kinds import KINDS, Kind, Outcome
+from kinopt_ros.ros.qos import QUEUED
 
 LOST = "lost"
 LOST_SECONDS = 20.0

@@ -14,7 +14,6 @@ from typing import Any
 
 import rclpy
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.errors import KinoptError
@@ -25,6 +24,7 @@ from kinopt_ros.ros.controller_hand_over import PARAMETER as CONTROLLER
 from kinopt_ros.ros.controller_hand_over import ControllerHandOver, Execution
 from kinopt_ros.ros.conversions import error_message, status_message
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
+from kinopt_ros.ros.qos import QUEUED
 from kinopt_ros.ros.serving import Pace
 from kinopt_ros.ros.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.trajectory_request import TrajectoryRequest, read_trajectory_request
@@ -37,8 +37,6 @@ FEEDBACK_SECONDS = 0.05
 """Least time between two messages of feedback."""
 RESULT_SECONDS = 60
 """For so long a result can be asked for."""
-_QUEUED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-"""A burst of goals must not be lost on the way: the queue, not the middleware, says how many may wait."""
 
 
 class _Server(ActionServer):  # type: ignore[type-arg]  # generic in later versions only
@@ -76,9 +74,9 @@ class OptimizeTrajectoryAction:
             goal_callback=self._take,
             handle_accepted_callback=self._accept,
             cancel_callback=self._cancel,
-            goal_service_qos_profile=_QUEUED,
-            result_service_qos_profile=_QUEUED,
-            cancel_service_qos_profile=_QUEUED,
+            goal_service_qos_profile=QUEUED,
+            result_service_qos_profile=QUEUED,
+            cancel_service_qos_profile=QUEUED,
             result_timeout=RESULT_SECONDS,
         )
 

@@ -9,17 +9,14 @@ from typing import Any, Protocol
 
 import rclpy
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler, Task
 from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.conversions import error_message, status_message
 from kinopt_ros.ros.deferred import Pending, create_deferred_service
+from kinopt_ros.ros.qos import QUEUED
 from kinopt_ros.status import Status
-
-QUEUED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-"""A burst of requests must not be lost on the way: the queue, not the middleware, says how many may wait."""
 
 
 class Pace:

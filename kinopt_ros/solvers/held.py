@@ -20,6 +20,20 @@ CAPACITY = 64
 sensor noise pays every time."""
 
 
+def group_chain(robot: RobotModel, group_name: str) -> KinematicChain | None:
+    """The chain of a group's plain requests: what else is in it stays at ``robot.default_q``. None if the group has no
+    tip, or nothing of it moves."""
+    group = robot.group(group_name)
+    if group.tip_link is None:
+        return None
+    base = group.base_link or robot.root_link
+    moving = {i for name in group.joints for i in robot.variables_of(name)}
+    whole = build_chain(robot, base, group.tip_link)
+    held = {int(i): float(robot.default_q[i]) for i in whole.variables if int(i) not in moving}
+    chain = build_chain(robot, base, group.tip_link, held)
+    return chain if len(chain.variables) else None
+
+
 class HasVariables(Protocol):
     """What a plugin makes of the chains of a problem."""
 

@@ -20,7 +20,7 @@ from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.path_timing import time_path
 from kinopt_ros.trajectory.timing import TimingError
-from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.verification.collision import first_in_collision
 from kinopt_ros.verification.motion import (
     ON_THE_WAY,
     VerifiedMotion,
@@ -108,15 +108,10 @@ class Gate:
         if problem.scene is None:
             return None
         begin = time.perf_counter()
-        full = np.repeat(problem.start[None], len(path), axis=0)
-        full[:, problem.variables] = path
-        free = check_collisions(self.robot, problem.scene, full, problem.clearance, contacts=False).free
+        first = first_in_collision(self.robot, problem.scene, problem.whole(path), problem.clearance)
         found = None
-        if not free.all():
-            k = int(np.argmin(free))
-            contacts = check_collisions(
-                self.robot, problem.scene, full[k : k + 1], problem.clearance
-            ).contacts[0]
+        if first is not None:
+            k, contacts = first
             wanted = f" (a clearance of {problem.clearance:g} m is wanted)" if problem.clearance > 0.0 else ""
             sentence = (
                 f"point {k} of {len(path)} on the way is in collision{wanted}: {named_contacts(contacts)}"

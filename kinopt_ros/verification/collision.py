@@ -62,6 +62,19 @@ def check_collisions(
     return CollisionReport(free, tuple(found), robot.unchecked_links)
 
 
+def first_in_collision(
+    robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"], clearance: float = 0.0
+) -> "tuple[int, tuple[Contact, ...]] | None":
+    """The first of some configurations that is in collision, and its contacts, the deepest first; None if all are free.
+
+    Arguments and errors as ``check_collisions``.
+    """
+    for k, placement in enumerate(_placements(robot, scene, q)):
+        if placement.touches(clearance):
+            return k, placement.contacts(clearance)
+    return None
+
+
 def is_free(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"], clearance: float = 0.0) -> bool:
     """What ``check_collisions`` says of one configuration, and the quickest way to know. Errors as there."""
     return not next(_placements(robot, scene, q[None])).touches(clearance)

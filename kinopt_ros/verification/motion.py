@@ -27,7 +27,7 @@ from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import scaled_limits
-from kinopt_ros.verification.collision import check_collisions, not_checked
+from kinopt_ros.verification.collision import first_in_collision, not_checked
 from kinopt_ros.verification.configuration import target_errors
 from kinopt_ros.verification.sweep import WayContact, first_contact, least_clearance
 from kinopt_ros.verification.trajectory import TrajectoryReport, Violation, verify_trajectory
@@ -135,8 +135,7 @@ def verify_motion(
     if problem.waypoints or problem.along:
         times = _instants(trajectory)
         every = " " + _EVERY.format(1e3 * (times[1] - times[0]))
-        full = np.repeat(problem.start[None], len(times), axis=0)
-        full[:, problem.variables] = evaluate(trajectory, times)[0]
+        full = problem.whole(evaluate(trajectory, times)[0])
         if problem.waypoints:
             found.append(_missed_waypoint(robot, problem, trajectory, full, times))
             made.append(WAYPOINTS + every)
@@ -170,13 +169,10 @@ def _sampled_contact(
 ) -> WayContact | None:
     """A contact at one of some waypoints: sooner found than the first one of all, which may begin with a graze."""
     some = np.arange(0, len(trajectory.time), max(1, len(trajectory.time) // _GLANCES))
-    full = np.repeat(problem.start[None], len(some), axis=0)
-    full[:, problem.variables] = trajectory.position[some]
-    free = check_collisions(robot, scene, full, problem.clearance, contacts=False).free
-    if free.all():
+    found = first_in_collision(robot, scene, problem.whole(trajectory.position[some]), problem.clearance)
+    if found is None:
         return None
-    k = int(np.argmin(free))
-    deepest = check_collisions(robot, scene, full[k : k + 1], problem.clearance).contacts[0][0]
+    k, (deepest, *_) = found
     return WayContact(
         deepest.a, deepest.b, problem.clearance - deepest.depth, float(trajectory.time[some[k]])
     )
@@ -246,8 +242,7 @@ def _missed_goal(
             float(last[i]),
             float(goal.q[i]),
         )
-    full = problem.start.copy()[None]
-    full[:, problem.variables] = last
+    full = problem.whole(last[None])
     for target in goal.targets:
         distance, angle, within = _within(robot, problem, target, full)
         if not within[0]:
@@ -340,8 +335,7 @@ def _between(
     passed, nearest = np.zeros(len(times), dtype=np.bool_), ""
     for _ in range(_ZOOMS):
         instants = np.linspace(low, high, _BETWEEN, axis=1)
-        full = np.repeat(problem.start[None], instants.size, axis=0)
-        full[:, problem.variables] = evaluate(trajectory, instants.ravel())[0]
+        full = problem.whole(evaluate(trajectory, instants.ravel())[0])
         within, found, nearest = _at_poses(robot, problem, goal, full)
         at = within.reshape(instants.shape).any(axis=1)
         if at.any():

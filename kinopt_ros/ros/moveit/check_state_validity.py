@@ -13,9 +13,9 @@ from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import configuration_from_joint_state, status_message
+from kinopt_ros.ros.conversions import status_message
 from kinopt_ros.ros.moveit.constraints import evaluate
-from kinopt_ros.ros.moveit.robot_state import joint_state_of
+from kinopt_ros.ros.moveit.robot_state import configuration_of, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.serving import HandlerTask, Reply
 from kinopt_ros.scene.scene import Scene
@@ -73,9 +73,7 @@ class CheckStateValidity(MoveItService):
         scene = context.scene.of(robot)
         variables, links = _judged(robot, request.group_name)
         given = joint_state_of(request.robot_state, robot)
-        ways = [(robot.root_link, link) for link in robot.link_names]
-        present = context.configuration(robot, ways, frozenset(given.name))
-        q = configuration_from_joint_state(given, robot, present)
+        q = configuration_of(context, given, robot.link_names)
         met = evaluate(context, robot, request.constraints, q)
         bodies = links | {name for name, attached in scene.attached.items() if attached.link in links}
         [found] = check_collisions(robot, scene, q[None]).contacts

@@ -13,7 +13,6 @@ from kinopt_ros.errors import InvalidGoalError, KinoptError
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import (
-    configuration_from_joint_state,
     error_message,
     matrices_from_poses,
     poses_from_matrices,
@@ -22,7 +21,7 @@ from kinopt_ros.ros.conversions import (
 from kinopt_ros.ros.ik_request import IkRequest
 from kinopt_ros.ros.moveit.codes import fill_error_code
 from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, has_constraints
-from kinopt_ros.ros.moveit.robot_state import fill_robot_state, joint_state_of
+from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.serving import Reply
 from kinopt_ros.status import Status
@@ -66,7 +65,7 @@ class ComputeIk(MoveItService):
         ours = self._read(given)
         frames = None
         if has_constraints(given.constraints):
-            frames = self._present(ours.state, frames_of(given.constraints))
+            frames = configuration_of(self._context, ours.state, frames_of(given.constraints))
             evaluate(self._context, self._context.loaded.model, given.constraints, frames)  # or refuses them
             ours.num_solutions = CONSTRAINED_SOLUTIONS
         task = self._solve_ik(ours, reply)
@@ -133,18 +132,10 @@ class ComputeIk(MoveItService):
     def _in_root(self, state: Any, frames: list[str], poses: list[Any]) -> list[Any]:
         """Poses of several frames in the root link's frame."""
         context, robot = self._context, self._context.loaded.model
-        q = self._present(state, frames)
+        q = configuration_of(context, state, frames)
         T = [
             context.frames.T_root_frame(robot, frame, q)
             @ matrices_from_poses([pose], "pose_stamped_vector")[0]
             for frame, pose in zip(frames, poses, strict=True)
         ]
         return poses_from_matrices(np.array(T))
-
-    def _present(self, state: Any, frames: list[str]) -> Annotated[Float64, "nq"]:
-        """The configuration of a request, to be used for the poses of frames."""
-        context, robot = self._context, self._context.loaded.model
-        ways = [(robot.root_link, frame) for frame in frames]
-        return configuration_from_joint_state(
-            state, robot, context.configuration(robot, ways, frozenset(state.name))
-        )

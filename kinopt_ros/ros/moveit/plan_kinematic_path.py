@@ -13,12 +13,11 @@ from kinopt_ros.errors import InvalidGoalError, UnsupportedFeatureError
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import configuration_from_joint_state
 from kinopt_ros.ros.moveit.codes import fill_error_code
 from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, refuse_constraints
 from kinopt_ros.ros.moveit.goals import goal_fields
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
-from kinopt_ros.ros.moveit.robot_state import fill_robot_state, joint_state_of
+from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.serving import Reply
 from kinopt_ros.ros.trajectory_request import TrajectoryRequest
@@ -60,9 +59,7 @@ class PlanKinematicPath(MoveItService):
         refuse_unsupported(given, robot, robot.group(context.group_name(robot, given.group_name)).joints)
         state = joint_state_of(given.start_state, robot)
         frames = [frame for goal in given.goal_constraints for frame in frames_of(goal)]
-        ways = [(robot.root_link, frame) for frame in frames]
-        present = context.configuration(robot, ways, frozenset(state.name))
-        q = configuration_from_joint_state(state, robot, present)
+        q = configuration_of(context, state, frames)
         ours = given.planner_id in solver_names()
         asked_for = " ".join(filter(None, (given.pipeline_id, "" if ours else given.planner_id)))
         fields = goal_fields(context, robot, given.goal_constraints, q)

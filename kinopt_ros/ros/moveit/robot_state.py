@@ -1,5 +1,6 @@
 """moveit_msgs/RobotState in and out."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,7 +12,13 @@ from kinopt_ros.errors import InvalidStateError, UnknownJointError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, matrix_to_quaternion
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
-from kinopt_ros.ros.conversions import flat_array, matrices_from_poses, poses_from_matrices
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.conversions import (
+    configuration_from_joint_state,
+    flat_array,
+    matrices_from_poses,
+    poses_from_matrices,
+)
 
 _SEVERAL = (JointType.PLANAR, JointType.FLOATING)
 
@@ -55,6 +62,18 @@ def joint_state_of(state: Any, robot: RobotModel) -> JointState:
         if result.velocity:
             result.velocity.extend([0.0] * len(values))
     return result
+
+
+def configuration_of(context: Context, state: JointState, frames: Sequence[str]) -> Annotated[Float64, "nq"]:
+    """The configuration that a request is about, complete as far as the poses of some frames need it.
+
+    Raises:
+        KinoptError: the present state lacks what they need, or ``state`` is not usable.
+    """
+    robot = context.loaded.model
+    ways = [(robot.root_link, frame) for frame in frames]
+    present = context.configuration(robot, ways, frozenset(state.name))
+    return configuration_from_joint_state(state, robot, present)
 
 
 def fill_robot_state(message: Any, robot: RobotModel, q: Annotated[Float64, "nq"]) -> None:

@@ -9,7 +9,8 @@ from rclpy.node import Node
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.ros.conversions import status_message
 from kinopt_ros.ros.deferred import Pending, create_deferred_service
-from kinopt_ros.ros.serving import QUEUED, Reply, Serving
+from kinopt_ros.ros.qos import QUEUED
+from kinopt_ros.ros.serving import Reply, Serving
 from kinopt_ros.status import Status
 
 

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -20,16 +19,10 @@ from kinopt_ros.solvers.failures import hopeless_requests
 from kinopt_ros.solvers.held import solve_in_parts
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Report
 from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.solvers.version import package_version
 
 if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.quick import ChainIk
-
-
-def _package_version() -> str:
-    try:
-        return version("kinopt_ros")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 class CpuSolver(Solver):
@@ -42,7 +35,7 @@ class CpuSolver(Solver):
     """
 
     name: ClassVar[str] = "cpu"
-    version: ClassVar[str] = _package_version()
+    version: ClassVar[str] = package_version()
     capabilities: ClassVar[Capabilities] = Capabilities(
         joint_types=frozenset(JointType) - {JointType.FIXED},
         features=frozenset(Feature),

@@ -4,7 +4,6 @@ import math
 import threading
 from collections.abc import Mapping
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,13 +12,13 @@ import numpy as np
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.problems.chains import default_group
 from kinopt_ros.problems.ik import IkProblem
-from kinopt_ros.robot.chain import KinematicChain, build_chain
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.failures import hopeless_requests
-from kinopt_ros.solvers.held import Prepared, PreparedChains, solve_in_parts
+from kinopt_ros.solvers.held import Prepared, PreparedChains, group_chain, solve_in_parts
 from kinopt_ros.solvers.hjcd.chain import kernel_chain
 from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.solvers.version import package_version
 
 if TYPE_CHECKING:
     from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
@@ -27,13 +26,6 @@ if TYPE_CHECKING:
 
 ALGORITHMS = ("screened_lm", "hjcd_ik")
 DEFAULT_GROUP = "default"
-
-
-def _package_version() -> str:
-    try:
-        return version("kinopt_ros")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 class HjcdSolver(Solver):
@@ -46,7 +38,7 @@ class HjcdSolver(Solver):
     """
 
     name: ClassVar[str] = "hjcd"
-    version: ClassVar[str] = _package_version()
+    version: ClassVar[str] = package_version()
     capabilities: ClassVar[Capabilities] = Capabilities(
         joint_types=frozenset(
             {JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR}
@@ -157,25 +149,11 @@ class HjcdSolver(Solver):
 
     def _load_for(self, robot: RobotModel, group_name: str) -> None:
         """Have the kernels for a group's plain requests."""
-        chain = _group_chain(robot, group_name)
-        if chain is not None and len(chain.variables) <= self.capabilities.max_variables:
+        chain = group_chain(robot, group_name)
+        types = {robot.joint(name).type for name in robot.group(group_name).joints}
+        able = types <= self.capabilities.joint_types
+        if chain is not None and able and len(chain.variables) <= self.capabilities.max_variables:
             self._kernels.load(kernel_chain(robot, chain).shape)
-
-
-def _group_chain(robot: RobotModel, group_name: str) -> KinematicChain | None:
-    """None if it has no tip, or nothing that this solver moves."""
-    group = robot.group(group_name)
-    if group.tip_link is None:
-        return None
-    base = group.base_link or robot.root_link
-    moving = {i for name in group.joints for i in robot.variables_of(name)}
-    whole = build_chain(robot, base, group.tip_link)
-    held = {int(i): float(robot.default_q[i]) for i in whole.variables if int(i) not in moving}
-    types = {robot.joint(name).type for name in group.joints}
-    chain = build_chain(robot, base, group.tip_link, held)
-    if types - HjcdSolver.capabilities.joint_types or not len(chain.variables):
-        return None
-    return chain
 
 
 def _check(options: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from kinopt_ros.solvers.hjcd.chain import LOWER, PERIOD, UPPER, ChainShape
 from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
 from kinopt_ros.solvers.hjcd.portion import Outcome, Portion
 from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.solvers.turns import FARTHEST_TURN, less_turns, near_zero
 
 ACCEPT = 0.999
 """Part of the tolerances that is used: rounding elsewhere shall not spoil the verdict."""
@@ -20,8 +21,6 @@ GATE = 3e-3
 """Lanes with larger errors (m, rad) are not polished, unless the tolerances are larger still."""
 LANES_PER_SOLUTION = 8
 """How many lanes are spent on a solution, if several are wanted: some fail, some end where others did."""
-FARTHEST_TURN = 1e6
-"""rad; beyond, adding turns to an angle costs more precision than requests leave."""
 
 
 class Search(Protocol):
@@ -127,6 +126,7 @@ class _Work:
         self._problem, self._columns = problem, prepared.columns
         self._algorithm = algorithm.name
         self._chain = prepared.packed.chain
+        ranges = self._chain.ranges
         target = problem.targets[0]
         if target.plain is None:
             raise AssertionError("refused before: tolerances per axis")
@@ -136,7 +136,7 @@ class _Work:
         own = self._state[:, None]
         if problem.seeds.shape[1]:
             own = np.concatenate([own, problem.seeds[:, :, self._columns]], axis=1)
-        self.own = self._inside(_near_zero(own, self._chain.ranges))
+        self.own = self._inside(near_zero(own, ranges[LOWER], ranges[UPPER], ranges[PERIOD]))
         batch = problem.batch_size
         self._best = self._inside(self._state)
         self._error = np.full(batch, np.inf)
@@ -174,7 +174,7 @@ class _Work:
         period = self._chain.ranges[PERIOD]
         found = self._found[row]
         for q in solutions:
-            apart = np.abs(_wrapped(found - q, period)).max(axis=1, initial=0.0)
+            apart = np.abs(less_turns(found - q, period)).max(axis=1, initial=0.0)
             if (apart > self._problem.min_separation).all():
                 found = np.concatenate([found, q[None]])
         self._found[row] = found
@@ -206,22 +206,6 @@ class _Work:
         period = ranges[PERIOD]
         if not period.any():
             return q
-        other = near + _wrapped(q - near, period)
+        other = near + less_turns(q - near, period)
         allowed = (ranges[LOWER] <= other) & (other <= ranges[UPPER]) & (np.abs(other) < FARTHEST_TURN)
         return np.asarray(np.where(allowed, other, q))
-
-
-def _near_zero(
-    q: Annotated[Float64, "... n"], ranges: Annotated[Float64, "7 n"]
-) -> Annotated[Float64, "... n"]:
-    """Endless joints brought near 0 by whole turns, if the limits allow it: float32 is exact there."""
-    period = ranges[PERIOD]
-    turned = _wrapped(q, period)
-    return np.asarray(np.where((ranges[LOWER] <= turned) & (turned <= ranges[UPPER]), turned, q))
-
-
-def _wrapped(
-    difference: Annotated[Float64, "... n"], period: Annotated[Float64, "n"]
-) -> Annotated[Float64, "... n"]:
-    """Less whole periods, of variables that have one."""
-    return np.asarray(difference - period * np.rint(difference / np.where(period > 0.0, period, 1.0)))

@@ -3,8 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-FARTHEST_TURN = 1e6
-"""rad; beyond, adding turns to an angle costs more precision than requests leave."""
+from kinopt_ros.solvers.turns import FARTHEST_TURN
 
 
 def answers(

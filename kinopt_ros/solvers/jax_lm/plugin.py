@@ -3,7 +3,6 @@ import JAX."""
 
 from collections.abc import Mapping
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,13 +12,14 @@ import numpy as np
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.problems.chains import default_group
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
-from kinopt_ros.robot.chain import Motion, build_chain
+from kinopt_ros.robot.chain import Motion
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.failures import hopeless_requests
-from kinopt_ros.solvers.held import PreparedChains, solve_in_parts
+from kinopt_ros.solvers.held import PreparedChains, group_chain, solve_in_parts
 from kinopt_ros.solvers.jax_lm.shapes import BeamShape, Effort, Width
 from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.solvers.version import package_version
 
 if TYPE_CHECKING:
     from kinopt_ros.solvers.jax_lm.chain import LaneChain
@@ -33,13 +33,6 @@ GPU_TARGETS, GPU_TARGETS_ESCALATED = (1, 16, 128, 1024), (1, 64)
 LARGEST_BATCH = 65536
 
 
-def _package_version() -> str:
-    try:
-        return version("kinopt_ros")
-    except PackageNotFoundError:
-        return "unknown"
-
-
 class JaxLmSolver(Solver):
     """IK-Beam: for every request many starts (the first are the problem's state and seeds), a few damped least-squares
     steps in float32; the best few go on, and end in float64. Requests that are not solved get wider beams.
@@ -48,7 +41,7 @@ class JaxLmSolver(Solver):
     """
 
     name: ClassVar[str] = "jax_lm"
-    version: ClassVar[str] = _package_version()
+    version: ClassVar[str] = package_version()
     capabilities: ClassVar[Capabilities] = Capabilities(
         joint_types=frozenset(
             {JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR}
@@ -173,17 +166,10 @@ class JaxLmSolver(Solver):
         from kinopt_ros.solvers.jax_lm.chain import lane_chain
         from kinopt_ros.solvers.jax_lm.search import needed, stages
 
-        group = robot.group(group_name)
-        if group.tip_link is None:
+        chain = group_chain(robot, group_name)
+        if chain is None or (chain.motion == Motion.QUATERNION).any():
             return
-        base = group.base_link or robot.root_link
-        moving = {i for name in group.joints for i in robot.variables_of(name)}
-        chain = build_chain(robot, base, group.tip_link)
-        held = {int(i): float(robot.default_q[i]) for i in chain.variables if int(i) not in moving}
-        chain = build_chain(robot, base, group.tip_link, held)
-        if (chain.motion == Motion.QUATERNION).any() or not len(chain.variables):
-            return
-        plan = stages(PoseTarget(group.tip_link, np.eye(4)[None]), self._effort)
+        plan = stages(PoseTarget(chain.tip_link, np.eye(4)[None]), self._effort)
         for key in needed(lane_chain(robot, chain), plan, 1 << 20):
             self._programs.get(key)
 

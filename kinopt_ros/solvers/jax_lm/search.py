@@ -20,6 +20,7 @@ from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.solvers.jax_lm.seeds import start_table
 from kinopt_ros.solvers.jax_lm.shapes import Effort, ProgramKey, RowShape, Width
 from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.solvers.turns import near_zero
 
 AIM = 5e-7
 """Beams go on to this error (m and rad) even if much more is allowed: it costs a step or two."""
@@ -191,6 +192,7 @@ class _Work:
         chain, size, runtime = self._prepared.packed, stage.width.size, self._programs.runtime
         table = start_table(chain, stage.number * size.num_seeds, size.num_seeds, self._problem.random_seed)
         constants = _constants(chain, stage, runtime)
+        lower, upper, _, period = chain.ranges
         done = 0
         for targets in stage.width.portions(len(rows)):
             if self._problem.late:
@@ -202,7 +204,7 @@ class _Work:
             lanes = some
             if len(some) < targets:
                 lanes = np.concatenate([some, np.full(targets - len(some), some[-1])])
-            own = _near_zero(seeds[lanes], chain)
+            own = near_zero(seeds[lanes], lower, upper, period)
             start = np.empty((*table.shape, targets), dtype=np.float32)
             start[:, own.shape[1] :] = table[:, own.shape[1] :, None]
             start[:, : own.shape[1]] = own.transpose(2, 1, 0)
@@ -263,12 +265,3 @@ def _tolerances(
     # Half a turn and more allows every orientation, but is not called free.
     chords = np.where(np.isfinite(angles) & np.isinf(chords), 2.1, chords)
     return np.concatenate([values[0], chords]), (per_axis[0], per_axis[1])
-
-
-def _near_zero(q: Annotated[Float64, "... n"], chain: LaneChain) -> Annotated[Float64, "... n"]:
-    """Endless joints brought near 0 by whole turns, if the limits allow it: float32 is exact there."""
-    if np.abs(q).max(initial=0.0) <= np.pi:
-        return q
-    lower, upper, _, period = chain.ranges
-    turned = q - period * np.rint(q / np.where(period > 0.0, period, 1.0))
-    return np.asarray(np.where((lower <= turned) & (turned <= upper), turned, q))

@@ -11,7 +11,7 @@ from numba import njit
 
 from kinopt_ros.collision.kernels import ball_distance
 from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, set_frames
-from kinopt_ros.solvers.cpu.paths.nearness import TIGHT, _wanted_of, place_spheres
+from kinopt_ros.solvers.cpu.paths.nearness import TIGHT, balls_apart, place_balls, place_spheres, wanted_of
 
 RESOLUTION = 0.06
 """rad or m, the most that a variable moves between two looks."""
@@ -35,19 +35,12 @@ def _is_clear(tree, around, anchors, q, wanted, work):
             continue
         x, y, z = positions[s, 0], positions[s, 1], positions[s, 2]
         d = ball_distance(numbers, integers, skipped[mask[s]], x, y, z, padded[s], wanted)[0]
-        if d < wanted and d < _wanted_of(gaps, places, wanted, s, x, y, z)[0] - TIGHT:
+        if d < wanted and d < wanted_of(gaps, places, wanted, s, x, y, z)[0] - TIGHT:
             return False
-    for b in range(body_node.shape[0]):
-        m = body_node[b]
-        u, v, w = ball[b, 0], ball[b, 1], ball[b, 2]
-        for i in range(3):
-            k = 3 * i
-            balls[b, i] = frames[m, k] * u + frames[m, k + 1] * v + frames[m, k + 2] * w + frames[m, 9 + i]
+    place_balls(body_node, ball, frames, balls)
     for k in range(pairs.shape[0]):
         one, two = pairs[k, 0], pairs[k, 1]
-        x, y, z = balls[one, 0] - balls[two, 0], balls[one, 1] - balls[two, 1], balls[one, 2] - balls[two, 2]
-        far = ball[one, 3] + ball[two, 3] + wanted
-        if x * x + y * y + z * z >= far * far:
+        if balls_apart(ball, balls, one, two, wanted):
             continue
         for a in range(first[one], first[one + 1]):
             px, py, pz = positions[a, 0], positions[a, 1], positions[a, 2]

@@ -51,7 +51,7 @@ def place_spheres(node, centers, frames, positions):
 
 
 @njit(**_INNER)
-def _wanted_of(gaps, places, wanted, s, x, y, z):
+def wanted_of(gaps, places, wanted, s, x, y, z):
     """What is wanted of a sphere, and the gradient of that by its place."""
     best, gx, gy, gz = wanted, 0.0, 0.0, 0.0
     for a in range(gaps.shape[0]):
@@ -105,7 +105,7 @@ def _world_rows(
         known[s] = d
         if d >= wanted:
             continue
-        least, ax, ay, az = _wanted_of(gaps, places, wanted, s, px, py, pz)
+        least, ax, ay, az = wanted_of(gaps, places, wanted, s, px, py, pz)
         found[SLACK] = min(found[SLACK], d - min(accepted, least - TIGHT))
         r = least - d
         if r <= 0.0:
@@ -181,6 +181,25 @@ def _spread(parent, turns, column, multiplier, frames, pushed, f, W, screws, g, 
 
 
 @njit(**_INNER)
+def place_balls(body_node, ball, frames, balls):
+    """Centres of the balls around all bodies, (B, 3), from the poses of the nodes."""
+    for b in range(body_node.shape[0]):
+        m = body_node[b]
+        u, v, w = ball[b, 0], ball[b, 1], ball[b, 2]
+        for i in range(3):
+            k = 3 * i
+            balls[b, i] = frames[m, k] * u + frames[m, k + 1] * v + frames[m, k + 2] * w + frames[m, 9 + i]
+
+
+@njit(**_INNER)
+def balls_apart(ball, balls, one, two, wanted):
+    """Whether the balls around two bodies are as far apart as is wanted."""
+    x, y, z = balls[one, 0] - balls[two, 0], balls[one, 1] - balls[two, 1], balls[one, 2] - balls[two, 2]
+    far = ball[one, 3] + ball[two, 3] + wanted
+    return x * x + y * y + z * z >= far * far
+
+
+@njit(**_INNER)
 def _self_rows(
     tree,
     node,
@@ -201,17 +220,10 @@ def _self_rows(
     H,
 ):
     """All pairs of bodies at one configuration."""
-    for b in range(body_node.shape[0]):
-        m = body_node[b]
-        u, v, w = ball[b, 0], ball[b, 1], ball[b, 2]
-        for i in range(3):
-            k = 3 * i
-            balls[b, i] = frames[m, k] * u + frames[m, k + 1] * v + frames[m, k + 2] * w + frames[m, 9 + i]
+    place_balls(body_node, ball, frames, balls)
     for k in range(pairs.shape[0]):
         one, two = pairs[k, 0], pairs[k, 1]
-        x, y, z = balls[one, 0] - balls[two, 0], balls[one, 1] - balls[two, 1], balls[one, 2] - balls[two, 2]
-        far = ball[one, 3] + ball[two, 3] + wanted
-        if x * x + y * y + z * z >= far * far:
+        if balls_apart(ball, balls, one, two, wanted):
             continue
         for a in range(first[one], first[one + 1]):
             px, py, pz = positions[a, 0], positions[a, 1], positions[a, 2]

@@ -93,9 +93,7 @@ def _line(
     T_tip = T_tip.copy()
     T_tip[:3, 3] += T_tip[:3, :3] @ line.p_link
     base_node, T_base = _on_node(robot, tree, problem.base_link)
-    q = np.repeat(problem.start[None], 2, axis=0)
-    q[:, problem.variables] = path[[0, -1]]
-    T = forward_kinematics(robot, q, (problem.base_link, line.link))
+    T = forward_kinematics(robot, problem.whole(path[[0, -1]]), (problem.base_link, line.link))
     p = (inverse(T[:, 0]) @ T[:, 1] @ np.array([*line.p_link, 1.0]))[:, :3]
     way = p[1] - p[0]
     length = float(np.linalg.norm(way))

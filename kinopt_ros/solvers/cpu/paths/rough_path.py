@@ -71,9 +71,8 @@ def rough_path(
         state[connect.DRAWN] = 0
         draws = _draws(rng, q0, ends, low, high)
         connect.grow(*model_arrays, anchors, wanted, draws, nodes, parents, counts, work, state, PIECE)
-    corners = np.concatenate(
-        [_back(nodes[0], parents[0], state[-2])[::-1], _back(nodes[1], parents[1], state[-1])[1:]]
-    )
+    near, far = (_back(nodes[side], parents[side], state[connect.MEETING + side]) for side in (0, 1))
+    corners = np.concatenate([near[::-1], far[1:]])
     count = len(corners)
     new = np.empty_like(corners)
     for draws in rng.random((3, SHORTCUTS // 3, 2)):
