@@ -228,9 +228,9 @@ class IkConformance(FeatureConformance, TrajectoryConformance):
                 replace(problem, targets=(replace(problem.targets[0], T_base_target=T),))
             )
         except NotReadyError:  # a compiler would have to be waited for
-            assert time.monotonic() - start < 1.0
+            assert time.monotonic() - start < 5.0
             return
-        assert time.monotonic() - start < 1.0
+        assert time.monotonic() - start < 5.0
         assert set(result.status.tolist()) <= {Status.SUCCESS, Status.TIMED_OUT, Status.NO_IK_SOLUTION}
 
     def test_input_is_not_modified(self, robot: RobotModel, plugin: Solver) -> None:

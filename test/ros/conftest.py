@@ -57,8 +57,9 @@ def panda_texts() -> tuple[str, str]:
 
 @pytest.fixture(scope="session")
 def panda_parameters() -> dict[str, object]:
-    """Parameters of a node for the Panda."""
-    return {**bundled_parameters("panda"), "default_group": "panda_arm"}
+    """Parameters of a node for the Panda. Requests have more time than usual, as tests share slow machines."""
+    more_time = {"ik.timeout": 10.0, "trajectory.timeout": 30.0}
+    return {**bundled_parameters("panda"), "default_group": "panda_arm", **more_time}
 
 
 @pytest.fixture(scope="module")

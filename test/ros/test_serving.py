@@ -81,7 +81,7 @@ def test_a_quick_request_does_not_wait_for_slow_ones(client: Client) -> None:
         )
         times.append(time.monotonic() - start)
     assert not any(future.done() for future in slow), "not slow enough to tell"
-    assert np.median(times) < 1.0
+    assert np.median(times) < 2.0
     assert client.spin_until(lambda: all(future.done() for future in slow), PATIENCE)
     for future in slow:
         assert future.result().status.code in (Status.NO_IK_SOLUTION, Status.TIMED_OUT)
@@ -154,7 +154,8 @@ def test_diagnostics_tell_of_node_services_and_solvers(
     client.pretend_robot(READY)
     for i in range(5):
         assert client.call("solve_ik", easy(i)).status.code == Status.SUCCESS
-    assert client.call("solve_ik", hard(60)).status.code == Status.NO_IK_SOLUTION  # a first try is not enough
+    answer = client.call("solve_ik", hard(60, timeout=30.0))
+    assert answer.status.code == Status.NO_IK_SOLUTION  # a first try is not enough
     client.call("solve_ik", ik(pose(), group="nowhere"))
 
     def newest() -> dict[str, Any]:

