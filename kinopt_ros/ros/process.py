@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-_STOP_SECONDS = 5.0
+_STOP_SECONDS = 30.0
+"""Until a node is killed: nodes end within a second or two, on a busy machine later."""
 
 
 _DOMAINS = range(1, 102)
