@@ -4,20 +4,24 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from kinopt_ros.bench.hjcd.arms import arm
-from kinopt_ros.bench.hjcd.diversity import DiversityRow, measure_diversity
+from kinopt_ros.bench.hjcd.diversity import BEAM, DiversityRow, measure_diversity
+from kinopt_ros.bench.hjcd.plot import plot_accuracy
 from kinopt_ros.bench.hjcd.scaling import LEAST_SEEDS, ScalingRow, measure
 from kinopt_ros.bench.machine import machine
+from kinopt_ros.bench.plots import check_plot
 from kinopt_ros.bench.progress import progress_bar
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import InvalidRequestError, KinoptError
 from kinopt_ros.solvers.registry import solver_class
 
 TABLES = ("seeds", "joints", "diversity")
+ALGORITHMS = (*LEAST_SEEDS, BEAM)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--algorithms",
-        type=_names(tuple(LEAST_SEEDS)),
-        default=tuple(LEAST_SEEDS),
-        help="of screened_lm,hjcd_ik (both)",
+        type=_names(ALGORITHMS),
+        default=ALGORITHMS,
+        help="of screened_lm,hjcd_ik,ik_beam (all); ik_beam, of the plugin jax_lm, is in the table diversity only",
     )
     parser.add_argument("--device", default="auto", help="as the parameter hjcd.device (auto)")
     parser.add_argument(
@@ -50,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--joints", type=_numbers, default=(7, 12, 18, 24), metavar="J,...", help="(7,12,18,24)"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the targets (0)")
+    parser.add_argument(
+        "--plot",
+        metavar="FILE.png",
+        help="draw time per target against error by numbers of seeds (the table seeds)",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
 
 
@@ -61,6 +70,11 @@ def main(args: argparse.Namespace) -> int:
     plan = _plan(args)
     device = ""
     try:
+        if not plan and "diversity" not in args.tables:
+            raise InvalidRequestError(
+                f"nothing to measure: the tables {','.join(args.tables)} have no rows of {','.join(args.algorithms)}"
+            )
+        picture = None if args.plot is None else _picture(args)
         device = _device(args.device)
         calls = sum(-(-args.targets // per_call) for *_, per_call in plan)
         with progress_bar("measuring", calls, enabled=not args.json and sys.stderr.isatty()) as report:
@@ -72,7 +86,10 @@ def main(args: argparse.Namespace) -> int:
                     failures.append(f"{name}: {error}")
             if "diversity" in args.tables:
                 here = arm("panda", args.targets, args.seed)
-                diversity = measure_diversity(here, args.algorithms, 2000, 50, args.device)
+                diversity = measure_diversity(here, args.algorithms, 2000, 50, args.device, failures.append)
+        if picture is not None:
+            drawn = [row for row in scaling if row.robot in _robots(args)]
+            plot_accuracy(drawn, f"{args.targets} Halton targets, hjcd on {device}", picture)
     except KinoptError as error:
         failures.append(str(error))
     failures = list(dict.fromkeys(failures))
@@ -89,16 +106,27 @@ def _plan(args: argparse.Namespace) -> list[tuple[str, str, int, int]]:
     """Arm, algorithm, seeds, and targets per call of every row."""
     sizes = []
     if "seeds" in args.tables:
-        sizes += [(name.strip(), seeds) for name in args.robots.split(",") for seeds in args.seeds]
+        sizes += [(name, seeds) for name in _robots(args) for seeds in args.seeds]
     if "joints" in args.tables:
         sizes += [(f"panda_{joints}", 1000) for joints in args.joints]
     return [
         (name, algorithm, seeds, per_call)
         for name, seeds in sizes
         for algorithm in args.algorithms
-        if seeds >= LEAST_SEEDS[algorithm]
+        if seeds >= LEAST_SEEDS.get(algorithm, seeds + 1)
         for per_call in args.per_call
     ]
+
+
+def _robots(args: argparse.Namespace) -> list[str]:
+    """Arms of the table by seeds."""
+    return [name.strip() for name in args.robots.split(",")]
+
+
+def _picture(args: argparse.Namespace) -> Path:
+    if "seeds" not in args.tables:
+        raise InvalidRequestError(f"--plot draws the table seeds; --tables is {','.join(args.tables)}")
+    return check_plot(args.plot)
 
 
 def _device(name: str) -> str:

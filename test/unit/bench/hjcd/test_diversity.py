@@ -1,52 +1,45 @@
-"""Maximum mean discrepancy."""
+"""Rows of the table by algorithms."""
 
 import numpy as np
 import pytest
 
 pytest.importorskip("numba")
-from kinopt_ros.bench.hjcd import diversity
+from kinopt_ros.bench.hjcd import diversity, solution_sets
 from kinopt_ros.bench.hjcd.arms import arm
-from kinopt_ros.bench.hjcd.diversity import bandwidth, measure_diversity, mmd
-
-
-def test_it_is_the_sum_over_all_pairs() -> None:
-    """Computed in pieces of 500, so more than these."""
-    generator = np.random.default_rng(0)
-    x, y, h = generator.normal(size=(620, 2)), generator.normal(size=(30, 2)) + 0.5, 1.3
-
-    def whole(a: np.ndarray, b: np.ndarray) -> float:
-        squared = np.sum((a[:, None] - b[None]) ** 2, axis=2)
-        return float(np.exp(-squared / (2 * h * h)).mean())
-
-    wanted = np.sqrt(whole(x, x) + whole(y, y) - 2.0 * whole(x, y))
-    assert mmd(x, y, h) == pytest.approx(wanted, rel=1e-9)
-
-
-def test_equal_samples_have_none_and_distant_ones_all() -> None:
-    x = np.random.default_rng(1).normal(size=(40, 3))
-    assert mmd(x, x, 1.0) == pytest.approx(0.0, abs=1e-7)
-    point = np.zeros((5, 3))
-    assert mmd(point, point + 100.0, 1.0) == pytest.approx(np.sqrt(2.0))
-
-
-def test_samples_of_one_distribution_are_near_and_of_others_are_not() -> None:
-    generator = np.random.default_rng(2)
-    a, b, c = generator.normal(size=(3, 500, 4))
-    assert mmd(a, b, 2.0) < 0.07
-    assert mmd(a, c * 0.5, 2.0) > 0.15
-
-
-def test_the_bandwidth_is_the_median_distance() -> None:
-    points = np.array([[0.0], [1.0], [3.0]])
-    assert bandwidth(points) == pytest.approx(2.0)
+from kinopt_ros.bench.hjcd.diversity import measure_diversity
+from kinopt_ros.errors import SolverUnavailableError
 
 
 @pytest.mark.slow
 def test_few_targets_of_the_panda(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("warp")
-    monkeypatch.setattr(diversity, "CANDIDATES", 60)
-    row, published = measure_diversity(arm("panda", 6, 0), ("screened_lm", "hjcd_ik"), 200, 20, "cpu")
-    for r in (row, published):
+    monkeypatch.setattr(solution_sets, "CANDIDATES", 60)
+    rows = measure_diversity(arm("panda", 6, 0), ("screened_lm", "hjcd_ik"), 200, 20, "cpu")
+    assert [row.algorithm for row in rows] == ["screened_lm", "hjcd_ik"]
+    for r in rows:
         assert 0.0 < r.floor < r.floor_per_target
         assert r.floor < r.mmd < 0.5
         assert 0 < r.fewest <= 20
+        assert (r.targets, r.seeds) == (6, 200)
+
+
+def test_one_that_cannot_run_costs_no_other_and_targets_without_solutions_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*args: object) -> list[np.ndarray]:
+        raise SolverUnavailableError("no jax here")
+
+    def found(*args: object) -> list[np.ndarray]:
+        generator = np.random.default_rng(0)
+        return [generator.normal(size=(count, 7)) for count in (4, 0, 3)]
+
+    monkeypatch.setattr(diversity, "beam_solutions", refused)
+    monkeypatch.setattr(diversity, "hjcd_solutions", found)
+    panda, told = arm("panda", 3, 0), []
+    rows = measure_diversity(panda, ("ik_beam", "hjcd_ik"), 10, 5, "cpu", told.append)
+    assert told == ["ik_beam: no jax here"]
+    assert [row.algorithm for row in rows] == ["hjcd_ik"]
+    assert rows[0].fewest == 0
+    assert np.isfinite([rows[0].mmd, rows[0].mmd_per_target]).all()
+    with pytest.raises(SolverUnavailableError, match="no jax here"):
+        measure_diversity(panda, ("ik_beam",), 10, 5, "cpu")

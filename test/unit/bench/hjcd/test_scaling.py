@@ -67,3 +67,8 @@ def test_wrong_arguments_are_named(wrong: list[str], capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit):
         main(["bench", "hjcd", *wrong])
     assert wrong[1] in capsys.readouterr().err
+
+
+def test_nothing_to_measure_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "hjcd", "--tables", "seeds", "--algorithms", "ik_beam", "--device", "cpu"]) == 1
+    assert "no rows of ik_beam" in capsys.readouterr().out
