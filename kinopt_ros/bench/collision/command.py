@@ -40,6 +40,7 @@ from kinopt_ros.scene.scene import Scene
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
+from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import check_collisions
 
@@ -112,6 +113,8 @@ class CollisionBench:
         self.solver: Solver = create_solver(solver, self.robot)
         self.solver.warm_up()
         self.row = CollisionRow(name, solver, seed, 0)
+        self.seconds: list[float] = []
+        """Wall time of every request."""
 
     def run(self, requests: int, restarts: int, report: Report = no_report) -> CollisionRow:
         """Ask, judge and count.
@@ -121,43 +124,51 @@ class CollisionBench:
             restarts: random starts for each request that is not solved, to see whether it can be.
             report: told of every request.
         """
-        row, walls, cpus = self.row, [], []
+        row, cpus = self.row, []
         at_once = 0
-        for scene, T in self._requests(requests):
-            problem = self._problem(T, scene=scene)
-            start, cpu = time.perf_counter(), time.process_time()
-            result = self.solver.solve_ik(problem)
-            cpus.append(time.process_time() - cpu)
-            walls.append(time.perf_counter() - start)
-            row.requests += 1
-            code = Status(int(result.status[0])).name
-            row.codes[code] = row.codes.get(code, 0) + 1
-            wrong: list[str] = []
-            if result.success[0]:
-                wrong = [o.reason for o in self._poses(problem, result, self.robot.variable_names, {})]
-                collision = self._collision(result.q[0, 0], result.joint_names)
-                if collision:
-                    wrong.append(f"in collision: {collision}")
-                row.rejected += bool(wrong)
-                row.solved += not wrong
-                if wrong and len(row.objections) < SHOWN:
-                    row.objections.append(f"request {row.requests - 1}: {wrong[0]}")
-            solved = bool(result.success[0]) and not wrong
-            row.feasible += solved or self._can_be_solved(T, restarts)
-            plain = self.solver.solve_ik(self._problem(T))
-            at_once += bool(plain.success[0]) and not self._collision(plain.q[0, 0], plain.joint_names)
-            report(row.robot, 1)
+        for scene, targets in self._requests(requests):
+            answers = []
+            for T in targets:  # one after the other: the judge's work is not between them
+                problem = self._problem(T, scene=scene)
+                start, cpu = time.perf_counter(), time.process_time()
+                result = self.solver.solve_ik(problem)
+                cpus.append(time.process_time() - cpu)
+                self.seconds.append(time.perf_counter() - start)
+                answers.append((problem, result))
+            for T, (problem, result) in zip(targets, answers, strict=True):
+                row.feasible += self._accepted(problem, result) or self._can_be_solved(T, restarts)
+                plain = self.solver.solve_ik(self._problem(T))
+                at_once += bool(plain.success[0]) and not self._collision(plain.q[0, 0], plain.joint_names)
+                report(row.robot, 1)
         row.share = row.solved / max(row.feasible, 1)
         row.share_clear_at_once = at_once / row.requests
-        row.median_ms, row.p99_ms = (1e3 * float(v) for v in np.quantile(walls, (0.5, 0.99)))
-        row.max_ms, row.cpu_ms = 1e3 * max(walls), 1e3 * float(np.mean(cpus))
+        row.median_ms, row.p99_ms = (1e3 * float(v) for v in np.quantile(self.seconds, (0.5, 0.99)))
+        row.max_ms, row.cpu_ms = 1e3 * max(self.seconds), 1e3 * float(np.mean(cpus))
         return row
 
     def close(self) -> None:
         """Release the solver."""
         self.solver.close()
 
-    def _requests(self, count: int) -> Iterator[tuple[Scene, Annotated[Float64, "4 4"]]]:
+    def _accepted(self, problem: IkProblem, result: IkResult) -> bool:
+        """Count an answer; whether it is a success that the judge accepts."""
+        row = self.row
+        row.requests += 1
+        code = Status(int(result.status[0])).name
+        row.codes[code] = row.codes.get(code, 0) + 1
+        if not result.success[0]:
+            return False
+        wrong = [o.reason for o in self._poses(problem, result, self.robot.variable_names, {})]
+        collision = self._collision(result.q[0, 0], result.joint_names)
+        if collision:
+            wrong.append(f"in collision: {collision}")
+        row.rejected += bool(wrong)
+        row.solved += not wrong
+        if wrong and len(row.objections) < SHOWN:
+            row.objections.append(f"request {row.requests - 1}: {wrong[0]}")
+        return not wrong
+
+    def _requests(self, count: int) -> Iterator[tuple[Scene, Annotated[Float64, "k 4 4"]]]:
         """Scenes, and poses of the tip in the base at configurations that are clear in them."""
         number = made = 0
         while made < count:
@@ -186,9 +197,8 @@ class CollisionBench:
                 continue
             self.row.scenes += 1
             poses = forward_kinematics(self.robot, np.array(clear), (self.base, self.tip))
-            for T_root_base, T_root_tip in poses:
-                made += 1
-                yield scene, inverse(T_root_base) @ T_root_tip
+            made += len(poses)
+            yield scene, np.array([inverse(T_root_base) @ T_root_tip for T_root_base, T_root_tip in poses])
 
     def _problem(self, T: Float64, **more: Any) -> IkProblem:
         return ik_problem(self.robot, T, base_link=self.base, tip_link=self.tip, **more)
@@ -236,7 +246,7 @@ def main(args: argparse.Namespace) -> int:
             f"requests is {args.requests} and restarts {args.restarts}; allowed are 1 or more, and 0 or more"
         )
     robots = [args.robot] if args.robot else list(ARMS)
-    rows, failures = [], []
+    rows, failures, seconds = [], [], list[float]()
     total = args.requests * len(robots)
     with progress_bar("measuring", total, enabled=not args.json and sys.stderr.isatty()) as report:
         for name in robots:
@@ -245,18 +255,21 @@ def main(args: argparse.Namespace) -> int:
                 bench = CollisionBench(name, *ARMS[name], args.solver, args.seed)
                 try:
                     rows.append(bench.run(args.requests, args.restarts, report))
+                    seconds += bench.seconds
                 finally:
                     bench.close()
             except KinoptError as error:
                 failures.append(str(error))
+    median_ms = 1e3 * float(np.median(seconds)) if seconds else None
     if args.json:
-        print(json.dumps({"rows": [asdict(row) for row in rows], "failures": failures}, indent=2))
+        shown = {"rows": [asdict(row) for row in rows], "median_ms": median_ms, "failures": failures}
+        print(json.dumps(shown, indent=2))
     else:
-        _show(rows, failures)
+        _show(rows, median_ms, failures)
     return 1 if failures or not rows or any(row.rejected for row in rows) else 0
 
 
-def _show(rows: list[CollisionRow], failures: list[str]) -> None:
+def _show(rows: list[CollisionRow], median_ms: float | None, failures: list[str]) -> None:
     columns = ("robot", "requests", "clear at once", "feasible", "solved", "share", "rejected")
     table = Table(*columns, "median ms", "p99 ms", "CPU ms")
     for row in rows:
@@ -274,6 +287,8 @@ def _show(rows: list[CollisionRow], failures: list[str]) -> None:
         )
     console = Console()
     console.print(table)
+    if median_ms is not None and len(rows) > 1:
+        console.print(f"median of all requests: {median_ms:.2f} ms")
     for row in rows:
         for objection in row.objections:
             console.print(f"{row.robot}, {objection}")
