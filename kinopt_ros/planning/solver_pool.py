@@ -123,6 +123,14 @@ class SolverPool:
             raise NotReadyError(f"solver {chosen.name!r} is being prepared; try again soon")
         return solver
 
+    def trouble(self, name: str) -> str | None:
+        """Why a solver cannot be used for this robot, or has broken down and not answered since; None if neither."""
+        refused = self._refused.get(name)
+        if refused is not None:
+            return str(refused)
+        _, failure = self._broken.get(name, (0.0, None))
+        return None if failure is None else str(failure)
+
     def warm_up(self) -> None:
         """Let every prepared solver do what some later request would have to wait for."""
         for solver in list(self._solvers.values()):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 from rclpy.node import Node
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidRequestError, shortened
+from kinopt_ros.errors import InvalidRequestError, KinoptError, shortened
 from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.problems.builder import default_group
 from kinopt_ros.robot.chain import chain_between
@@ -42,6 +42,13 @@ class Context:
     def loaded(self) -> LoadedRobot:
         """The robot in service; KinoptError if there is none."""
         return self.loader.loaded
+
+    def trouble(self, solver: str) -> str | None:
+        """Why a solver cannot be used for the robot in service; None if it can, or if there is no robot."""
+        try:
+            return self.loaded.pool.trouble(solver)
+        except KinoptError:
+            return None
 
     def parameter(self, name: str) -> Any:
         """Present value of a parameter; None if it is unset."""

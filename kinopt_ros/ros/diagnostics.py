@@ -58,8 +58,9 @@ class Diagnostics:
         for info in list_solvers():
             summary = self._statistics.summary(f"solver {info.name}")
             status = self._of_requests(f"solver {info.name}", summary)
-            if info.unavailable_reason is not None:
-                status.message = f"not available: {info.unavailable_reason}"
+            reason = info.unavailable_reason or self._context.trouble(info.name)
+            if reason is not None:
+                status.message = f"not available: {reason}"
             array.status.append(status)
         self._publisher.publish(array)
 

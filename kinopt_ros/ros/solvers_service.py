@@ -22,12 +22,13 @@ class SolversService:
         del request  # empty
         for info in list_solvers():
             capabilities = info.capabilities
+            reason = info.unavailable_reason or self._context.trouble(info.name)
             response.solvers.append(
                 SolverInfo(
                     name=info.name,
                     version=info.version,
-                    available=info.unavailable_reason is None,
-                    reason=info.unavailable_reason or "",
+                    available=reason is None,
+                    reason=reason or "",
                     features=sorted(f.value for f in capabilities.features) if capabilities else [],
                     joint_types=sorted(t.value for t in capabilities.joint_types) if capabilities else [],
                 )

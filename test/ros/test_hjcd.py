@@ -3,6 +3,7 @@
 import pytest
 from support.ros_requests import READY, StartNode, ik, pose
 
+from kinopt_msgs.srv import ListSolvers
 from kinopt_ros.solvers.hjcd.plugin import HjcdSolver
 from kinopt_ros.status import Status
 
@@ -41,3 +42,7 @@ def test_a_device_that_is_not_there_is_said_and_nothing_is_lost(
     refused = client.call("solve_ik", ik(pose(0.45, 0.1, 0.4), no_fallback=True))
     assert refused.status.code == Status.SOLVER_UNAVAILABLE
     assert "cuda:99" in refused.status.message
+    solvers = {info.name: info for info in client.call("list_solvers", ListSolvers.Request()).solvers}
+    assert solvers["cpu"].available
+    assert not solvers["hjcd"].available
+    assert "cuda:99" in solvers["hjcd"].reason

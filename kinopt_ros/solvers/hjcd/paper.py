@@ -16,6 +16,7 @@ from kinopt_ros.solvers.hjcd.portion import (
     Outcome,
     Portion,
     capacity_for,
+    finish,
     outcome_of,
     put,
     put_lanes,
@@ -157,6 +158,7 @@ class PaperSearch:
                 near = max(refine.position, refine.orientation)
                 self._launch(settle_double, b, [arrays.errors, lanes, near, arrays.done])
         L = b * lanes
+        finish(self._device)
         outcome = outcome_of(
             arrays.best.numpy()[:, :L], arrays.errors.numpy()[:, :L], arrays.steps.numpy()[:L], b
         )

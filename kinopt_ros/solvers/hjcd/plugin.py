@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,6 +12,7 @@ import numpy as np
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.problems.chains import default_group
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.failures import hopeless_requests
@@ -112,9 +113,10 @@ class HjcdSolver(Solver):
         self._kernels = Kernels(self._algorithm)
         self._device_lock = threading.Lock()
         self._rounds: int = options["rounds"]
-        self._chains: PreparedChains[DeviceChain] = PreparedChains(
-            robot, lambda chains: device_chain(kernel_chain(robot, chains[0]), self._device)
+        self._pack: Callable[[tuple[KinematicChain, ...]], DeviceChain] = lambda chains: device_chain(
+            kernel_chain(robot, chains[0]), self._device
         )
+        self._chains = PreparedChains(robot, self._pack)
         for name in groups:
             self._load_for(robot, name)
 
@@ -132,7 +134,17 @@ class HjcdSolver(Solver):
         return self._algorithm.name
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
-        return solve_in_parts(problem, self._chains, self._solve_part)
+        try:
+            return solve_in_parts(problem, self._chains, self._solve_part)
+        except RuntimeError:  # Warp's: a device that is full, or lost
+            self._start_anew()
+            raise
+
+    def _start_anew(self) -> None:
+        """Forget all that lies on the device; the next request puts it there again."""
+        with self._device_lock:
+            self._algorithm.forget()
+        self._chains = PreparedChains(self.robot, self._pack)
 
     def _solve_part(self, problem: IkProblem, prepared: "Prepared[DeviceChain]") -> IkCandidates:
         from kinopt_ros.solvers.hjcd.search import search

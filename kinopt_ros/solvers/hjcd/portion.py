@@ -63,6 +63,15 @@ def put_lanes(array: Any, own: Annotated[Float64, "b s n"], lanes: int) -> None:
         array.assign(whole)
 
 
+def finish(device: Any) -> None:
+    """Wait for the device. What went wrong there is told here at the latest, before results are read.
+
+    Raises:
+        RuntimeError: kernels failed, or the device is lost.
+    """
+    wp.synchronize_device(device)
+
+
 def outcome_of(
     q: Annotated[np.ndarray, "n L"],
     errors: Annotated[np.ndarray, "2 L"],

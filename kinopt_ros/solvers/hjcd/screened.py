@@ -17,6 +17,7 @@ from kinopt_ros.solvers.hjcd.portion import (
     Outcome,
     Portion,
     capacity_for,
+    finish,
     outcome_of,
     put,
     put_lanes,
@@ -107,6 +108,7 @@ class ScreenedSearch:
             array.zero_()
         for launch in self._launches(chain, portion, arrays, b, given):
             launch.launch()
+        finish(self._device)
         return outcome_of(
             arrays.q_double.numpy()[:, :L], arrays.errors_double.numpy()[:, :L], arrays.steps.numpy()[:L], b
         )

@@ -45,7 +45,11 @@ class Search(Protocol):
         """Free memory of the device."""
 
     def run(self, chain: DeviceChain, portion: Portion) -> Outcome:
-        """One round for every target of the portion."""
+        """One round for every target of the portion.
+
+        Raises:
+            RuntimeError: the device is full, or lost; what it found is not used.
+        """
 
 
 def search(
@@ -94,11 +98,7 @@ def search(
                 gate=max(GATE, *work.tolerance),
             )
             with device_lock:
-                try:
-                    outcome = algorithm.run(prepared.packed, portion)
-                except Exception:  # a device that is full or lost: begin anew
-                    algorithm.forget()
-                    raise
+                outcome = algorithm.run(prepared.packed, portion)
             work.take(some, outcome)
         number += 1
     return work.candidates()
