@@ -65,6 +65,11 @@ class FrameJacobian:
         """Whether some twist can hardly be made."""
         return self.smallest < NEAR_SINGULAR * self.largest or self.largest == 0.0
 
+    @property
+    def damped(self) -> bool:
+        """Whether some twist is so hard to make that its joint velocities are damped."""
+        return self.smallest < _DAMPED * self.largest or self.largest == 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class JointVelocity:
@@ -79,7 +84,7 @@ class JointVelocity:
     residual: Annotated[Float64, "6"]
     """scale * twist - achieved: what joint limits, missing joints or a singularity stand in the way of."""
     blocked: tuple[str, ...]
-    """Variables that stand at a limit and were not moved further."""
+    """Variables that stand at a limit and were not moved further, or move at one of the ``bounds``."""
     jacobian: FrameJacobian
     """Of all joints, the blocked ones too."""
 
@@ -144,6 +149,7 @@ def joint_velocity(
     frame: str = BASE,
     T_link_tool: Annotated[Float64, "4 4"] | None = None,
     velocity_scaling: float = 1.0,
+    bounds: Annotated[Float64, "2 n"] | None = None,
 ) -> JointVelocity:
     """Joint velocities that make a twist of the tip, as small as possible, inside the limits.
 
@@ -163,9 +169,11 @@ def joint_velocity(
         frame: ``world``, ``base`` or ``tip``.
         T_link_tool: pose of the tool in the tip link; None: the link itself.
         velocity_scaling: share of the velocity limits that may be used, in (0, 1].
+        bounds: least and largest velocity of each variable, 0 between them; one that would pass its bound moves at
+            it, and the others make up for it as far as they can. None: there are none.
 
     Raises:
-        KinoptError: as ``frame_jacobian``, or a twist or scaling that is not usable.
+        KinoptError: as ``frame_jacobian``, or a twist, scaling or bounds that are not usable.
     """
     twist = np.array(twist, dtype=np.float64)
     if twist.shape != (6,) or not np.isfinite(twist).all():
@@ -179,14 +187,16 @@ def joint_velocity(
     size = max(1.0, float(np.abs(twist).max()))
     moving: Bool = np.ones(len(variables), dtype=np.bool_)
     velocity = np.zeros(len(variables))
+    least, most = _bounds(bounds, len(variables))
+    least, most = np.where(values <= lower, 0.0, least / size), np.where(values >= upper, 0.0, most / size)
     while moving.any():
-        velocity[:] = 0.0
-        velocity[moving] = _damped(jacobian.J[:, moving], twist / size)
-        outwards = _outwards(velocity, values, lower, upper)
-        if not outwards.any():
+        missing = twist / size - jacobian.J[:, ~moving] @ velocity[~moving]
+        velocity[moving] = _damped(jacobian.J[:, moving], missing)
+        outside = (velocity < least) | (velocity > most)
+        if not outside.any():
             break
-        moving &= ~outwards
-        velocity[~moving] = 0.0
+        moving &= ~outside
+        velocity = np.clip(velocity, least, most)
     limits = robot.limits.velocity[variables] * velocity_scaling
     excess = float(np.max(np.abs(velocity) / limits, initial=0.0))
     allowed = min(size, 1.0 / excess) if excess > 0.0 else size
@@ -211,6 +221,15 @@ def joint_velocity(
         tuple(robot.variable_names[i] for i in variables[~moving]),
         jacobian,
     )
+
+
+def _bounds(bounds: Float64 | None, n: int) -> tuple[Float64, Float64]:
+    """Least and largest velocities."""
+    if bounds is None:
+        return np.full(n, -np.inf), np.full(n, np.inf)
+    if bounds.shape != (2, n) or not ((bounds[0] <= 0.0) & (bounds[1] >= 0.0)).all():
+        raise InvalidRequestError(f"bounds must be two rows of {n} velocities with 0 between them")
+    return bounds[0], bounds[1]
 
 
 def _outwards(velocity: Float64, values: Float64, lower: Float64, upper: Float64) -> Annotated[Bool, "n"]:

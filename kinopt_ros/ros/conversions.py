@@ -119,6 +119,19 @@ def trajectory_message(trajectory: JointTrajectory, frame_id: str) -> JointTraje
     return message
 
 
+def trajectory_from_message(message: JointTrajectoryMsg) -> JointTrajectory:
+    """The trajectory of a message whose points carry positions, velocities and accelerations."""
+    points = message.points
+    return JointTrajectory(
+        tuple(message.joint_names),
+        np.array([seconds(point.time_from_start) for point in points]),
+        *(
+            np.array([getattr(point, name) for point in points], dtype=np.float64)
+            for name in ("positions", "velocities", "accelerations")
+        ),
+    )
+
+
 def duration_message(seconds: float) -> Duration:
     """A ROS duration, rounded to whole nanoseconds.
 

@@ -60,9 +60,10 @@ class TargetPoseTopic:
         """Move there once. Never raises: what went wrong is reported on ~/report."""
         start = time.monotonic()
         report = MotionReport(header=target.header)
-        # Only now: targets that come in a steady stream must not keep one another from being reached.
-        claim = self._output.claim("~/target_pose", lambda owner: None)
+        claim: Claim | None = None
         try:
+            # Only now: targets that come in a steady stream must not keep one another from being reached.
+            claim = self._output.claim("~/target_pose", lambda owner: None)
             self._move(target, report, start, claim)
         except KinoptError as error:
             report.status = error_message(error)
@@ -73,7 +74,8 @@ class TargetPoseTopic:
             report.status = status_message(
                 Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
             )
-        claim.give_up()
+        if claim is not None:
+            claim.give_up()
         report.wall_time = time.monotonic() - start
         if report.status.code != Status.SUCCESS:
             self._context.node.get_logger().warning(f"~/target_pose: {report.status.message}")

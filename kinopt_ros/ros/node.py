@@ -4,18 +4,18 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
-from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate
+from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate, ServoStatus
 from kinopt_msgs.srv import (
     ApplyScene,
     CheckState,
@@ -41,6 +41,7 @@ from kinopt_ros.ros.conversions import error_message
 from kinopt_ros.ros.description import NAMING, Description, check_names
 from kinopt_ros.ros.diagnostics import create_diagnostics
 from kinopt_ros.ros.differential_services import JacobianService, TwistService
+from kinopt_ros.ros.emergency_stop import EmergencyStop
 from kinopt_ros.ros.failure_records import FailureRecords, checked_folder
 from kinopt_ros.ros.fk_service import FkService
 from kinopt_ros.ros.frames import Frames
@@ -56,6 +57,7 @@ from kinopt_ros.ros.robot_loader import RobotLoader
 from kinopt_ros.ros.scene_service import ApplySceneService, GetSceneService
 from kinopt_ros.ros.scene_topic import ScenePublisher, SceneUpdateTopic
 from kinopt_ros.ros.serving import Serving
+from kinopt_ros.ros.servo_topic import ServoTopic
 from kinopt_ros.ros.solvers_service import SolversService
 
 _LATCHED = QoSProfile(
@@ -98,6 +100,7 @@ class KinoptNode(Node):
         self._trajectory_action.close()
         self._trajectory_scheduler.close()
         self._scheduler.close()
+        self._servo.close()
         self._target_pose.close()
         self._scene_updates.close()
         self._scene.close()
@@ -112,9 +115,20 @@ class KinoptNode(Node):
         ):
             self.create_subscription(String, name, lambda message, take=take: take(message.data), _LATCHED)
         self.create_subscription(JointState, "joint_states", self._take_joint_state, qos_profile_sensor_data)
-        self._motions = MotionOutput(self.create_publisher(JointTrajectory, "~/joint_trajectory", _NEWEST))
+        self._motions = MotionOutput(
+            self.create_publisher(JointTrajectory, "~/joint_trajectory", _NEWEST),
+            lambda: self.get_clock().now().nanoseconds,
+        )
         self._target_pose = TargetPoseTopic(self._shared, self._motions, self._reports)
         self.create_subscription(PoseStamped, "~/target_pose", self._target_pose.take, _NEWEST)
+        statuses = self.create_publisher(ServoStatus, "~/servo/status", _LATCHED)
+        self._servo = ServoTopic(self._shared, self._motions, statuses)
+        self.create_subscription(TwistStamped, "~/servo/twist", self._servo.take_twist, _NEWEST)
+        self.create_subscription(PoseStamped, "~/servo/target_pose", self._servo.take_target, _NEWEST)
+        stop = EmergencyStop(self._shared, self._motions, self._servo.announce_emergency)
+        # Who asks for what was published before hears latched publishers only.
+        for qos in (_UPDATES, _LATCHED):
+            self.create_subscription(Bool, "~/emergency_stop", stop.take, qos)
         self._scene = ScenePublisher(self._shared, self.create_publisher(Scene, "~/scene", _LATCHED))
         self._scene_updates = SceneUpdateTopic(self._shared, self._scene, self._reports)
         self.create_subscription(SceneUpdate, "~/scene_update", self._scene_updates.take, _UPDATES)

@@ -50,6 +50,8 @@ def first_contact(
     variables: Annotated[Int64, "n"],
     trajectory: JointTrajectory,
     clearance: float = 0.0,
+    *,
+    patience: int | None = None,
 ) -> WayContact | None:
     """The first contact of a motion, or None if all of it is free.
 
@@ -60,6 +62,8 @@ def first_contact(
         variables: those that the trajectory's joints are, in its order; of joints with one variable each.
         trajectory: of finite numbers and increasing times.
         clearance: least distance (m) of bodies that must not touch, besides padding.
+        patience: for those who cannot wait: any contact will do, not the first one, and what the judge cannot clear in
+            so many looks counts as one. None: as many as it takes.
 
     Raises:
         MissingPackageError: coal is not installed.
@@ -70,13 +74,13 @@ def first_contact(
     # Where a motion starts is looked at by itself: there it may be in contact.
     start = np.array(trajectory.position[:1, None], dtype=np.float64)
     parts, _ = motions.in_doubt(start, np.zeros(2), clearance + IN_DOUBT)
-    found = _first(motions, parts, clearance)
+    found = _first(motions, parts, clearance, patience is None)
     if found is not None or len(trajectory.time) < 2:
         return found
     control, times = _curves(trajectory)
     while len(control):
         parts, done = motions.in_doubt(control, times, clearance + IN_DOUBT)
-        if parts and (found := _first(motions, parts, clearance)) is not None:
+        if parts and (found := _first(motions, parts, clearance, patience is None, patience)) is not None:
             return found
         control, times = control[done:], times[done:]
     return None
@@ -188,8 +192,15 @@ def _is_contact(motions: "Motions", part: "Part", clearance: float) -> tuple[boo
     return left <= 0.0 or (part.nearer < RESOLUTION and left <= part.nearer), distance
 
 
-def _first(motions: "Motions", parts: "list[Part]", clearance: float, when: bool = True) -> WayContact | None:
-    """The first contact in some parts of a motion, or any one if it does not matter when."""
+def _first(
+    motions: "Motions",
+    parts: "list[Part]",
+    clearance: float,
+    when: bool = True,
+    patience: int | None = None,
+) -> WayContact | None:
+    """The first contact in some parts of a motion, or any one if it does not matter when. What is not cleared when
+    patience is at its end counts as one."""
     from kinopt_ros.collision.contacts import Placement
     from kinopt_ros.collision.judge import IN_DOUBT
 
@@ -199,8 +210,10 @@ def _first(motions: "Motions", parts: "list[Part]", clearance: float, when: bool
     number = len(waiting)
     found: Part | None = None
     first = np.inf
+    looks = 0
     while waiting:
         begin, _, part = heapq.heappop(waiting)
+        looks += 1
         if begin >= first:
             break
         time = 0.5 * (begin + part.end)
@@ -210,7 +223,7 @@ def _first(motions: "Motions", parts: "list[Part]", clearance: float, when: bool
             halves = [(left, begin, time)]
         else:
             touching, distance = _is_contact(motions, part, clearance)
-            if touching:
+            if touching or (patience is not None and looks >= patience):
                 found, first = part, time
                 if not when:
                     break

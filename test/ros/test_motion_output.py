@@ -13,7 +13,7 @@ from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.joint_states import JointStates
-from kinopt_ros.ros.motion_output import MotionOutput
+from kinopt_ros.ros.motion_output import EmergencyStopError, MotionOutput
 from kinopt_ros.ros.trajectory_work import (
     EnvironmentChangedError,
     LatePlanError,
@@ -58,6 +58,39 @@ def test_the_newest_owner_publishes_and_the_one_before_is_told() -> None:
     assert not third.publish(JointTrajectory())
     output.claim("fourth", lambda owner: None)
     assert lost == [("first", "second")]
+
+
+def test_a_kept_right_lasts_until_somebody_else_asks() -> None:
+    topic, lost = Published(), []
+    output = MotionOutput(topic, lambda: 7)
+    claim = output.claim("first", lost.append)
+    stamped = JointTrajectory()
+    stamped.header.stamp.nanosec = 5
+    assert claim.publish(stamped, keep=True)
+    assert output.last is not None
+    assert output.last.start == 5
+    assert claim.publish(JointTrajectory(), keep=True)
+    assert output.last.start == 7  # a motion without a stamp begins when it comes
+    output.claim("second", lost.append)
+    assert lost == ["second"]
+    assert not claim.publish(JointTrajectory(), keep=True)
+    assert len(topic.messages) == 2
+
+
+def test_an_emergency_stop_has_the_last_motion_until_it_is_over() -> None:
+    topic, lost = Published(), []
+    output = MotionOutput(topic)
+    running = output.claim("servo", lost.append)
+    stop = output.halt("the emergency stop")
+    assert lost == ["the emergency stop"]
+    assert not running.publish(JointTrajectory())
+    with pytest.raises(EmergencyStopError, match="~/emergency_stop"):
+        output.claim("~/target_pose", lost.append)
+    assert stop.publish(JointTrajectory(joint_names=["stop"]))
+    assert not stop.publish(JointTrajectory())
+    assert [message.joint_names for message in topic.messages] == [["stop"]]
+    output.release()
+    assert output.claim("~/target_pose", lost.append).publish(JointTrajectory())
 
 
 class World:

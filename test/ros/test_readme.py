@@ -32,6 +32,7 @@ GOALS = {what: request for what, request in MOTIONS if what not in PATHS}
 SCENES = [(what, request) for what, request in ROWS if request.startswith("{operations:")]
 REQUESTS = {what: request for what, request in ROWS if (what, request) not in SCENES}
 PLACEHOLDER = "{...}"
+PUBLISHED = re.findall(r'`ros2 topic pub [^`]*(/kinopt/\S+) (\w+)/msg/(\w+) "(\{.*\})"`', README)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,7 @@ def test_there_are_requests() -> None:
     assert len(SCENES) >= 10
     assert len(GOALS) >= 9
     assert len(PATHS) >= 2
+    assert len(PUBLISHED) >= 5
 
 
 def prepared(client: Client, service: str, request: Any) -> Any:
@@ -152,3 +154,16 @@ def test_the_request_that_checks_states(client: Client) -> None:
     answer = client.call("check_state", request, timeout=120.0)
     assert answer.status.code == Status.SUCCESS, answer.status.message
     assert list(answer.valid) == [True, True]
+
+
+@pytest.mark.parametrize(("topic", "package", "kind", "text"), PUBLISHED)
+def test_a_message_that_is_published_has_its_topic(
+    client: Client, topic: str, package: str, kind: str, text: str
+) -> None:
+    filled(getattr(import_module(f"{package}.msg"), kind)(), yaml.safe_load(text))
+
+    def listened_to() -> bool:
+        found = client.node.get_subscriptions_info_by_topic(topic)
+        return any(one.topic_type == f"{package}/msg/{kind}" for one in found)
+
+    assert client.spin_until(listened_to, 20.0)

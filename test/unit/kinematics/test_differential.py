@@ -194,3 +194,19 @@ def test_floating_joints_are_refused_where_they_should_move_and_fine_where_they_
     tool = pose(np.eye(3), np.array([0.5, 0.0, 0.0]))
     J = frame_jacobian(robot, "a", "c", turn, q, "base", tool).J
     np.testing.assert_allclose(J[:, 0], [0, 0.5, 0, 0, 0, 1], atol=1e-12)
+
+
+def test_a_joint_at_its_bound_moves_at_it_and_the_others_make_up_for_it() -> None:
+    q = PANDA.default_q.copy()
+    q[:7] = [0.3, -0.6, 0.2, -2.0, 0.4, 1.7, 0.5]
+    twist = np.array([0.05, -0.02, 0.03, 0.1, 0.0, -0.1])
+    free = joint_velocity(PANDA, BASE, TIP, ARM, q, twist)
+    bounds = np.array([np.full(7, -9.0), np.full(7, 9.0)])
+    joint = 2  # without which the arm is not near a singularity
+    bounds[:, joint] = -0.5 * abs(free.velocity[joint]), 0.5 * abs(free.velocity[joint])
+    answer = joint_velocity(PANDA, BASE, TIP, ARM, q, twist, bounds=bounds)
+    assert answer.blocked == (f"panda_joint{joint + 1}",)
+    assert answer.velocity[joint] == pytest.approx(0.5 * free.velocity[joint])
+    np.testing.assert_allclose(answer.achieved, twist, atol=1e-9)  # seven joints can do without one of them
+    with pytest.raises(InvalidRequestError, match="0 between"):
+        joint_velocity(PANDA, BASE, TIP, ARM, q, twist, bounds=np.ones((2, 7)))

@@ -1,0 +1,35 @@
+"""The quickest end of a motion, for emergencies."""
+
+from typing import Annotated
+
+from kinopt_ros.array import Float64
+from kinopt_ros.planning.motion import Motion
+from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.trajectory.braking import pieces_to_rest, planning_limits
+from kinopt_ros.trajectory.jerk_phases import MotionLimits
+
+LEAD = 10_000_000
+"""ns until a brake begins: it has to arrive before."""
+
+
+def quickest_stop(
+    setup: ServoSetup, last: Commanded, now: int, q: Annotated[Float64, "nq"]
+) -> tuple[Commanded, Motion]:
+    """To rest as fast as the robot's own limits allow, without scaling; with the check of that.
+
+    Args:
+        setup: the robot, and the joints that move.
+        last: the motion that is to end.
+        now: ns of the clock.
+        q: the whole robot; values of the joints that move do not matter.
+    """
+    own = setup.robot.limits
+    limits = planning_limits(
+        MotionLimits(
+            own.velocity[setup.variables], own.acceleration[setup.variables], own.jerk[setup.variables]
+        )
+    )
+    leave = now + LEAD
+    stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
+    return stop, setup.check(stop.trajectory, last.at(now), q, braking=True)

@@ -1,0 +1,102 @@
+"""The motion that was sent last: where the robot has to be, now and until it stands."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.trajectory.braking import MotionState, Piece, pieces_to_rest
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.jerk_phases import MotionLimits
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
+
+_NEAR = 1_000_000
+"""ns; no two waypoints of a motion are nearer to each other in time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Commanded:
+    """A motion in the time of a clock."""
+
+    trajectory: JointTrajectory
+    start: int
+    """ns of the clock at the first waypoint."""
+    turn: int
+    """ns of the clock until which the motion is what was wanted; then it brakes."""
+    leave: int
+    """ns of the clock until which it is the motion before; it has to be sent by then."""
+
+    @property
+    def end(self) -> int:
+        """ns of the clock when it is at rest."""
+        return self.start + int(self.trajectory.nanoseconds[-1])
+
+    def at(self, time: int) -> MotionState:
+        """The state at a time (ns of the clock); before the start and after the end that at the nearest end."""
+        if time >= self.end:
+            still = np.zeros(len(self.trajectory.joint_names))
+            return MotionState(self.trajectory.position[-1], still, still)
+        seconds = np.array([(time - self.start) / NANOSECONDS_PER_SECOND])
+        return MotionState(*(rows[0] for rows in evaluate(self.trajectory, seconds)))
+
+    def going_on(self, now: int, leave: int, pieces: list[Piece]) -> "Commanded":
+        """The motion that is this one from ``now`` until ``leave`` (ns of the clock) and other pieces then.
+
+        It begins with a part of this one because it arrives later than ``now``: a controller that replaces one by the
+        other at any time before ``leave`` finds the same there, so that nothing jumps.
+        """
+        times, states = self._until(now, leave)
+        for nanoseconds, state in pieces:
+            times.append(times[-1] + nanoseconds)
+            states.append(state)
+        turn = leave + pieces[0][0] if pieces else leave
+        return Commanded(_trajectory(self.trajectory.joint_names, times, states), now, turn, leave)
+
+    def rest(self, now: int) -> JointTrajectory:
+        """What is left of it; at least a millisecond."""
+        times, states = self._until(now, max(self.end, now + _NEAR))
+        return _trajectory(self.trajectory.joint_names, times, states)
+
+    def _until(self, now: int, end: int) -> tuple[list[int], list[MotionState]]:
+        """Times and states from now to a time, with the waypoints between."""
+        times, states = [now], [self.at(now)]
+        motion = self.trajectory
+        for row, nanoseconds in enumerate(motion.nanoseconds.tolist()):
+            time = self.start + nanoseconds
+            if now + _NEAR <= time <= end - _NEAR:
+                times.append(time)
+                states.append(
+                    MotionState(motion.position[row], motion.velocity[row], motion.acceleration[row])
+                )
+        return [*times, end], [*states, self.at(end)]
+
+
+def begun(
+    joints: tuple[str, ...], state: MotionState, now: int, lead: int, limits: MotionLimits
+) -> Commanded:
+    """A motion to begin with: on for ``lead`` ns as measured, then to rest.
+
+    Args:
+        joints: their names.
+        state: as measured.
+        now: ns of the clock.
+        lead: ns.
+        limits: see ``planning_limits``.
+    """
+    ahead = state.after(lead / NANOSECONDS_PER_SECOND, state.acceleration)
+    pieces = [(lead, ahead), *pieces_to_rest(ahead, limits)]
+    times, states = [now], [state]
+    for nanoseconds, reached in pieces:
+        times.append(times[-1] + nanoseconds)
+        states.append(reached)
+    return Commanded(_trajectory(joints, times, states), now, now + lead, now + lead)
+
+
+def _trajectory(joints: tuple[str, ...], times: list[int], states: list[MotionState]) -> JointTrajectory:
+    arrays: list[Annotated[Float64, "T n"]] = [
+        np.array([getattr(state, name) for state in states])
+        for name in ("position", "velocity", "acceleration")
+    ]
+    time = (np.array(times, dtype=np.int64) - times[0]) / NANOSECONDS_PER_SECOND
+    return JointTrajectory(joints, time, *arrays)

@@ -1,0 +1,115 @@
+"""Joint velocities that follow a target pose, which may stand or come in a stream."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.kinematics.differential import joint_velocity
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.se3 import inverse, pose_error, so3_exp, so3_log
+from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.planning.servo.velocity import APPROACH, Wanted, velocity_for_twist
+from kinopt_ros.trajectory.braking import MotionState
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
+
+STREAM = 200_000_000
+"""ns; targets farther apart than that are no stream, and have no velocity."""
+_CLOSEST = 1_000_000
+"""ns; targets that are nearer to each other in time say nothing about velocity."""
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A pose to follow, and how it moves."""
+
+    T_base_target: Annotated[Float64, "4 4"]
+    time: int
+    """ns, when it was there."""
+    twist: Annotated[Float64, "6"] = field(default_factory=lambda: np.zeros(6))
+    """m/s and rad/s in the axes of the base link, since the target before."""
+    steady: Annotated[Float64, "6"] = field(default_factory=lambda: np.zeros(6))
+    """The smaller one of that and the one before: a single jump is no velocity."""
+    interval: int = 0
+    """ns since the target before; 0 without one."""
+
+    def followed_by(self, T_base_target: Annotated[Float64, "4 4"], time: int) -> "Target":
+        """The next target of the stream."""
+        passed = time - self.time
+        if passed < _CLOSEST or passed > STREAM:
+            return Target(T_base_target, time)
+        way = np.concatenate(
+            [
+                T_base_target[:3, 3] - self.T_base_target[:3, 3],
+                so3_log(T_base_target[:3, :3] @ self.T_base_target[:3, :3].T),
+            ]
+        )
+        twist = way / (passed / NANOSECONDS_PER_SECOND)
+        steady = twist if np.linalg.norm(twist) <= np.linalg.norm(self.twist) else self.twist
+        return Target(T_base_target, time, twist, steady, passed)
+
+    def at(self, time: int) -> "tuple[Annotated[Float64, '4 4'], Annotated[Float64, '6']]":
+        """Pose and twist at a time, for two intervals of the stream as if it went on; then it stands."""
+        passed = time - self.time
+        if passed <= 0 or not self.interval:
+            return self.T_base_target, np.zeros(6)
+        ahead = min(passed, 2 * self.interval) / NANOSECONDS_PER_SECOND
+        T = self.T_base_target.copy()
+        T[:3, 3] += ahead * self.steady[:3]
+        T[:3, :3] = so3_exp(ahead * self.steady[3:]) @ T[:3, :3]
+        return T, self.steady if passed <= 2 * self.interval else np.zeros(6)
+
+
+def velocity_to_follow(
+    setup: ServoSetup,
+    state: MotionState,
+    q: Annotated[Float64, "nq"],
+    target: Target,
+    time: int,
+    gain: float,
+    tolerance: tuple[float, float],
+) -> Wanted:
+    """Velocities towards a target, so that the way to it can be braked on, plus its own velocity.
+
+    Args:
+        setup: the robot.
+        state: of the joints.
+        q: the whole robot in that state.
+        target: what to follow.
+        time: ns, when the robot is in that state.
+        gain: 1/s, velocity per error.
+        tolerance: m and rad; a target that stands and is as near as that is reached.
+
+    Raises:
+        KinoptError: as ``joint_velocity``.
+    """
+    robot = setup.robot
+    T_base_target, moving = target.at(time)
+    T_root_base, T_root_tip = forward_kinematics(robot, q, links=(setup.base, setup.tip))
+    T_base_tip = inverse(T_root_base) @ T_root_tip
+    if setup.T_tip_tool is not None:
+        T_base_tip = T_base_tip @ setup.T_tip_tool
+    position_error, orientation_error = map(float, pose_error(T_base_tip, T_base_target))
+    turn = so3_log(T_base_target[:3, :3] @ T_base_tip[:3, :3].T)
+    error = np.concatenate([T_base_target[:3, 3] - T_base_tip[:3, 3], turn])
+    reached = position_error <= tolerance[0] and orientation_error <= tolerance[1] and not moving.any()
+    # The way that joints still have to go, at full length.
+    way = joint_velocity(
+        robot, setup.base, setup.tip, setup.variables, q, error, T_link_tool=setup.T_tip_tool
+    )
+    displacement = np.abs(way.velocity) / way.scale if way.scale > 0.0 else np.abs(way.velocity)
+    slowest = float(np.max(displacement / setup.limits.acceleration))
+    # Half of it is gone at constant braking when the time that this takes is up.
+    rate = min(gain, np.sqrt(2.0 * APPROACH / slowest)) if slowest > 0.0 else gain
+    wanted = velocity_for_twist(setup, state, q, moving + rate * error)
+    velocity = np.zeros_like(wanted.velocity) if reached else wanted.velocity
+    return Wanted(
+        velocity,
+        wanted.scale,
+        wanted.near_singular,
+        wanted.blocked,
+        position_error,
+        orientation_error,
+        reached,
+    )

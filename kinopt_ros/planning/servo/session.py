@@ -1,0 +1,122 @@
+"""Servo from its first command until the robot stands again: what is commanded, and whether the robot follows."""
+
+from collections import deque
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.servo.brake import quickest_stop
+from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup
+from kinopt_ros.planning.servo.step import Step, Wish, servo_step
+from kinopt_ros.status import Status
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
+from kinopt_ros.verification.motion import ON_THE_WAY, contact_sentence
+from kinopt_ros.verification.sweep import first_contact
+
+LAG = 100_000_000
+"""ns by which a robot may follow later than commanded, besides the age of its state."""
+
+
+class NotFollowingError(KinoptError):
+    """The robot is not where it was commanded to be."""
+
+    status = Status.CONTROL_FAILED
+
+
+class Session:
+    """One run of servo. Not thread-safe."""
+
+    def __init__(self, setup: ServoSetup, begin: Commanded) -> None:
+        """``begin``: the motion that the robot is in, or stands in."""
+        self.commanded = begin
+        self._scene = setup.scene
+        self._part = 1.0
+        self._speeds: deque[tuple[int, Annotated[Float64, "n"]]] = deque()
+
+    def advance(self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"], wish: Wish | None) -> Step:
+        """What there is to send in this period; it counts once it is accepted.
+
+        Args:
+            setup: the robot, with the scene as it is now.
+            now: ns of the clock.
+            q: the whole robot; values of the joints that servo moves do not matter.
+            wish: what is wanted; None: rest.
+
+        Raises:
+            KinoptError: as ``wish`` raises it; then there is nothing to send.
+        """
+        if setup.scene is not self._scene:
+            step = self._look_again(setup, now, q)
+            if step is not None:
+                return step
+        if wish is None:
+            return Step(self.commanded, None, None, 1.0)
+        return servo_step(setup, self.commanded, now, q, wish, self._part)
+
+    def accept(self, setup: ServoSetup, step: Step) -> None:
+        """A step was done: its motion, if it has one, was sent in time."""
+        self.commanded, self._part, self._scene = step.commanded, step.part, setup.scene
+
+    def check_follows(
+        self,
+        now: int,
+        measured: Annotated[Float64, "n"],
+        age: float,
+        tolerance: float,
+        names: tuple[str, ...],
+    ) -> None:
+        """Raise NotFollowingError if a joint is elsewhere than it was commanded to be lately.
+
+        Args:
+            now: ns of the clock.
+            measured: where the joints are, rad or m.
+            age: s since that was measured.
+            tolerance: rad or m, besides what the robot moves in the time by which it follows later.
+            names: of the joints.
+        """
+        self._speeds.append((now, np.abs(self.commanded.at(now).velocity)))
+        late = LAG + round(age * NANOSECONDS_PER_SECOND)
+        while self._speeds[0][0] < now - late:
+            self._speeds.popleft()
+        fastest = np.max([speed for _, speed in self._speeds], axis=0)
+        allowed = tolerance + fastest * (late / NANOSECONDS_PER_SECOND)
+        away = np.abs(measured - self.commanded.at(now).position)
+        if (away > allowed).any():
+            i = int(np.argmax(away / allowed))
+            raise NotFollowingError(
+                f"joint {names[i]!r} is {away[i]:.4g} away from where it was commanded to be; allowed is "
+                f"{allowed[i]:.4g} at its speed (parameter servo.tracking_tolerance): is it this node's motions that "
+                "the controller follows?"
+            )
+
+    def _look_again(self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"]) -> Step | None:
+        """Whether what is left of the motion is free in another scene; if not, brake."""
+        if setup.scene is None or now >= self.commanded.end:
+            return None
+        rest = self.commanded.rest(now)
+        contact = first_contact(
+            setup.robot, setup.scene, q, setup.variables, rest, setup.clearance, patience=PATIENCE
+        )
+        if contact is None:
+            return None
+        sentence = f"the scene has changed: {contact_sentence(contact, setup.clearance)}"
+        stop, motion = quickest_stop(setup, self.commanded, now, q)
+        if stop.end >= self.commanded.end:  # it brakes already
+            return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, sentence)
+        wrong = [violation for violation in motion.report.violations if violation.check != ON_THE_WAY]
+        if wrong:
+            return Step(
+                self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, f"{sentence}; {wrong[0].message}"
+            )
+        still = "" if motion.report.ok else ", which does not keep it clear any more"
+        return Step(
+            stop,
+            motion,
+            None,
+            0.0,
+            Status.ENVIRONMENT_CHANGED,
+            f"{sentence}; the robot brakes as fast as its limits allow{still}",
+        )

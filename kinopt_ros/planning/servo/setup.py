@@ -1,0 +1,216 @@
+"""What servo has to know of a robot, and the check that every motion has to pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.planning.motion import Motion, commanded_variables
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.scene import Scene
+from kinopt_ros.trajectory.braking import MotionState, planning_limits
+from kinopt_ros.trajectory.jerk_phases import MotionLimits
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.trajectory.timing import scaled_limits
+from kinopt_ros.verification.collision import clearance_of, is_free, not_checked
+from kinopt_ros.verification.motion import ON_THE_WAY, contact_sentence
+from kinopt_ros.verification.sweep import first_contact
+from kinopt_ros.verification.trajectory import Violation, verify_trajectory
+
+MOST_MARGIN = 0.1
+"""Part of a joint's range that the margin takes at most, at either end."""
+BUFFER = 1e-3
+"""m, besides the clearance, that motions end away from things: from there the robot can be moved away again."""
+PATIENCE = 8
+"""Looks of the collision judge at a motion; one that needs more is too near to something to be cleared in time."""
+HEADROOM = 0.99
+"""Part of the velocity limits that is asked for; the rest is for what acceleration adds before it is back at zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class ServoSetup:
+    """Everything but the state; n joints."""
+
+    robot: RobotModel
+    base: str
+    tip: str
+    T_tip_tool: Annotated[Float64, "4 4"] | None
+    joints: tuple[str, ...]
+    variables: Annotated[Int64, "n"]
+    velocity_scaling: float
+    limits: MotionLimits
+    """Scaled ones; jerk as the robot has it."""
+    margin: Annotated[Float64, "n"]
+    """rad or m, that joints keep from their position limits."""
+    start_tolerance: float
+    """rad or m, by which a joint may be outside its position limits when servo begins."""
+    period: int
+    """ns."""
+    scene: Scene | None
+    """What motions must be free of collisions with, besides the robot itself; None: nobody looks."""
+    clearance: float
+
+    @property
+    def planning(self) -> MotionLimits:
+        """Limits to plan with."""
+        return planning_limits(self.limits)
+
+    @property
+    def lower(self) -> Annotated[Float64, "n"]:
+        """Position limits, margin included."""
+        return np.asarray(self.robot.limits.lower[self.variables] + self.margin)
+
+    @property
+    def upper(self) -> Annotated[Float64, "n"]:
+        """Position limits, margin included."""
+        return np.asarray(self.robot.limits.upper[self.variables] - self.margin)
+
+    def whole(
+        self, q: Annotated[Float64, "nq"], position: Annotated[Float64, "n"]
+    ) -> Annotated[Float64, "nq"]:
+        """The configuration ``q`` with the joints elsewhere."""
+        full = q.copy()
+        full[self.variables] = position
+        return full
+
+    def check(
+        self,
+        trajectory: JointTrajectory,
+        start: MotionState,
+        q: Annotated[Float64, "nq"],
+        braking: bool = False,
+    ) -> Motion:
+        """The float64 check of a motion: numbers, limits, start, collisions of all of the way.
+
+        Args:
+            trajectory: the motion.
+            start: what it has to begin with; limits are raised to what already moves faster, never above the robot's.
+            q: the whole robot; the joints' own values do not matter.
+            braking: whether limits are the robot's own, without scaling and margin.
+        """
+        own = self.robot.limits
+        fastest = MotionLimits(
+            own.velocity[self.variables], own.acceleration[self.variables], own.jerk[self.variables]
+        )
+        limits = fastest
+        if not braking:
+            # What another motion has left is faster, for as long as it takes to become slower.
+            back = np.max(np.abs(start.acceleration) / fastest.jerk)
+            speed = np.abs(start.velocity) + np.abs(start.acceleration) * back
+            limits = MotionLimits(
+                np.minimum(fastest.velocity, np.maximum(self.limits.velocity, speed)),
+                np.minimum(
+                    fastest.acceleration, np.maximum(self.limits.acceleration, np.abs(start.acceleration))
+                ),
+                fastest.jerk,
+            )
+        margin = 0.0 * self.margin if braking else self.margin
+        report = verify_trajectory(
+            trajectory,
+            own.lower[self.variables] + margin,
+            own.upper[self.variables] - margin,
+            limits.velocity,
+            limits.acceleration,
+            limits.jerk,
+            start=start.position,
+            start_velocity=start.velocity,
+            start_outside=float(np.max(margin)) + self.start_tolerance,
+        )
+        if self.scene is None or not report.ok:
+            return Motion(trajectory, replace(report, not_checked=(*report.not_checked, ON_THE_WAY)))
+        contact = first_contact(
+            self.robot, self.scene, q, self.variables, trajectory, self.clearance, patience=PATIENCE
+        )
+        found: tuple[Violation, ...] = ()
+        if contact is not None:
+            found = (Violation(ON_THE_WAY, contact_sentence(contact, self.clearance), time=contact.time),)
+        elif not braking and (sentence := self._ends_too_near(trajectory, start, q)):
+            found = (Violation(ON_THE_WAY, sentence, time=trajectory.duration),)
+        report = replace(
+            report,
+            violations=found,
+            checks=(*report.checks, ON_THE_WAY),
+            not_checked=(*report.not_checked, *not_checked(self.robot)),
+        )
+        return Motion(trajectory, report, contact)
+
+    def _ends_too_near(self, trajectory: JointTrajectory, start: MotionState, q: Float64) -> str:
+        """Whether a motion ends so near to something that from there no motion, whichever way it goes, could be
+        told from a collision in time; nothing if it does not, or is as near where it starts."""
+        assert self.scene is not None
+        end = self.whole(q, trajectory.position[-1])
+        if is_free(self.robot, self.scene, end, self.clearance + BUFFER):
+            return ""
+        before = clearance_of(self.robot, self.scene, self.whole(q, start.position))
+        after = clearance_of(self.robot, self.scene, end)
+        if after.distance >= before.distance:
+            return ""
+        return (
+            f"the motion would end with {after.a!r} {after.distance:.4f} m from {after.b!r}; a clearance of "
+            f"{self.clearance:g} m, and {BUFFER:g} m to move in, are wanted"
+        )
+
+
+def servo_setup(
+    robot: RobotModel,
+    base: str,
+    tip: str,
+    joints: Sequence[str],
+    *,
+    T_tip_tool: Annotated[Float64, "4 4"] | None = None,
+    velocity_scaling: float = 0.1,
+    acceleration_scaling: float = 0.1,
+    limit_margin: float = 0.01,
+    start_tolerance: float = 1e-3,
+    period: float = 0.02,
+    scene: Scene | None = None,
+    clearance: float = 0.0,
+) -> ServoSetup:
+    """What servo has to know.
+
+    Args:
+        robot: the robot.
+        base: link that the motion is measured against.
+        tip: link that moves.
+        joints: joints of the motions, in the order that the controller gets them; active ones of one variable each.
+        T_tip_tool: pose in the tip link of what is moved; None: the tip link itself.
+        velocity_scaling: share of the velocity limits in (0, 1].
+        acceleration_scaling: share of the acceleration limits in (0, 1].
+        limit_margin: rad or m that joints keep from their position limits, or a tenth of their range if that is less.
+        start_tolerance: how far a joint may be outside its position limits at first; from there it moves inwards only.
+        period: s between two motions.
+        scene: what is around the robot; None: collisions are not looked at.
+        clearance: least distance, m, of bodies that must not touch, with a scene.
+
+    Raises:
+        KinoptError: a joint that cannot be commanded, or a number that is not allowed.
+    """
+    variables = commanded_variables(robot, joints)
+    own = robot.limits
+    velocity, acceleration = scaled_limits(
+        own.velocity[variables], own.acceleration[variables], velocity_scaling, acceleration_scaling
+    )
+    for what, value in (("limit_margin", limit_margin), ("clearance", clearance)):
+        if not value >= 0.0:
+            raise InvalidRequestError(f"{what} is {value}; allowed is a number from 0 up")
+    if not 1e-3 <= period <= 1.0:
+        raise InvalidRequestError(f"period is {period} s; allowed is 0.001 s to 1 s")
+    width = own.upper[variables] - own.lower[variables]
+    return ServoSetup(
+        robot,
+        base,
+        tip,
+        T_tip_tool,
+        tuple(joints),
+        variables,
+        velocity_scaling,
+        MotionLimits(velocity, acceleration, own.jerk[variables]),
+        np.minimum(limit_margin, MOST_MARGIN * width),
+        start_tolerance,
+        round(period * 1e9),
+        scene,
+        clearance,
+    )

@@ -1,0 +1,94 @@
+"""The next motion: some way on towards a wanted velocity, then to rest; verified as a whole, or there is none."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+from kinopt_ros.array import Float64
+from kinopt_ros.planning.motion import Motion
+from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.planning.servo.velocity import Wanted
+from kinopt_ros.status import Status
+from kinopt_ros.trajectory.braking import MotionState, Piece, piece_towards, pieces_to_rest
+
+RECOVERY = 1.25
+"""Factor by which the part of the wanted velocity grows, at most, from one period to the next."""
+LEAST_PART = 1.0 / 64.0
+"""Parts of a velocity below that are not tried before others were refused."""
+
+Wish: TypeAlias = Callable[[MotionState, Annotated[Float64, "nq"], int], Wanted]
+"""What is wanted in a state of the joints, which is the configuration of the whole robot, at a time (ns)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What became of one period."""
+
+    commanded: Commanded
+    """The motion that holds from now on: a new one, or the one before."""
+    motion: Motion | None
+    """The new one with its check; None if there is none to send."""
+    wanted: Wanted | None
+    part: float
+    """Of the wanted velocity, in [0, 1]."""
+    status: Status = Status.SUCCESS
+    sentence: str = ""
+
+
+def servo_step(
+    setup: ServoSetup, last: Commanded, now: int, q: Annotated[Float64, "nq"], wish: Wish, part: float = 1.0
+) -> Step:
+    """Make the motion of one period.
+
+    Where it leaves the last one it goes towards the wanted velocity for a period and then to rest. If that fails its
+    check, smaller parts of the velocity are tried. If they fail, too, or no velocity is wanted, there is nothing to
+    send: the end of the last motion brings the robot to rest, and that was verified when it was sent.
+
+    Args:
+        setup: the robot.
+        last: the motion that was sent last.
+        now: ns of the clock.
+        q: the whole robot; values of the joints that servo moves do not matter.
+        wish: what is wanted.
+        part: of the velocity that the step before could do; it grows slowly from one to the next, so that the robot
+            gets slower in front of an obstacle instead of hopping.
+
+    Raises:
+        KinoptError: as ``wish`` raises it.
+    """
+    # Motions leave each other at the ends of periods, however late the clock calls. What is too near cannot arrive
+    # in time.
+    leave = last.turn if last.turn - now >= setup.period // 4 else now + setup.period
+    state = last.at(leave)
+    wanted = wish(state, setup.whole(q, state.position), leave)
+    if not wanted.velocity.any():
+        return Step(last, None, wanted, 1.0)
+    first = min(1.0, RECOVERY * max(part, LEAST_PART))
+    said, status = "", Status.SERVO_INFEASIBLE
+    for smaller in (first, first / 2.0, first / 4.0):
+        pieces = _pieces(setup, state, smaller, wanted)
+        candidate = last.going_on(now, leave, pieces)
+        motion = setup.check(candidate.trajectory, last.at(now), q)
+        if motion.report.ok:
+            slower = f"slowed down to {smaller:.2g} of what is wanted" if smaller < 1.0 else ""
+            return Step(
+                candidate,
+                motion,
+                wanted,
+                smaller,
+                sentence=f"{slower}: {said}" if slower and said else slower,
+            )
+        said = said or motion.report.violations[0].message
+        if motion.contact is not None and motion.contact.time == 0.0:
+            status = Status.START_STATE_IN_COLLISION
+            break
+    return Step(
+        last, None, wanted, 0.0, status, f"there is no verified motion towards what is wanted: {said}"
+    )
+
+
+def _pieces(setup: ServoSetup, state: MotionState, part: float, wanted: Wanted) -> list[Piece]:
+    limits = setup.planning
+    piece = piece_towards(state, part * wanted.velocity, limits, setup.period)
+    return [piece, *pieces_to_rest(piece[1], limits)]

@@ -1,0 +1,80 @@
+"""Joint velocities for a twist: inside the limits, and such that joints can stop before their position limits."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.kinematics.differential import joint_velocity
+from kinopt_ros.planning.servo.setup import HEADROOM, ServoSetup
+from kinopt_ros.trajectory.braking import MotionState, braking_time
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
+
+APPROACH = 0.4
+"""Share of the acceleration limits with which joints slow down before their position limits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """Joint velocities that are wanted."""
+
+    velocity: Annotated[Float64, "n"]
+    """rad/s, m/s."""
+    scale: float = 1.0
+    """Part of the twist that velocity limits allow."""
+    near_singular: bool = False
+    """Whether velocities are damped, as some direction can hardly be moved in."""
+    blocked: tuple[str, ...] = ()
+    """Joints that are held back by a position limit."""
+    position_error: float = float("nan")
+    """m, to the target pose; NaN for twists."""
+    orientation_error: float = float("nan")
+    """rad."""
+    reached: bool = False
+    """Whether the target pose is."""
+
+
+def velocity_for_twist(
+    setup: ServoSetup,
+    state: MotionState,
+    q: Annotated[Float64, "nq"],
+    twist: Annotated[Float64, "6"],
+) -> Wanted:
+    """Velocities for a twist of the tip.
+
+    Args:
+        setup: the robot.
+        state: of the joints.
+        q: the whole robot in that state.
+        twist: (v, w), m/s and rad/s, in the axes of the base link.
+
+    Raises:
+        KinoptError: as ``joint_velocity``.
+    """
+    share = HEADROOM * setup.velocity_scaling
+    arm = setup.robot, setup.base, setup.tip, setup.variables, q
+    free = joint_velocity(*arm, twist, T_link_tool=setup.T_tip_tool, velocity_scaling=share)
+    bounds = _bounds(setup, state, free.velocity)
+    if ((free.velocity >= bounds[0]) & (free.velocity <= bounds[1])).all() and not free.blocked:
+        return Wanted(free.velocity, free.scale, free.jacobian.damped)
+    # With what the velocity limits leave of the twist, so that bounds are compared with velocities as they will be.
+    held = joint_velocity(
+        *arm, free.scale * twist, T_link_tool=setup.T_tip_tool, velocity_scaling=share, bounds=bounds
+    )
+    return Wanted(held.velocity, free.scale * held.scale, held.jacobian.damped, held.blocked)
+
+
+def _bounds(setup: ServoSetup, state: MotionState, velocity: Float64) -> Annotated[Float64, "2 n"]:
+    """Least and largest velocities with which joints can stop before their position limits, if all brake together."""
+    limits = setup.planning
+    longest = braking_time(velocity, limits, np.zeros_like(velocity))
+    # Half of the time to stop, in which the way is as long as at full speed, and what passes until a brake begins.
+    delay = 2.0 * setup.period / NANOSECONDS_PER_SECOND + float(np.max(limits.acceleration / limits.jerk))
+    delay += longest / 2.0
+
+    def fastest(way: Float64) -> Float64:
+        left = np.maximum(way, 0.0)
+        return np.minimum(np.sqrt(2.0 * APPROACH * limits.acceleration * left), left / delay)
+
+    return np.stack([-fastest(state.position - setup.lower), fastest(setup.upper - state.position)])

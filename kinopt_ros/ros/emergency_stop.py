@@ -1,0 +1,107 @@
+"""~/emergency_stop: true ends whatever this node moves, as fast as the limits allow; nothing moves until false."""
+
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.servo.brake import LEAD, quickest_stop
+from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.conversions import trajectory_message
+from kinopt_ros.ros.motion_output import Claim, MotionOutput
+from kinopt_ros.ros.present_motion import present_motion, published_motion
+from kinopt_ros.verification.motion import ON_THE_WAY
+from kinopt_ros.verification.trajectory import TrajectoryReport
+
+LATE = 500_000_000
+"""ns after its end for which a motion may still be running, as its controller began with it later."""
+_STILL_SENT = ("position limits", ON_THE_WAY)
+"""What a stop may fail in: a robot that brakes as fast as it can cannot do better."""
+
+
+class EmergencyStop:
+    """Handler of std_msgs/Bool on ~/emergency_stop. On the executor's thread."""
+
+    def __init__(self, context: Context, output: MotionOutput, announce: Callable[[bool, str], None]) -> None:
+        """``announce(stopped, sentence)`` is called when something has changed."""
+        self._context = context
+        self._output = output
+        self._announce = announce
+
+    def take(self, message: Any) -> None:
+        """Stop, or allow motions again. What is so already is left as it is: latched messages come twice."""
+        if message.data == self._output.halted:
+            return
+        if not message.data:
+            self._output.release()
+            self._announce(False, "the emergency stop is over: motions are taken again")
+            return
+        claim = self._output.halt("the emergency stop")
+        try:
+            sentence = self._stop(claim)
+        except KinoptError as error:
+            sentence = f"no stop motion was published: {error}"
+        except Exception as error:  # a defect: say so; nothing moves all the same
+            self._context.node.get_logger().error(
+                f"internal error on ~/emergency_stop:\n{traceback.format_exc()}"
+            )
+            sentence = f"no stop motion was published: internal error ({type(error).__name__})"
+        claim.give_up()
+        self._context.node.get_logger().warning(f"emergency stop: {sentence}")
+        self._announce(True, sentence)
+
+    def _stop(self, claim: Claim) -> str:
+        """Publish the stop of the motion that runs; says what was done."""
+        context = self._context
+        last = self._output.last
+        now = context.node.get_clock().now().nanoseconds
+        if last is None:
+            return "this node has moved nothing"
+        robot = context.loaded.model
+        joints = tuple(last.message.joint_names)
+        avoid = context.parameter("servo.avoid_collisions") or context.parameter("ik.avoid_collisions")
+        setup = servo_setup(
+            robot,
+            robot.root_link,
+            robot.root_link,
+            joints,
+            start_tolerance=context.parameter("start_state_tolerance"),
+            scene=context.scene.of(robot) if avoid else None,
+            clearance=context.parameter("ik.clearance"),
+        )
+        published = published_motion(self._output, joints)
+        if published is None or now >= published.end + LATE:
+            return "no motion of this node was running"
+        moving, q = self._moving(setup, published, now)
+        if now >= published.end and moving.at(now).at_rest:
+            return "no motion of this node was running"
+        stop, motion = quickest_stop(setup, moving, now, q)
+        if moving.trajectory is published.trajectory and stop.end >= published.end:
+            return "the motion that runs is at rest sooner than another one could be"
+        if not _may_be_sent(motion.report):
+            wrong = motion.report.violations[0].message
+            return f"the stop motion failed its check and was not published: {wrong}"
+        message = trajectory_message(motion.trajectory, robot.root_link)
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stop.start, 10**9)
+        if not claim.publish(message):
+            return "the stop motion came too late"
+        found = "; ".join(violation.message for violation in motion.report.violations)
+        took = (stop.end - now) / 1e9
+        return f"the robot brakes for {took:.3f} s" + (f", though {found}" if found else ", verified")
+
+    def _moving(self, setup: ServoSetup, published: Commanded, now: int) -> tuple[Commanded, Any]:
+        """The motion that the robot is in, and the configuration of the whole robot."""
+        context = self._context
+        state = context.joint_states.of(setup.robot)
+        index = setup.variables
+        timeout = context.parameter("servo.state_timeout")
+        if not state.known[index].all() or state.age[index].max() > timeout:
+            return published, state.q  # nobody says anything else
+        tolerance = context.parameter("servo.tracking_tolerance")
+        return present_motion(self._output, setup, state, now, LEAD, tolerance), state.q
+
+
+def _may_be_sent(report: TrajectoryReport) -> bool:
+    return all(violation.check in _STILL_SENT for violation in report.violations)
