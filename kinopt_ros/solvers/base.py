@@ -141,8 +141,10 @@ class Solver(ABC):
         self.check_supported(problem)
         if problem.scene is not None and problem.deadline is not None:
             check_ready(robot)
-        plain = problem if problem.scene is None else replace(problem, scene=None, clearance=0.0)
-        candidates = self._solve_ik(plain)
+        if problem.scene is None:
+            candidates = self._solve_ik(problem)
+        else:
+            candidates = self._solve_pool(replace(problem, scene=None, clearance=0.0))
         chains = tuple(chain_between(robot, problem.base_link, target.link) for target in problem.targets)
         result = verified_ik_result(robot, problem, chains, candidates, self.name, start, self._solve_ik)
         if Feature.AXIS_TOLERANCES in self.capabilities.features:
@@ -254,6 +256,13 @@ class Solver(ABC):
     @abstractmethod
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
         """Candidates for a problem that is checked and supported. Must be thread-safe and honour the deadline."""
+
+    def _solve_pool(self, problem: IkProblem) -> IkCandidates:
+        """Likewise where collisions are avoided: of the candidates of a request those that are free of them are taken.
+
+        A plugin whose searches end with many solutions should give all of them, also if one is wanted.
+        """
+        return self._solve_ik(problem)
 
     def _optimize_trajectory(
         self, problem: TrajectoryProblem, request: PathRequest, report: Report | None

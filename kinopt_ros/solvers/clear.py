@@ -130,8 +130,8 @@ class _Search:
             self._check(new, found)
             if len(found) < self.problem.num_solutions and self._redundant:
                 known = self._with_moved(known, found)
-            elif not len(new):
-                break  # an arm of few branches has shown them all
+            elif not len(new) and count > ROUNDS[0]:
+                break  # an arm of few branches has shown them all; some are rare, so few starts do not tell
         if not found:
             return known[np.argsort(self._cost(known), kind="stable")[:_LEAST]], len(known)
         return np.array(found[len(clear) :]).reshape(-1, known.shape[1]), len(known)

@@ -134,8 +134,14 @@ class HjcdSolver(Solver):
         return self._algorithm.name
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
+        return self._solved(problem, False)
+
+    def _solve_pool(self, problem: IkProblem) -> IkCandidates:
+        return self._solved(problem, True)
+
+    def _solved(self, problem: IkProblem, every_lane: bool) -> IkCandidates:
         try:
-            return solve_in_parts(problem, self._chains, self._solve_part)
+            return solve_in_parts(problem, self._chains, partial(self._solve_part, every_lane))
         except RuntimeError:  # Warp's: a device that is full, or lost
             self._start_anew()
             raise
@@ -146,7 +152,9 @@ class HjcdSolver(Solver):
             self._algorithm.forget()
         self._chains = PreparedChains(self.robot, self._pack)
 
-    def _solve_part(self, problem: IkProblem, prepared: "Prepared[DeviceChain]") -> IkCandidates:
+    def _solve_part(
+        self, every_lane: bool, problem: IkProblem, prepared: "Prepared[DeviceChain]"
+    ) -> IkCandidates:
         from kinopt_ros.solvers.hjcd.search import search
 
         self._kernels.need(prepared.packed.chain.shape, problem.deadline is None)
@@ -156,6 +164,7 @@ class HjcdSolver(Solver):
             self._algorithm,
             self._device_lock,
             self._rounds,
+            every_lane,
             partial(hopeless_requests, self.robot, problem),
         )
 

@@ -58,6 +58,7 @@ def search(
     algorithm: Search,
     device_lock: threading.Lock,
     rounds: int,
+    every_lane: bool,
     hopeless: Callable[[], Bool],
 ) -> IkCandidates:
     """Candidates for requests with one target and the same held values.
@@ -68,9 +69,11 @@ def search(
         algorithm: spends one round.
         device_lock: held while it does.
         rounds: most of them per request.
+        every_lane: whether to give all distinct solutions of a request's last round, also if one is wanted.
         hopeless: which requests are beyond reach; asked after the first round.
     """
-    work = _Work(problem, prepared, algorithm)
+    every_lane = every_lane or problem.num_solutions > 1
+    work = _Work(problem, prepared, algorithm, every_lane)
     wanted = (
         1 if problem.num_solutions == 1 else -(-LANES_PER_SOLUTION * problem.num_solutions // algorithm.lanes)
     )
@@ -94,7 +97,7 @@ def search(
                 own=starts[some],
                 round=number,
                 seed=problem.random_seed,
-                every_lane=problem.num_solutions > 1,
+                every_lane=every_lane,
                 gate=max(GATE, *work.tolerance),
             )
             with device_lock:
@@ -122,8 +125,10 @@ class _OwnStarts:
 class _Work:
     """What is known of every request; B of them, n variables of the chain."""
 
-    def __init__(self, problem: IkProblem, prepared: Prepared[DeviceChain], algorithm: Search) -> None:
-        self._problem, self._columns = problem, prepared.columns
+    def __init__(
+        self, problem: IkProblem, prepared: Prepared[DeviceChain], algorithm: Search, every_lane: bool
+    ) -> None:
+        self._problem, self._columns, self._every_lane = problem, prepared.columns, every_lane
         self._algorithm = algorithm.name
         self._chain = prepared.packed.chain
         ranges = self._chain.ranges
@@ -157,7 +162,7 @@ class _Work:
         better = relative[each, best] < self._error[rows]
         self._error[rows[better]] = relative[each, best][better]
         self._best[rows[better]] = q[each, best][better]
-        if self._problem.num_solutions == 1:
+        if not self._every_lane:
             away = np.where(reached, np.sum((q - self._state[rows][:, None]) ** 2, axis=2), np.inf)
             nearest = away.argmin(axis=1)
             solved = reached.any(axis=1)
@@ -185,7 +190,7 @@ class _Work:
         problem, columns = self._problem, self._columns
         attempt = problem.state[:, problem.variables].copy()
         attempt[:, columns] = self._best
-        if problem.num_solutions == 1:
+        if not self._every_lane:
             q = np.where(self.solved[:, None], attempt, np.nan)[:, None]
         else:
             K = max(map(len, self._found), default=0)

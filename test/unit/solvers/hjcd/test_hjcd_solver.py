@@ -11,18 +11,23 @@ import numpy as np
 import pytest
 
 from kinopt_ros.errors import InvalidRequestError, NotReadyError, SolverUnavailableError, UnknownNameError
+from kinopt_ros.geometry.shapes import PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
-from kinopt_ros.kinematics.se3 import pose_error
+from kinopt_ros.kinematics.se3 import inverse, pose_error
 from kinopt_ros.planning import solver_pool
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.scene.scene import Scene, SceneObject
+from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.hjcd import plugin
 from kinopt_ros.solvers.hjcd.plugin import HjcdSolver
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
+from kinopt_ros.verification.collision import check_collisions
 
 from .arms import ROBOTS
 from .conftest import SolverMaker
@@ -176,6 +181,49 @@ def test_one_solution_is_the_nearest_of_its_round(solver_for: SolverMaker, arm: 
     np.testing.assert_allclose(away, one.distance[:, 0], atol=1e-9)
     random_one = np.linalg.norm(random_configurations(arm, 20, 6) - state, axis=1)
     assert away.mean() < random_one.mean()
+
+
+@slow
+def test_where_the_nearest_solution_is_in_collision_others_of_the_same_round_are_looked_at(
+    solver_for: SolverMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panda = load_robot("panda")
+    prepare_collisions(panda)
+    solver = solver_for(panda)
+    T_ball = np.eye(4)
+    T_ball[:3, 3] = 0.45, 0.3, 0.5
+    ball = SceneObject("ball", (PlacedShape(Sphere(0.3), np.eye(4)),), T_ball)
+    scene = Scene(objects={"ball": ball})
+    q = random_configurations(panda, 60, 17)
+    q = q[check_collisions(panda, scene, q, contacts=False).free]
+    T = forward_kinematics(panda, q, links=("panda_link0", "panda_hand"))
+    problems = [
+        ik_problem(panda, inverse(root) @ tip, base_link="panda_link0", tip_link="panda_hand", scene=scene)
+        for root, tip in T
+    ]
+    rounds = []
+    run = solver._algorithm.run
+    monkeypatch.setattr(
+        solver._algorithm,
+        "run",
+        lambda chain, portion: (rounds.append(portion.round), run(chain, portion))[1],
+    )
+    in_collision = at_once = 0
+    for problem in problems:
+        plain = solver.solve_ik(replace(problem, scene=None))
+        rounds.clear()
+        result = solver.solve_ik(problem)
+        assert result.success.all()
+        assert result.q.shape[1] == 1
+        state = np.repeat(problem.state, 2, axis=0)
+        state[:, problem.variables] = plain.q[0, 0], result.q[0, 0]
+        plain_is_free, free = check_collisions(panda, scene, state, contacts=False).free
+        assert free
+        if not plain_is_free:
+            in_collision += 1
+            at_once += len(rounds) == 1
+    assert in_collision >= 5
+    assert at_once >= 0.8 * in_collision
 
 
 @slow
