@@ -13,7 +13,7 @@ from rich.table import Table
 from kinopt_ros.bench.hjcd.arms import arm
 from kinopt_ros.bench.hjcd.diversity import BEAM, DiversityRow, measure_diversity
 from kinopt_ros.bench.hjcd.plot import plot_accuracy
-from kinopt_ros.bench.hjcd.scaling import LEAST_SEEDS, ScalingRow, measure
+from kinopt_ros.bench.hjcd.scaling import GRAPHS, LEAST_SEEDS, ScalingRow, measure
 from kinopt_ros.bench.machine import machine
 from kinopt_ros.bench.plots import check_plot
 from kinopt_ros.bench.progress import progress_bar
@@ -21,7 +21,8 @@ from kinopt_ros.errors import InvalidRequestError, KinoptError
 from kinopt_ros.solvers.registry import solver_class
 
 TABLES = ("seeds", "joints", "diversity")
-ALGORITHMS = (*LEAST_SEEDS, BEAM)
+ALGORITHMS = ("screened_lm", "hjcd_ik", BEAM, GRAPHS)
+USUAL = ALGORITHMS[:3]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,8 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--algorithms",
         type=_names(ALGORITHMS),
-        default=ALGORITHMS,
-        help="of screened_lm,hjcd_ik,ik_beam (all); ik_beam, of the plugin jax_lm, is in the table diversity only",
+        default=USUAL,
+        help="of screened_lm,hjcd_ik,ik_beam (these) and screened_lm_graphs, which is the first with CUDA graphs; "
+        "ik_beam, of the plugin jax_lm, is in the table diversity only, screened_lm_graphs in the others",
     )
     parser.add_argument("--device", default="auto", help="as the parameter hjcd.device (auto)")
     parser.add_argument(
@@ -70,12 +72,15 @@ def main(args: argparse.Namespace) -> int:
     plan = _plan(args)
     device = ""
     try:
-        if not plan and "diversity" not in args.tables:
+        compared = tuple(name for name in args.algorithms if name != GRAPHS and "diversity" in args.tables)
+        if not plan and not compared:
             raise InvalidRequestError(
                 f"nothing to measure: the tables {','.join(args.tables)} have no rows of {','.join(args.algorithms)}"
             )
         picture = None if args.plot is None else _picture(args)
-        device = _device(args.device)
+        device, has_graphs = _device(args.device)
+        if GRAPHS in args.algorithms and not has_graphs:
+            raise InvalidRequestError(f"{GRAPHS} needs a CUDA device; this is {device}")
         calls = sum(-(-args.targets // per_call) for *_, per_call in plan)
         with progress_bar("measuring", calls, enabled=not args.json and sys.stderr.isatty()) as report:
             for name, algorithm, seeds, per_call in plan:
@@ -84,9 +89,9 @@ def main(args: argparse.Namespace) -> int:
                     scaling.append(measure(here, algorithm, seeds, per_call, args.device, report))
                 except KinoptError as error:
                     failures.append(f"{name}: {error}")
-            if "diversity" in args.tables:
+            if compared:
                 here = arm("panda", args.targets, args.seed)
-                diversity = measure_diversity(here, args.algorithms, 2000, 50, args.device, failures.append)
+                diversity = measure_diversity(here, compared, 2000, 50, args.device, failures.append)
         if picture is not None:
             drawn = [row for row in scaling if row.robot in _robots(args)]
             plot_accuracy(drawn, f"{args.targets} Halton targets, hjcd on {device}", picture)
@@ -129,13 +134,13 @@ def _picture(args: argparse.Namespace) -> Path:
     return check_plot(args.plot)
 
 
-def _device(name: str) -> str:
-    """What Warp calls the device."""
+def _device(name: str) -> tuple[str, bool]:
+    """What Warp calls the device, and whether it has CUDA graphs."""
     solver_class("hjcd")  # or why it cannot run
     from kinopt_ros.solvers.hjcd.runtime import start
 
     device = start(name)
-    return "CPU (Warp's kernels, one thread)" if device.is_cpu else str(device.name)
+    return "CPU (Warp's kernels, one thread)" if device.is_cpu else str(device.name), device.is_cuda
 
 
 def _show(device: str, scaling: list[ScalingRow], diversity: list[DiversityRow], failures: list[str]) -> None:

@@ -18,7 +18,8 @@ TOLERANCE = 1e-6
 """m and rad, that count as success."""
 MOST_REFINED = 32
 """Of the starts that ``screened_lm`` compares."""
-LEAST_SEEDS = {"screened_lm": 2, "hjcd_ik": 1}
+GRAPHS = "screened_lm_graphs"
+LEAST_SEEDS = {"screened_lm": 2, "hjcd_ik": 1, GRAPHS: 2}
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,14 @@ def measure(
 ) -> ScalingRow:
     """All of the arm's targets, so many per call; ``report`` is told of every call.
 
+    ``screened_lm_graphs`` is ``screened_lm`` with CUDA graphs, where the device has them.
+
     Raises:
         KinoptError: the plugin, or its device, is not there.
     """
-    options: dict[str, object] = {"device": device, "algorithm": algorithm, "rounds": 1, "groups": ""}
+    options: dict[str, object] = {"device": device, "rounds": 1, "groups": ""}
+    options["graphs"] = algorithm == GRAPHS
+    options["algorithm"] = "screened_lm" if algorithm == GRAPHS else algorithm
     if algorithm == "hjcd_ik":
         options["coarse.num_seeds"] = seeds
     else:

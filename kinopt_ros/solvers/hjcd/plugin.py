@@ -69,6 +69,12 @@ class HjcdSolver(Solver):
         ),
         Option("screen.keep", 16, "screened_lm: how many of them are refined", 2, 4096),
         Option("screen.steps", 16, "screened_lm: most float32 steps of each", 1, 1000),
+        Option(
+            "graphs",
+            False,
+            "screened_lm on CUDA devices: replay rounds as CUDA graphs, captured when they are first asked for and for "
+            "1, 16, 128 or 1024 targets; not measured yet",
+        ),
         Option("coarse.num_seeds", 100, "hjcd_ik: starts per request and round", 1, 8192),
         Option("coarse.max_iterations", 20, "hjcd_ik: most iterations of PO-CCD", 0, 10_000),
         Option("coarse.position_tolerance", 0.02, "hjcd_ik: where PO-CCD ends, m ...", 0.0, 10.0),
@@ -186,6 +192,8 @@ def _check(options: Mapping[str, Any]) -> None:
         raise InvalidRequestError(
             f"screen.keep ({options['screen.keep']}) must not exceed screen.num_starts ({options['screen.num_starts']})"
         )
+    if options["graphs"] and options["algorithm"] != "screened_lm":
+        raise InvalidRequestError(f"graphs are for screened_lm; algorithm is {options['algorithm']!r}")
     for name, value in options.items():
         if isinstance(value, float) and not np.isfinite(value):
             raise InvalidRequestError(f"{name} is {value}; give a finite number")
@@ -201,7 +209,7 @@ def _algorithm(options: Mapping[str, Any], device: Any) -> "Search":
         settings = ScreenSettings(
             options["screen.num_starts"], options["screen.keep"], options["screen.steps"]
         )
-        return ScreenedSearch(settings, device)
+        return ScreenedSearch(settings, device, graphs=options["graphs"] and device.is_cuda)
     coarse = CoarseSettings(
         iterations=options["coarse.max_iterations"],
         position=options["coarse.position_tolerance"],

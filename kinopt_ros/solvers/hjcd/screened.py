@@ -10,8 +10,9 @@ import warp as wp
 
 from kinopt_ros.solvers.hjcd.chain import SAMPLE_LOWER, SAMPLE_SPAN, ChainShape
 from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
+from kinopt_ros.solvers.hjcd.graph import Graph
 from kinopt_ros.solvers.hjcd.kernels.lm import lm_kernels
-from kinopt_ros.solvers.hjcd.kernels.screen import screen, settle, widen
+from kinopt_ros.solvers.hjcd.kernels.screen import begin, screen, settle, widen
 from kinopt_ros.solvers.hjcd.portion import (
     CAPACITIES,
     Outcome,
@@ -60,8 +61,9 @@ class _Buffers:
         L = targets * lanes
         self.targets = wp.empty((targets, 12), dtype=wp.float32, device=device)
         self.targets_double = wp.empty((targets, 12), dtype=wp.float64, device=device)
-        self.done = wp.zeros(targets, dtype=wp.int32, device=device)
-        self.none_done = wp.zeros(targets, dtype=wp.int32, device=device)
+        self.done = wp.empty(targets, dtype=wp.int32, device=device)
+        self.idle = wp.empty(targets, dtype=wp.int32, device=device)
+        self._targets = -1
         self.q = wp.empty((variables, L), dtype=wp.float32, device=device)
         self.q_double = wp.empty((variables, L), dtype=wp.float64, device=device)
         self.errors = wp.empty((2, L), dtype=wp.float32, device=device)
@@ -70,14 +72,21 @@ class _Buffers:
         self.strikes_double = wp.empty(L, dtype=wp.int32, device=device)
         self.steps = wp.empty(L, dtype=wp.int32, device=device)
 
+    def use(self, targets: int) -> None:
+        """The first so many targets are there, the others idle."""
+        if targets != self._targets:
+            self.idle.assign((np.arange(len(self.idle)) >= targets).astype(np.int32))
+            self._targets = targets
+
 
 class ScreenedSearch:
     """Not thread-safe."""
 
     name = NAME
 
-    def __init__(self, settings: ScreenSettings, device: Any) -> None:
-        self._settings, self._device = settings, device
+    def __init__(self, settings: ScreenSettings, device: Any, graphs: bool = False) -> None:
+        """``graphs``: whether rounds are captured, for as many targets as there is room for, and replayed."""
+        self._settings, self._device, self._graphs = settings, device, graphs
         self.lanes = settings.lanes
         self.most_targets = max(1, LANES_ON_CPU // settings.lanes) if device.is_cpu else CAPACITIES[-1]
         self._buffers: dict[tuple[int, int], _Buffers] = {}
@@ -104,9 +113,9 @@ class ScreenedSearch:
         for targets in (arrays.targets, arrays.targets_double):
             put(targets, portion.targets)
         put_lanes(arrays.q, portion.own, self.lanes)
-        for array in (arrays.errors, arrays.strikes, arrays.strikes_double, arrays.steps, arrays.done):
-            array.zero_()
-        for launch in self._launches(chain, portion, arrays, b, given):
+        arrays.use(b)
+        size = capacity_for(b) if self._graphs else b
+        for launch in self._launches(chain, portion, arrays, size, given):
             launch.launch()
         finish(self._device)
         return outcome_of(
@@ -122,7 +131,10 @@ class ScreenedSearch:
         known = self._recorded.get(key)
         if known is None:
             starts, poses = self._table(chain, portion.round, portion.seed)
-            known = self._recorded[key] = self._record(chain, portion, arrays, starts, poses, b, given)
+            known = self._record(chain, portion, arrays, starts, poses, b, given)
+            if self._graphs:
+                known = [Graph(known, self._device)]
+            self._recorded[key] = known
         self._recorded.move_to_end(key)
         while len(self._recorded) > KEPT:
             self._recorded.popitem(last=False)
@@ -145,8 +157,10 @@ class ScreenedSearch:
         single, double = lm_kernels(shape, wp.float32), lm_kernels(shape, wp.float64)
         L = b * lanes
         settling = (settle, b, [arrays.errors, lanes, NEAR, arrays.done])
+        emptied = [arrays.errors, arrays.strikes, arrays.strikes_double, arrays.steps]
         plan: list[tuple[Any, Any, list[Any]]] = [
-            (screen, (b, lanes - given), [arrays.targets, starts, poses, given, lanes, arrays.q])
+            (begin, L, [arrays.idle, lanes, arrays.done, *emptied]),
+            (screen, (b, lanes - given), [arrays.targets, starts, poses, given, lanes, arrays.q]),
         ]
         for count in (min(FIRST_STEPS, steps), max(steps - FIRST_STEPS, 0)):
             descent = [
@@ -159,7 +173,7 @@ class ScreenedSearch:
         widening = [arrays.q, arrays.errors, chain.double.ranges, arrays.q_double, arrays.errors_double]
         plan.append((widen, L, widening))
         polishing = [
-            chain.double, arrays.targets_double, arrays.none_done, lanes, polish, patience, EXACT, portion.gate,
+            chain.double, arrays.targets_double, arrays.idle, lanes, polish, patience, EXACT, portion.gate,
             arrays.q_double, arrays.errors_double, arrays.strikes_double, arrays.steps,
         ]  # fmt: skip
         plan.append((double.descend, L, polishing))

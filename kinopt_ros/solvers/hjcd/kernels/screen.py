@@ -9,6 +9,27 @@ WEIGHT_SQUARED = wp.constant(4.0 * WEIGHT * WEIGHT)
 
 
 @wp.kernel(enable_backward=False, module=MODULE)
+def begin(
+    idle: wp.array(dtype=int),
+    lanes: int,
+    done: wp.array(dtype=int),
+    errors: wp.array2d(dtype=float),
+    strikes: wp.array(dtype=int),
+    strikes_double: wp.array(dtype=int),
+    steps: wp.array(dtype=int),
+):
+    """Of all lanes: nothing is known yet. Targets that are ``idle`` are done from the beginning."""
+    lane = wp.tid()
+    errors[0, lane] = 0.0
+    errors[1, lane] = 0.0
+    strikes[lane] = 0
+    strikes_double[lane] = 0
+    steps[lane] = 0
+    if lane % lanes == 0:
+        done[lane // lanes] = idle[lane // lanes]
+
+
+@wp.kernel(enable_backward=False, module=MODULE)
 def screen(
     targets: wp.array2d(dtype=float),
     starts: wp.array2d(dtype=float),

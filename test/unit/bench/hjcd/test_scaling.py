@@ -72,3 +72,11 @@ def test_wrong_arguments_are_named(wrong: list[str], capsys: pytest.CaptureFixtu
 def test_nothing_to_measure_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "hjcd", "--tables", "seeds", "--algorithms", "ik_beam", "--device", "cpu"]) == 1
     assert "no rows of ik_beam" in capsys.readouterr().out
+
+
+def test_graphs_need_a_device_that_has_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["bench", "hjcd", "--algorithms", "screened_lm_graphs", "--device", "cpu", "--targets", "1"])
+        == 1
+    )
+    assert "needs a CUDA device" in capsys.readouterr().out

@@ -1,0 +1,46 @@
+"""Rounds that are replayed end as those whose kernels are launched one by one: on Warp's CPU device, and on a GPU."""
+
+import numpy as np
+import pytest
+
+wp = pytest.importorskip("warp")
+
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.robot.chain import build_chain
+from kinopt_ros.solvers.hjcd.chain import kernel_chain
+from kinopt_ros.solvers.hjcd.device_chain import device_chain
+from kinopt_ros.solvers.hjcd.portion import Portion
+from kinopt_ros.solvers.hjcd.screened import ScreenedSearch, ScreenSettings
+
+from .arms import ROBOTS
+
+pytestmark = pytest.mark.slow  # kernels take seconds to compile
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
+def test_replay_equals_eager(device: str) -> None:
+    if device != "cpu" and wp.get_cuda_device_count() == 0:
+        pytest.skip("no CUDA device here: replay on GPUs is untested")
+    robot = ROBOTS["six_revolute"]()
+    packed = kernel_chain(robot, build_chain(robot, robot.root_link, robot.link_names[-1]))
+    there = wp.get_device(device)
+    chain = device_chain(packed, there)
+    settings = ScreenSettings(128, 8, 16)
+    eager, replayed = (ScreenedSearch(settings, there, graphs) for graphs in (False, True))
+    eager.load(packed.shape)
+    T = forward_kinematics(robot, random_configurations(robot, 20, 1), links=(robot.link_names[-1],))[:, 0]
+    targets = packed.packed_targets(T)
+    own = random_configurations(robot, 20, 2)[:, None, packed.variables]
+    solved = 0
+    # 3 after 16 and 1: fewer targets in the same graph; lanes of before must not shine through.
+    for count, every_lane in ((16, False), (3, False), (1, False), (3, False), (20, True), (2, True)):
+        rows = slice(20 - count, 20)
+        portion = Portion(targets[rows], own[rows], 0, 7, every_lane, 3e-3)
+        expected, found = eager.run(chain, portion), replayed.run(chain, portion)
+        np.testing.assert_array_equal(found.q, expected.q)
+        np.testing.assert_array_equal(found.errors, expected.errors)
+        np.testing.assert_array_equal(found.steps, expected.steps)
+        solved += int((found.errors.max(axis=2).min(axis=1) < 1e-6).sum())
+    assert solved > 30
+    assert len(replayed._recorded) == 4  # 16 or 3; 1; 20; 2, with every lane
