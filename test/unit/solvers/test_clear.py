@@ -31,6 +31,7 @@ from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
+from kinopt_ros.verification.collision import check_collisions
 
 GROUP, HAND = "panda_arm", "panda_hand"
 
@@ -312,3 +313,31 @@ def test_bad_input_is_refused(panda: RobotModel, cpu: Solver) -> None:
 def test_duplicates_are_dropped() -> None:
     q = np.array([[0.0, 1.0], [0.5, 0.5], [0.0, 1.0 + 1e-5], [2.0, 2.0]])
     np.testing.assert_array_equal(clear._without(q, np.array([[2.0, 2.0]])), q[:2])
+
+
+def test_a_branch_that_few_random_starts_lead_to_is_found(
+    panda: RobotModel, cpu: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first round finds nothing new; an arm that is not redundant may still have a branch that is clear."""
+    scene = cluttered(2)
+    arm = [i for name in panda.group(GROUP).joints for i in panda.variables_of(name)]
+    q = np.repeat(panda.default_q[None], 200, axis=0)
+    q[:, arm] = np.random.default_rng(3).uniform(panda.limits.lower[arm], panda.limits.upper[arm], (200, 7))
+    q = q[check_collisions(panda, scene, q, contacts=False).free]
+    poses = forward_kinematics(panda, q, [HAND])[:, 0]
+    plain = cpu.solve_ik(ik_problem(panda, poses, group=GROUP, tip_link=HAND))
+    found = q.copy()
+    found[:, arm] = plain.q[:, 0]
+    hit = np.flatnonzero(~check_collisions(panda, scene, found, contacts=False).free)[0]
+    asked = []
+
+    def solutions(search: object, states: Float64) -> Float64:
+        asked.append(len(states))
+        return np.array([found[hit, arm], q[hit, arm]])[: len(asked)]
+
+    monkeypatch.setattr(clear._Search, "_redundant", False)
+    monkeypatch.setattr(clear._Search, "_solutions", solutions)
+    result = cpu.solve_ik(ik_problem(panda, poses[hit], group=GROUP, tip_link=HAND, scene=scene))
+    assert result.success.all()
+    np.testing.assert_array_equal(result.q[0, 0], q[hit, arm])
+    assert asked == [24, 96]
