@@ -17,6 +17,7 @@ from kinopt_ros.verification.trajectory import TrajectoryReport
 
 LATE = 500_000_000
 """ns after its end for which a motion may still be running, as its controller began with it later."""
+_NOTHING = "no motion that this node has published is running"
 _STILL_SENT = ("position limits", ON_THE_WAY)
 """What a stop may fail in: a robot that brakes as fast as it can cannot do better."""
 
@@ -58,7 +59,7 @@ class EmergencyStop:
         last = self._output.last
         now = context.node.get_clock().now().nanoseconds
         if last is None:
-            return "this node has moved nothing"
+            return _NOTHING
         robot = context.loaded.model
         joints = tuple(last.message.joint_names)
         avoid = context.parameter("servo.avoid_collisions") or context.parameter("ik.avoid_collisions")
@@ -73,10 +74,10 @@ class EmergencyStop:
         )
         published = published_motion(self._output, joints)
         if published is None or now >= published.end + LATE:
-            return "no motion of this node was running"
+            return _NOTHING
         moving, q = self._moving(setup, published, now)
         if now >= published.end and moving.at(now).at_rest:
-            return "no motion of this node was running"
+            return _NOTHING
         stop, motion = quickest_stop(setup, moving, now, q)
         if moving.trajectory is published.trajectory and stop.end >= published.end:
             return "the motion that runs is at rest sooner than another one could be"

@@ -46,6 +46,8 @@ STATUS_SECONDS = 0.1
 """Least time between two messages of ~/servo/status that say the same."""
 _END_SECONDS = 1.0
 """For so long closing waits for a period that is being worked on."""
+_FORGET = 0.98
+"""Factor per period by which the time for a step is expected to be less again than it was."""
 CLEARANCE_RANGE = 0.1
 """m; how much farther things are is not said."""
 _SETUP = (
@@ -89,6 +91,8 @@ class ServoTopic:
         self._came = 0
         """ns, when the last command came."""
         self._late = 0
+        self._takes = 0
+        """ns that a step has taken lately, at most: motions leave each other that much later."""
         self._status = ServoStatus(
             state=ServoStatus.IDLE, status=status_message(Status.SUCCESS), clearance=math.nan, scale=1.0
         )
@@ -303,7 +307,9 @@ class ServoTopic:
             command = None
         begin = time.monotonic()
         wish = None if command is None else partial(command.wanted, setup)
-        step = session.advance(setup, now, state.q, wish)
+        step = session.advance(setup, now, state.q, wish, self._takes)
+        took = time.monotonic() - begin
+        self._takes = min(max(int(1.2e9 * took), int(_FORGET * self._takes)), 2 * setup.period)
         if step.motion is not None:
             message = trajectory_message(step.motion.trajectory, setup.robot.root_link)
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(step.commanded.start, 10**9)
@@ -316,7 +322,7 @@ class ServoTopic:
                 )
             if not sent:  # somebody else has the robot: the next period hears of it
                 return
-            self._status.step_time = time.monotonic() - begin
+            self._status.step_time = took
         session.accept(setup, step)
         self._report(setup, state, step, command)
 
@@ -340,8 +346,9 @@ class ServoTopic:
             return
         self._note(wanted, step.part)
         status.command = command.name
-        status.clearance = math.nan
-        if setup.scene is not None and self._due():
+        if setup.scene is None:
+            status.clearance = math.nan
+        elif self._due() or math.isnan(status.clearance):  # it costs as much as the check of a motion
             status.clearance = self._clearance(setup, state)
         self._say_now(self._state(), step.status, step.sentence)
 

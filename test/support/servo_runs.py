@@ -72,16 +72,20 @@ class Run:
         self.was: list[tuple[int, MotionState]] = []
 
     def period(self, wish: Wish | None, late: int = 0) -> Step:
-        """One period, ``late`` ns after its time; what was commanded meanwhile is noted every 2 ms."""
-        step = self.session.advance(self.setup, self.now + late, self.q, wish)
+        """One period, which begins ``late`` ns after its time; what was commanded meanwhile is noted every 2 ms."""
+        self._note(late)
+        step = self.session.advance(self.setup, self.now, self.q, wish)
         self.session.accept(self.setup, step)
         self.steps.append(step)
         if step.motion is not None:
             self.sent.append(step.commanded)
-        for passed in range(0, self.setup.period, 2_000_000):
-            self.was.append((self.now + passed, self.session.commanded.at(self.now + passed)))
-        self.now += self.setup.period
+        self._note(self.setup.period)
         return step
+
+    def _note(self, duration: int) -> None:
+        for passed in range(0, duration, 2_000_000):
+            self.was.append((self.now + passed, self.session.commanded.at(self.now + passed)))
+        self.now += duration
 
     def positions(self) -> np.ndarray:
         """Where the joints were, every 2 ms (T, n)."""

@@ -30,6 +30,6 @@ def quickest_stop(
             own.velocity[setup.variables], own.acceleration[setup.variables], own.jerk[setup.variables]
         )
     )
-    leave = now + LEAD
+    leave = last.near_waypoint(now + LEAD)
     stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
-    return stop, setup.check(stop.trajectory, last.at(now), q, braking=True)
+    return stop, setup.check(stop.trajectory, last.at(stop.start), q, braking=True)

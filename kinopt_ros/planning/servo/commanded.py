@@ -1,18 +1,19 @@
 """The motion that was sent last: where the robot has to be, now and until it stands."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.trajectory.braking import MotionState, Piece, pieces_to_rest
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 
 _NEAR = 1_000_000
-"""ns; no two waypoints of a motion are nearer to each other in time."""
+"""ns; no two waypoints of a motion should be nearer to each other in time: numbers of quintics suffer from that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,49 +28,69 @@ class Commanded:
     leave: int
     """ns of the clock until which it is the motion before; it has to be sent by then."""
 
+    @cached_property
+    def times(self) -> Annotated[Int64, "T"]:
+        """ns of the clock at the waypoints."""
+        return self.start + self.trajectory.nanoseconds
+
     @property
     def end(self) -> int:
         """ns of the clock when it is at rest."""
-        return self.start + int(self.trajectory.nanoseconds[-1])
+        return int(self.times[-1])
 
     def at(self, time: int) -> MotionState:
         """The state at a time (ns of the clock); before the start and after the end that at the nearest end."""
         if time >= self.end:
             still = np.zeros(len(self.trajectory.joint_names))
             return MotionState(self.trajectory.position[-1], still, still)
+        row = int(np.searchsorted(self.times, time))
+        if self.times[row] == time:
+            return self._waypoint(row)
         seconds = np.array([(time - self.start) / NANOSECONDS_PER_SECOND])
         return MotionState(*(rows[0] for rows in evaluate(self.trajectory, seconds)))
+
+    def near_waypoint(self, time: int) -> int:
+        """A time (ns of the clock), moved to a waypoint if one is within a millisecond. Beside one a part of a motion
+        would begin or end a moment before its jerk changes."""
+        nearest = int(self.times[np.argmin(np.abs(self.times - time))])
+        return nearest if abs(nearest - time) < _NEAR else time
 
     def going_on(self, now: int, leave: int, pieces: list[Piece]) -> "Commanded":
         """The motion that is this one from ``now`` until ``leave`` (ns of the clock) and other pieces then.
 
         It begins with a part of this one because it arrives later than ``now``: a controller that replaces one by the
         other at any time before ``leave`` finds the same there, so that nothing jumps.
+
+        Args:
+            now: where it begins, to within a millisecond.
+            leave: see ``near_waypoint``.
+            pieces: what follows; the first one is what the next motion goes on from.
         """
         times, states = self._until(now, leave)
         for nanoseconds, state in pieces:
             times.append(times[-1] + nanoseconds)
             states.append(state)
         turn = leave + pieces[0][0] if pieces else leave
-        return Commanded(_trajectory(self.trajectory.joint_names, times, states), now, turn, leave)
+        return Commanded(_trajectory(self.trajectory.joint_names, times, states), times[0], turn, leave)
 
     def rest(self, now: int) -> JointTrajectory:
-        """What is left of it; at least a millisecond."""
-        times, states = self._until(now, max(self.end, now + _NEAR))
+        """What is left of it, to within a millisecond."""
+        times, states = self._until(now, max(self.end, now + 2 * _NEAR))
         return _trajectory(self.trajectory.joint_names, times, states)
 
     def _until(self, now: int, end: int) -> tuple[list[int], list[MotionState]]:
-        """Times and states from now to a time, with the waypoints between."""
-        times, states = [now], [self.at(now)]
-        motion = self.trajectory
-        for row, nanoseconds in enumerate(motion.nanoseconds.tolist()):
-            time = self.start + nanoseconds
-            if now + _NEAR <= time <= end - _NEAR:
+        """Times and states from about now to a time, with the waypoints between."""
+        begin = self.near_waypoint(now)
+        times, states = [begin], [self.at(begin)]
+        for row, time in enumerate(self.times.tolist()):
+            if begin < time < end:
                 times.append(time)
-                states.append(
-                    MotionState(motion.position[row], motion.velocity[row], motion.acceleration[row])
-                )
+                states.append(self._waypoint(row))
         return [*times, end], [*states, self.at(end)]
+
+    def _waypoint(self, row: int) -> MotionState:
+        motion = self.trajectory
+        return MotionState(motion.position[row], motion.velocity[row], motion.acceleration[row])
 
 
 def begun(

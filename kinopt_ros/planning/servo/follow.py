@@ -16,6 +16,9 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 STREAM = 200_000_000
 """ns; targets farther apart than that are no stream, and have no velocity."""
+AHEAD = 60_000_000
+"""ns by which a target may be older than two intervals of its stream when it is followed: it was on its way, and
+motions are made ahead of time."""
 _CLOSEST = 1_000_000
 """ns; targets that are nearer to each other in time say nothing about velocity."""
 
@@ -37,8 +40,10 @@ class Target:
     def followed_by(self, T_base_target: Annotated[Float64, "4 4"], time: int) -> "Target":
         """The next target of the stream."""
         passed = time - self.time
-        if passed < _CLOSEST or passed > STREAM:
+        if not 0 <= passed <= STREAM:
             return Target(T_base_target, time)
+        if passed < _CLOSEST:
+            return Target(T_base_target, time, self.twist, self.steady, self.interval)
         way = np.concatenate(
             [
                 T_base_target[:3, 3] - self.T_base_target[:3, 3],
@@ -50,15 +55,15 @@ class Target:
         return Target(T_base_target, time, twist, steady, passed)
 
     def at(self, time: int) -> "tuple[Annotated[Float64, '4 4'], Annotated[Float64, '6']]":
-        """Pose and twist at a time, for two intervals of the stream as if it went on; then it stands."""
-        passed = time - self.time
+        """Pose and twist at a time: for two intervals of the stream and ``AHEAD`` as if it went on, then at rest."""
+        passed, longest = time - self.time, 2 * self.interval + AHEAD
         if passed <= 0 or not self.interval:
             return self.T_base_target, np.zeros(6)
-        ahead = min(passed, 2 * self.interval) / NANOSECONDS_PER_SECOND
+        ahead = min(passed, longest) / NANOSECONDS_PER_SECOND
         T = self.T_base_target.copy()
         T[:3, 3] += ahead * self.steady[:3]
         T[:3, :3] = so3_exp(ahead * self.steady[3:]) @ T[:3, :3]
-        return T, self.steady if passed <= 2 * self.interval else np.zeros(6)
+        return T, self.steady if passed <= longest else np.zeros(6)
 
 
 def velocity_to_follow(

@@ -36,7 +36,9 @@ class Session:
         self._part = 1.0
         self._speeds: deque[tuple[int, Annotated[Float64, "n"]]] = deque()
 
-    def advance(self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"], wish: Wish | None) -> Step:
+    def advance(
+        self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"], wish: Wish | None, takes: int = 0
+    ) -> Step:
         """What there is to send in this period; it counts once it is accepted.
 
         Args:
@@ -44,6 +46,7 @@ class Session:
             now: ns of the clock.
             q: the whole robot; values of the joints that servo moves do not matter.
             wish: what is wanted; None: rest.
+            takes: ns that this may take until a motion is sent.
 
         Raises:
             KinoptError: as ``wish`` raises it; then there is nothing to send.
@@ -54,7 +57,7 @@ class Session:
                 return step
         if wish is None:
             return Step(self.commanded, None, None, 1.0)
-        return servo_step(setup, self.commanded, now, q, wish, self._part)
+        return servo_step(setup, self.commanded, now, q, wish, self._part, takes)
 
     def accept(self, setup: ServoSetup, step: Step) -> None:
         """A step was done: its motion, if it has one, was sent in time."""

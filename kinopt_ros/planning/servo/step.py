@@ -1,4 +1,4 @@
-"""The next motion: some way on towards a wanted velocity, then to rest; verified as a whole, or there is none."""
+"""The next motion: some way towards a wanted velocity, then to rest; verified as a whole, or there is none."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +14,9 @@ from kinopt_ros.trajectory.braking import MotionState, Piece, piece_towards, pie
 
 RECOVERY = 1.25
 """Factor by which the part of the wanted velocity grows, at most, from one period to the next."""
+PERIODS = 2
+"""For so long a motion goes towards what is wanted before it brakes: the next one may be a period late and no brake is
+felt."""
 LEAST_PART = 1.0 / 64.0
 """Parts of a velocity below that are not tried before others were refused."""
 
@@ -37,11 +40,17 @@ class Step:
 
 
 def servo_step(
-    setup: ServoSetup, last: Commanded, now: int, q: Annotated[Float64, "nq"], wish: Wish, part: float = 1.0
+    setup: ServoSetup,
+    last: Commanded,
+    now: int,
+    q: Annotated[Float64, "nq"],
+    wish: Wish,
+    part: float = 1.0,
+    takes: int = 0,
 ) -> Step:
     """Make the motion of one period.
 
-    Where it leaves the last one it goes towards the wanted velocity for a period and then to rest. If that fails its
+    Where it leaves the last one it goes towards the wanted velocity for two periods and then to rest. If that fails its
     check, smaller parts of the velocity are tried. If they fail, too, or no velocity is wanted, there is nothing to
     send: the end of the last motion brings the robot to rest, and that was verified when it was sent.
 
@@ -53,13 +62,15 @@ def servo_step(
         wish: what is wanted.
         part: of the velocity that the step before could do; it grows slowly from one to the next, so that the robot
             gets slower in front of an obstacle instead of hopping.
+        takes: ns that a step may take until its motion is sent.
 
     Raises:
         KinoptError: as ``wish`` raises it.
     """
     # Motions leave each other at the ends of periods, however late the clock calls. What is too near cannot arrive
     # in time.
-    leave = last.turn if last.turn - now >= setup.period // 4 else now + setup.period
+    in_time = last.turn - now >= max(setup.period // 4, takes)
+    leave = last.near_waypoint(last.turn if in_time else now + max(setup.period, 2 * takes))
     state = last.at(leave)
     wanted = wish(state, setup.whole(q, state.position), leave)
     if not wanted.velocity.any():
@@ -69,7 +80,7 @@ def servo_step(
     for smaller in (first, first / 2.0, first / 4.0):
         pieces = _pieces(setup, state, smaller, wanted)
         candidate = last.going_on(now, leave, pieces)
-        motion = setup.check(candidate.trajectory, last.at(now), q)
+        motion = setup.check(candidate.trajectory, last.at(candidate.start), q)
         if motion.report.ok:
             slower = f"slowed down to {smaller:.2g} of what is wanted" if smaller < 1.0 else ""
             return Step(
@@ -90,5 +101,8 @@ def servo_step(
 
 def _pieces(setup: ServoSetup, state: MotionState, part: float, wanted: Wanted) -> list[Piece]:
     limits = setup.planning
-    piece = piece_towards(state, part * wanted.velocity, limits, setup.period)
-    return [piece, *pieces_to_rest(piece[1], limits)]
+    pieces: list[Piece] = []
+    for _ in range(PERIODS):
+        pieces.append(piece_towards(state, part * wanted.velocity, limits, setup.period))
+        state = pieces[-1][1]
+    return [*pieces, *pieces_to_rest(state, limits)]

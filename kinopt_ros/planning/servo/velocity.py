@@ -70,7 +70,7 @@ def _bounds(setup: ServoSetup, state: MotionState, velocity: Float64) -> Annotat
     limits = setup.planning
     longest = braking_time(velocity, limits, np.zeros_like(velocity))
     # Half of the time to stop, in which the way is as long as at full speed, and what passes until a brake begins.
-    delay = 2.0 * setup.period / NANOSECONDS_PER_SECOND + float(np.max(limits.acceleration / limits.jerk))
+    delay = 3.0 * setup.period / NANOSECONDS_PER_SECOND + float(np.max(limits.acceleration / limits.jerk))
     delay += longest / 2.0
 
     def fastest(way: Float64) -> Float64:

@@ -1,5 +1,7 @@
 """Servo as a whole, period by period: limits, collisions, rest at the end of every motion, whatever is wanted."""
 
+import time
+
 import numpy as np
 import pytest
 from support.arm_scenes import scene_of
@@ -61,16 +63,16 @@ def assert_sound(setup: ServoSetup, sent: list[Commanded]) -> None:
         before = sent[number - 1]
         arrived = motion.start + setup.period // 5  # a controller that gets it then sees no step
         old, new = before.at(arrived), motion.at(arrived)
-        # Waypoints within a millisecond of where one is left for the other are dropped: that little remains.
-        np.testing.assert_allclose(new.position, old.position, atol=1e-5)
-        np.testing.assert_allclose(new.velocity, old.velocity, atol=1e-3)
+        np.testing.assert_allclose(new.position, old.position, atol=1e-9)
+        np.testing.assert_allclose(new.velocity, old.velocity, atol=1e-7)
+        np.testing.assert_allclose(new.acceleration, old.acceleration, atol=1e-4)
 
 
 @pytest.mark.parametrize(
     ("name", "scene", "period", "scaling"),
-    [("panda", CLUTTER, 0.02, 1.0), ("ur5", CLUTTER, 0.02, 1.0), ("panda", None, 0.01, 0.3)],
+    [("panda", CLUTTER, 0.01, 1.0), ("ur5", CLUTTER, 0.02, 1.0)],
 )
-def test_ten_seconds_of_random_twists(name: str, scene: Scene | None, period: float, scaling: float) -> None:
+def test_ten_seconds_of_random_twists(name: str, scene: Scene, period: float, scaling: float) -> None:
     setup = setup_of(name, scene, scaling, period=period, clearance=CLEARANCE)
     run = Run(setup, STARTS[name])
     rng = np.random.default_rng(4)
@@ -78,18 +80,15 @@ def test_ten_seconds_of_random_twists(name: str, scene: Scene | None, period: fl
     for k in range(round(10.0 / period)):
         if k % round(0.5 / period) == 0:
             twist = np.concatenate([rng.uniform(-0.4, 0.4, 3), rng.uniform(-1.0, 1.0, 3)])
-        late = int(rng.integers(0, setup.period // 2)) if k % 3 == 0 else 0
+        late = int(rng.integers(0, 2 * setup.period)) if k % 3 == 0 else 0
         run.period(twist_wish(setup, twist), late)
     assert len(run.sent) > 0.4 * len(run.steps)
     assert_sound(setup, run.sent)
     went = run.positions()
     assert np.ptp(went, axis=0).max() > 0.5
-    if scene is None:
-        assert len(run.sent) == len(run.steps)
-        return
     assert any(step.part < 1.0 for step in run.steps)  # it has met something
     ends = [motion.trajectory.position[-1] for motion in run.sent[::10]]
-    looked_at = np.array([setup.whole(run.q, q) for q in (*went[::15], *ends)])
+    looked_at = np.array([setup.whole(run.q, q) for q in (*went[::20], *ends)])
     report = check_collisions(setup.robot, scene, looked_at, CLEARANCE - 1e-5, contacts=False)
     assert report.free.all()
 
@@ -139,7 +138,7 @@ def test_a_target_on_a_circle_is_followed(period: float) -> None:
         return T_start @ pose(np.eye(3), np.array([0.1 * np.sin(angle), 0.1 * (np.cos(angle) - 1.0), 0.0]))
 
     target = Target(on_circle(run.now), run.now)
-    for _ in range(round(8.0 / period)):
+    for _ in range(round(5.0 / period)):
         stamp = run.now - int(rng.integers(0, 4_000_000))
         target = target.followed_by(on_circle(stamp), stamp)
         run.period(target_wish(setup, target))
@@ -286,11 +285,13 @@ def test_a_steady_stream_is_taken_on_and_then_stands() -> None:
     target = Target(np.eye(4), 0)
     for k in range(1, 5):
         target = target.followed_by(pose(np.eye(3), np.array([0.01 * k, 0.0, 0.0])), k * 20_000_000)
+    at_once = target.followed_by(target.T_base_target, target.time)  # no time between them
+    np.testing.assert_array_equal(at_once.at(90_000_000)[1], target.at(90_000_000)[1])
     T, twist = target.at(90_000_000)
     assert T[0, 3] == pytest.approx(0.045)
     assert twist[0] == pytest.approx(0.5)
     T, twist = target.at(10**12)
-    assert T[0, 3] == pytest.approx(0.06)
+    assert T[0, 3] == pytest.approx(0.04 + 0.5 * 0.1)
     assert not twist.any()
 
 
@@ -301,6 +302,24 @@ def test_what_is_not_allowed_is_refused() -> None:
         setup_of("panda", None, limit_margin=-1.0)
     with pytest.raises(InvalidRequestError, match="velocity_scaling"):
         setup_of("panda", None, scaling=2.0)
+
+
+@pytest.mark.parametrize("scene", [None, CLUTTER], ids=["limits only", "with a scene"])
+def test_a_step_costs_much_less_than_a_period(scene: Scene | None) -> None:
+    """Time of this thread, as others may be at work; printed, and far from the limit even on slow machines."""
+    run = Run(setup_of("panda", scene, 0.3, clearance=CLEARANCE), STARTS["panda"])
+    wish = twist_wish(run.setup, [0.0, 0.05, 0.05, 0.0, 0.0, 0.1])
+    took = []
+    for _ in range(60):
+        begin = time.thread_time()
+        step = run.session.advance(run.setup, run.now, run.q, wish)
+        took.append(time.thread_time() - begin)
+        assert step.motion is not None
+        run.session.accept(run.setup, step)
+        run.now += run.setup.period
+    median = float(np.median(took))
+    print(f"a step of the Panda, {'limits only' if scene is None else 'with a scene'}: {1e3 * median:.2f} ms")
+    assert median < 0.1
 
 
 def test_steps_are_functions_of_state() -> None:
