@@ -309,7 +309,7 @@ class ServoTopic:
         wish = None if command is None else partial(command.wanted, setup)
         step = session.advance(setup, now, state.q, wish, self._takes)
         took = time.monotonic() - begin
-        self._takes = min(max(int(1.2e9 * took), int(_FORGET * self._takes)), 2 * setup.period)
+        self._takes = min(max(int(1.2e9 * took), int(_FORGET * self._takes)), 3 * setup.period)
         if step.motion is not None:
             message = trajectory_message(step.motion.trajectory, setup.robot.root_link)
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(step.commanded.start, 10**9)

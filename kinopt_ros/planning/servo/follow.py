@@ -16,7 +16,7 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 STREAM = 200_000_000
 """ns; targets farther apart than that are no stream, and have no velocity."""
-AHEAD = 60_000_000
+AHEAD = 100_000_000
 """ns by which a target may be older than two intervals of its stream when it is followed: it was on its way, and
 motions are made ahead of time."""
 _CLOSEST = 1_000_000

@@ -14,9 +14,6 @@ from kinopt_ros.trajectory.braking import MotionState, Piece, piece_towards, pie
 
 RECOVERY = 1.25
 """Factor by which the part of the wanted velocity grows, at most, from one period to the next."""
-PERIODS = 2
-"""For so long a motion goes towards what is wanted before it brakes: the next one may be a period late and no brake is
-felt."""
 LEAST_PART = 1.0 / 64.0
 """Parts of a velocity below that are not tried before others were refused."""
 
@@ -50,9 +47,10 @@ def servo_step(
 ) -> Step:
     """Make the motion of one period.
 
-    Where it leaves the last one it goes towards the wanted velocity for two periods and then to rest. If that fails its
-    check, smaller parts of the velocity are tried. If they fail, too, or no velocity is wanted, there is nothing to
-    send: the end of the last motion brings the robot to rest, and that was verified when it was sent.
+    Where it leaves the last one it goes towards the wanted velocity for two periods, for more if steps take long, and
+    then to rest. If that fails its check, smaller parts of the velocity are tried. If they fail, too, or no velocity is
+    wanted, there is nothing to send: the end of the last motion brings the robot to rest, and that was verified when it
+    was sent.
 
     Args:
         setup: the robot.
@@ -67,10 +65,13 @@ def servo_step(
     Raises:
         KinoptError: as ``wish`` raises it.
     """
-    # Motions leave each other at the ends of periods, however late the clock calls. What is too near cannot arrive
-    # in time.
-    in_time = last.turn - now >= max(setup.period // 4, takes)
-    leave = last.near_waypoint(last.turn if in_time else now + max(setup.period, 2 * takes))
+    # Motions leave each other at the ends of periods, however late the clock calls: what is nearer cannot arrive in
+    # time, and what is farther is late for what is wanted.
+    usual = max(setup.period, 2 * takes)
+    fits = max(setup.period // 4, takes) <= last.turn - now <= usual + setup.period // 2
+    leave = last.near_waypoint(last.turn if fits else now + usual)
+    # No brake is to be felt when the next motion is a period late.
+    periods = 1 + -(-usual // setup.period)
     state = last.at(leave)
     wanted = wish(state, setup.whole(q, state.position), leave)
     if not wanted.velocity.any():
@@ -78,7 +79,7 @@ def servo_step(
     first = min(1.0, RECOVERY * max(part, LEAST_PART))
     said, status = "", Status.SERVO_INFEASIBLE
     for smaller in (first, first / 2.0, first / 4.0):
-        pieces = _pieces(setup, state, smaller, wanted)
+        pieces = _pieces(setup, state, smaller, wanted, periods)
         candidate = last.going_on(now, leave, pieces)
         motion = setup.check(candidate.trajectory, last.at(candidate.start), q)
         if motion.report.ok:
@@ -99,10 +100,10 @@ def servo_step(
     )
 
 
-def _pieces(setup: ServoSetup, state: MotionState, part: float, wanted: Wanted) -> list[Piece]:
+def _pieces(setup: ServoSetup, state: MotionState, part: float, wanted: Wanted, periods: int) -> list[Piece]:
     limits = setup.planning
     pieces: list[Piece] = []
-    for _ in range(PERIODS):
+    for _ in range(periods):
         pieces.append(piece_towards(state, part * wanted.velocity, limits, setup.period))
         state = pieces[-1][1]
     return [*pieces, *pieces_to_rest(state, limits)]

@@ -291,7 +291,7 @@ def test_a_steady_stream_is_taken_on_and_then_stands() -> None:
     assert T[0, 3] == pytest.approx(0.045)
     assert twist[0] == pytest.approx(0.5)
     T, twist = target.at(10**12)
-    assert T[0, 3] == pytest.approx(0.04 + 0.5 * 0.1)
+    assert T[0, 3] == pytest.approx(0.04 + 0.5 * 0.14)
     assert not twist.any()
 
 
