@@ -30,6 +30,7 @@ PATIENT = {
     "servo.period": 0.05,
     "servo.timeout": 1.0,
     "servo.state_timeout": 1.0,
+    "servo.target_timeout": 60.0,
     "servo.tracking_tolerance": 0.1,
     "velocity_scaling": 0.3,
     "acceleration_scaling": 0.3,
@@ -362,3 +363,33 @@ def test_a_latched_emergency_stop_holds_for_a_node_that_starts_later(
     report, trajectory = other.move_to(target(pose()))
     assert report.status.code == Status.SUCCESS, report.status.message
     client.node.destroy_publisher(latched)
+
+
+def test_simulated_time(start_node: StartNode, panda_parameters: dict[str, object]) -> None:
+    rosgraph = pytest.importorskip("rosgraph_msgs.msg")
+    far = {**panda_parameters, "use_sim_time": True, "servo.tracking_tolerance": 10.0}
+    _, client = start_node("kinopt_simulated", far)
+    client.pretend_robot(READY)
+    clock = client.node.create_publisher(rosgraph.Clock, "/clock", 10)
+    servo = Servo(client, "kinopt_simulated")
+    time = [1000.0]
+
+    def tick() -> None:
+        time[0] += 0.01
+        message = rosgraph.Clock()
+        message.clock.sec, message.clock.nanosec = int(time[0]), int(time[0] % 1.0 * 1e9)
+        clock.publish(message)
+
+    timer = client.node.create_timer(0.01, tick)
+    prepared(servo)
+    servo.stream(0.6, 0.0, 0.05, 0.0)
+    assert len(client.trajectories) > 2
+    assert_ends_at_rest(client.trajectories)
+    stamps = [m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in client.trajectories]
+    assert 1000.0 < stamps[0] < stamps[-1] <= time[0]
+    client.node.destroy_timer(timer)
+    client.spin(0.3)
+    sent = len(client.trajectories)
+    servo.stream(0.3, 0.0, 0.05, 0.0)  # while time stands still, nothing happens
+    assert len(client.trajectories) <= sent + 1
+    servo.close()
