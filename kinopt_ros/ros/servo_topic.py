@@ -169,7 +169,12 @@ class ServoTopic:
                     if self._incoming is None:
                         self._rest()
                         return
-            due = max(due + round(self._context.parameter("servo.period") * 1e9), now)
+            period = round(self._context.parameter("servo.period") * 1e9)
+            left_out = max(0, (self._now() - due) // period - 1)
+            self._late += left_out
+            due += (1 + left_out) * period
+            if due - self._now() > 2 * period:  # time was set back
+                due = self._now() + period
             self._sleep_until(due)
 
     def _sleep_until(self, due: int) -> None:
