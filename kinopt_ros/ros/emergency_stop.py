@@ -2,24 +2,34 @@
 
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
+from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.servo.brake import LEAD, quickest_stop
 from kinopt_ros.planning.servo.commanded import Commanded
-from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
+from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import trajectory_message
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.present_motion import present_motion, published_motion
-from kinopt_ros.verification.motion import ON_THE_WAY
+from kinopt_ros.solvers.clear import check_ready
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.verification.motion import contact_sentence
+from kinopt_ros.verification.sweep import first_contact
 from kinopt_ros.verification.trajectory import TrajectoryReport
 
 LATE = 500_000_000
 """ns after its end for which a motion may still be running, as its controller began with it later."""
 _NOTHING = "no motion that this node has published is running"
-_STILL_SENT = ("position limits", ON_THE_WAY)
-"""What a stop may fail in: a robot that brakes as fast as it can cannot do better."""
+LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
+"""ns until a stop begins, in the order of trial: a busy machine needs longer until it is sent."""
+_STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
+"""What the stop of a motion of this node may fail in: that was verified, and a robot that brakes as fast as it can
+cannot do better. (All joints have their accelerations back at zero at the same time; until then one at its velocity
+limit may pass that by a little.)"""
+_STILL_SENT_AS_MEASURED = ("position limits",)
+"""Likewise of a stop that begins as measured; nobody has verified that."""
 
 
 class EmergencyStop:
@@ -57,42 +67,73 @@ class EmergencyStop:
         """Publish the stop of the motion that runs; says what was done."""
         context = self._context
         last = self._output.last
-        now = context.node.get_clock().now().nanoseconds
         if last is None:
             return _NOTHING
         robot = context.loaded.model
         joints = tuple(last.message.joint_names)
-        avoid = context.parameter("servo.avoid_collisions") or context.parameter("ik.avoid_collisions")
+        # Nobody looks at collisions before the stop is on its way: that may take a compiler, or a package that is
+        # not installed, and the robot has to stop anyway.
         setup = servo_setup(
             robot,
             robot.root_link,
             robot.root_link,
             joints,
             start_tolerance=context.parameter("start_state_tolerance"),
-            scene=context.scene.of(robot) if avoid else None,
-            clearance=context.parameter("ik.clearance"),
         )
         published = published_motion(self._output, joints)
-        if published is None or now >= published.end + LATE:
+        if published is None:
             return _NOTHING
-        moving, q = self._moving(setup, published, now)
-        if now >= published.end and moving.at(now).at_rest:
-            return _NOTHING
-        stop, motion = quickest_stop(setup, moving, now, q)
-        if moving.trajectory is published.trajectory and stop.end >= published.end:
+        for lead in LEADS:
+            now = self._now()
+            if now >= published.end + LATE:
+                return _NOTHING
+            moving, q = self._moving(setup, published, now, lead)
+            if now >= published.end and moving.at(now).at_rest:
+                return _NOTHING
+            stop, motion = quickest_stop(setup, moving, now, q, lead)
+            if moving is not published and not _may_be_sent(motion.report, False) and now < published.end:
+                # What was measured cannot be: what was commanded is known.
+                moving = published
+                stop, motion = quickest_stop(setup, moving, now, q, lead)
+            if self._now() < stop.leave:  # else a controller would jump to it
+                break
+        if moving is published and stop.end >= published.end:
             return "the motion that runs is at rest sooner than another one could be"
-        if not _may_be_sent(motion.report):
+        if not _may_be_sent(motion.report, moving is published):
             wrong = motion.report.violations[0].message
             return f"the stop motion failed its check and was not published: {wrong}"
         message = trajectory_message(motion.trajectory, robot.root_link)
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(stop.start, 10**9)
         if not claim.publish(message):
             return "the stop motion came too late"
-        found = "; ".join(violation.message for violation in motion.report.violations)
+        found = [violation.message for violation in motion.report.violations]
+        found += self._contact(setup, motion.trajectory, q)
         took = (stop.end - now) / 1e9
-        return f"the robot brakes for {took:.3f} s" + (f", though {found}" if found else ", verified")
+        return f"the robot brakes for {took:.3f} s" + (
+            f", though {'; '.join(found)}" if found else ", verified"
+        )
 
-    def _moving(self, setup: ServoSetup, published: Commanded, now: int) -> tuple[Commanded, Any]:
+    def _contact(
+        self, setup: ServoSetup, trajectory: JointTrajectory, q: Annotated[Float64, "nq"]
+    ) -> list[str]:
+        """What a stop that was sent runs into, if it matters: one sentence, or why that is not known; or nothing."""
+        context, robot = self._context, setup.robot
+        if not (context.parameter("servo.avoid_collisions") or context.parameter("ik.avoid_collisions")):
+            return []
+        try:
+            check_ready(robot)
+            clearance = context.parameter("ik.clearance")
+            scene = context.scene.of(robot)
+            contact = first_contact(
+                robot, scene, q, setup.variables, trajectory, clearance, patience=PATIENCE
+            )
+        except KinoptError as error:
+            return [f"nobody looked at collisions: {error}"]
+        return [] if contact is None else [contact_sentence(contact, clearance)]
+
+    def _moving(
+        self, setup: ServoSetup, published: Commanded, now: int, lead: int
+    ) -> tuple[Commanded, Annotated[Float64, "nq"]]:
         """The motion that the robot is in, and the configuration of the whole robot."""
         context = self._context
         state = context.joint_states.of(setup.robot)
@@ -101,8 +142,13 @@ class EmergencyStop:
         if not state.known[index].all() or state.age[index].max() > timeout:
             return published, state.q  # nobody says anything else
         tolerance = context.parameter("servo.tracking_tolerance")
-        return present_motion(self._output, setup, state, now, LEAD, tolerance), state.q
+        moving = present_motion(self._output, setup, state, now, lead, tolerance)
+        return published if moving.start == published.start else moving, state.q
+
+    def _now(self) -> int:
+        return int(self._context.node.get_clock().now().nanoseconds)
 
 
-def _may_be_sent(report: TrajectoryReport) -> bool:
-    return all(violation.check in _STILL_SENT for violation in report.violations)
+def _may_be_sent(report: TrajectoryReport, of_published: bool) -> bool:
+    allowed = _STILL_SENT if of_published else _STILL_SENT_AS_MEASURED
+    return all(violation.check in allowed for violation in report.violations)

@@ -14,7 +14,7 @@ LEAD = 10_000_000
 
 
 def quickest_stop(
-    setup: ServoSetup, last: Commanded, now: int, q: Annotated[Float64, "nq"]
+    setup: ServoSetup, last: Commanded, now: int, q: Annotated[Float64, "nq"], lead: int = LEAD
 ) -> tuple[Commanded, Motion]:
     """To rest as fast as the robot's own limits allow, without scaling; with the check of that.
 
@@ -23,6 +23,7 @@ def quickest_stop(
         last: the motion that is to end.
         now: ns of the clock.
         q: the whole robot; values of the joints that move do not matter.
+        lead: ns until it begins.
     """
     own = setup.robot.limits
     limits = planning_limits(
@@ -30,6 +31,6 @@ def quickest_stop(
             own.velocity[setup.variables], own.acceleration[setup.variables], own.jerk[setup.variables]
         )
     )
-    leave = last.near_waypoint(now + LEAD)
+    leave = last.near_waypoint(now + lead)
     stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
     return stop, setup.check(stop.trajectory, last.at(stop.start), q, braking=True)

@@ -1,0 +1,169 @@
+"""The emergency stop without a node: whatever is not known or not ready, what moves is stopped."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
+from trajectory_msgs.msg import JointTrajectory
+
+import kinopt_ros.ros.emergency_stop as emergency_stop
+from kinopt_ros.planning.scene_holder import SceneHolder
+from kinopt_ros.planning.servo.commanded import Commanded, begun
+from kinopt_ros.planning.servo.setup import servo_setup
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.conversions import trajectory_from_message, trajectory_message
+from kinopt_ros.ros.emergency_stop import EmergencyStop
+from kinopt_ros.ros.joint_states import JointStates
+from kinopt_ros.ros.motion_output import MotionOutput
+from kinopt_ros.trajectory.braking import MotionState, pieces_to_rest, planning_limits
+from kinopt_ros.trajectory.jerk_phases import MotionLimits
+from kinopt_ros.trajectory.timing import point_to_point
+
+PANDA = load_robot("panda")
+ARM = tuple(f"panda_joint{i + 1}" for i in range(7))
+LIMITS = MotionLimits(*(getattr(PANDA.limits, name)[:7] for name in ("velocity", "acceleration", "jerk")))
+PARAMETERS = {
+    "servo.avoid_collisions": True,
+    "ik.avoid_collisions": False,
+    "ik.clearance": 0.0,
+    "start_state_tolerance": 1e-3,
+    "servo.state_timeout": 10.0,
+    "servo.tracking_tolerance": 0.05,
+}
+
+
+class World:
+    """A robot that is told to move, at a time that the test sets."""
+
+    def __init__(self, robot: RobotModel, motion: Any) -> None:
+        self.now = 10**15
+        self.messages: list[Any] = []
+        self.said: list[str] = []
+        self.states = JointStates()
+        clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self._tick()))
+        quiet = SimpleNamespace(warning=lambda text: None, error=pytest.fail)
+        context: Any = SimpleNamespace(
+            node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: quiet),
+            loaded=SimpleNamespace(model=robot),
+            parameter=PARAMETERS.__getitem__,
+            joint_states=self.states,
+            scene=SceneHolder(lambda *said: None),
+        )
+        self.slow: list[int] = []
+        self.output = MotionOutput(SimpleNamespace(publish=self.messages.append), lambda: self.now)
+        self.stop = EmergencyStop(context, self.output, lambda stopped, text: self.said.append(text))
+        assert self.output.claim("test", lambda owner: None).publish(
+            trajectory_message(motion, "panda_link0")
+        )
+        self.motion = Commanded(motion, self.now, self.now, self.now)
+
+    def _tick(self) -> int:
+        self.now += self.slow.pop() if self.slow else 0
+        return self.now
+
+    def measured(self, state: MotionState) -> None:
+        self.states.update(
+            JointState(name=ARM, position=state.position.tolist(), velocity=state.velocity.tolist())
+        )
+
+    def emergency(self) -> Any:
+        """The stop that is published."""
+        self.stop.take(Bool(data=True))
+        assert len(self.messages) == 2, self.said
+        return self.messages[-1]
+
+
+def a_move() -> Any:
+    return point_to_point(
+        ARM, PANDA.default_q[:7], PANDA.default_q[:7] + np.array([2.0, *[0.3] * 6]), *vars(LIMITS).values()
+    )
+
+
+def ends_at_rest(message: JointTrajectory) -> bool:
+    return not np.abs(message.points[-1].velocities).any()
+
+
+def test_a_stop_does_not_wait_for_collision_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = load_robot("panda")  # which nobody has prepared, and looking would take a compiler
+    monkeypatch.setattr(emergency_stop, "first_contact", lambda *given, **options: pytest.fail("looked"))
+    world = World(robot, a_move())
+    world.now += 300_000_000
+    assert ends_at_rest(world.emergency())
+    assert "nobody looked at collisions" in world.said[0]
+
+
+def test_a_joint_that_gets_faster_than_its_limit_while_it_is_stopped_is_stopped_all_the_same() -> None:
+    # The first joint needs 50 ms to take its acceleration back; meanwhile the second one, about to reach its velocity
+    # limit, would pass it: all joints take the same time for that.
+    jerk = PANDA.limits.jerk.copy()
+    jerk[0] = 300.0
+    robot = replace(PANDA, limits=replace(PANDA.limits, jerk=jerk))
+    setup = servo_setup(
+        robot, "panda_link0", "panda_link0", ARM, velocity_scaling=1.0, acceleration_scaling=1.0
+    )
+    most = LIMITS.velocity[1] - 0.006
+
+    def both(first: float, second: float) -> np.ndarray:
+        return np.array([first, second, *[0.0] * 5])
+
+    ramp, even, brief = 0.1, round((most - 0.25 - 0.5) / 5.0, 3), 0.002
+    q = PANDA.default_q[:7] - np.array([0.0, 1.0, *[0.0] * 5])
+    states = [MotionState(q, np.zeros(7), np.zeros(7))]
+    accelerations = (
+        (ramp, 0, 5),
+        (even, 0, 5),
+        (ramp, 14, 5),
+        (brief, 14, 0),
+        (0.05, 14, 0),
+        (ramp, 0, 0),
+        (0.1, 0, 0),
+    )
+    pieces = []
+    for seconds, first, second in accelerations:
+        states.append(states[-1].after(seconds, both(first, second)))
+        pieces.append((round(1e9 * seconds), states[-1]))
+    pieces += pieces_to_rest(
+        states[-1], planning_limits(MotionLimits(LIMITS.velocity, LIMITS.acceleration, jerk[:7]))
+    )
+    motion = begun(ARM, states[0], 0, 1_000_000, setup.planning).going_on(0, 1_000_000, pieces).trajectory
+    assert setup.check(motion, states[0], PANDA.default_q).report.ok
+    world = World(robot, motion)
+    world.now += round(1e9 * (ramp + even + ramp)) - 9_000_000
+    assert ends_at_rest(world.emergency())
+    assert "The velocity of joint 'panda_joint2' reaches" in world.said[0]
+
+
+def test_a_stop_that_took_long_to_be_made_is_made_again() -> None:
+    world = World(PANDA, a_move())
+    world.now += 300_000_000
+    world.slow = [0, 0, 0, 30_000_000, 0][::-1]
+    stop = trajectory_from_message(world.emergency())
+    start = world.messages[-1].header.stamp.sec * 10**9 + world.messages[-1].header.stamp.nanosec
+    done = Commanded(stop, start, start, start)
+    # At whatever time it comes, nothing jumps.
+    np.testing.assert_allclose(done.at(world.now).position, world.motion.at(world.now).position, atol=1e-9)
+    np.testing.assert_allclose(done.at(world.now).velocity, world.motion.at(world.now).velocity, atol=1e-7)
+
+
+def test_velocities_that_cannot_be_do_not_keep_a_motion_from_being_stopped() -> None:
+    world = World(PANDA, a_move())
+    world.now += 300_000_000
+    there = world.motion.at(world.now)
+    world.measured(MotionState(there.position + 0.5, there.velocity + 50.0, there.acceleration))
+    assert ends_at_rest(world.emergency())
+    start = np.array(world.messages[-1].points[0].positions)
+    np.testing.assert_allclose(start, there.position, atol=1e-6)
+
+
+def test_a_motion_that_ends_sooner_than_a_stop_would_is_left_alone() -> None:
+    world = World(PANDA, a_move())
+    world.now = world.motion.end - 5_000_000
+    world.measured(world.motion.at(world.now))
+    world.stop.take(Bool(data=True))
+    assert len(world.messages) == 1
+    assert "sooner" in world.said[0]
