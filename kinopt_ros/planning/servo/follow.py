@@ -108,9 +108,8 @@ def velocity_to_follow(
     # Half of it is gone at constant braking when the time that this takes is up.
     rate = min(gain, np.sqrt(2.0 * APPROACH / slowest)) if slowest > 0.0 else gain
     wanted = velocity_for_twist(setup, state, q, moving + rate * error)
-    velocity = np.zeros_like(wanted.velocity) if reached else wanted.velocity
     return Wanted(
-        velocity,
+        wanted.velocity,
         wanted.scale,
         wanted.near_singular,
         wanted.blocked,

@@ -1,7 +1,7 @@
 """The next motion: some way towards a wanted velocity, then to rest; verified as a whole, or there is none."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, TypeAlias
 
 from kinopt_ros.array import Float64
@@ -74,7 +74,11 @@ def servo_step(
     periods = 1 + -(-usual // setup.period)
     state = last.at(leave)
     wanted = wish(state, setup.whole(q, state.position), leave)
-    if not wanted.velocity.any():
+    if wanted.reached:
+        # Of a robot that only passes by it would not be so: where the last motion ends counts.
+        rest = last.trajectory.position[-1]
+        wanted = replace(wanted, reached=wish(last.at(last.end), setup.whole(q, rest), leave).reached)
+    if wanted.reached or not wanted.velocity.any():
         return Step(last, None, wanted, 1.0)
     first = min(1.0, RECOVERY * max(part, LEAST_PART))
     said, status = "", Status.SERVO_INFEASIBLE

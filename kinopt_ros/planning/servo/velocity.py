@@ -32,7 +32,7 @@ class Wanted:
     orientation_error: float = float("nan")
     """rad."""
     reached: bool = False
-    """Whether the target pose is."""
+    """Whether the target pose is, and does not move."""
 
 
 def velocity_for_twist(

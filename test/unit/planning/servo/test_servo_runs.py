@@ -176,6 +176,28 @@ def test_a_target_that_stands_is_reached_and_not_passed(scaling: float) -> None:
     assert along.max() < 1.01
 
 
+def test_a_target_that_the_robot_only_passes_by_is_not_reached() -> None:
+    setup = setup_of("panda", None, 0.3)
+    run = Run(setup, STARTS["panda"])
+    for _ in range(60):
+        run.period(twist_wish(setup, [0, 0.2, 0, 0, 0, 0]))
+    motion = run.session.commanded
+    goal = tip_of(setup, motion.at(motion.turn).position)  # right where the next motion begins
+    wish = target_wish(setup, Target(goal, run.now))
+    for _ in range(200):
+        step = run.period(wish)
+        assert step.wanted is not None
+        if step.wanted.reached:
+            break
+    assert step.wanted.reached
+    position_error, orientation_error = pose_error(
+        tip_of(setup, run.session.commanded.trajectory.position[-1]), goal
+    )
+    assert position_error <= 1e-4
+    assert orientation_error <= 1e-3
+    assert_sound(setup, run.sent)
+
+
 def test_a_joint_stops_before_its_limit_and_the_others_go_on() -> None:
     setup = setup_of("panda", EMPTY_SCENE, limit_margin=0.05)
     run = Run(setup, (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 2.5))
