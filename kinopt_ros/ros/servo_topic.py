@@ -44,6 +44,8 @@ from kinopt_ros.verification.sweep import least_clearance
 
 STATUS_SECONDS = 0.1
 """Least time between two messages of ~/servo/status that say the same."""
+_MOST_LATE = 2**32 - 1
+"""Largest number of the message: time may be set forward, too."""
 _END_SECONDS = 1.0
 """For so long closing waits for a period that is being worked on."""
 _FORGET = 0.98
@@ -173,14 +175,16 @@ class ServoTopic:
             left_out = max(0, (self._now() - due) // period - 1)
             self._late += left_out
             due += (1 + left_out) * period
-            if due - self._now() > 2 * period:  # time was set back
-                due = self._now() + period
-            self._sleep_until(due)
+            due = self._sleep_until(due, period)
 
-    def _sleep_until(self, due: int) -> None:
-        """Until a time of the node's clock, which may be simulated and stand still."""
-        while not self._closed and (left := (due - self._now()) / 1e9) > 0.0:
-            time.sleep(min(left, 0.02))
+    def _sleep_until(self, due: int, period: int) -> int:
+        """Until a time of the node's clock, at most a period (ns) away. Returns it, or the present time if that was set
+        back: it may be simulated, and stand still."""
+        while not self._closed and (left := due - self._now()) > 0:
+            if left > period:
+                return self._now()
+            time.sleep(min(left / 1e9, 0.02))
+        return due
 
     def _period(self, now: int) -> None:
         """Take what has come, and send the next motion."""
@@ -423,7 +427,7 @@ class ServoTopic:
         self._said, self._said_at = key, time.monotonic()
         status.header.stamp = self._context.node.get_clock().now().to_msg()
         status.header.frame_id = "" if self._setup is None else self._setup[1].base
-        status.late_steps = self._late
+        status.late_steps = min(self._late, _MOST_LATE)
         self._statuses.publish(status)
 
     def _due(self) -> bool:

@@ -387,6 +387,11 @@ def test_simulated_time(start_node: StartNode, panda_parameters: dict[str, objec
     assert_ends_at_rest(client.trajectories)
     stamps = [m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in client.trajectories]
     assert 1000.0 < stamps[0] < stamps[-1] <= time[0]
+    time[0] = 500.0  # set back while the robot moves, as simulators do
+    sent = len(client.trajectories)
+    servo.stream(1.5, 0.0, 0.05, 0.0)
+    assert len(client.trajectories) > sent + 2
+    assert 500 <= client.trajectories[-1].header.stamp.sec < 600
     client.node.destroy_timer(timer)
     client.spin(0.3)
     sent = len(client.trajectories)
