@@ -43,7 +43,7 @@ def present_motion(
     if published is not None and published.start <= now < published.end:
         there = published.at(now)
         late = LAG / NANOSECONDS_PER_SECOND + float(state.age[setup.variables].max())
-        if (np.abs(measured - there.position) <= tolerance + late * np.abs(there.velocity)).all():
+        if (setup.away(measured, there.position) <= tolerance + late * np.abs(there.velocity)).all():
             return published
     velocity = state.velocity[setup.variables]
     if (np.abs(velocity) <= AT_REST * setup.robot.limits.velocity[setup.variables]).all():

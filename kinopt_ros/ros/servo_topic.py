@@ -301,7 +301,7 @@ class ServoTopic:
         try:
             tolerance = self._context.parameter("servo.tracking_tolerance")
             age = float(state.age[index].max())
-            self._session.check_follows(now, state.q[index], age, tolerance, setup.joints)
+            self._session.check_follows(setup, now, state.q[index], age, tolerance)
         except KinoptError:
             self._distrust = True
             raise

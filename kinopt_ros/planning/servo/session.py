@@ -65,20 +65,20 @@ class Session:
 
     def check_follows(
         self,
+        setup: ServoSetup,
         now: int,
         measured: Annotated[Float64, "n"],
         age: float,
         tolerance: float,
-        names: tuple[str, ...],
     ) -> None:
         """Raise NotFollowingError if a joint is elsewhere than it was commanded to be lately.
 
         Args:
+            setup: the robot.
             now: ns of the clock.
             measured: where the joints are, rad or m.
             age: s since that was measured.
             tolerance: rad or m, besides what the robot moves in the time by which it follows later.
-            names: of the joints.
         """
         self._speeds.append((now, np.abs(self.commanded.at(now).velocity)))
         late = LAG + round(age * NANOSECONDS_PER_SECOND)
@@ -86,11 +86,11 @@ class Session:
             self._speeds.popleft()
         fastest = np.max([speed for _, speed in self._speeds], axis=0)
         allowed = tolerance + fastest * (late / NANOSECONDS_PER_SECOND)
-        away = np.abs(measured - self.commanded.at(now).position)
+        away = setup.away(measured, self.commanded.at(now).position)
         if (away > allowed).any():
             i = int(np.argmax(away / allowed))
             raise NotFollowingError(
-                f"joint {names[i]!r} is {away[i]:.4g} away from where it was commanded to be; allowed is "
+                f"joint {setup.joints[i]!r} is {away[i]:.4g} away from where it was commanded to be; allowed is "
                 f"{allowed[i]:.4g} at its speed (parameter servo.tracking_tolerance): is it this node's motions that "
                 "the controller follows?"
             )

@@ -9,12 +9,12 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.motion import Motion, commanded_variables
-from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.braking import MotionState, planning_limits
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
-from kinopt_ros.trajectory.timing import scaled_limits
+from kinopt_ros.trajectory.timing import nearest_equivalent, scaled_limits
 from kinopt_ros.verification.collision import clearance_of, is_free, not_checked
 from kinopt_ros.verification.motion import ON_THE_WAY, contact_sentence
 from kinopt_ros.verification.sweep import first_contact
@@ -75,6 +75,14 @@ class ServoSetup:
         full = q.copy()
         full[self.variables] = position
         return full
+
+    def away(
+        self, measured: Annotated[Float64, "n"], commanded: Annotated[Float64, "n"]
+    ) -> Annotated[Float64, "n"]:
+        """How far joints are from where they were commanded to be, rad or m. Whole turns of continuous joints do not
+        count: many drivers measure angles between half a turn and minus that."""
+        endless = np.array([self.robot.joint(name).type is JointType.CONTINUOUS for name in self.joints])
+        return np.asarray(np.abs(measured - nearest_equivalent(commanded, measured, endless)))
 
     def check(
         self,

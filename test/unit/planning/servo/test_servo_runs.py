@@ -7,6 +7,7 @@ import pytest
 from support.arm_scenes import scene_of
 from support.servo_runs import STARTS, Run, robot_of, setup_of
 
+from kinopt_ros.conformance.robots import continuous_and_prismatic
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.geometry.shapes import Box
 from kinopt_ros.kinematics.forward import forward_kinematics
@@ -14,9 +15,10 @@ from kinopt_ros.kinematics.se3 import pose, pose_error, so3_exp
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.follow import Target, velocity_to_follow
 from kinopt_ros.planning.servo.session import NotFollowingError
-from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.planning.servo.step import Step, Wish
 from kinopt_ros.planning.servo.velocity import velocity_for_twist
+from kinopt_ros.robot.model import JointType
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
@@ -285,13 +287,28 @@ def test_an_obstacle_that_appears_in_the_way_makes_the_robot_brake() -> None:
 def test_a_robot_that_does_not_follow_is_noticed() -> None:
     setup = setup_of("panda", EMPTY_SCENE)
     run = Run(setup, STARTS["panda"])
-    names = setup.joints
     for _ in range(30):
         run.period(twist_wish(setup, [0.2, 0, 0, 0, 0, 0]))
         behind = run.session.commanded.at(run.now - 80_000_000).position  # as late as that is usual
-        run.session.check_follows(run.now, behind, 0.01, 0.01, names)
+        run.session.check_follows(setup, run.now, behind, 0.01, 0.01)
     with pytest.raises(NotFollowingError, match="panda_joint"):
-        run.session.check_follows(run.now, np.array(STARTS["panda"]), 0.01, 0.01, names)
+        run.session.check_follows(setup, run.now, np.array(STARTS["panda"]), 0.01, 0.01)
+
+
+def test_whole_turns_of_continuous_joints_are_no_distance() -> None:
+    robot = continuous_and_prismatic()
+    joints = robot.active_joints
+    setup = servo_setup(robot, "l0", "l7", joints)
+    run = Run(setup, robot.default_q[setup.variables])
+    endless = np.array([robot.joint(name).type is JointType.CONTINUOUS for name in joints])
+    assert endless.any()
+    assert not endless.all()
+    there = run.session.commanded.at(run.now).position
+    turned = there + np.where(endless, 2.0 * np.pi, 0.0)
+    run.session.check_follows(setup, run.now, turned - 1e-3, 0.01, 0.01)
+    other = there + np.where(endless, 0.0, 2.0 * np.pi)
+    with pytest.raises(NotFollowingError, match=r"6\.28"):
+        run.session.check_follows(setup, run.now, other, 0.01, 0.01)
 
 
 def test_one_jump_of_a_target_is_no_velocity() -> None:
