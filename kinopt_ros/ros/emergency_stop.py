@@ -47,7 +47,9 @@ class EmergencyStop:
             return
         if not message.data:
             self._output.release()
-            self._announce(False, "the emergency stop is over: motions are taken again")
+            self._announce(
+                False, "the emergency stop is over: motions are taken again, streams of servo after a pause"
+            )
             return
         claim = self._output.halt("the emergency stop")
         try:

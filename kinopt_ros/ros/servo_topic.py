@@ -89,7 +89,8 @@ class ServoTopic:
         self._session: Session | None = None
         self._command: Command | None = None
         self._distrust = False
-        """Whether the robot did not follow: then commands have to pause before they count again."""
+        """Whether the robot did not follow, or there was an emergency stop: then commands have to pause before they
+        count again."""
         self._came = 0
         """ns, when the last command came."""
         self._late = 0
@@ -112,8 +113,10 @@ class ServoTopic:
         self._take(TARGET, message)
 
     def announce_emergency(self, stopped: bool, sentence: str) -> None:
-        """Say on ~/servo/status that there is an emergency stop, or no longer."""
+        """Say on ~/servo/status that there is an emergency stop, or no longer. Its end moves nothing: a stream of
+        commands that has never paused meanwhile does not count."""
         with self._wake:
+            self._distrust = self._distrust or stopped
             self._say(status_message(Status.EMERGENCY_STOP if stopped else Status.SUCCESS, sentence), True)
 
     def close(self) -> None:

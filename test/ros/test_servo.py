@@ -248,9 +248,13 @@ def test_an_emergency_stop_ends_servo_and_lasts(
         goals.close()
         assert len(client.trajectories) == sent
         np.testing.assert_array_equal(tip(robot), place)
+        servo.stream(0.3, 0.0, 0.1, 0.0)
     finally:
         servo.emergency(False)
-        client.spin(0.3)
+        client.spin(0.1)
+    servo.stream(1.5, 0.0, 0.05, 0.0)  # which was never interrupted: nothing moves because a stop has ended
+    assert len(client.trajectories) == sent
+    client.spin(1.4)
     servo.stream(0.5, 0.0, 0.05, 0.0)
     assert len(client.trajectories) > sent
     servo.until(ServoStatus.IDLE, Status.TIMED_OUT)
