@@ -6,6 +6,7 @@ from typing import Any
 
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
@@ -126,9 +127,11 @@ class KinoptNode(Node):
         self.create_subscription(TwistStamped, "~/servo/twist", self._servo.take_twist, _NEWEST)
         self.create_subscription(PoseStamped, "~/servo/target_pose", self._servo.take_target, _NEWEST)
         stop = EmergencyStop(self._shared, self._motions, self._servo.announce_emergency)
-        # Who asks for what was published before hears latched publishers only.
-        for qos in (_UPDATES, _LATCHED):
-            self.create_subscription(Bool, "~/emergency_stop", stop.take, qos)
+        # Who asks for what was published before hears latched publishers only: of them alone the second one does, and
+        # no warning shall say of the others that nobody hears them.
+        self.create_subscription(Bool, "~/emergency_stop", stop.take, _UPDATES)
+        silent = SubscriptionEventCallbacks(incompatible_qos=lambda event: None)
+        self.create_subscription(Bool, "~/emergency_stop", stop.take, _LATCHED, event_callbacks=silent)
         self._scene = ScenePublisher(self._shared, self.create_publisher(Scene, "~/scene", _LATCHED))
         self._scene_updates = SceneUpdateTopic(self._shared, self._scene, self._reports)
         self.create_subscription(SceneUpdate, "~/scene_update", self._scene_updates.take, _UPDATES)

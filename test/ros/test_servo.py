@@ -18,6 +18,7 @@ from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client import Client
 from kinopt_ros.ros.conversions import matrices_from_poses, trajectory_from_message
+from kinopt_ros.ros.process import NodeProcess
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")
@@ -222,8 +223,9 @@ def test_the_robot_has_one_owner(client: Client, servo: Servo, robot: SimulatedC
 
 
 def test_an_emergency_stop_ends_servo_and_lasts(
-    client: Client, servo: Servo, robot: SimulatedController
+    process: NodeProcess, client: Client, servo: Servo, robot: SimulatedController
 ) -> None:
+    assert "No messages will be received" not in process.log_text()
     servo.stream(1.0, 0.0, 0.1, 0.0)
     usual = client.trajectories[-1]
     servo.statuses.clear()
