@@ -48,6 +48,8 @@ _MOST_LATE = 2**32 - 1
 """Largest number of the message: time may be set forward, too."""
 _END_SECONDS = 1.0
 """For so long closing waits for a period that is being worked on."""
+_SAY_MISSED = 3
+"""Motions that may come too late, one after the other, before that is said."""
 _FORGET = 0.98
 """Factor per period by which the time for a step is expected to be less again than it was."""
 CLEARANCE_RANGE = 0.1
@@ -94,6 +96,8 @@ class ServoTopic:
         self._came = 0
         """ns, when the last command came."""
         self._late = 0
+        self._missed = 0
+        """Motions in a row that came too late."""
         self._takes = 0
         """ns that a step has taken lately, at most: motions leave each other that much later."""
         self._status = ServoStatus(
@@ -159,7 +163,7 @@ class ServoTopic:
 
     def _serve(self) -> None:
         """One period after the other until the robot stands and nothing is commanded."""
-        self._late = 0
+        self._late = self._missed = 0
         due = self._now()
         while not self._closed:
             now = self._now()
@@ -327,6 +331,14 @@ class ServoTopic:
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(step.commanded.start, 10**9)
             if self._now() >= step.commanded.leave:  # a controller would jump to it
                 self._late += 1
+                self._missed += 1
+                if self._missed >= _SAY_MISSED:
+                    self._say_now(
+                        self._state(),
+                        Status.TIMED_OUT,
+                        f"the last {self._missed} motions came too late to be sent; this one took {took:.3f} s: give "
+                        "servo a longer period (parameter servo.period)",
+                    )
                 return
             with self._wake:
                 sent = (
@@ -335,6 +347,7 @@ class ServoTopic:
             if not sent:  # somebody else has the robot: the next period hears of it
                 return
             self._status.step_time = took
+        self._missed = 0
         session.accept(setup, step)
         self._report(setup, state, step, command)
 
