@@ -11,7 +11,7 @@ from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import trajectory_message
-from kinopt_ros.ros.motion_output import Claim, MotionOutput
+from kinopt_ros.ros.motion_output import Claim, MotionOutput, Published
 from kinopt_ros.ros.present_motion import present_motion, published_motion
 from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -52,27 +52,28 @@ class EmergencyStop:
             )
             return
         claim = self._output.halt("the emergency stop")
-        try:
-            sentence = self._stop(claim)
-        except KinoptError as error:
-            sentence = f"no stop motion was published: {error}"
-        except Exception as error:  # a defect: say so; nothing moves all the same
-            self._context.node.get_logger().error(
-                f"internal error on ~/emergency_stop:\n{traceback.format_exc()}"
-            )
-            sentence = f"no stop motion was published: internal error ({type(error).__name__})"
+        # Several may run, of different joints, each done by a controller of its own.
+        said = [self._stop_or_say(claim, motion) for motion in self._output.published]
+        sentence = "; ".join(dict.fromkeys(filter(None, said))) or _NOTHING
         claim.give_up()
         self._context.node.get_logger().warning(f"emergency stop: {sentence}")
         self._announce(True, sentence)
 
-    def _stop(self, claim: Claim) -> str:
-        """Publish the stop of the motion that runs; says what was done."""
+    def _stop_or_say(self, claim: Claim, motion: Published) -> str:
+        """Publish the stop of a motion; says what was done, or why nothing was; nothing about a motion that is over."""
+        try:
+            return self._stop(claim, tuple(motion.message.joint_names))
+        except KinoptError as error:
+            return f"no stop motion was published: {error}"
+        except Exception as error:  # a defect: say so; nothing new moves all the same
+            self._context.node.get_logger().error(
+                f"internal error on ~/emergency_stop:\n{traceback.format_exc()}"
+            )
+            return f"no stop motion was published: internal error ({type(error).__name__})"
+
+    def _stop(self, claim: Claim, joints: tuple[str, ...]) -> str:
         context = self._context
-        last = self._output.last
-        if last is None:
-            return _NOTHING
         robot = context.loaded.model
-        joints = tuple(last.message.joint_names)
         # Nobody looks at collisions before the stop is on its way: that may take a compiler, or a package that is
         # not installed, and the robot has to stop anyway.
         setup = servo_setup(
@@ -84,14 +85,14 @@ class EmergencyStop:
         )
         published = published_motion(self._output, joints)
         if published is None:
-            return _NOTHING
+            return ""
         for lead in LEADS:
             now = self._now()
             if now >= published.end + LATE:
-                return _NOTHING
+                return ""
             moving, q = self._moving(setup, published, now, lead)
             if now >= published.end and moving.at(now).at_rest:
-                return _NOTHING
+                return ""
             stop, motion = quickest_stop(setup, moving, now, q, lead)
             if moving is not published and not _may_be_sent(motion.report, False) and now < published.end:
                 # What was measured cannot be: what was commanded is known.
@@ -106,7 +107,7 @@ class EmergencyStop:
             return f"the stop motion failed its check and was not published: {wrong}"
         message = trajectory_message(motion.trajectory, robot.root_link)
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(stop.start, 10**9)
-        if not claim.publish(message):
+        if not claim.publish(message, keep=True):
             return "the stop motion came too late"
         found = [violation.message for violation in motion.report.violations]
         found += self._contact(setup, motion.trajectory, q)

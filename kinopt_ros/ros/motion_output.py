@@ -41,12 +41,12 @@ class MotionOutput:
         self._lock = threading.Lock()
         self._newest: Claim | None = None
         self._halted = False
-        self._last: Published | None = None
+        self._published: tuple[Published, ...] = ()
 
     @property
-    def last(self) -> Published | None:
-        """The motion that was published last, which may be over."""
-        return self._last
+    def published(self) -> tuple[Published, ...]:
+        """The motions that were published last of joints that no later one moves; they may be over."""
+        return self._published
 
     @property
     def halted(self) -> bool:
@@ -104,7 +104,10 @@ class MotionOutput:
                 self._newest = None
             stamp = message.header.stamp
             self._publisher.publish(message)
-            self._last = Published(message, stamp.sec * 10**9 + stamp.nanosec or self._clock())
+            new = Published(message, stamp.sec * 10**9 + stamp.nanosec or self._clock())
+            joints = set(message.joint_names)
+            others = [motion for motion in self._published if joints.isdisjoint(motion.message.joint_names)]
+            self._published = (*others, new)
             return True
 
     def holds(self, claim: "Claim") -> bool:

@@ -14,10 +14,12 @@ from kinopt_ros.verification.motion import AT_REST
 
 
 def published_motion(output: MotionOutput, joints: tuple[str, ...]) -> Commanded | None:
-    """The motion that this node published last, if it is one of these joints; it may be over."""
-    last = output.last
-    if last is None or sorted(last.message.joint_names) != sorted(joints) or len(last.message.points) < 2:
+    """The motion of these joints that this node published last, unless another one moves some of them since; it may be
+    over."""
+    of_these = [p for p in output.published if sorted(p.message.joint_names) == sorted(joints)]
+    if not of_these or len(of_these[0].message.points) < 2:
         return None
+    last = of_these[0]
     given = trajectory_from_message(last.message)
     order = [given.joint_names.index(name) for name in joints]
     rows = (array[:, order] for array in (given.position, given.velocity, given.acceleration))

@@ -167,3 +167,22 @@ def test_a_motion_that_ends_sooner_than_a_stop_would_is_left_alone() -> None:
     world.stop.take(Bool(data=True))
     assert len(world.messages) == 1
     assert "sooner" in world.said[0]
+
+
+def test_motions_of_different_joints_are_all_stopped() -> None:
+    q = PANDA.default_q[:7]
+    parts = []
+    for chosen in (slice(0, 3), slice(3, 7)):
+        limits = (values[chosen] for values in vars(LIMITS).values())
+        parts.append(point_to_point(ARM[chosen], q[chosen], q[chosen] + 0.5, *limits))
+    world = World(PANDA, parts[0])
+    assert world.output.claim("another", lambda owner: None).publish(
+        trajectory_message(parts[1], "panda_link0")
+    )
+    world.now += 200_000_000
+    world.stop.take(Bool(data=True))
+    stops = world.messages[2:]
+    assert [stop.joint_names for stop in stops] == [list(ARM[:3]), list(ARM[3:])], world.said
+    assert all(ends_at_rest(stop) for stop in stops)
+    assert len(world.said) == 1
+    assert "brakes" in world.said[0]

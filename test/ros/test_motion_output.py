@@ -64,17 +64,24 @@ def test_a_kept_right_lasts_until_somebody_else_asks() -> None:
     topic, lost = Published(), []
     output = MotionOutput(topic, lambda: 7)
     claim = output.claim("first", lost.append)
-    stamped = JointTrajectory()
+    stamped = JointTrajectory(joint_names=["a"])
     stamped.header.stamp.nanosec = 5
     assert claim.publish(stamped, keep=True)
-    assert output.last is not None
-    assert output.last.start == 5
-    assert claim.publish(JointTrajectory(), keep=True)
-    assert output.last.start == 7  # a motion without a stamp begins when it comes
+    assert [motion.start for motion in output.published] == [5]
+    assert claim.publish(JointTrajectory(joint_names=["a"]), keep=True)
+    assert [motion.start for motion in output.published] == [7]  # without a stamp it begins when it comes
     output.claim("second", lost.append)
     assert lost == ["second"]
     assert not claim.publish(JointTrajectory(), keep=True)
     assert len(topic.messages) == 2
+
+
+def test_motions_of_different_joints_are_known_beside_each_other() -> None:
+    output = MotionOutput(Published(), lambda: 7)
+    claim = output.claim("somebody", lambda owner: None)
+    for joints in (["a", "b"], ["c"], ["d"], ["b", "c"]):
+        assert claim.publish(JointTrajectory(joint_names=joints), keep=True)
+    assert [motion.message.joint_names for motion in output.published] == [["d"], ["b", "c"]]
 
 
 def test_an_emergency_stop_has_the_last_motion_until_it_is_over() -> None:
