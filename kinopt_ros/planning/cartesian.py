@@ -24,6 +24,7 @@ from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.problems.validation import check_transforms, variables_of_joints
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.solvers.collision_gate import named_contacts
 from kinopt_ros.solvers.result import IkResult
@@ -283,7 +284,7 @@ class _Path:
         self._chain = chain_between(robot, asked.base_link, self._target.link)
         self._solver = ""
         types = [robot.joint(name).type for name in asked.joints]
-        self._continuous = np.array([kind is JointType.CONTINUOUS for kind in types], dtype=np.bool_)
+        self._continuous = continuous_joints(robot, asked.joints)
         self._farthest = np.array(
             [
                 steps.max_prismatic_jump if kind is JointType.PRISMATIC else steps.max_revolute_jump

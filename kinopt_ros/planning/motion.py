@@ -9,7 +9,8 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, StartStateError
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
-from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import nearest_equivalent, point_to_point, scaled_limits
@@ -66,17 +67,10 @@ def plan_joint_motion(
         raise InvalidRequestError(
             f"the goal moves {names}, which the controller's joints leave out: {', '.join(joints)}"
         )
-    limits = robot.limits
-    lower, upper = limits.lower[variables], limits.upper[variables]
     q = start[variables]
-    outside = np.flatnonzero(~((q >= lower - start_tolerance) & (q <= upper + start_tolerance)))
-    if outside.size:
-        i = int(outside[0])
-        raise StartStateError(
-            f"joint {joints[i]!r} is at {q[i]:.9g}, outside its limits {lower[i]:.9g} to {upper[i]:.9g} by more than "
-            f"{start_tolerance:g} (parameter start_state_tolerance)"
-        )
-    continuous = np.array([robot.joint(name).type is JointType.CONTINUOUS for name in joints])
+    check_begins_inside(robot, joints, variables, q, start_tolerance)
+    limits = robot.limits
+    continuous = continuous_joints(robot, joints)
     velocity, acceleration = scaled_limits(
         limits.velocity[variables], limits.acceleration[variables], velocity_scaling, acceleration_scaling
     )
@@ -95,8 +89,8 @@ def plan_joint_motion(
     )
     report = verify_trajectory(
         trajectory,
-        lower,
-        upper,
+        limits.lower[variables],
+        limits.upper[variables],
         velocity,
         acceleration,
         jerk,
@@ -123,6 +117,25 @@ def plan_joint_motion(
 
 def _not_looked_at(report: TrajectoryReport) -> TrajectoryReport:
     return replace(report, not_checked=(*report.not_checked, ON_THE_WAY))
+
+
+def check_begins_inside(
+    robot: RobotModel,
+    joints: Sequence[str],
+    variables: Annotated[Int64, "n"],
+    q: Annotated[Float64, "n"],
+    tolerance: float,
+) -> None:
+    """Raise StartStateError if one of some joints (their variables at ``q``, rad or m) is farther outside of its
+    position limits than a motion may begin."""
+    lower, upper = robot.limits.lower[variables], robot.limits.upper[variables]
+    outside = np.flatnonzero(~((q >= lower - tolerance) & (q <= upper + tolerance)))
+    if outside.size:
+        i = int(outside[0])
+        raise StartStateError(
+            f"joint {joints[i]!r} is at {q[i]:.9g}, outside its limits {lower[i]:.9g} to {upper[i]:.9g} by more than "
+            f"{tolerance:g} (parameter start_state_tolerance)"
+        )
 
 
 def commanded_variables(robot: RobotModel, joints: Sequence[str]) -> Annotated[Int64, "n"]:

@@ -24,7 +24,8 @@ from kinopt_ros.planning.sampling import missing_sampler, sampled_path
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import Goal, JointGoal, TrajectoryProblem
 from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
-from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.solvers.collision_gate import named_contacts
@@ -144,9 +145,7 @@ class _Search:
         self._best: PathAttempt | None = None
         self._iterations = self._attempts = 0
         self._rng = np.random.default_rng(problem.random_seed)
-        self._continuous = np.array(
-            [robot.joint(name).type is JointType.CONTINUOUS for name in problem.joints], dtype=np.bool_
-        )
+        self._continuous = continuous_joints(robot, problem.joints)
 
     def run(self) -> TrajectoryResult:
         """The answer."""

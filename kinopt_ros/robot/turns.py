@@ -1,5 +1,6 @@
 """Variables that a whole turn brings back to where they were."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -27,3 +28,8 @@ def periodic_variables(robot: RobotModel) -> Annotated[Bool, "nq"]:
             periodic[joint.first_variable] = False
     frozen(periodic)
     return periodic
+
+
+def continuous_joints(robot: RobotModel, joints: Sequence[str]) -> Annotated[Bool, "n"]:
+    """Which of some joints are continuous: of their values whole turns do not count."""
+    return np.array([robot.joint(name).type is JointType.CONTINUOUS for name in joints], dtype=np.bool_)

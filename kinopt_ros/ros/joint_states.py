@@ -37,15 +37,18 @@ class RobotState:
     age: Annotated[Float64, "nq"]
     """Seconds since each was received; 0 where nothing was."""
 
-    def require_fresh(self, variables: Iterable[int], robot: RobotModel, timeout: float) -> None:
-        """Raise StaleStateError if one of the variables was published, but longer ago than timeout (s)."""
+    def require_fresh(
+        self, variables: Iterable[int], robot: RobotModel, timeout: float, parameter: str = "state_timeout"
+    ) -> None:
+        """Raise StaleStateError if one of the variables was published, but longer ago than timeout (s), which a
+        parameter says."""
         if self.age.max(initial=0.0) <= timeout:
             return
         old = [int(i) for i in variables if self.known[i] and self.age[i] > timeout]
         if old:
             raise StaleStateError(
                 f"the joint state of {robot.variable_names[old[0]]!r} is {self.age[old[0]]:.2f} s old; "
-                f"allowed is {timeout:g} s (parameter state_timeout)"
+                f"allowed is {timeout:g} s (parameter {parameter})"
             )
 
     def require_known(self, variables: Iterable[int], robot: RobotModel) -> None:

@@ -7,12 +7,9 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError
-from kinopt_ros.kinematics.forward import forward_kinematics
-from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.servo.follow import Target, velocity_to_follow
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.planning.servo.velocity import Wanted, velocity_for_twist
-from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import matrices_from_poses
 from kinopt_ros.scene.tool_frames import Tip, tool_frames
@@ -46,7 +43,7 @@ class TwistCommand(Command):
 
     def wanted(self, setup: ServoSetup, state: MotionState, q: Annotated[Float64, "nq"], time: int) -> Wanted:
         """See Command."""
-        R = _pose_in_base(setup.robot, setup.base, self.axes, q)[:3, :3]
+        R = setup.T_base_frame(q, self.axes.link, self.axes.T_link_tip)[:3, :3]
         return velocity_for_twist(setup, state, q, np.concatenate([R @ self.twist[:3], R @ self.twist[3:]]))
 
 
@@ -93,10 +90,8 @@ def target_command(
         KinoptError: no pose, or a frame that nobody knows.
     """
     pose = matrices_from_poses([message.pose], "pose")[0]
-    T_base_frame = _pose_in_base(
-        setup.robot, setup.base, _frame(context, setup, message.header.frame_id, q), q
-    )
-    T_base_target = T_base_frame @ pose
+    frame = _frame(context, setup, message.header.frame_id, q)
+    T_base_target = setup.T_base_frame(q, frame.link, frame.T_link_tip) @ pose
     stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
     # What the sender says is when the target is there; where it says nothing, or something else, arrival has to do.
     time = stamp if abs(stamp - arrived) < _SAME_CLOCK else arrived
@@ -120,16 +115,6 @@ def _frame(context: Context, setup: ServoSetup, name: str, q: Annotated[Float64,
     if name in frames:
         return frames[name]
     return Tip(robot.root_link, context.frames.T_root_frame(robot, name, q).copy())
-
-
-def _pose_in_base(
-    robot: RobotModel, base: str, frame: Tip, q: Annotated[Float64, "nq"]
-) -> Annotated[Float64, "4 4"]:
-    if frame.link == base and frame.T_link_tip is None:
-        return np.eye(4)
-    T_root_base, T_root_link = forward_kinematics(robot, q, links=(base, frame.link))
-    T = inverse(T_root_base) @ T_root_link
-    return np.asarray(T if frame.T_link_tip is None else T @ frame.T_link_tip)
 
 
 def _ns(context: Context, name: str) -> int:

@@ -15,10 +15,9 @@ import traceback
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from kinopt_msgs.msg import ServoStatus
-from kinopt_ros.errors import KinoptError, StaleStateError, StartStateError
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.motion import check_begins_inside
 from kinopt_ros.planning.servo.session import Session
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.planning.servo.step import Step
@@ -276,25 +275,13 @@ class ServoTopic:
         robot = setup.robot
         needed = sorted({*setup.variables.tolist(), *moving(robot, ((setup.base, setup.tip),))})
         state.require_known(needed, robot)
-        timeout = self._context.parameter("servo.state_timeout")
-        old = [i for i in needed if state.age[i] > timeout]
-        if old:
-            raise StaleStateError(
-                f"the joint state of {robot.variable_names[old[0]]!r} is {state.age[old[0]]:.2f} s old; allowed is "
-                f"{timeout:g} s (parameter servo.state_timeout)"
-            )
+        parameter = "servo.state_timeout"
+        state.require_fresh(needed, robot, self._context.parameter(parameter), parameter)
 
     def _begin(self, setup: ServoSetup, state: RobotState, now: int) -> None:
         """From where the robot is, or on from the motion that it is in."""
-        robot, index = setup.robot, setup.variables
-        lower, upper = robot.limits.lower[index], robot.limits.upper[index]
-        outside = np.maximum(lower - state.q[index], state.q[index] - upper)
-        if outside.max() > setup.start_tolerance:
-            i = int(np.argmax(outside))
-            raise StartStateError(
-                f"joint {setup.joints[i]!r} is at {state.q[index[i]]:.9g}, outside its limits {lower[i]:.9g} to "
-                f"{upper[i]:.9g} by more than {setup.start_tolerance:g} (parameter start_state_tolerance)"
-            )
+        index = setup.variables
+        check_begins_inside(setup.robot, setup.joints, index, state.q[index], setup.start_tolerance)
         if self._claim is None or not self._claim.holds:
             self._claim = self._output.claim("servo", self._lose)
         tolerance = self._context.parameter("servo.tracking_tolerance")

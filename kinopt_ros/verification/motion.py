@@ -22,7 +22,8 @@ from kinopt_ros.problems.trajectory import (
 )
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.robot.chain import chain_between
-from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -270,7 +271,7 @@ def joint_difference(
     robot: RobotModel, problem: TrajectoryProblem, difference: Annotated[Float64, "... n"]
 ) -> Annotated[Float64, "... n"]:
     """Differences of joint values; of continuous joints without whole turns."""
-    continuous = [robot.joint(name).type is JointType.CONTINUOUS for name in problem.joints]
+    continuous = continuous_joints(robot, problem.joints)
     turns = 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
     return np.asarray(np.where(continuous, difference - turns, difference))
 

@@ -36,11 +36,6 @@ def bandwidth(points: Annotated[Float64, "N n"]) -> float:
     return float(np.sqrt(np.median(squared)))
 
 
-def mmd(x: Annotated[Float64, "N n"], y: Annotated[Float64, "M n"], h: float) -> float:
-    """Discrepancy of two samples, in [0, sqrt(2)]."""
-    return Sample(x, h).mmd(Sample(y, h))
-
-
 def _mean(a: Float64, b: Float64, h: float) -> float:
     """Of the kernel, over all pairs."""
     total = 0.0

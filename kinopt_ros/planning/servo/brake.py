@@ -7,7 +7,6 @@ from kinopt_ros.planning.motion import Motion
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.trajectory.braking import pieces_to_rest, planning_limits
-from kinopt_ros.trajectory.jerk_phases import MotionLimits
 
 LEAD = 10_000_000
 """ns until a brake begins: it has to arrive before."""
@@ -25,12 +24,7 @@ def quickest_stop(
         q: the whole robot; values of the joints that move do not matter.
         lead: ns until it begins.
     """
-    own = setup.robot.limits
-    limits = planning_limits(
-        MotionLimits(
-            own.velocity[setup.variables], own.acceleration[setup.variables], own.jerk[setup.variables]
-        )
-    )
+    limits = planning_limits(setup.unscaled)
     leave = last.near_waypoint(now + lead)
     stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
     return stop, setup.check(stop.trajectory, last.at(stop.start), q, braking=True)

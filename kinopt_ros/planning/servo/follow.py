@@ -7,8 +7,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.kinematics.differential import joint_velocity
-from kinopt_ros.kinematics.forward import forward_kinematics
-from kinopt_ros.kinematics.se3 import inverse, pose_error, so3_exp, so3_log
+from kinopt_ros.kinematics.se3 import pose_error, so3_exp, so3_log
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.planning.servo.velocity import APPROACH, Wanted, velocity_for_twist
 from kinopt_ros.trajectory.braking import MotionState
@@ -91,10 +90,7 @@ def velocity_to_follow(
     """
     robot = setup.robot
     T_base_target, moving = target.at(time)
-    T_root_base, T_root_tip = forward_kinematics(robot, q, links=(setup.base, setup.tip))
-    T_base_tip = inverse(T_root_base) @ T_root_tip
-    if setup.T_tip_tool is not None:
-        T_base_tip = T_base_tip @ setup.T_tip_tool
+    T_base_tip = setup.T_base_frame(q, setup.tip, setup.T_tip_tool)
     position_error, orientation_error = map(float, pose_error(T_base_tip, T_base_target))
     turn = so3_log(T_base_target[:3, :3] @ T_base_tip[:3, :3].T)
     error = np.concatenate([T_base_target[:3, 3] - T_base_tip[:3, 3], turn])

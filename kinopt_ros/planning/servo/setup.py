@@ -8,8 +8,11 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.motion import Motion, commanded_variables
-from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.braking import MotionState, planning_limits
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
@@ -59,6 +62,12 @@ class ServoSetup:
         return planning_limits(self.limits)
 
     @property
+    def unscaled(self) -> MotionLimits:
+        """The robot's own limits."""
+        own, index = self.robot.limits, self.variables
+        return MotionLimits(own.velocity[index], own.acceleration[index], own.jerk[index])
+
+    @property
     def lower(self) -> Annotated[Float64, "n"]:
         """Position limits, margin included."""
         return np.asarray(self.robot.limits.lower[self.variables] + self.margin)
@@ -81,8 +90,18 @@ class ServoSetup:
     ) -> Annotated[Float64, "n"]:
         """How far joints are from where they were commanded to be, rad or m. Whole turns of continuous joints do not
         count: many drivers measure angles between half a turn and minus that."""
-        endless = np.array([self.robot.joint(name).type is JointType.CONTINUOUS for name in self.joints])
+        endless = continuous_joints(self.robot, self.joints)
         return np.asarray(np.abs(measured - nearest_equivalent(commanded, measured, endless)))
+
+    def T_base_frame(
+        self, q: Annotated[Float64, "nq"], link: str, T_link_frame: Annotated[Float64, "4 4"] | None
+    ) -> Annotated[Float64, "4 4"]:
+        """Pose of a frame on a link (None: of the link itself) in the base link."""
+        if link == self.base and T_link_frame is None:
+            return np.eye(4)
+        T_root_base, T_root_link = forward_kinematics(self.robot, q, links=(self.base, link))
+        T = inverse(T_root_base) @ T_root_link
+        return np.asarray(T if T_link_frame is None else T @ T_link_frame)
 
     def check(
         self,
@@ -100,10 +119,7 @@ class ServoSetup:
             braking: whether limits are the robot's own, without scaling and margin.
         """
         own = self.robot.limits
-        fastest = MotionLimits(
-            own.velocity[self.variables], own.acceleration[self.variables], own.jerk[self.variables]
-        )
-        limits = fastest
+        limits = fastest = self.unscaled
         if not braking:
             # What another motion has left is faster, for as long as it takes to become slower.
             back = np.max(np.abs(start.acceleration) / fastest.jerk)

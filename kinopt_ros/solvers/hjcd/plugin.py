@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -110,7 +110,6 @@ class HjcdSolver(Solver):
         for name in groups:
             robot.group(name)
 
-        from kinopt_ros.solvers.hjcd.device_chain import device_chain
         from kinopt_ros.solvers.hjcd.loading import Kernels
         from kinopt_ros.solvers.hjcd.runtime import start
 
@@ -119,9 +118,6 @@ class HjcdSolver(Solver):
         self._kernels = Kernels(self._algorithm)
         self._device_lock = threading.Lock()
         self._rounds: int = options["rounds"]
-        self._pack: Callable[[tuple[KinematicChain, ...]], DeviceChain] = lambda chains: device_chain(
-            kernel_chain(robot, chains[0]), self._device
-        )
         self._chains = PreparedChains(robot, self._pack)
         for name in groups:
             self._load_for(robot, name)
@@ -138,6 +134,11 @@ class HjcdSolver(Solver):
     def algorithm(self) -> str:
         """Name of the algorithm that answers."""
         return self._algorithm.name
+
+    def _pack(self, chains: tuple[KinematicChain, ...]) -> "DeviceChain":
+        from kinopt_ros.solvers.hjcd.device_chain import device_chain
+
+        return device_chain(kernel_chain(self.robot, chains[0]), self._device)
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
         return self._solved(problem, False)

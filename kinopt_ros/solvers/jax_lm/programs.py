@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from jax.experimental import serialize_executable
 
 from kinopt_ros.differentiable import components
+from kinopt_ros.solvers import turns
 from kinopt_ros.solvers.jax_lm.beam import beam
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.solvers.jax_lm.shapes import ProgramKey
@@ -168,6 +169,10 @@ def _digest(fingerprint: str, key: ProgramKey) -> str:
 @cache
 def _source() -> str:
     digest = hashlib.sha256()
-    for file in (*sorted(Path(__file__).parent.glob("*.py")), Path(components.__file__)):
+    for file in (
+        *sorted(Path(__file__).parent.glob("*.py")),
+        Path(components.__file__),
+        Path(turns.__file__),
+    ):
         digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -11,7 +11,7 @@ from numba import njit
 
 from kinopt_ros.collision.kernels import ball_distance
 from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, set_frames
-from kinopt_ros.solvers.cpu.paths.nearness import TIGHT, balls_apart, place_balls, place_spheres, wanted_of
+from kinopt_ros.solvers.cpu.paths.nearness import TIGHT, balls_apart, place_spheres, wanted_of
 
 RESOLUTION = 0.06
 """rad or m, the most that a variable moves between two looks."""
@@ -37,7 +37,7 @@ def _is_clear(tree, around, anchors, q, wanted, work):
         d = ball_distance(numbers, integers, skipped[mask[s]], x, y, z, padded[s], wanted)[0]
         if d < wanted and d < wanted_of(gaps, places, wanted, s, x, y, z)[0] - TIGHT:
             return False
-    place_balls(body_node, ball, frames, balls)
+    place_spheres(body_node, ball, frames, balls)
     for k in range(pairs.shape[0]):
         one, two = pairs[k, 0], pairs[k, 1]
         if balls_apart(ball, balls, one, two, wanted):

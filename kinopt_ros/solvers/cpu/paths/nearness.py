@@ -39,7 +39,7 @@ COST, SLACK = range(2)
 
 @njit(**_INNER)
 def place_spheres(node, centers, frames, positions):
-    """Centres of all spheres, (S, 3), from the poses of the nodes."""
+    """Centres of all spheres, or of the balls around all bodies, (S, 3), from the poses of the nodes."""
     for s in range(node.shape[0]):
         m = node[s]
         a, b, c = centers[s, 0], centers[s, 1], centers[s, 2]
@@ -181,17 +181,6 @@ def _spread(parent, turns, column, multiplier, frames, pushed, f, W, screws, g, 
 
 
 @njit(**_INNER)
-def place_balls(body_node, ball, frames, balls):
-    """Centres of the balls around all bodies, (B, 3), from the poses of the nodes."""
-    for b in range(body_node.shape[0]):
-        m = body_node[b]
-        u, v, w = ball[b, 0], ball[b, 1], ball[b, 2]
-        for i in range(3):
-            k = 3 * i
-            balls[b, i] = frames[m, k] * u + frames[m, k + 1] * v + frames[m, k + 2] * w + frames[m, 9 + i]
-
-
-@njit(**_INNER)
 def balls_apart(ball, balls, one, two, wanted):
     """Whether the balls around two bodies are as far apart as is wanted."""
     x, y, z = balls[one, 0] - balls[two, 0], balls[one, 1] - balls[two, 1], balls[one, 2] - balls[two, 2]
@@ -220,7 +209,7 @@ def _self_rows(
     H,
 ):
     """All pairs of bodies at one configuration."""
-    place_balls(body_node, ball, frames, balls)
+    place_spheres(body_node, ball, frames, balls)
     for k in range(pairs.shape[0]):
         one, two = pairs[k, 0], pairs[k, 1]
         if balls_apart(ball, balls, one, two, wanted):

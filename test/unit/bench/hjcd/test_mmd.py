@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
-from kinopt_ros.bench.hjcd.mmd import bandwidth, mmd
+from kinopt_ros.bench.hjcd.mmd import Sample, bandwidth
+
+
+def mmd(x: np.ndarray, y: np.ndarray, h: float) -> float:
+    return Sample(x, h).mmd(Sample(y, h))
 
 
 def test_it_is_the_sum_over_all_pairs() -> None:

@@ -152,6 +152,16 @@ def test_a_target_on_a_circle_is_followed(period: float) -> None:
     assert rms <= 5e-3
 
 
+def until_reached(run: Run, wish: Wish, periods: int) -> None:
+    """Follow a target until it is reached, within so many periods."""
+    for _ in range(periods):
+        step = run.period(wish)
+        assert step.wanted is not None
+        if step.wanted.reached:
+            break
+    assert step.wanted.reached
+
+
 @pytest.mark.parametrize("scaling", [0.1, 1.0])
 def test_a_target_that_stands_is_reached_and_not_passed(scaling: float) -> None:
     setup = setup_of("panda", EMPTY_SCENE, scaling)
@@ -159,12 +169,7 @@ def test_a_target_that_stands_is_reached_and_not_passed(scaling: float) -> None:
     T_start = tip_of(setup, np.array(STARTS["panda"]))
     goal = pose(so3_exp(np.array([0.0, 0.2, 0.3])) @ T_start[:3, :3], T_start[:3, 3] + [0.05, 0.15, -0.1])
     wish = target_wish(setup, Target(goal, run.now))
-    for _ in range(800):
-        step = run.period(wish)
-        assert step.wanted is not None
-        if step.wanted.reached:
-            break
-    assert step.wanted.reached
+    until_reached(run, wish, 800)
     while run.now < run.session.commanded.end:
         run.period(None)
     position_error, orientation_error = pose_error(
@@ -186,12 +191,7 @@ def test_a_target_that_the_robot_only_passes_by_is_not_reached() -> None:
     motion = run.session.commanded
     goal = tip_of(setup, motion.at(motion.turn).position)  # right where the next motion begins
     wish = target_wish(setup, Target(goal, run.now))
-    for _ in range(200):
-        step = run.period(wish)
-        assert step.wanted is not None
-        if step.wanted.reached:
-            break
-    assert step.wanted.reached
+    until_reached(run, wish, 200)
     position_error, orientation_error = pose_error(
         tip_of(setup, run.session.commanded.trajectory.position[-1]), goal
     )
