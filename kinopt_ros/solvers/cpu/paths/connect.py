@@ -11,7 +11,7 @@ from numba import njit
 
 from kinopt_ros.collision.kernels import ball_distance
 from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, set_frames
-from kinopt_ros.solvers.cpu.paths.nearness import TIGHT, balls_apart, place_spheres, wanted_of
+from kinopt_ros.solvers.cpu.paths.nearness import TIGHT, balls_apart, place_resting, place_spheres, wanted_of
 
 RESOLUTION = 0.06
 """rad or m, the most that a variable moves between two looks."""
@@ -23,32 +23,78 @@ DRAWN, SIDE, LOOKS, MEETING = range(4)
 
 
 @njit(**_INNER)
-def _is_clear(tree, around, anchors, q, wanted, work):
-    """Whether spheres at one configuration are as far from everything as is wanted, or as the anchors have it."""
-    node, centers, radii, padded, mask, skipped, numbers, integers, body_node, first, ball, pairs = around
-    gaps, places, floor = anchors
-    frames, positions, balls, _ = work
-    set_frames(tree, q, frames)
-    place_spheres(node, centers, frames, positions)
-    for s in range(radii.shape[0]):
-        if mask[s] < 0:
-            continue
+def _prepare(around, work):
+    """Put in place what rests."""
+    place_resting(around, work[1], work[2])
+    work[4][: around[14][1]] = True
+
+
+@njit(**_INNER)
+def _world_is_clear(around, anchors, k, wanted, positions, mask):
+    """Whether the spheres of one body are as far from obstacles as is wanted, or as the anchors have it."""
+    padded, skipped, numbers, integers, first = around[3], around[5], around[6], around[7], around[9]
+    gaps, places = anchors[0], anchors[1]
+    for s in range(first[k], first[k + 1]):
         x, y, z = positions[s, 0], positions[s, 1], positions[s, 2]
-        d = ball_distance(numbers, integers, skipped[mask[s]], x, y, z, padded[s], wanted)[0]
+        d = ball_distance(numbers, integers, skipped[mask], x, y, z, padded[s], wanted)[0]
         if d < wanted and d < wanted_of(gaps, places, wanted, s, x, y, z)[0] - TIGHT:
             return False
-    place_spheres(body_node, ball, frames, balls)
-    for k in range(pairs.shape[0]):
-        one, two = pairs[k, 0], pairs[k, 1]
+    return True
+
+
+@njit(**_INNER)
+def _pair_is_clear(around, floor, one, two, wanted, positions, balls):
+    """Whether the spheres of two bodies are."""
+    radii, first, ball = around[2], around[9], around[10]
+    for a in range(first[one], first[one + 1]):
+        px, py, pz = positions[a, 0], positions[a, 1], positions[a, 2]
+        x, y, z = px - balls[two, 0], py - balls[two, 1], pz - balls[two, 2]
+        far = radii[a] + ball[two, 3] + wanted
+        if far <= 0.0 or x * x + y * y + z * z >= far * far:
+            continue
+        for b in range(first[two], first[two + 1]):
+            x, y, z = px - positions[b, 0], py - positions[b, 1], pz - positions[b, 2]
+            far = radii[a] + radii[b] + min(wanted, floor[a, b] - TIGHT)
+            if far > 0.0 and x * x + y * y + z * z < far * far:
+                return False
+    return True
+
+
+@njit(**_INNER)
+def _is_clear(tree, around, anchors, q, wanted, work):
+    """Whether spheres at one configuration are as far from everything as is wanted, or as the anchors have it.
+
+    Balls around bodies first: of most bodies they are enough.
+    """
+    node, centers, skipped, numbers, integers = around[0], around[1], around[5], around[6], around[7]
+    body_node, first, ball, body_mask, body_padded, pairs = (
+        around[8], around[9], around[10], around[11], around[12], around[13],
+    )  # fmt: skip
+    resting, B = around[14][1], body_node.shape[0]
+    frames, positions, balls, _, placed = work
+    set_frames(tree, q, frames)
+    place_spheres(body_node, ball, frames, balls, resting, B)
+    for k in range(resting, B):
+        placed[k] = False
+        mask = body_mask[k]
+        if mask < 0:
+            continue
+        x, y, z = balls[k, 0], balls[k, 1], balls[k, 2]
+        if ball_distance(numbers, integers, skipped[mask], x, y, z, body_padded[k], wanted)[0] < wanted:
+            place_spheres(node, centers, frames, positions, first[k], first[k + 1])
+            placed[k] = True
+            if not _world_is_clear(around, anchors, k, wanted, positions, mask):
+                return False
+    for p in range(pairs.shape[0]):
+        one, two = pairs[p, 0], pairs[p, 1]
         if balls_apart(ball, balls, one, two, wanted):
             continue
-        for a in range(first[one], first[one + 1]):
-            px, py, pz = positions[a, 0], positions[a, 1], positions[a, 2]
-            for b in range(first[two], first[two + 1]):
-                x, y, z = px - positions[b, 0], py - positions[b, 1], pz - positions[b, 2]
-                far = radii[a] + radii[b] + min(wanted, floor[a, b] - TIGHT)
-                if far > 0.0 and x * x + y * y + z * z < far * far:
-                    return False
+        for k in (one, two):
+            if not placed[k]:
+                place_spheres(node, centers, frames, positions, first[k], first[k + 1])
+                placed[k] = True
+        if not _pair_is_clear(around, anchors[2], one, two, wanted, positions, balls):
+            return False
     return True
 
 
@@ -108,10 +154,11 @@ def grow(tree, around, anchors, wanted, draws, nodes, parents, counts, work, sta
         tree, around, anchors, wanted: as ``kernel.improve`` takes them; of what is wanted, a distance (m).
         draws: random configurations (K, n).
         nodes, parents, counts: (2, N, n), (2, N), (2,); roots have themselves as parents.
-        work: frames (M, 12), positions (S, 3), balls (B, 3), q (n,).
+        work: frames (M, 12), positions (S, 3), balls (B, 3), q (n,), which bodies are placed (B,).
         state: next draw, whose turn it is, looks so far; where they meet: nodes of side 0 and 1, or -1.
         looks: see above.
     """
+    _prepare(around, work)
     limit = state[LOOKS] + looks
     N = nodes.shape[1]
     while state[DRAWN] < draws.shape[0] and state[LOOKS] < limit and counts[0] < N and counts[1] < N:
@@ -149,6 +196,7 @@ def shorten(tree, around, anchors, wanted, corners, count, draws, new, work, sta
     """
     n = corners.shape[1]
     a, b = np.empty(n), np.empty(n)
+    _prepare(around, work)
     for k in range(draws.shape[0]):
         if count < 3:
             break

@@ -21,6 +21,7 @@ from kinopt_ros.solvers.cpu.paths.nearness import (
     SLACK,
     add_nearness,
     depth_cost,
+    place_resting,
     place_spheres,
     set_anchor,
 )
@@ -140,7 +141,7 @@ def _set_constraints(
         set_frames(tree, x[t], frames[t])
     if around[0].shape[0] > 0:
         for t in range(T):
-            place_spheres(around[0], around[1], frames[t], positions[t])
+            place_spheres(around[0], around[1], frames[t], positions[t], around[14][0], around[0].shape[0])
         add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work, found, g, D, E)
     total, excess = found[COST], 0.0
     numbers, integers = tasks
@@ -284,6 +285,7 @@ def anchor_path(tree, around, anchors, points, wanted):
 @njit(**_OUTER)
 def score_paths(tree, around, anchors, paths, wanted, accepted, work, found, scores):
     """Fill ``scores`` (S,) with ``depth_cost`` of paths (S, T, n); ``work`` and ``found`` of ``nearness.py``."""
+    place_resting(around, work[3], work[4])
     for s in range(paths.shape[0]):
         scores[s] = depth_cost(tree, around, anchors, paths[s], (wanted, accepted), work, found)
 
@@ -313,6 +315,9 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
     demand = (cost[0][WANTED], cost[0][ACCEPTED])
     now = 0
     if state[STATUS] == NEW or steps == 0:
+        for t in range(T):
+            place_resting(around, positions[t], work[4])
+        place_resting(around, work[3], work[4])
         state[COSTS] = _set_costs(x, cost, gradient[now], bend[now])
         state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_constraints(
             tree,

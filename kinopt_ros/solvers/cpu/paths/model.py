@@ -62,6 +62,6 @@ def _build(robot: RobotModel, tree: MovingTree, scene: Scene | None) -> PathMode
     S = len(around.radii)
     floor = np.full((S, S), np.inf)
     if scene is not None:
-        usual = usual_gaps(robot)
-        floor[: len(usual), : len(usual)] = usual
+        own = np.flatnonzero(around.source >= 0)
+        floor[np.ix_(own, own)] = usual_gaps(robot)[np.ix_(around.source[own], around.source[own])]
     return PathModel(tree, around, floor)

@@ -38,9 +38,9 @@ COST, SLACK = range(2)
 
 
 @njit(**_INNER)
-def place_spheres(node, centers, frames, positions):
-    """Centres of all spheres, or of the balls around all bodies, (S, 3), from the poses of the nodes."""
-    for s in range(node.shape[0]):
+def place_spheres(node, centers, frames, positions, first, end):
+    """Centres of some spheres, or of balls around bodies, rows of (S, 3), from the poses of the nodes."""
+    for s in range(first, end):
         m = node[s]
         a, b, c = centers[s, 0], centers[s, 1], centers[s, 2]
         for i in range(3):
@@ -48,6 +48,18 @@ def place_spheres(node, centers, frames, positions):
             positions[s, i] = (
                 frames[m, k] * a + frames[m, k + 1] * b + frames[m, k + 2] * c + frames[m, 9 + i]
             )
+
+
+@njit(**_INNER)
+def place_resting(around, positions, balls):
+    """Centres of the spheres and balls that rest, in (S, 3) and (B, 3): the first ones, in the root's frame anyway."""
+    centers, ball, resting = around[1], around[10], around[14]
+    for s in range(resting[0]):
+        for i in range(3):
+            positions[s, i] = centers[s, i]
+    for k in range(resting[1]):
+        for i in range(3):
+            balls[k, i] = ball[k, i]
 
 
 @njit(**_INNER)
@@ -68,33 +80,19 @@ def wanted_of(gaps, places, wanted, s, x, y, z):
 
 
 @njit(**_INNER)
-def _world_rows(
-    node,
-    padded,
-    mask,
-    skipped,
-    numbers,
-    integers,
-    gaps,
-    places,
-    wanted,
-    accepted,
-    positions,
-    known,
-    found,
-    pushed,
-    f,
-    W,
-):
+def _world_rows(around, gaps, places, wanted, accepted, positions, known, found, pushed, f, W):
     """All spheres at one configuration against obstacles.
 
     ``known`` (S,) are lower bounds of their distances, which become better ones; f (M, 6) and W (M, 6, 6) the sums of
     residuals times wrenches, and of products of wrenches, of nodes that are ``pushed``.
     """
+    node, padded, mask, skipped, numbers, integers, resting = (
+        around[0], around[3], around[4], around[5], around[6], around[7], around[14],
+    )  # fmt: skip
     row = -1
     skip = skipped[0] if skipped.shape[0] > 0 else np.empty(0, dtype=np.bool_)
     w = np.empty(6)
-    for s in range(node.shape[0]):
+    for s in range(resting[0], node.shape[0]):
         if known[s] >= wanted:
             continue
         if mask[s] != row:
@@ -189,27 +187,12 @@ def balls_apart(ball, balls, one, two, wanted):
 
 
 @njit(**_INNER)
-def _self_rows(
-    tree,
-    node,
-    radii,
-    body_node,
-    first,
-    ball,
-    pairs,
-    floor,
-    frames,
-    positions,
-    wanted,
-    accepted,
-    row,
-    balls,
-    found,
-    g,
-    H,
-):
-    """All pairs of bodies at one configuration."""
-    place_spheres(body_node, ball, frames, balls)
+def _self_rows(tree, around, floor, frames, positions, wanted, accepted, row, balls, found, g, H):
+    """All pairs of bodies at one configuration; ``balls`` of those that rest are in place."""
+    node, radii, body_node, first, ball, pairs, resting = (
+        around[0], around[2], around[8], around[9], around[10], around[13], around[14],
+    )  # fmt: skip
+    place_spheres(body_node, ball, frames, balls, resting[1], body_node.shape[0])
     for k in range(pairs.shape[0]):
         one, two = pairs[k, 0], pairs[k, 1]
         if balls_apart(ball, balls, one, two, wanted):
@@ -266,7 +249,7 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
             Points count equally, and all together as much as one.
     """
     parent, _, turns, column, multiplier, _ = tree
-    node, centers, radii, padded, mask, skipped, numbers, integers, body_node, first, ball, pairs = around
+    node, centers, radii, mask, resting = around[0], around[1], around[2], around[4], around[14][0]
     gaps, places, floor = anchors
     distances, were, looks, wished = kept
     row, q, between, middle, balls, bound, known, pushed, f, W, screws, slope, H = work
@@ -275,7 +258,7 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
     before_all = found[COST]
     found[COST] = 0.0
     for t in range(T):
-        for s in range(S):
+        for s in range(resting, S):
             known[s] = np.inf
             if mask[s] < 0:
                 continue
@@ -285,11 +268,8 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
             if not known[s] >= wanted:
                 known[s] = -np.inf
                 were[t, s, 0], were[t, s, 1], were[t, s, 2] = a, b, c
-        _world_rows(
-            node, padded, mask, skipped, numbers, integers, gaps, places, wanted, accepted, positions[t], known,
-            found, pushed, f, W,
-        )  # fmt: skip
-        for s in range(S):
+        _world_rows(around, gaps, places, wanted, accepted, positions[t], known, found, pushed, f, W)
+        for s in range(resting, S):
             bound[t, s] = known[s]
             a, b, c = positions[t, s, 0], positions[t, s, 1], positions[t, s, 2]
             if a == were[t, s, 0] and b == were[t, s, 1] and c == were[t, s, 2]:
@@ -298,16 +278,15 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
         H[:] = 0.0
         _spread(parent, turns, column, multiplier, frames[t], pushed, f, W, screws, slope, H)
         _self_rows(
-            tree, node, radii, body_node, first, ball, pairs, floor, frames[t], positions[t], wanted, accepted, row,
-            balls, found, slope, H,
-        )  # fmt: skip
+            tree, around, floor, frames[t], positions[t], wanted, accepted, row, balls, found, slope, H
+        )
         for i in range(n):
             g[t, i] += weight * slope[i]
             for j in range(i, n):
                 D[t, i, j] += weight * H[i, j]
     for t in range(T - 1):
         wished[t] = 1
-        for s in range(S):
+        for s in range(resting, S):
             known[s] = np.inf
             dx = positions[t + 1, s, 0] - positions[t, s, 0]
             dy = positions[t + 1, s, 1] - positions[t, s, 1]
@@ -328,14 +307,11 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
             for i in range(n):
                 q[i] = before * x[t, i] + after * x[t + 1, i]
             set_frames(tree, q, between)
-            place_spheres(node, centers, between, middle)
-            for s in range(S):
+            place_spheres(node, centers, between, middle, resting, S)
+            for s in range(resting, S):
                 if known[s] < np.inf:
                     known[s] = -np.inf
-            _world_rows(
-                node, padded, mask, skipped, numbers, integers, gaps, places, wanted, accepted, middle, known, found,
-                pushed, f, W,
-            )  # fmt: skip
+            _world_rows(around, gaps, places, wanted, accepted, middle, known, found, pushed, f, W)
             slope[:] = 0.0
             H[:] = 0.0
             _spread(parent, turns, column, multiplier, between, pushed, f, W, screws, slope, H)
@@ -355,24 +331,18 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
 @njit(**_INNER)
 def depth_cost(tree, around, anchors, path, demand, work, found):
     """Mean over the points of a path of the squared distances that are missing, without what is between points."""
-    node, centers, radii, padded, mask, skipped, numbers, integers, body_node, first, ball, pairs = around
+    node, centers, mask, resting = around[0], around[1], around[4], around[14][0]
     gaps, places, floor = anchors
     row, _, frames, positions, balls, _, known, pushed, f, W, _, slope, H = work
     found[COST], found[SLACK] = 0.0, np.inf
     for t in range(path.shape[0]):
         set_frames(tree, path[t], frames)
-        place_spheres(node, centers, frames, positions)
-        for s in range(node.shape[0]):
+        place_spheres(node, centers, frames, positions, resting, node.shape[0])
+        for s in range(resting, node.shape[0]):
             known[s] = -np.inf if mask[s] >= 0 else np.inf
-        _world_rows(
-            node, padded, mask, skipped, numbers, integers, gaps, places, demand[0], demand[1], positions, known,
-            found, pushed, f, W,
-        )  # fmt: skip
+        _world_rows(around, gaps, places, demand[0], demand[1], positions, known, found, pushed, f, W)
         pushed[:] = False
-        _self_rows(
-            tree, node, radii, body_node, first, ball, pairs, floor, frames, positions, demand[0], demand[1], row,
-            balls, found, slope, H,
-        )  # fmt: skip
+        _self_rows(tree, around, floor, frames, positions, demand[0], demand[1], row, balls, found, slope, H)
     return found[COST] / path.shape[0]
 
 
@@ -386,9 +356,9 @@ def _distance(p, a, q, b):
 def set_anchor(tree, around, q, wanted, frames, positions, gaps, places, floor):
     """Take down what one given configuration has: gaps (S,), places (S, 3); ``floor`` (S, S) is lowered to it."""
     radii, padded, mask, skipped = around[2], around[3], around[4], around[5]
-    first, pairs = around[9], around[11]
+    first, pairs = around[9], around[13]
     set_frames(tree, q, frames)
-    place_spheres(around[0], around[1], frames, positions)
+    place_spheres(around[0], around[1], frames, positions, 0, radii.shape[0])
     for s in range(radii.shape[0]):
         gaps[s] = np.inf
         p = positions[s]

@@ -104,7 +104,15 @@ def _model() -> tuple[Any, Any, Any]:
     f1, f2, f3 = np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0))
     i1, i2 = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64)
     b1, b2 = np.empty(0, dtype=np.bool_), np.empty((0, 0), dtype=np.bool_)
-    return (i1, f2, b1, i1, f1, f1), (i1, f2, f1, f1, i1, b2, f2, i2, i1, i1, f2, i2), (f2, f3, f2)
+    return (
+        (i1, f2, b1, i1, f1, f1),
+        (i1, f2, f1, f1, i1, b2, f2, i2, i1, i1, f2, i1, f1, i2, i1),
+        (
+            f2,
+            f3,
+            f2,
+        ),
+    )
 
 
 def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:
@@ -114,8 +122,9 @@ def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield kernel.anchor_path, (*_model(), f2, 0.0)
     yield kernel.score_paths, (*_model(), f3, 0.0, 0.0, workspace(1, 1, 1, 1, 1), f1, f1)
     trees = f2, f3, i2, i1  # draws, nodes, parents, counts
-    yield connect.grow, (*_model(), 0.0, *trees, (f2, f2, f2, f1), i1, 0)
-    yield connect.shorten, (*_model(), 0.0, f2, 0, f2, f2, (f2, f2, f2, f1), i1)
+    places = f2, f2, f2, f1, b1
+    yield connect.grow, (*_model(), 0.0, *trees, places, i1, 0)
+    yield connect.shorten, (*_model(), 0.0, f2, 0, f2, f2, places, i1)
     memory = store(1, 1, 1, 1, 1, np.zeros(1, dtype=np.int64))
     costs = (f1, f2, f2, f1, f2, i1, f1, f1, f2)
     yield kernel.improve, (*_model(), (f2, i2), costs, i1, b1, f2, f2, f2, (f2, f3, i1, i1), memory, f1, 0)

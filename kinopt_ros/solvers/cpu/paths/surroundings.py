@@ -22,7 +22,10 @@ NOWHERE = -1
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """S spheres, of which those of a body follow one another; N obstacles; P pairs of bodies."""
+    """S spheres, of which those of a body follow one another; N obstacles; P pairs of bodies.
+
+    Bodies that rest come first; of these only those that are in a pair.
+    """
 
     node: Annotated[Int64, "S"]
     centers: Annotated[Float64, "S 3"]
@@ -39,8 +42,16 @@ class Surroundings:
     """First sphere of every body."""
     body_ball: Annotated[Float64, "B 4"]
     """Centre, in the frame of the node, and radius of a ball that contains the body's spheres."""
+    body_mask: Annotated[Int64, "B"]
+    """As ``mask``."""
+    body_padded: Annotated[Float64, "B"]
+    """Radius of the ball, for distances from obstacles."""
     pairs: Annotated[Int64, "P 2"]
     """Bodies that must not touch, at least one of which moves against the other."""
+    resting: Annotated[Int64, "2"]
+    """How many spheres and bodies rest."""
+    source: Annotated[Int64, "S"]
+    """Index of each sphere among ``robot_spheres``; -1: of something that is carried."""
 
     @property
     def arrays(self) -> tuple[Float64 | Int64 | Bool, ...]:
@@ -57,44 +68,81 @@ class Surroundings:
             self.body_node,
             self.body_first,
             self.body_ball,
+            self.body_mask,
+            self.body_padded,
             self.pairs,
+            self.resting,
         )
 
 
 def surroundings(robot: RobotModel, tree: MovingTree, scene: Scene | None) -> Surroundings:
     """Of a robot in a scene; without a scene nothing is in the way, not even the robot itself."""
-    sets: list[tuple[str, int, Float64, Float64]] = []  # body, node, centres, radii
-    if scene is not None:
-        spheres = robot_spheres(robot)
-        for link in dict.fromkeys(spheres.link.tolist()):
-            own = spheres.of(link)
-            sets.append((robot.link_names[link], *_placed(tree, link, own.centers), own.radii))
-        for carried in scene.attached.values():
-            covers = [
-                covering_spheres(PlacedShape(item.shape, carried.T_link_object @ item.T_frame_shape))
-                for item in carried.shapes
-            ]
-            if covers:
-                centers = np.concatenate([cover.centers for cover in covers])
-                link = robot.link_index[carried.link]
-                radii = np.concatenate([cover.radii for cover in covers])
-                sets.append((carried.id, *_placed(tree, link, centers), radii))
-    names = [body[0] for body in sets]
-    counts = [len(body[3]) for body in sets]
-    mask, padding, skipped, obstacles = _world(scene, tuple((body[0], body[1]) for body in sets))
+    bodies = [] if scene is None else _bodies(robot, tree, scene)
+    names, nodes = [body.name for body in bodies], [body.node for body in bodies]
+    pairs = _pairs(robot, scene, names, nodes)
+    # What neither moves nor is in the way of what does is left out.
+    kept = np.unique(np.concatenate([pairs.reshape(-1), np.flatnonzero(nodes)]))
+    kept = kept[np.argsort(np.array(nodes, dtype=np.int64)[kept] != 0, kind="stable")]
+    place = np.zeros(len(bodies), dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    bodies = [bodies[k] for k in kept]
+    counts = [len(body.radii) for body in bodies]
+    node = np.array([body.node for body in bodies], dtype=np.int64)
+    ball = np.array([_ball(body.centers, body.radii) for body in bodies]).reshape(-1, 4)
+    mask, padding, skipped, obstacles = _world(scene, bodies)
+    still = int((node == 0).sum())
     return Surroundings(
-        node=np.repeat(np.array([body[1] for body in sets], dtype=np.int64), counts),
-        centers=np.concatenate([np.empty((0, 3)), *(body[2] for body in sets)]),
-        radii=np.concatenate([np.empty(0), *(body[3] for body in sets)]),
-        padded=np.concatenate([np.empty(0), *(body[3] + p for body, p in zip(sets, padding, strict=True))]),
-        mask=np.repeat(np.array(mask, dtype=np.int64), counts),
+        node=np.repeat(node, counts),
+        centers=np.concatenate([np.empty((0, 3)), *(body.centers for body in bodies)]),
+        radii=np.concatenate([np.empty(0), *(body.radii for body in bodies)]),
+        padded=np.concatenate(
+            [np.empty(0), *(body.radii + p for body, p in zip(bodies, padding, strict=True))]
+        ),
+        mask=np.repeat(mask, counts),
         skipped=skipped,
         obstacles=obstacles,
-        body_node=np.array([body[1] for body in sets], dtype=np.int64),
+        body_node=node,
         body_first=np.cumsum([0, *counts]).astype(np.int64),
-        body_ball=np.array([_ball(body[2], body[3]) for body in sets]).reshape(-1, 4),
-        pairs=_pairs(robot, scene, names, [body[1] for body in sets]),
+        body_ball=ball,
+        body_mask=mask,
+        body_padded=ball[:, 3] + padding,
+        pairs=place[pairs],
+        resting=np.array([sum(counts[:still]), still], dtype=np.int64),
+        source=np.concatenate([np.empty(0, dtype=np.int64), *(body.source for body in bodies)]),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Body:
+    """A link or something that is carried."""
+
+    name: str
+    node: int
+    centers: Annotated[Float64, "k 3"]
+    """In the frame of the node."""
+    radii: Annotated[Float64, "k"]
+    source: Annotated[Int64, "k"]
+
+
+def _bodies(robot: RobotModel, tree: MovingTree, scene: Scene) -> list[_Body]:
+    """All that has spheres."""
+    found = []
+    spheres = robot_spheres(robot)
+    for link in dict.fromkeys(spheres.link.tolist()):
+        own = np.flatnonzero(spheres.link == link)
+        placed = _placed(tree, link, spheres.centers[own])
+        found.append(_Body(robot.link_names[link], *placed, spheres.radii[own], own))
+    for carried in scene.attached.values():
+        covers = [
+            covering_spheres(PlacedShape(item.shape, carried.T_link_object @ item.T_frame_shape))
+            for item in carried.shapes
+        ]
+        if covers:
+            radii = np.concatenate([cover.radii for cover in covers])
+            centers = np.concatenate([cover.centers for cover in covers])
+            placed = _placed(tree, robot.link_index[carried.link], centers)
+            found.append(_Body(carried.id, *placed, radii, np.full(len(radii), -1)))
+    return found
 
 
 def _placed(tree: MovingTree, link: int, centers: Float64) -> tuple[int, Float64]:
@@ -108,29 +156,28 @@ def _ball(centers: Float64, radii: Float64) -> Float64:
     return np.array([*middle, reach * (1.0 + 1e-12)])
 
 
-def _world(
-    scene: Scene | None, bodies: tuple[tuple[str, int], ...]
-) -> tuple[list[int], list[float], Bool, Obstacles]:
+def _world(scene: Scene | None, bodies: list[_Body]) -> tuple[Int64, Float64, Bool, Obstacles]:
+    """Rows of ``skipped`` and paddings of all bodies, ``skipped``, and the obstacles."""
     placed, owner = [], []
     for thing in () if scene is None else scene.objects.values():
         placed += [PlacedShape(s.shape, thing.T_root_object @ s.T_frame_shape) for s in thing.shapes]
         owner += [thing.id] * len(thing.shapes)
     rows: dict[bytes, int] = {}
     skips: list[Bool] = []
-    mask, padding = [], []
+    mask = np.full(len(bodies), NOWHERE)
+    padding = np.zeros(len(bodies))
     if scene is not None:
         # Obstacles have no padding of their own here: all get the largest, which is on the safe side.
         most = max((scene.padding_of(name) for name in scene.objects), default=0.0)
-        for name, node in bodies:
-            skipped = np.array([scene.may_touch(name, other) for other in owner], dtype=np.bool_)
-            padding.append(scene.padding_of(name) + most)
-            if node == 0 or skipped.all():
-                mask.append(NOWHERE)
+        for k, body in enumerate(bodies):
+            skipped = np.array([scene.may_touch(body.name, other) for other in owner], dtype=np.bool_)
+            padding[k] = scene.padding_of(body.name) + most
+            if body.node == 0 or skipped.all():
                 continue
             if skipped.tobytes() not in rows:
                 rows[skipped.tobytes()] = len(skips)
                 skips.append(skipped)
-            mask.append(rows[skipped.tobytes()])
+            mask[k] = rows[skipped.tobytes()]
     return mask, padding, np.array(skips, dtype=np.bool_).reshape(len(skips), len(placed)), pack(placed)
 
 
