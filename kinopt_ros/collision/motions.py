@@ -12,8 +12,10 @@ from kinopt_ros.collision.sweep_kernel import SHARE, sweep
 
 RESOLUTION = 1e-4
 """m; parts in which a pair can come nearer by less than this are not divided any more: halving must end."""
-_FEW = 32
+_FEW = 128
 _GLANCES = 6
+_AHEAD = 16
+"""Curves that are looked at after the first one in doubt: those next to it mostly are, too."""
 _NOTHING = np.empty(0)
 
 
@@ -49,7 +51,7 @@ class Motions:
         most: int | None = None,
     ) -> tuple[list[Part], int]:
         """Parts of a motion in which it is not clear that pairs stay ``enough`` (m) apart, paddings added, as far as
-        the first curve that has some; and how many curves were looked at.
+        some curves after the first one that has some; and how many curves were looked at.
 
         Args:
             control: control points of Bezier curves, one after the other.
@@ -128,6 +130,7 @@ class Motions:
             chosen,
             enough,
             resolution,
+            _AHEAD,
             *changed,
         )
         return int(count), int(done)

@@ -46,14 +46,15 @@ def sweep(
     chosen,
     enough,
     resolution,
+    ahead,
     measured,
     found,
     spans,
     reaches,
     parts,
 ):
-    """Parts of a motion in which bounds cannot tell that pairs stay ``enough`` (m) apart, paddings added, as far as the
-    first curve that has some.
+    """Parts of a motion in which bounds cannot tell that pairs stay ``enough`` (m) apart, paddings added, as far as
+    ``ahead`` curves after the first one that has some.
 
     Args: control points (K, d+1, n) of K curves of the n variables that move, and the times (K+1) of their ends;
     numbers of these variables, each of a joint with one variable; values of all variables (nq); ``Tree``, ``Shapes``
@@ -215,7 +216,8 @@ def sweep(
             found[count], reaches[count], parts[count] = p, nearer, whole
             spans[count, 0], spans[count, 1] = start, stop
             count += 1
-            until = last_curve
+            if count == 1:
+                until = min(last_curve + ahead, K)
             if count == found.shape[0]:
                 return count, until
         if top == last:

@@ -51,7 +51,7 @@ MARGIN, MORE = 0.01, 0.02
 """m; paths keep the first off shapes where they can, and so much more where they were found to touch something ..."""
 NEARLY = 0.02
 """m; ... if the solver's model, which is larger than the shapes, says that they are no deeper in something."""
-ROUGHLY = ((6_000, (MARGIN, -0.01)), (20_000, (MARGIN, -0.01, -0.02)), (60_000, (MARGIN, -0.01, -0.02)))
+ROUGHLY = ((6_000, (-0.01, -0.02)), (15_000, (-0.02, -0.01, -0.02)), (60_000, (-0.01, -0.02)))
 """Rounds of rough paths: how much is looked for each, and their margins, m."""
 THROUGH_RANDOM = 24
 """Paths through random configurations."""
@@ -110,7 +110,6 @@ class _Start:
     path: Annotated[Float64, "T n"]
     goal: int
     passed: Annotated[Int64, "W"]
-    margin: float = MARGIN
     corners: Annotated[Float64, "K n"] | None = None
     """Of a path that will do if it cannot be improved, but is free."""
 
@@ -336,7 +335,7 @@ class _Search:
             self._spent(ROUGH, begin)
             self._go_on(ROUGH)
             if corners is not None:
-                yield replace(self._along(corners, ends), margin=margin, corners=corners)
+                yield replace(self._along(corners, ends), corners=corners)
 
     def _along(self, corners: Annotated[Float64, "K n"], ends: list[_End]) -> _Start:
         """From corners that end at one of the ends, some of which are left out if there are too many."""
@@ -405,9 +404,10 @@ class _Search:
     def _improve(self, start: _Start) -> TrajectoryResult | None:
         """Optimize, time and verify, with more margin where the motion still touches something."""
         path = start.path
-        for margin in (start.margin, start.margin + MORE):
+        for margin in (MARGIN, MARGIN + MORE):
             self._go_on("optimization")
-            request = PathRequest(path[None], np.array([start.goal]), start.passed[None], margin)
+            rough = start.corners is not None or margin > MARGIN
+            request = PathRequest(path[None], np.array([start.goal]), start.passed[None], margin, rough)
             result = self._solver.optimize_trajectory(self._problem, request, self._report)
             self._iterations += result.iterations
             self._attempts += result.attempts
@@ -419,7 +419,7 @@ class _Search:
             self._remember(result.attempt)
             self._go_on("optimization")
             violation = result.attempt.violation
-            deep = result.attempt.clearance < self._problem.clearance - max(NEARLY, -2.0 * start.margin)
+            deep = result.attempt.clearance < self._problem.clearance - NEARLY
             if violation.check != ON_THE_WAY or self._problem.scene is None or deep:
                 return None
             path = result.attempt.path

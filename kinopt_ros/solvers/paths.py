@@ -42,6 +42,8 @@ class PathRequest:
     """Which points of each path pass the problem's W waypoints: joint waypoints stay, of poses as for goals."""
     margin: float
     """Distance (m) that shapes shall keep in the optimizer's model, beside the problem's clearance."""
+    rough: bool = False
+    """Whether the paths lead around everything already, or nearly: they are to be kept to."""
 
     def __post_init__(self) -> None:
         for array in (self.paths, self.goal, self.passed):

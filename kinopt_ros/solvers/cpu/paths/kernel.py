@@ -21,6 +21,7 @@ from kinopt_ros.solvers.cpu.paths.nearness import (
     SLACK,
     add_nearness,
     depth_cost,
+    least_gaps,
     place_resting,
     place_spheres,
     set_anchor,
@@ -129,7 +130,7 @@ def _set_costs(x, cost, gradient, bend):
 
 @njit(**_INNER)
 def _set_constraints(
-    tree, around, anchors, tasks, demand, x, frames, positions, kept, work, rows, found, g, D, E
+    tree, around, anchors, sticking, tasks, demand, x, frames, positions, kept, work, rows, found, g, D, E
 ):
     """C(x), half its gradient and its matrix; returns C, the least slack of distances, the largest excess of tasks."""
     T, n = x.shape
@@ -142,7 +143,9 @@ def _set_constraints(
     if around[0].shape[0] > 0:
         for t in range(T):
             place_spheres(around[0], around[1], frames[t], positions[t], around[14][0], around[0].shape[0])
-        add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work, found, g, D, E)
+        add_nearness(
+            tree, around, anchors, sticking, x, demand, frames, positions, kept, work, found, g, D, E
+        )
     total, excess = found[COST], 0.0
     numbers, integers = tasks
     jacobian, errors = rows[0], rows[1]
@@ -286,16 +289,26 @@ def anchor_path(tree, around, anchors, points, wanted):
 def score_paths(tree, around, anchors, paths, wanted, accepted, work, found, scores):
     """Fill ``scores`` (S,) with ``depth_cost`` of paths (S, T, n); ``work`` and ``found`` of ``nearness.py``."""
     place_resting(around, work[3], work[4])
+    S, P = around[0].shape[0], around[13].shape[0]
+    none = np.zeros((1, S)), np.full((1, P), np.nan), np.empty((1, P))
     for s in range(paths.shape[0]):
-        scores[s] = depth_cost(tree, around, anchors, paths[s], (wanted, accepted), work, found)
+        scores[s] = depth_cost(tree, around, anchors, none, paths[s], (wanted, accepted), work, found)
 
 
 @njit(**_OUTER)
-def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept, store, state, steps):
+def measure(tree, around, path, wanted, work, gaps, obstacles, pair_gaps):
+    """``least_gaps`` of ``nearness.py``."""
+    least_gaps(tree, around, path, wanted, work, gaps, obstacles, pair_gaps)
+
+
+@njit(**_OUTER)
+def improve(
+    tree, around, anchors, sticking, tasks, cost, last, given, low, high, x, kept, store, state, steps
+):
     """Up to so many steps; x, kept, store and state are updated, and go on from where they are at the next call.
 
     Args:
-        tree, around, anchors: of ``MovingTree``, ``Surroundings`` and ``nearness.py``.
+        tree, around, anchors, sticking: of ``MovingTree``, ``Surroundings`` and ``nearness.py``.
         tasks: numbers and integers of ``tasks.py``.
         cost: numbers (5,), exact and step of ``quadratic.py``, rest (n,), stencils of velocities (T, 5), their first
             points (T,), largest velocities (n,), row (w,) and block (n, n) for the direction at the start.
@@ -323,6 +336,7 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
             tree,
             around,
             anchors,
+            sticking,
             tasks,
             demand,
             x,
@@ -338,7 +352,7 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
         )
         if _look_closer(kept, True):
             state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_constraints(
-                tree, around, anchors, tasks, demand, x, frames, positions, kept, work, rows, found,
+                tree, around, anchors, sticking, tasks, demand, x, frames, positions, kept, work, rows, found,
                 g[now], D[now], E[now],
             )  # fmt: skip
         state[STATUS] = RUNNING
@@ -371,7 +385,7 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
                     )
             costs = _set_costs(new, cost, gradient[1 - now], bend[1 - now])
             constraints, slack, excess = _set_constraints(
-                tree, around, anchors, tasks, demand, new, frames, positions, kept, work, rows, found,
+                tree, around, anchors, sticking, tasks, demand, new, frames, positions, kept, work, rows, found,
                 g[1 - now], D[1 - now], E[1 - now],
             )  # fmt: skip
             decrease = objective - (costs + mu * constraints)
@@ -388,7 +402,7 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
             relative = decrease / max(objective, 1e-300)
             if _look_closer(kept, False):
                 state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_constraints(
-                    tree, around, anchors, tasks, demand, x, frames, positions, kept, work, rows, found,
+                    tree, around, anchors, sticking, tasks, demand, x, frames, positions, kept, work, rows, found,
                     g[now], D[now], E[now],
                 )  # fmt: skip
             if decrease > 0.5 * expected:
@@ -414,7 +428,7 @@ def improve(tree, around, anchors, tasks, cost, last, given, low, high, x, kept,
                 state[DAMPING] = FIRST_DAMPING
                 if better and _look_closer(kept, True):
                     state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_constraints(
-                        tree, around, anchors, tasks, demand, x, frames, positions, kept, work, rows, found,
+                        tree, around, anchors, sticking, tasks, demand, x, frames, positions, kept, work, rows, found,
                         g[now], D[now], E[now],
                     )  # fmt: skip
             elif relative < FINISHED:

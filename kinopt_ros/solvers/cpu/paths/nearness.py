@@ -80,10 +80,10 @@ def wanted_of(gaps, places, wanted, s, x, y, z):
 
 
 @njit(**_INNER)
-def _world_rows(around, gaps, places, wanted, accepted, positions, known, found, pushed, f, W):
+def _world_rows(around, gaps, places, less, wanted, accepted, positions, known, found, pushed, f, W):
     """All spheres at one configuration against obstacles.
 
-    ``known`` (S,) are lower bounds of their distances, which become better ones; f (M, 6) and W (M, 6, 6) the sums of
+    ``less`` (S,) is what spheres stick out by; ``known`` (S,) are lower bounds of their distances, which become better ones; f (M, 6) and W (M, 6, 6) the sums of
     residuals times wrenches, and of products of wrenches, of nodes that are ``pushed``.
     """
     node, padded, mask, skipped, numbers, integers, resting = (
@@ -104,7 +104,8 @@ def _world_rows(around, gaps, places, wanted, accepted, positions, known, found,
         if d >= wanted:
             continue
         least, ax, ay, az = wanted_of(gaps, places, wanted, s, px, py, pz)
-        found[SLACK] = min(found[SLACK], d - min(accepted, least - TIGHT))
+        found[SLACK] = min(found[SLACK], d + less[s] - min(accepted, least - TIGHT))
+        least -= less[s]
         r = least - d
         if r <= 0.0:
             continue
@@ -187,8 +188,11 @@ def balls_apart(ball, balls, one, two, wanted):
 
 
 @njit(**_INNER)
-def _self_rows(tree, around, floor, frames, positions, wanted, accepted, row, balls, found, g, H):
-    """All pairs of bodies at one configuration; ``balls`` of those that rest are in place."""
+def _self_rows(tree, around, floor, less, gap, frames, positions, wanted, accepted, row, balls, found, g, H):
+    """All pairs of bodies at one configuration; ``balls`` of those that rest are in place.
+
+    ``less`` (P,) is what spheres of pairs stick out by, NaN where it is not known; there ``gap`` (P,) will do.
+    """
     node, radii, body_node, first, ball, pairs, resting = (
         around[0], around[2], around[8], around[9], around[10], around[13], around[14],
     )  # fmt: skip
@@ -212,8 +216,13 @@ def _self_rows(tree, around, floor, frames, positions, wanted, accepted, row, ba
                     continue
                 length = np.sqrt(square)
                 d = length - touching
-                least = min(wanted, floor[a, b])
-                found[SLACK] = min(found[SLACK], d - min(accepted, least - TIGHT))
+                if less[k] >= 0.0:
+                    least = min(wanted, gap[k])
+                    found[SLACK] = min(found[SLACK], d + less[k] - min(accepted, least - TIGHT))
+                    least -= less[k]
+                else:
+                    least = min(wanted, floor[a, b])
+                    found[SLACK] = min(found[SLACK], d - min(accepted, least - TIGHT))
                 r = least - d
                 if r <= 0.0:
                     continue
@@ -230,12 +239,14 @@ def _self_rows(tree, around, floor, frames, positions, wanted, accepted, row, ba
 
 
 @njit(**_INNER)
-def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work, found, g, D, E):
+def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, kept, work, found, g, D, E):
     """Add what a path costs, with its derivatives.
 
     Args:
         tree, around: of ``MovingTree`` and ``Surroundings``.
         anchors: gaps (A, S) and places (A, S, 3) of spheres, floors (S, S) of pairs.
+        sticking: of ``sticking.py``: by how much less than the shapes' the distances of spheres (T, S) and of pairs (T, P)
+            are, and what will do for pairs (T, P) as anchors have no more.
         x: the path (T, n).
         demand: wanted and accepted distance, m.
         frames, positions: (T, M, 12), (T, S, 3), of the path.
@@ -253,7 +264,9 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
     gaps, places, floor = anchors
     distances, were, looks, wished = kept
     row, q, between, middle, balls, bound, known, pushed, f, W, screws, slope, H = work
+    less, pair_less, pair_gap = sticking
     T, S, n = x.shape[0], radii.shape[0], x.shape[1]
+    less_between = np.empty(S)
     wanted, accepted, weight = demand[0], demand[1], 1.0 / T
     before_all = found[COST]
     found[COST] = 0.0
@@ -268,7 +281,7 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
             if not known[s] >= wanted:
                 known[s] = -np.inf
                 were[t, s, 0], were[t, s, 1], were[t, s, 2] = a, b, c
-        _world_rows(around, gaps, places, wanted, accepted, positions[t], known, found, pushed, f, W)
+        _world_rows(around, gaps, places, less[t], wanted, accepted, positions[t], known, found, pushed, f, W)
         for s in range(resting, S):
             bound[t, s] = known[s]
             a, b, c = positions[t, s, 0], positions[t, s, 1], positions[t, s, 2]
@@ -278,7 +291,20 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
         H[:] = 0.0
         _spread(parent, turns, column, multiplier, frames[t], pushed, f, W, screws, slope, H)
         _self_rows(
-            tree, around, floor, frames[t], positions[t], wanted, accepted, row, balls, found, slope, H
+            tree,
+            around,
+            floor,
+            pair_less[t],
+            pair_gap[t],
+            frames[t],
+            positions[t],
+            wanted,
+            accepted,
+            row,
+            balls,
+            found,
+            slope,
+            H,
         )
         for i in range(n):
             g[t, i] += weight * slope[i]
@@ -296,9 +322,10 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
             if square <= far * far:
                 continue
             way = np.sqrt(square)
-            if bound[t, s] + bound[t + 1, s] - way < 2.0 * accepted:
+            far = bound[t, s] + bound[t + 1, s] - way + less[t, s] + less[t + 1, s]
+            if far < 2.0 * accepted:
                 known[s] = -np.inf
-                wished[t] = max(wished[t], min(int(np.ceil(way / far)), MOST_BETWEEN))
+                wished[t] = max(wished[t], min(int(np.ceil(way / (SWEEP * radii[s]))), MOST_BETWEEN))
         if wished[t] == 1:
             continue
         for k in range(1, looks[t]):
@@ -311,7 +338,10 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
             for s in range(resting, S):
                 if known[s] < np.inf:
                     known[s] = -np.inf
-            _world_rows(around, gaps, places, wanted, accepted, middle, known, found, pushed, f, W)
+                    less_between[s] = before * less[t, s] + after * less[t + 1, s]
+            _world_rows(
+                around, gaps, places, less_between, wanted, accepted, middle, known, found, pushed, f, W
+            )
             slope[:] = 0.0
             H[:] = 0.0
             _spread(parent, turns, column, multiplier, between, pushed, f, W, screws, slope, H)
@@ -329,10 +359,14 @@ def add_nearness(tree, around, anchors, x, demand, frames, positions, kept, work
 
 
 @njit(**_INNER)
-def depth_cost(tree, around, anchors, path, demand, work, found):
-    """Mean over the points of a path of the squared distances that are missing, without what is between points."""
+def depth_cost(tree, around, anchors, sticking, path, demand, work, found):
+    """Mean over the points of a path of the squared distances that are missing, without what is between points.
+
+    ``sticking`` as for ``add_nearness``, but of one point, for all.
+    """
     node, centers, mask, resting = around[0], around[1], around[4], around[14][0]
     gaps, places, floor = anchors
+    less, pair_less, pair_gap = sticking
     row, _, frames, positions, balls, _, known, pushed, f, W, _, slope, H = work
     found[COST], found[SLACK] = 0.0, np.inf
     for t in range(path.shape[0]):
@@ -340,9 +374,26 @@ def depth_cost(tree, around, anchors, path, demand, work, found):
         place_spheres(node, centers, frames, positions, resting, node.shape[0])
         for s in range(resting, node.shape[0]):
             known[s] = -np.inf if mask[s] >= 0 else np.inf
-        _world_rows(around, gaps, places, demand[0], demand[1], positions, known, found, pushed, f, W)
+        _world_rows(
+            around, gaps, places, less[0], demand[0], demand[1], positions, known, found, pushed, f, W
+        )
         pushed[:] = False
-        _self_rows(tree, around, floor, frames, positions, demand[0], demand[1], row, balls, found, slope, H)
+        _self_rows(
+            tree,
+            around,
+            floor,
+            pair_less[0],
+            pair_gap[0],
+            frames,
+            positions,
+            demand[0],
+            demand[1],
+            row,
+            balls,
+            found,
+            slope,
+            H,
+        )
     return found[COST] / path.shape[0]
 
 
@@ -374,3 +425,41 @@ def set_anchor(tree, around, q, wanted, frames, positions, gaps, places, floor):
             for b in range(first[two], first[two + 1]):
                 d = _distance(positions, a, positions, b) - radii[a] - radii[b]
                 floor[a, b] = min(floor[a, b], d)
+
+
+@njit(**_INNER)
+def least_gaps(tree, around, path, wanted, work, gaps, obstacles, pair_gaps):
+    """Of spheres at every point of a path the distance from obstacles (T, S), and of which one (T, S), and the least
+    distances of spheres of pairs (T, P): infinite and -1 where that is not below ``wanted``."""
+    node, centers, radii, padded, mask, skipped = (
+        around[0],
+        around[1],
+        around[2],
+        around[3],
+        around[4],
+        around[5],
+    )
+    body_node, first, ball, pairs, resting = around[8], around[9], around[10], around[13], around[14]
+    frames, positions, balls = work[2], work[3], work[4]
+    place_resting(around, positions, balls)
+    for t in range(path.shape[0]):
+        set_frames(tree, path[t], frames)
+        place_spheres(node, centers, frames, positions, resting[0], node.shape[0])
+        place_spheres(body_node, ball, frames, balls, resting[1], body_node.shape[0])
+        for s in range(node.shape[0]):
+            gaps[t, s], obstacles[t, s] = np.inf, -1
+            if mask[s] >= 0:
+                x, y, z = positions[s, 0], positions[s, 1], positions[s, 2]
+                found = ball_distance(around[6], around[7], skipped[mask[s]], x, y, z, padded[s], wanted)
+                if found[0] < wanted:
+                    gaps[t, s], obstacles[t, s] = found[0], found[4]
+        for k in range(pairs.shape[0]):
+            one, two = pairs[k, 0], pairs[k, 1]
+            pair_gaps[t, k] = np.inf
+            if balls_apart(ball, balls, one, two, wanted):
+                continue
+            for a in range(first[one], first[one + 1]):
+                for b in range(first[two], first[two + 1]):
+                    d = _distance(positions, a, positions, b) - radii[a] - radii[b]
+                    if d < wanted:
+                        pair_gaps[t, k] = min(pair_gaps[t, k], d)

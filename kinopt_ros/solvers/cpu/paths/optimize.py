@@ -15,6 +15,7 @@ from kinopt_ros.solvers.cpu.paths.model import PathModel, need_compiled, path_mo
 from kinopt_ros.solvers.cpu.paths.pack_tasks import given_points, pack_tasks
 from kinopt_ros.solvers.cpu.paths.quadratic import quadratic_cost
 from kinopt_ros.solvers.cpu.paths.ready import store, workspace
+from kinopt_ros.solvers.cpu.paths.sticking import nothing_sticks_out, sticking_out
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Report
 
 MOST_STEPS = 120
@@ -29,6 +30,13 @@ OFF_LIMITS, OFF_LIMITS_SHARE = 0.01, 0.05
 """rad or m, and share of its range, that a variable keeps from its limits ..."""
 OFF_LIMITS_AFTER = 6
 """... from so many points away from one that is nearer."""
+LOOKS = 4
+"""At the shapes themselves, for one path."""
+TOO_DEEP = -0.04
+"""m; what spheres do not stick out by."""
+ENOUGH = 0.005
+"""m, between shapes at the points of a path."""
+AGAIN_WEIGHT = 3e5
 DIRECTION_WEIGHT = 1e4
 """Of the squared part of the path's first derivative that is not along the velocity at the start."""
 
@@ -59,10 +67,17 @@ def optimize_paths(
     going = True
     for s in range(S):
         one = _Path(robot, problem, model, paths[s], int(request.goal[s]), request.passed[s], request.margin)
+        looks = 0
+        if request.rough:
+            one.keep_to_it()
         while going and one.running:
             one.improve()
             late = problem.deadline is not None and time.monotonic() >= problem.deadline
             going = not late and (report is None or report(one.progress(f"path {s + 1} of {S}")))
+            if going and not one.running and looks < LOOKS and one.clearance > TOO_DEEP:
+                looks += 1
+                if one.look_at_shapes():
+                    one.again()
         stopped[s] = one.running
         one.finish()
         cost[s], clearance[s], violation[s] = one.cost, one.clearance, one.violation
@@ -130,6 +145,10 @@ class _Path:
         self._model = model.tree.arrays, model.around.arrays
         self._anchors = np.full((len(anchors), S), np.inf), np.zeros((len(anchors), S, 3)), model.floor.copy()
         kernel.anchor_path(*self._model, self._anchors, np.ascontiguousarray(path[anchors]), self._wanted)
+        self._robot, self._problem, self._path_model, self._at = robot, problem, model, anchors
+        self._gaps = self._anchors[0].copy()
+        self._sticking = nothing_sticks_out(T, model)
+        self._true: float | None = None
         parts = np.ones(T, dtype=np.int64)
         self._kept = np.full((T, S), -np.inf), np.zeros((T, S, 3)), parts, parts.copy()
         self._store = store(T, n, M, S, len(model.around.body_node), self._last)
@@ -142,6 +161,7 @@ class _Path:
         kernel.improve(
             *self._model,
             self._anchors,
+            self._sticking,
             self._tasks,
             self._cost,
             self._last,
@@ -168,6 +188,34 @@ class _Path:
         self._steps = int(
             min(max(PIECE / max(taken / self._steps, 1e-6), 1.0), 20.0, 2.0 * self._steps + 1.0)
         )
+
+    def keep_to_it(self) -> None:
+        """Begin with heavy constraints, as the shapes have them."""
+        self._state[kernel.WEIGHT_NOW] = AGAIN_WEIGHT
+        self.look_at_shapes()
+
+    def look_at_shapes(self) -> bool:
+        """Take account of what spheres stick out by; whether there is anything to do then."""
+        if self._problem.scene is None:
+            return False
+        found = sticking_out(
+            self._robot, self._problem, self._path_model, self._path, self._at, self._wanted, self._accepted
+        )
+        self._true = found.slack
+        self._sticking = found.arrays
+        self._accepted = self._problem.clearance + ENOUGH
+        self._cost[0][kernel.ACCEPTED] = self._accepted
+        gaps = self._gaps + found.world[self._at]
+        self._anchors[0][:] = np.where(gaps < self._wanted, gaps, np.inf)
+        return found.slack < 0.0
+
+    def again(self) -> None:
+        """Go on."""
+        state = self._state
+        state[kernel.STATUS] = kernel.NEW
+        state[kernel.WEIGHT_NOW] = max(state[kernel.WEIGHT_NOW], AGAIN_WEIGHT)
+        state[kernel.DAMPING] = kernel.FIRST_DAMPING
+        state[kernel.SINCE] = state[kernel.GOOD] = 0.0
 
     def finish(self) -> None:
         """Evaluate once more, now against the whole of the tolerances."""

@@ -48,6 +48,10 @@ class Surroundings:
     """Radius of the ball, for distances from obstacles."""
     pairs: Annotated[Int64, "P 2"]
     """Bodies that must not touch, at least one of which moves against the other."""
+    names: tuple[str, ...]
+    """Of the bodies."""
+    owners: tuple[str, ...]
+    """Names of the objects that the obstacles belong to."""
     resting: Annotated[Int64, "2"]
     """How many spheres and bodies rest."""
     source: Annotated[Int64, "S"]
@@ -89,7 +93,7 @@ def surroundings(robot: RobotModel, tree: MovingTree, scene: Scene | None) -> Su
     counts = [len(body.radii) for body in bodies]
     node = np.array([body.node for body in bodies], dtype=np.int64)
     ball = np.array([_ball(body.centers, body.radii) for body in bodies]).reshape(-1, 4)
-    mask, padding, skipped, obstacles = _world(scene, bodies)
+    mask, padding, skipped, obstacles, owners = _world(scene, bodies)
     still = int((node == 0).sum())
     return Surroundings(
         node=np.repeat(node, counts),
@@ -107,6 +111,8 @@ def surroundings(robot: RobotModel, tree: MovingTree, scene: Scene | None) -> Su
         body_mask=mask,
         body_padded=ball[:, 3] + padding,
         pairs=place[pairs],
+        names=tuple(body.name for body in bodies),
+        owners=owners,
         resting=np.array([sum(counts[:still]), still], dtype=np.int64),
         source=np.concatenate([np.empty(0, dtype=np.int64), *(body.source for body in bodies)]),
     )
@@ -156,8 +162,10 @@ def _ball(centers: Float64, radii: Float64) -> Float64:
     return np.array([*middle, reach * (1.0 + 1e-12)])
 
 
-def _world(scene: Scene | None, bodies: list[_Body]) -> tuple[Int64, Float64, Bool, Obstacles]:
-    """Rows of ``skipped`` and paddings of all bodies, ``skipped``, and the obstacles."""
+def _world(
+    scene: Scene | None, bodies: list[_Body]
+) -> tuple[Int64, Float64, Bool, Obstacles, tuple[str, ...]]:
+    """Rows of ``skipped`` and paddings of all bodies, ``skipped``, the obstacles and their owners."""
     placed, owner = [], []
     for thing in () if scene is None else scene.objects.values():
         placed += [PlacedShape(s.shape, thing.T_root_object @ s.T_frame_shape) for s in thing.shapes]
@@ -178,7 +186,8 @@ def _world(scene: Scene | None, bodies: list[_Body]) -> tuple[Int64, Float64, Bo
                 rows[skipped.tobytes()] = len(skips)
                 skips.append(skipped)
             mask[k] = rows[skipped.tobytes()]
-    return mask, padding, np.array(skips, dtype=np.bool_).reshape(len(skips), len(placed)), pack(placed)
+    rows_of = np.array(skips, dtype=np.bool_).reshape(len(skips), len(placed))
+    return mask, padding, rows_of, pack(placed), tuple(owner)
 
 
 def _pairs(robot: RobotModel, scene: Scene | None, names: list[str], nodes: list[int]) -> Int64:
