@@ -6,10 +6,10 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Int64
+from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.bodies import WORLD
 from kinopt_ros.collision.judge import IN_DOUBT, TOUCHING, Separation, distance, in_collision
-from kinopt_ros.collision.near_kernel import near_pairs, relative_poses
+from kinopt_ros.collision.near_kernel import group_gaps, near_pairs, relative_poses
 from kinopt_ros.collision.packed_bodies import PackedBodies
 from kinopt_ros.collision.tree_kernel import tree_poses
 
@@ -41,6 +41,30 @@ class Clearance:
     point_a: Annotated[Float64, "3"] | None = None
     """In the root link's frame."""
     point_b: Annotated[Float64, "3"] | None = None
+
+
+def least_gaps(
+    packed: PackedBodies,
+    q: Annotated[Float64, "N nq"],
+    group: Annotated[Int64, "P"],
+    asked: Annotated[Bool, "N G"],
+    enough: float,
+) -> Annotated[Float64, "N G"]:
+    """Lower bounds (m) of the least distances of groups of pairs in some configurations, paddings subtracted; of those
+    that are not asked for, and at most, ``enough``. Where shapes overlap they say little.
+
+    Args:
+        packed: what is compared.
+        q: configurations of the whole robot, finite.
+        group: which of the G groups every pair of ``packed`` belongs to.
+        asked: which groups are of interest where.
+        enough: distance, m.
+    """
+    gaps = np.full(asked.shape, enough)
+    numbers, integers = packed.obstacles.numbers, packed.obstacles.integers
+    arrays = packed.tree, packed.shapes, packed.pairs, numbers, integers
+    group_gaps(np.array(q, order="C"), *arrays, group, asked, enough, gaps)
+    return gaps
 
 
 class Placement:

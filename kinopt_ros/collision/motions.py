@@ -14,7 +14,7 @@ RESOLUTION = 1e-4
 """m; parts in which a pair can come nearer by less than this are not divided any more: halving must end."""
 _FEW = 128
 _GLANCES = 6
-_AHEAD = 16
+_AHEAD = 48
 """Curves that are looked at after the first one in doubt: those next to it mostly are, too."""
 _NOTHING = np.empty(0)
 

@@ -80,6 +80,70 @@ def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enoug
 
 
 @njit(**_OUTER)
+def group_gaps(configurations, tree, shapes, pairs, obstacles, integers, group, asked, enough, gaps):
+    """Lower bounds (m) of the least distance of groups of pairs, paddings subtracted; at most ``enough``.
+
+    Args: configurations (N, nq), finite; ``Tree``, ``Shapes`` and ``Pairs`` of ``packed_bodies.PackedBodies``, and the
+    arrays of its obstacles; the group of every pair (P); which groups are of interest in which configuration (N, G);
+    changed: bounds (N, G) of those that are.
+    """
+    origins, axes = np.empty(tree.axis.shape), np.empty(tree.axis.shape)
+    poses = np.empty((tree.parent.shape[0], 4, 4))
+    T_link_box, numbers, half, reach = shapes.T_link_box, shapes.numbers, shapes.half, shapes.reach
+    balls, pieces, points = shapes.balls, shapes.pieces, shapes.points
+    pair_numbers, margins = pairs.numbers, pairs.margin
+    placed = np.empty(T_link_box.shape)
+    where = np.full(placed.shape[0], -1)
+    for s in range(placed.shape[0]):
+        if numbers[s, 0] < 0:
+            place_shape(s, numbers[s, 0], T_link_box, poses, placed)
+    W = np.empty((5, 3))
+    still = np.zeros((pieces.shape[0], 1))
+    for i in range(configurations.shape[0]):
+        place_links(configurations[i], tree, poses, origins, axes)
+        for g in range(asked.shape[1]):
+            if asked[i, g]:
+                gaps[i, g] = enough
+        for p in range(pair_numbers.shape[0]):
+            g = group[p]
+            if not asked[i, g]:
+                continue
+            for k in range(2):
+                s = pair_numbers[p, k]
+                if where[s] != i and numbers[s, 0] >= 0:
+                    place_shape(s, numbers[s, 0], T_link_box, poses, placed)
+                    where[s] = i
+            wanted = gaps[i, g] + margins[p]
+            bound = sphere_gap(p, pair_numbers, reach, placed)
+            if bound >= wanted:
+                continue
+            bound, far = pair_gap(
+                p,
+                pair_numbers,
+                numbers,
+                half,
+                reach,
+                balls,
+                pieces,
+                points,
+                obstacles,
+                integers,
+                placed,
+                bound,
+                -np.inf,
+                wanted,
+                0.0,
+                0.0,
+                0.0,
+                still,
+                0,
+                W,
+            )
+            if not far:
+                gaps[i, g] = bound - margins[p]
+
+
+@njit(**_OUTER)
 def relative_poses(T_a, T_b, rounded):
     """The pose of b in a, from poses (4, 4), rounded into ``rounded`` (12): equal for what differs by rounding only."""
     for i in range(3):

@@ -92,6 +92,7 @@ _lock = threading.Lock()
 def _forget_stale() -> None:
     sources = [str(module.__file__) for module in (box_gaps, hull_gap, kernels, tree_kernel, near_kernel)]
     forget_stale(near_kernel.near_pairs, *sources[:-1])
+    forget_stale(near_kernel.group_gaps, *sources[:-1])
     forget_stale(sweep_kernel.sweep, *sources)
 
 

@@ -211,11 +211,18 @@ def _first(
     found: Part | None = None
     first = np.inf
     looks = 0
+    # Of pairs: until when they are known to be free, and by how much (m) they are farther apart than enough then.
+    known: dict[int, tuple[float, float]] = {}
     while waiting:
         begin, _, part = heapq.heappop(waiting)
-        looks += 1
         if begin >= first:
             break
+        until, left_over = known.get(part.pair, (-np.inf, 0.0))
+        # Within a part nothing moves by more than twice what it can come nearer by from the middle.
+        if begin <= until and left_over > 2.0 * part.nearer:
+            known[part.pair] = part.end, left_over - 2.0 * part.nearer
+            continue
+        looks += 1
         time = 0.5 * (begin + part.end)
         left, right = halve(part.control)
         halves: list[tuple[Float64, float, float]] = []
@@ -229,7 +236,9 @@ def _first(
                     break
                 # What follows does not matter any more; there may be something before.
                 halves = [(left, begin, time)] if time - begin > FIRST else []
-            elif distance - enough <= part.nearer:
+            elif distance - enough > part.nearer:
+                known[part.pair] = part.end, distance - enough - part.nearer
+            else:
                 halves = [(left, begin, time), (right, time, part.end)]
         for points, start, end in halves:
             ends, pair = np.array([start, end]), np.array([part.pair])

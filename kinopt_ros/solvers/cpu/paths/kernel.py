@@ -49,6 +49,10 @@ STEP_LIMIT = 0.5
 """rad or m"""
 HEAVY, HOPELESS = 1e7, -0.03
 """Weight with which paths that lack so much (m) are given up."""
+QUITE_HEAVY, FAR_OFF = 1e6, -0.05
+"""The same, sooner."""
+CLOSER_EVERY = 3
+"""Steps after which more places between points are looked at."""
 NOTHING = 1e-6
 """rad or m; steps so small gain nothing."""
 SETTLED = 0.02
@@ -400,7 +404,9 @@ def improve(
                 excess,
             )
             relative = decrease / max(objective, 1e-300)
-            if _look_closer(kept, False):
+            # Now and then, and before a path counts as good: all has to be computed anew.
+            seems_good = slack >= 0.0 and excess <= 0.0
+            if (seems_good or state[SINCE] % CLOSER_EVERY == 0) and _look_closer(kept, False):
                 state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_constraints(
                     tree, around, anchors, sticking, tasks, demand, x, frames, positions, kept, work, rows, found,
                     g[now], D[now], E[now],
@@ -421,7 +427,7 @@ def improve(
                 state[STATUS] = DONE
         elif relative < SETTLED or state[SINCE] >= PATIENCE:
             state[SINCE] = 0
-            if mu >= HEAVY and state[SLACK_NOW] < HOPELESS:
+            if state[SLACK_NOW] < (HOPELESS if mu >= HEAVY else FAR_OFF if mu >= QUITE_HEAVY else -np.inf):
                 state[STATUS] = STUCK
             elif mu < LAST_WEIGHT:
                 state[WEIGHT_NOW] = min(mu * GROWTH, LAST_WEIGHT)

@@ -36,6 +36,8 @@ TOO_DEEP = -0.04
 """m; what spheres do not stick out by."""
 ENOUGH = 0.005
 """m, between shapes at the points of a path."""
+PROGRESS = 0.6
+"""What may be left of the distance that is missing, at each further look."""
 AGAIN_WEIGHT = 3e5
 DIRECTION_WEIGHT = 1e4
 """Of the squared part of the path's first derivative that is not along the velocity at the start."""
@@ -67,18 +69,14 @@ def optimize_paths(
     going = True
     for s in range(S):
         one = _Path(robot, problem, model, paths[s], int(request.goal[s]), request.passed[s], request.margin)
-        looks = 0
-        if request.rough:
-            one.keep_to_it()
-        while going and one.running:
+        one.prepare(request.rough)
+        while going and one.running():
             one.improve()
             late = problem.deadline is not None and time.monotonic() >= problem.deadline
             going = not late and (report is None or report(one.progress(f"path {s + 1} of {S}")))
-            if going and not one.running and looks < LOOKS and one.clearance > TOO_DEEP:
-                looks += 1
-                if one.look_at_shapes():
-                    one.again()
-        stopped[s] = one.running
+            if going and not one.running():
+                one.look_again()
+        stopped[s] = one.running()
         one.finish()
         cost[s], clearance[s], violation[s] = one.cost, one.clearance, one.violation
         iterations[s] = one.iterations
@@ -148,7 +146,7 @@ class _Path:
         self._robot, self._problem, self._path_model, self._at = robot, problem, model, anchors
         self._gaps = self._anchors[0].copy()
         self._sticking = nothing_sticks_out(T, model)
-        self._true: float | None = None
+        self._slack, self._looks, self._rough = -np.inf, 0, False
         parts = np.ones(T, dtype=np.int64)
         self._kept = np.full((T, S), -np.inf), np.zeros((T, S, 3)), parts, parts.copy()
         self._store = store(T, n, M, S, len(model.around.body_node), self._last)
@@ -175,8 +173,8 @@ class _Path:
             steps,
         )
 
-    @property
     def running(self) -> bool:
+        """Whether there is more to do."""
         status = self._state[kernel.STATUS]
         return bool(status in (kernel.NEW, kernel.RUNNING) and self.iterations < MOST_STEPS)
 
@@ -189,33 +187,39 @@ class _Path:
             min(max(PIECE / max(taken / self._steps, 1e-6), 1.0), 20.0, 2.0 * self._steps + 1.0)
         )
 
-    def keep_to_it(self) -> None:
-        """Begin with heavy constraints, as the shapes have them."""
-        self._state[kernel.WEIGHT_NOW] = AGAIN_WEIGHT
-        self.look_at_shapes()
+    def prepare(self, rough: bool) -> None:
+        """A path that nearly leads around everything is kept to: heavy constraints, as the shapes have them."""
+        self._rough = rough
+        if rough and self._spheres:
+            self._state[kernel.WEIGHT_NOW] = AGAIN_WEIGHT
+            self._look_at_shapes()
 
-    def look_at_shapes(self) -> bool:
-        """Take account of what spheres stick out by; whether there is anything to do then."""
-        if self._problem.scene is None:
-            return False
-        found = sticking_out(
-            self._robot, self._problem, self._path_model, self._path, self._at, self._wanted, self._accepted
-        )
-        self._true = found.slack
-        self._sticking = found.arrays
-        self._accepted = self._problem.clearance + ENOUGH
-        self._cost[0][kernel.ACCEPTED] = self._accepted
-        gaps = self._gaps + found.world[self._at]
-        self._anchors[0][:] = np.where(gaps < self._wanted, gaps, np.inf)
-        return found.slack < 0.0
-
-    def again(self) -> None:
-        """Go on."""
+    def look_again(self) -> None:
+        """At the end, if spheres may have been misleading: have the path go on with what they stick out by."""
+        doubtful = self._rough or self.clearance < self._accepted
+        if not (self._spheres and doubtful and self._looks < LOOKS and self.clearance > TOO_DEEP):
+            return
+        before = self._slack
+        self._look_at_shapes()
+        if self._slack >= 0.0 or self._slack < PROGRESS * before:
+            return
         state = self._state
         state[kernel.STATUS] = kernel.NEW
         state[kernel.WEIGHT_NOW] = max(state[kernel.WEIGHT_NOW], AGAIN_WEIGHT)
         state[kernel.DAMPING] = kernel.FIRST_DAMPING
         state[kernel.SINCE] = state[kernel.GOOD] = 0.0
+
+    def _look_at_shapes(self) -> None:
+        found = sticking_out(
+            self._robot, self._problem, self._path_model, self._path, self._at, self._wanted, self._accepted
+        )
+        self._looks += 1
+        self._slack = max(found.slack, TOO_DEEP)
+        self._sticking = found.arrays
+        self._accepted = self._problem.clearance + ENOUGH
+        self._cost[0][kernel.ACCEPTED] = self._accepted
+        gaps = self._gaps + found.world[self._at]
+        self._anchors[0][:] = np.where(gaps < self._wanted, gaps, np.inf)
 
     def finish(self) -> None:
         """Evaluate once more, now against the whole of the tolerances."""

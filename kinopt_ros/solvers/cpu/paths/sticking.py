@@ -13,14 +13,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.collision.contacts import Placement
+from kinopt_ros.collision.contacts import least_gaps
 from kinopt_ros.collision.packed_bodies import PackedBodies, packed_bodies_of
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths import kernel
 from kinopt_ros.solvers.cpu.paths.model import PathModel
 from kinopt_ros.solvers.cpu.paths.ready import workspace
-
 
 PAIR_RAMP = 0.02
 """m per rad; what is nearer than wanted at an anchor need not be farther away near it."""
@@ -79,27 +78,19 @@ def sticking_out(
     assert problem.scene is not None
     packed = packed_bodies_of(robot, problem.scene)
     places = _places(packed, model)
-    owner = np.append(places.owner, -1)[obstacle]  # (T, S)
-    world, pairs = np.full((T, S), np.nan), np.full((T, P), np.nan)
-    distance = np.full((T, places.cells), np.inf)
-    tight = (owner >= 0).any(axis=1) | np.isfinite(pair_gaps).any(axis=1)
-    for t in np.flatnonzero(tight).tolist():
-        near = np.flatnonzero(owner[t] >= 0)
-        cells = places.body[near] * places.objects + owner[t, near]
-        asked = np.zeros(places.cells, dtype=np.bool_)
-        asked[cells] = True
-        close = np.flatnonzero(np.isfinite(pair_gaps[t]))
-        asked[places.first_pair + close] = True
-        found, bounds = Placement(packed, problem.whole(path[t])).near(
-            wanted, pairs=np.flatnonzero(asked[places.of_pair])
-        )
-        true = np.full(places.cells, wanted)
-        np.minimum.at(true, places.of_pair[found], bounds)
-        least = np.full(places.cells, np.inf)
-        np.minimum.at(least, cells, gaps[t, near])
-        world[t, near] = _more(true[cells], least[cells])
-        pairs[t, close] = _more(true[places.first_pair + close], pair_gaps[t, close])
-        distance[t, asked] = true[asked]
+    at, sphere = np.nonzero(obstacle >= 0)
+    cell = places.body[sphere] * places.objects + places.owner[obstacle[at, sphere]]
+    asked = np.zeros((T, places.cells), dtype=np.bool_)
+    asked[at, cell] = True
+    asked[:, places.first_pair : -1] = np.isfinite(pair_gaps)
+    distance = np.full((T, places.cells), wanted)
+    tight = np.flatnonzero(asked.any(axis=1))
+    distance[tight] = least_gaps(packed, problem.whole(path[tight]), places.of_pair, asked[tight], wanted)
+    least = np.full((T, places.cells), np.inf)
+    np.minimum.at(least, (at, cell), gaps[at, sphere])
+    world = np.full((T, S), np.nan)
+    world[at, sphere] = _more(distance[at, cell], least[at, cell])
+    pairs = np.where(np.isfinite(pair_gaps), _more(distance[:, places.first_pair : -1], pair_gaps), np.nan)
     allowed = _near_anchors(path, anchors, np.where(distance < wanted, distance, np.inf))
     slack = float((distance - np.minimum(allowed, accepted)).min())
     return Sticking(
