@@ -46,7 +46,8 @@ class Clearance:
 def least_gaps(
     packed: PackedBodies,
     q: Annotated[Float64, "N nq"],
-    group: Annotated[Int64, "P"],
+    pairs: Annotated[Int64, "n"],
+    group: Annotated[Int64, "n"],
     asked: Annotated[Bool, "N G"],
     enough: float,
 ) -> Annotated[Float64, "N G"]:
@@ -56,14 +57,15 @@ def least_gaps(
     Args:
         packed: what is compared.
         q: configurations of the whole robot, finite.
-        group: which of the G groups every pair of ``packed`` belongs to.
+        pairs: of ``packed``.
+        group: which of the G groups each of them belongs to.
         asked: which groups are of interest where.
         enough: distance, m.
     """
     gaps = np.full(asked.shape, enough)
     numbers, integers = packed.obstacles.numbers, packed.obstacles.integers
     arrays = packed.tree, packed.shapes, packed.pairs, numbers, integers
-    group_gaps(np.array(q, order="C"), *arrays, group, asked, enough, gaps)
+    group_gaps(np.array(q, order="C"), *arrays, pairs, group, asked, enough, gaps)
     return gaps
 
 

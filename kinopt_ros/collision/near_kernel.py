@@ -80,12 +80,12 @@ def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enoug
 
 
 @njit(**_OUTER)
-def group_gaps(configurations, tree, shapes, pairs, obstacles, integers, group, asked, enough, gaps):
+def group_gaps(configurations, tree, shapes, pairs, obstacles, integers, chosen, group, asked, enough, gaps):
     """Lower bounds (m) of the least distance of groups of pairs, paddings subtracted; at most ``enough``.
 
     Args: configurations (N, nq), finite; ``Tree``, ``Shapes`` and ``Pairs`` of ``packed_bodies.PackedBodies``, and the
-    arrays of its obstacles; the group of every pair (P); which groups are of interest in which configuration (N, G);
-    changed: bounds (N, G) of those that are.
+    arrays of its obstacles; numbers of pairs (n) and the group of each (n); which groups are of interest in which
+    configuration (N, G); changed: bounds (N, G) of those that are.
     """
     origins, axes = np.empty(tree.axis.shape), np.empty(tree.axis.shape)
     poses = np.empty((tree.parent.shape[0], 4, 4))
@@ -104,8 +104,8 @@ def group_gaps(configurations, tree, shapes, pairs, obstacles, integers, group, 
         for g in range(asked.shape[1]):
             if asked[i, g]:
                 gaps[i, g] = enough
-        for p in range(pair_numbers.shape[0]):
-            g = group[p]
+        for c in range(chosen.shape[0]):
+            p, g = chosen[c], group[c]
             if not asked[i, g]:
                 continue
             for k in range(2):

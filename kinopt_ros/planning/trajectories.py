@@ -2,8 +2,8 @@
 other, each is optimized, timed and verified, and mended where it still touches something.
 
 The order: the straight line as it is; the line to the nearest goal configuration, optimized; a rough path that the
-solver finds by trees in its own model, with less and less margin, as that model is larger than the robot; lines to
-other goal configurations; paths through configurations of earlier answers; more rough paths; a path of a sampling
+solver finds by trees in its own model, which may overlap a little, as it is larger than the robot; lines to other goal
+configurations; paths through configurations of earlier answers; more rough paths; a path of a sampling
 planner that looks at the shapes themselves, if its library is installed; more rough paths and paths through random
 configurations. A rough path that cannot be improved, but is free itself, will do.
 """
@@ -48,9 +48,8 @@ _APART = 0.3
 LINES = 3
 """Goal configurations, the nearest first, to which straight lines are tried."""
 MARGIN, MORE = 0.01, 0.02
-"""m; paths keep the first off shapes where they can, and so much more where they were found to touch something ..."""
-NEARLY = 0.02
-"""m; ... if the solver's model, which is larger than the shapes, says that they are no deeper in something."""
+"""m; paths keep the first off shapes where they can, and so much more where they were found to touch something, if the
+solver's model says that they do not."""
 ROUGHLY = ((6_000, (-0.01, -0.02)), (15_000, (-0.02, -0.01, -0.02)), (60_000, (-0.01, -0.02)))
 """Rounds of rough paths: how much is looked for each, and their margins, m."""
 THROUGH_RANDOM = 24
@@ -419,7 +418,7 @@ class _Search:
             self._remember(result.attempt)
             self._go_on("optimization")
             violation = result.attempt.violation
-            deep = result.attempt.clearance < self._problem.clearance - NEARLY
+            deep = result.attempt.clearance < self._problem.clearance
             if violation.check != ON_THE_WAY or self._problem.scene is None or deep:
                 return None
             path = result.attempt.path

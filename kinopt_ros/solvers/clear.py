@@ -295,7 +295,8 @@ def _prepare(robot: RobotModel) -> None:
 
     usual_gaps(robot)
     packed = packed_bodies_of(robot, scene)
-    least_gaps(packed, q, np.zeros_like(packed.every_pair), np.ones((1, 1), dtype=np.bool_), MARGIN)
+    pairs = packed.every_pair
+    least_gaps(packed, q, pairs, np.zeros_like(pairs), np.ones((1, 1), dtype=np.bool_), MARGIN)
     _prepare_motions(robot, scene)
 
 

@@ -83,8 +83,9 @@ def wanted_of(gaps, places, wanted, s, x, y, z):
 def _world_rows(around, gaps, places, less, wanted, accepted, positions, known, found, pushed, f, W):
     """All spheres at one configuration against obstacles.
 
-    ``less`` (S,) is what spheres stick out by; ``known`` (S,) are lower bounds of their distances, which become better ones; f (M, 6) and W (M, 6, 6) the sums of
-    residuals times wrenches, and of products of wrenches, of nodes that are ``pushed``.
+    ``less`` (S,) is what spheres stick out by; ``known`` (S,) are lower bounds of their distances, which become better
+    ones; f (M, 6) and W (M, 6, 6) the sums of residuals times wrenches, and of products of wrenches, of nodes that are
+    ``pushed``.
     """
     node, padded, mask, skipped, numbers, integers, resting = (
         around[0], around[3], around[4], around[5], around[6], around[7], around[14],
@@ -245,8 +246,8 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
     Args:
         tree, around: of ``MovingTree`` and ``Surroundings``.
         anchors: gaps (A, S) and places (A, S, 3) of spheres, floors (S, S) of pairs.
-        sticking: of ``sticking.py``: by how much less than the shapes' the distances of spheres (T, S) and of pairs (T, P)
-            are, and what will do for pairs (T, P) as anchors have no more.
+        sticking: of ``sticking.py``: by how much spheres (T, S) and those of pairs (T, P) are nearer than the shapes, and
+            what will do for pairs (T, P) as anchors have no more.
         x: the path (T, n).
         demand: wanted and accepted distance, m.
         frames, positions: (T, M, 12), (T, S, 3), of the path.

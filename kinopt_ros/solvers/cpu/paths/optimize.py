@@ -153,7 +153,7 @@ class _Path:
         self._state = np.zeros(kernel.STATE)
         self._state[kernel.WEIGHT_NOW] = kernel.FIRST_WEIGHT
         self._state[kernel.DAMPING] = kernel.FIRST_DAMPING
-        self._steps, self._pace = 1, np.inf
+        self._steps = 1
 
     def _call(self, steps: int) -> None:
         kernel.improve(

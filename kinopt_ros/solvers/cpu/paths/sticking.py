@@ -79,26 +79,30 @@ def sticking_out(
     packed = packed_bodies_of(robot, problem.scene)
     places = _places(packed, model)
     at, sphere = np.nonzero(obstacle >= 0)
-    cell = places.body[sphere] * places.objects + places.owner[obstacle[at, sphere]]
-    asked = np.zeros((T, places.cells), dtype=np.bool_)
-    asked[at, cell] = True
-    asked[:, places.first_pair : -1] = np.isfinite(pair_gaps)
-    distance = np.full((T, places.cells), wanted)
-    tight = np.flatnonzero(asked.any(axis=1))
-    distance[tight] = least_gaps(packed, problem.whole(path[tight]), places.of_pair, asked[tight], wanted)
-    least = np.full((T, places.cells), np.inf)
-    np.minimum.at(least, (at, cell), gaps[at, sphere])
-    world = np.full((T, S), np.nan)
-    world[at, sphere] = _more(distance[at, cell], least[at, cell])
-    pairs = np.where(np.isfinite(pair_gaps), _more(distance[:, places.first_pair : -1], pair_gaps), np.nan)
-    allowed = _near_anchors(path, anchors, np.where(distance < wanted, distance, np.inf))
-    slack = float((distance - np.minimum(allowed, accepted)).min())
-    return Sticking(
-        _filled(world, gaps, 0.0),
-        _filled(pairs, pair_gaps, np.nan),
-        np.array(allowed[:, places.first_pair : -1], order="C"),
-        slack,
+    also, close = np.nonzero(np.isfinite(pair_gaps))
+    groups, group = np.unique(
+        np.concatenate([places.of_world(sphere, obstacle[at, sphere]), places.first_pair + close]),
+        return_inverse=True,
     )
+    of_spheres, of_pairs = group[: len(at)], group[len(at) :]
+    asked = np.zeros((T, len(groups)), dtype=np.bool_)
+    asked[at, of_spheres] = asked[also, of_pairs] = True
+    least = np.full(asked.shape, np.inf)
+    np.minimum.at(least, (at, of_spheres), gaps[at, sphere])
+    least[also, of_pairs] = pair_gaps[also, close]
+    distance = np.full(asked.shape, wanted)
+    tight = np.flatnonzero(asked.any(axis=1))
+    some, number = places.shapes_of(groups)
+    distance[tight] = least_gaps(packed, problem.whole(path[tight]), some, number, asked[tight], wanted)
+    more = _filled(_more(distance, least), least)
+    allowed = _near_anchors(path, anchors, np.where(distance < wanted, distance, np.inf))
+    world, pairs, pair_allowed = nothing_sticks_out(T, model)
+    known = ~np.isnan(more)
+    world[at, sphere] = np.where(known, more, 0.0)[at, of_spheres]
+    pairs[also, close] = more[also, of_pairs]
+    pair_allowed[also, close] = allowed[also, of_pairs]
+    slack = float((distance - np.minimum(allowed, accepted)).min(initial=wanted))
+    return Sticking(world, pairs, pair_allowed, slack)
 
 
 def _near_anchors(
@@ -112,44 +116,57 @@ def _near_anchors(
     return found
 
 
-def _more(true: Float64, spheres: Float64) -> Float64:
-    """NaN where shapes overlap: by how much is not known."""
-    return np.where(true > 0.0, np.maximum(true - spheres, 0.0), np.nan)
+def _more(true: Annotated[Float64, "T G"], spheres: Annotated[Float64, "T G"]) -> Annotated[Float64, "T G"]:
+    """NaN where shapes overlap, as it is not known by how much, and where spheres are not near."""
+    known = (true > 0.0) & np.isfinite(spheres)
+    return np.where(known, np.maximum(true - np.where(known, spheres, 0.0), 0.0), np.nan)
 
 
 def _filled(
-    values: Annotated[Float64, "T K"], spheres: Annotated[Float64, "T K"], otherwise: float
-) -> Annotated[Float64, "T K"]:
+    values: Annotated[Float64, "T G"], spheres: Annotated[Float64, "T G"]
+) -> Annotated[Float64, "T G"]:
     """Where shapes overlap: what is known before or after on the path, the less of both, but no more than the spheres
     overlap."""
-    near = np.isfinite(spheres)
-    for k in np.flatnonzero((near & np.isnan(values)).any(axis=0)).tolist():
+    unknown = np.isfinite(spheres) & np.isnan(values)
+    for k in np.flatnonzero(unknown.any(axis=0)).tolist():
         column = values[:, k]
         known = np.flatnonzero(~np.isnan(column))
         if known.size:
-            missing = np.flatnonzero(near[:, k] & np.isnan(column))
+            missing = np.flatnonzero(unknown[:, k])
             after = np.searchsorted(known, missing)
             one, two = known[np.maximum(after - 1, 0)], known[np.minimum(after, len(known) - 1)]
             least = np.minimum(column[one], column[two])
             column[missing] = np.minimum(least, np.maximum(-spheres[missing, k], 0.0))
-    return np.where(np.isnan(values), otherwise, values)
+    return values
 
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Which of B bodies and O objects, or of P pairs of bodies, pairs of shapes belong to: one of B O + P + 1 cells, the
-    last for those that do not count."""
+    """Groups of pairs of shapes: B O of a body and an object, P of two bodies, and one of all others."""
 
     body: Annotated[Int64, "S"]
     """Of every sphere."""
     owner: Annotated[Int64, "N"]
     """Object of every obstacle."""
     objects: int
-    of_pair: Annotated[Int64, "K"]
-    """Cell of every pair of shapes."""
+    """O"""
+    group: Annotated[Int64, "K"]
+    """Of every pair of shapes."""
     first_pair: int
-    """Cell of the first pair of bodies."""
-    cells: int
+    """Group of the first pair of bodies."""
+
+    def of_world(
+        self, sphere: Annotated[Int64, "m"], obstacle: Annotated[Int64, "m"]
+    ) -> Annotated[Int64, "m"]:
+        """Groups of spheres and obstacles."""
+        return np.asarray(self.body[sphere] * self.objects + self.owner[obstacle])
+
+    def shapes_of(self, groups: Annotated[Int64, "G"]) -> tuple[Annotated[Int64, "m"], Annotated[Int64, "m"]]:
+        """Pairs of shapes of some groups, in ascending order, and which of these groups each belongs to."""
+        place = np.searchsorted(groups, self.group)
+        place[place == len(groups)] = 0
+        own = np.flatnonzero(groups[place] == self.group) if len(groups) else np.zeros(0, dtype=np.int64)
+        return own, place[own]
 
 
 _known: WeakKeyDictionary[PathModel, _Places] = WeakKeyDictionary()
@@ -168,27 +185,26 @@ def _made(packed: PackedBodies, model: PathModel) -> _Places:
     objects = {name: k for k, name in enumerate(dict.fromkeys(around.owners))}
     index = {name: k for k, name in enumerate(around.names)}
     pair = {frozenset(row): k for k, row in enumerate(around.pairs.tolist())}
-    cells = B * len(objects) + P + 1
-    of_bodies = packed.bodies.body[packed.bodies.pairs]
-    cell_of: dict[tuple[int, int], int] = {}
-    of_pair = np.empty(len(of_bodies), dtype=np.int64)
-    for k, (one, two) in enumerate(of_bodies.tolist()):
-        if (one, two) not in cell_of:
-            names = packed.bodies.names[one], packed.bodies.names[two]
-            cell = cells - 1
-            own = [index[name] for name in names if name in index]
-            world = [objects[name] for name in names if name in objects and name not in index]
-            if len(own) == 2:
-                cell = B * len(objects) + pair[frozenset(own)] if frozenset(own) in pair else cell
-            elif own and world and around.body_mask[own[0]] >= 0:
-                cell = own[0] * len(objects) + world[0]
-            cell_of[one, two] = cell
-        of_pair[k] = cell_of[one, two]
+    first_pair = B * len(objects)
+    others = first_pair + P
+
+    def group(a: str, b: str) -> int:
+        if a in index and b in index:
+            number = pair.get(frozenset((index[a], index[b])))
+            return others if number is None else first_pair + number
+        body, thing = (a, b) if a in index else (b, a)
+        if body not in index or thing not in objects or around.body_mask[index[body]] < 0:
+            return others
+        return index[body] * len(objects) + objects[thing]
+
+    bodies = packed.bodies
+    of_shapes = bodies.body[bodies.pairs]
+    kinds, kind = np.unique(of_shapes, axis=0, return_inverse=True)
+    of_kinds = [group(bodies.names[a], bodies.names[b]) for a, b in kinds.tolist()]
     return _Places(
         body=np.repeat(np.arange(B), np.diff(around.body_first)),
         owner=np.array([objects[name] for name in around.owners], dtype=np.int64),
         objects=len(objects),
-        of_pair=of_pair,
-        first_pair=B * len(objects),
-        cells=cells,
+        group=np.array(of_kinds, dtype=np.int64)[kind.reshape(-1)],
+        first_pair=first_pair,
     )

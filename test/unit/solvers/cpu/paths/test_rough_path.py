@@ -11,8 +11,12 @@ from kinopt_ros.array import Float64
 from kinopt_ros.geometry.shapes import Box
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.cpu.paths import connect, kernel
 from kinopt_ros.solvers.cpu.paths import rough_path as module
 from kinopt_ros.solvers.cpu.paths.connect import RESOLUTION
+from kinopt_ros.solvers.cpu.paths.model import path_model
+from kinopt_ros.solvers.cpu.paths.nearness import TIGHT
+from kinopt_ros.solvers.cpu.paths.ready import workspace
 from kinopt_ros.solvers.cpu.paths.rough_path import rough_path
 from kinopt_ros.verification.collision import check_collisions
 
@@ -52,6 +56,34 @@ def test_it_leads_around(panda: RobotModel, problem_of: Callable, seed: int) -> 
         q = np.repeat(problem.start[None], count + 1, axis=0)
         q[:, :7] = a + np.linspace(0.0, 1.0, count + 1)[:, None] * (b - a)
         assert check_collisions(panda, WALL, q, 0.004, contacts=False).free.all()
+
+
+@pytest.mark.parametrize("wanted", [-0.02, 0.01])
+def test_clear_is_what_no_sphere_contradicts(panda: RobotModel, problem_of: Callable, wanted: float) -> None:
+    """Balls around bodies come first and must not hide anything: against distances of all spheres."""
+    scene = scene_of((Box(0.4, 0.4, 0.4), (0.6, 0.3, 0.5)), (Box(0.3, 0.3, 0.3), (-0.4, -0.3, 0.6)))
+    problem = problem_of(LEFT, RIGHT, scene=scene)
+    model = path_model(panda, problem)
+    around, arrays = model.around, (model.tree.arrays, model.around.arrays)
+    S, P, B, M = len(around.radii), len(around.pairs), len(around.body_node), len(model.tree.parent)
+    rng = np.random.default_rng(0)
+    low, high = panda.limits.lower[:7], panda.limits.upper[:7]
+    path = rng.uniform(low, high, (300, 7))
+    gaps, obstacle, pair_gaps = np.empty((300, S)), np.empty((300, S), dtype=np.int64), np.empty((300, P))
+    kernel.measure(*arrays, path, 0.5, workspace(1, 7, M, S, B), gaps, obstacle, pair_gaps)
+    expected = (gaps >= wanted - TIGHT).all(axis=1) & (pair_gaps >= wanted).all(axis=1)
+    nowhere = np.full((1, S), np.inf), np.zeros((1, S, 3)), np.full((S, S), np.inf)
+    work = np.empty((M, 12)), np.empty((S, 3)), np.empty((B, 3)), np.empty(7), np.empty(B, dtype=np.bool_)
+    found = []
+    for q in path:  # a tree of one node, which does not move: one look
+        nodes, parents = np.empty((2, 4, 7)), np.zeros((2, 4), dtype=np.int64)
+        nodes[0, 0], nodes[1, 0] = q + 1e-9, LEFT
+        state = np.array([0, 0, 0, -1, -1])
+        counts = np.array([1, 1])
+        connect.grow(*arrays, nowhere, wanted, q[None].copy(), nodes, parents, counts, work, state, 1)
+        found.append(counts[0] == 2)
+    np.testing.assert_array_equal(found, expected)
+    assert 20 < expected.sum() < 280
 
 
 def test_same_seed_same_path(panda: RobotModel, problem_of: Callable) -> None:
