@@ -58,8 +58,8 @@ class PathCandidates:
     cost: Annotated[Float64, "S"]
     """Smoothness, rest and the like; paths that seem to be free are tried in this order."""
     clearance: Annotated[Float64, "S"]
-    """Least distance (m) along each path by the optimizer's model, below the truth by no more than its spheres
-    are too large; infinity without a scene."""
+    """Least distance (m) along each path by the optimizer's model: not much above the truth, and below it by no more
+    than its spheres are too large; infinity without a scene."""
     violation: Annotated[Float64, "S"]
     """Largest excess over limits and constraints (rad or m), 0 where none."""
     iterations: Annotated[Int64, "S"]
