@@ -320,14 +320,14 @@ def prepare_scene(robot: RobotModel, scene: Scene) -> None:
         if robot not in _prepared:
             return
     from kinopt_ros.collision import judge  # imports numba
-    from kinopt_ros.collision.bodies import bodies_of
     from kinopt_ros.collision.field import field_of
+    from kinopt_ros.collision.packed_bodies import packed_bodies_of
 
     shapes = [thing.shapes for thing in scene.objects.values()]
     shapes += [carried.shapes for carried in scene.attached.values()]
     for item in (item for group in shapes for item in group):
         judge.prepare(item.shape)
-    bodies_of(robot, scene)
+    packed_bodies_of(robot, scene)
     field_of(robot, scene)
 
 

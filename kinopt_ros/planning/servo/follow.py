@@ -1,6 +1,6 @@
 """Joint velocities that follow a target pose, which may stand or come in a stream."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import numpy as np
@@ -104,12 +104,6 @@ def velocity_to_follow(
     # Half of it is gone at constant braking when the time that this takes is up.
     rate = min(gain, np.sqrt(2.0 * APPROACH / slowest)) if slowest > 0.0 else gain
     wanted = velocity_for_twist(setup, state, q, moving + rate * error)
-    return Wanted(
-        wanted.velocity,
-        wanted.scale,
-        wanted.near_singular,
-        wanted.blocked,
-        position_error,
-        orientation_error,
-        reached,
+    return replace(
+        wanted, position_error=position_error, orientation_error=orientation_error, reached=reached
     )

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeAlias
 
+import numpy as np
+
 from kinopt_ros.array import Float64
 from kinopt_ros.planning.motion import Motion
 from kinopt_ros.planning.servo.commanded import Commanded
@@ -16,6 +18,8 @@ RECOVERY = 1.25
 """Factor by which the part of the wanted velocity grows, at most, from one period to the next."""
 LEAST_PART = 1.0 / 64.0
 """Parts of a velocity below that are not tried before others were refused."""
+NOTHING = 1e-9
+"""rad/s or m/s; less is what rounding leaves of a velocity of nothing."""
 
 Wish: TypeAlias = Callable[[MotionState, Annotated[Float64, "nq"], int], Wanted]
 """What is wanted in a state of the joints, which is the configuration of the whole robot, at a time (ns)."""
@@ -78,8 +82,10 @@ def servo_step(
         # Of a robot that only passes by it would not be so: where the last motion ends counts.
         rest = last.trajectory.position[-1]
         wanted = replace(wanted, reached=wish(last.at(last.end), setup.whole(q, rest), leave).reached)
-    if wanted.reached or not wanted.velocity.any():
-        return Step(last, None, wanted, 1.0)
+    if wanted.reached or (np.abs(wanted.velocity) < NOTHING).all():
+        hindered = bool(wanted.hindrance) and not wanted.reached
+        status = Status.SERVO_INFEASIBLE if hindered else Status.SUCCESS
+        return Step(last, None, wanted, 1.0, status, wanted.hindrance if hindered else "")
     first = min(1.0, RECOVERY * max(part, LEAST_PART))
     said, status = "", Status.SERVO_INFEASIBLE
     for smaller in (first, first / 2.0, first / 4.0):
@@ -88,13 +94,9 @@ def servo_step(
         motion = setup.check(candidate.trajectory, last.at(candidate.start), q)
         if motion.report.ok:
             slower = f"slowed down to {smaller:.2g} of what is wanted" if smaller < 1.0 else ""
-            return Step(
-                candidate,
-                motion,
-                wanted,
-                smaller,
-                sentence=f"{slower}: {said}" if slower and said else slower,
-            )
+            slower = f"{slower}: {said}" if slower and said else slower
+            sentence = "; ".join(part for part in (wanted.hindrance, slower) if part)
+            return Step(candidate, motion, wanted, smaller, sentence=sentence)
         said = said or motion.report.violations[0].message
         if motion.contact is not None and motion.contact.time == 0.0:
             status = Status.START_STATE_IN_COLLISION

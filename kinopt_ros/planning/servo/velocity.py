@@ -6,13 +6,16 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.kinematics.differential import joint_velocity
+from kinopt_ros.kinematics.differential import JointVelocity, joint_velocity
 from kinopt_ros.planning.servo.setup import HEADROOM, ServoSetup
 from kinopt_ros.trajectory.braking import MotionState, braking_time
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 APPROACH = 0.4
 """Share of the acceleration limits with which joints slow down before their position limits."""
+
+LEAST_MADE = 0.02
+"""Part of a twist; who can make less of it is told why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +30,8 @@ class Wanted:
     """Whether velocities are damped, as some direction can hardly be moved in."""
     blocked: tuple[str, ...] = ()
     """Joints that are held back by a position limit."""
+    hindrance: str = ""
+    """Why next to nothing of the twist can be made; empty if more can."""
     position_error: float = float("nan")
     """m, to the target pose; NaN for twists."""
     orientation_error: float = float("nan")
@@ -57,12 +62,26 @@ def velocity_for_twist(
     free = joint_velocity(*arm, twist, T_link_tool=setup.T_tip_tool, velocity_scaling=share)
     bounds = _bounds(setup, state, free.velocity)
     if ((free.velocity >= bounds[0]) & (free.velocity <= bounds[1])).all() and not free.blocked:
-        return Wanted(free.velocity, free.scale, free.jacobian.damped)
+        return Wanted(free.velocity, free.scale, free.jacobian.damped, hindrance=_hindrance(free, twist))
     # With what the velocity limits leave of the twist, so that bounds are compared with velocities as they will be.
     held = joint_velocity(
         *arm, free.scale * twist, T_link_tool=setup.T_tip_tool, velocity_scaling=share, bounds=bounds
     )
-    return Wanted(held.velocity, free.scale * held.scale, held.jacobian.damped, held.blocked)
+    return Wanted(
+        held.velocity,
+        free.scale * held.scale,
+        held.jacobian.damped,
+        held.blocked,
+        _hindrance(held, free.scale * twist),
+    )
+
+
+def _hindrance(found: JointVelocity, twist: Annotated[Float64, "6"]) -> str:
+    if float(np.linalg.norm(found.achieved)) >= LEAST_MADE * found.scale * float(np.linalg.norm(twist)):
+        return ""
+    if found.blocked:
+        return f"the tip cannot move as is wanted: {', '.join(found.blocked)} at their position limits"
+    return "the tip cannot move as is wanted: the arm is stretched or has no joints for it"
 
 
 def _bounds(setup: ServoSetup, state: MotionState, velocity: Float64) -> Annotated[Float64, "2 n"]:

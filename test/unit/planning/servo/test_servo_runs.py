@@ -263,6 +263,31 @@ def test_a_twist_of_nothing_sends_nothing() -> None:
     assert step.status is Status.SUCCESS
 
 
+def test_a_twist_that_no_joint_can_make_is_said_to_be_none() -> None:
+    robot = robot_of("panda")
+    setup = servo_setup(robot, "panda_link0", "panda_link8", ["panda_joint7"])
+    run = Run(setup, (0.785,))
+    step = run.period(twist_wish(setup, [0, 0, 0.1, 0, 0, 0]))
+    assert step.motion is None
+    assert step.status is Status.SERVO_INFEASIBLE
+    assert "has no joints for it" in step.sentence
+    # About its own axis it can.
+    axis = tip_of(setup, np.array([0.785]))[:3, 2]
+    step = run.period(twist_wish(setup, [0, 0, 0, *(0.3 * axis)]))
+    assert step.motion is not None
+    assert (step.status, step.sentence) == (Status.SUCCESS, "")
+
+
+def test_a_twist_that_a_limit_is_in_the_way_of_names_the_joint() -> None:
+    setup = servo_setup(robot_of("panda"), "panda_link0", "panda_link8", ["panda_joint7"], limit_margin=0.05)
+    run = Run(setup, (setup.upper[0],))
+    axis = tip_of(setup, setup.upper)[:3, 2]
+    step = run.period(twist_wish(setup, [0, 0, 0, *(0.3 * axis)]))
+    assert step.motion is None
+    assert step.status is Status.SERVO_INFEASIBLE
+    assert "panda_joint7" in step.sentence
+
+
 def test_an_obstacle_that_appears_in_the_way_makes_the_robot_brake() -> None:
     setup = setup_of("panda", EMPTY_SCENE, 0.2)
     run = Run(setup, STARTS["panda"])
