@@ -45,6 +45,8 @@ ALTERNATIVES = 8
 """Configurations of a pose goal that are looked at."""
 _APART = 0.3
 """rad or m; configurations of a pose goal differ by more than this."""
+GLANCES = (0.5, 0.25, 0.75)
+"""Shares of a straight line where it is looked at first."""
 LINES = 3
 """Goal configurations, the nearest first, to which straight lines are tried."""
 MARGIN, MORE = 0.01, 0.02
@@ -111,6 +113,8 @@ class _Start:
     passed: Annotated[Int64, "W"]
     corners: Annotated[Float64, "K n"] | None = None
     """Of a path that will do if it cannot be improved, but is free."""
+    is_free: bool = False
+    """Whether the lines between these corners were checked already."""
 
 
 class _Stopped(Exception):
@@ -262,14 +266,15 @@ class _Search:
         if not (vias or problem.along or len(problem.paths) or problem.weights.rest > 0.0):
             for end in ends[:LINES]:
                 self._go_on("straight line")
-                if self._line_is_free(self._q0, end.q):
+                if self._may_be_free(self._q0, end.q) and self._line_is_free(self._q0, end.q):
                     found = self._pass(np.stack([self._q0, end.q]), end.goal)
                     if found is not None:
                         return found
         for start in self._starts(ends, vias):
             found = self._improve(start)
-            if found is None and start.corners is not None and self._lines_are_free(start.corners):
-                found = self._pass(start.corners, start.goal)
+            corners = start.corners
+            if found is None and corners is not None and (start.is_free or self._lines_are_free(corners)):
+                found = self._pass(corners, start.goal)
             if found is not None:
                 return found
         return None
@@ -393,7 +398,7 @@ class _Search:
         self._go_on(SAMPLING)
         if corners is None:
             return None
-        return replace(self._along(corners, ends), corners=corners)
+        return replace(self._along(corners, ends), corners=corners, is_free=True)
 
     def _through(self, corners: list[Annotated[Float64, "n"]], goal: int, waypoints: int) -> _Start:
         """Points along straight lines between corners; the first corners after the start are the waypoints."""
@@ -433,6 +438,10 @@ class _Search:
         return None
 
     # Small things.
+
+    def _may_be_free(self, a: Annotated[Float64, "n"], b: Annotated[Float64, "n"]) -> bool:
+        """Whether some places on a line are: most lines that are not are known for a tenth of the time then."""
+        return all(self._is_free(a + share * (b - a)) for share in GLANCES)
 
     def _line_is_free(self, a: Annotated[Float64, "n"], b: Annotated[Float64, "n"]) -> bool:
         scene = self._problem.scene

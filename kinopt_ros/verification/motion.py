@@ -46,7 +46,7 @@ CLEARANCE_RANGE = 0.1
 """m; farther than that nobody looks at how near a motion comes to something."""
 _SURE = 1e-4
 """m; by so much more than is wanted at least a lower bound of the clearance must be to need no second look."""
-_GLANCES = 24
+_GLANCES = 12
 """Waypoints that are looked at before the whole way."""
 SAMPLE = 1e-3
 """s, between the instants at which waypoints and what holds all the way are looked at."""
