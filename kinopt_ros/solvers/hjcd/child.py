@@ -109,6 +109,8 @@ class Child:
         """End the process; who waits for its answer gets a ChildError. It may have ended before."""
         self._over = True
         self._finalizer()
+        with suppress(subprocess.TimeoutExpired):  # another thread may be at it
+            self._process.wait(_REAP_SECONDS)
 
     def _begin(self, setup: Setup) -> None:
         try:
@@ -170,10 +172,10 @@ class Child:
 
 def _end(process: "subprocess.Popen[bytes]", ours: socket.socket) -> None:
     """Must not depend on the process: one that waits for a broken driver outlives a kill."""
+    process.kill()
     with suppress(OSError):
         ours.shutdown(socket.SHUT_RDWR)  # wakes who sends or waits
     ours.close()
-    process.kill()
     with suppress(subprocess.TimeoutExpired):
         process.wait(_REAP_SECONDS)
 

@@ -355,7 +355,10 @@ def test_a_device_that_fails_costs_no_request_and_serves_again_when_it_works(
     assert solver._engine._chains is not chains
 
     monkeypatch.setattr(solver_pool, "COOL_DOWN", 0.0)
-    for name in ("empty", "synchronize_device"):  # more than once in a row: memory is nothing that is lost for good
+    for name in (
+        "empty",
+        "synchronize_device",
+    ):  # more than once in a row: memory is nothing that is lost for good
         with monkeypatch.context() as still:
             still.setattr(wp, name, full)
             pooled = pool.solve_ik(problem, "hjcd")
