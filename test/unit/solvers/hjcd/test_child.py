@@ -19,7 +19,7 @@ import pytest
 
 wp = pytest.importorskip("warp")
 
-from kinopt_ros.conformance.robots import continuous_and_prismatic
+from kinopt_ros.conformance.robots import continuous_and_prismatic, six_revolute
 from kinopt_ros.errors import NotReadyError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
@@ -222,6 +222,42 @@ def test_who_has_a_deadline_does_not_wait_for_the_child(
     eventually(answered)
     assert pid_of(solver) == pid
     assert pool.trouble("hjcd") is None
+
+
+@slow
+def test_the_child_keeps_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Targets some of which cannot be reached, and rounds for hours."""
+    robot = six_revolute()
+    solver = HjcdSolver()
+    solver.configure(robot, {"device": "cpu", "groups": "", "rounds": 10_000})
+    assert solver.solve_ik(problem_of(robot, 1, 9)).success.all()
+    monkeypatch.setattr(wp, "synchronize_device", failing(STICKY))
+    assert solver.solve_ik(problem_of(robot, 1, 9)).success.all()
+    pid = pid_of(solver)
+    problem = problem_of(robot, 40, 9)
+    T = problem.targets[0].T_base_target.copy()
+    T[::2, :3, 3] *= 1.25
+    hard = replace(problem, targets=(replace(problem.targets[0], T_base_target=T),))
+    result = solver.solve_ik(soon(hard, 2.0))
+    assert result.success.any()
+    assert Status.TIMED_OUT in result.status
+    assert (result.iterations > 0).all()
+    assert pid_of(solver) == pid
+    solver.close()
+    assert not alive(pid)
+
+
+@slow
+def test_an_error_that_is_known_to_stay_is_not_tried_again(
+    served: tuple[SolverPool, HjcdSolver], arm: RobotModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the device says when it is waited for."""
+    _, solver = served
+    monkeypatch.setattr(
+        wp.Launch, "launch", failing("Error launching kernel: Warp CUDA error 700: an illegal")
+    )
+    assert solver.solve_ik(problem_of(arm, 1, 12)).success.all()
+    pid_of(solver)
 
 
 @slow
