@@ -3,6 +3,7 @@
 import contextlib
 import os
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from support.ros_requests import READY, StartNode, ik, pose
 
 from kinopt_msgs.msg import SolverInfo
 from kinopt_msgs.srv import ListSolvers
+from kinopt_ros.ros.client import Client
 from kinopt_ros.solvers.hjcd.plugin import HjcdSolver
 from kinopt_ros.status import Status
 
@@ -89,6 +91,8 @@ def test_a_node_whose_device_is_lost_goes_on_in_a_child_process(
     assert list(answer.positions) == list(before.positions)
     assert listed().available
     assert "works in a child process" in listed().reason
+    if find_spec("diagnostic_msgs") is not None:
+        assert "works in a child process" in diagnosed(client)
     (child,) = children(process.pid)
     assert "rclpy" not in Path(f"/proc/{child}/maps").read_text()
     assert process.stop() == 0
@@ -96,6 +100,23 @@ def test_a_node_whose_device_is_lost_goes_on_in_a_child_process(
     while Path(f"/proc/{child}").exists():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def diagnosed(client: Client) -> str:
+    """What /diagnostics says of the solver, next time."""
+    from diagnostic_msgs.msg import DiagnosticArray
+
+    said: list[str] = []
+
+    def keep(array: DiagnosticArray) -> None:
+        said.extend(status.message for status in array.status if status.name == "hjcd_lost: solver hjcd")
+
+    client.node.create_subscription(DiagnosticArray, "/diagnostics", keep, 10)
+    end = time.monotonic() + 60.0
+    while not said:
+        assert time.monotonic() < end
+        client.spin(0.1)
+    return said[-1]
 
 
 def children(pid: int) -> list[int]:
