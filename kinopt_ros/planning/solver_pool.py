@@ -131,6 +131,11 @@ class SolverPool:
         _, failure = self._broken.get(name, (0.0, None))
         return None if failure is None else str(failure)
 
+    def remark(self, name: str) -> str:
+        """What is to be known of how a solver works at present; empty: nothing."""
+        solver = self._solvers.get(name)
+        return "" if solver is None else solver.remark
+
     def warm_up(self) -> None:
         """Let every prepared solver do what some later request would have to wait for."""
         for solver in list(self._solvers.values()):

@@ -50,6 +50,13 @@ class Context:
         except KinoptError:
             return None
 
+    def remark(self, solver: str) -> str:
+        """What is to be known of how a solver works at present; empty: nothing."""
+        try:
+            return self.loaded.pool.remark(solver)
+        except KinoptError:
+            return ""
+
     def parameter(self, name: str) -> Any:
         """Present value of a parameter; None if it is unset."""
         values = self.remembered.values

@@ -61,6 +61,8 @@ class Diagnostics:
             reason = info.unavailable_reason or self._context.trouble(info.name)
             if reason is not None:
                 status.message = f"not available: {reason}"
+            elif remark := self._context.remark(info.name):
+                status.message += f"; {remark}"
             array.status.append(status)
         self._publisher.publish(array)
 

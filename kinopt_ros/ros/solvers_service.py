@@ -28,7 +28,7 @@ class SolversService:
                     name=info.name,
                     version=info.version,
                     available=reason is None,
-                    reason=reason or "",
+                    reason=reason or self._context.remark(info.name),
                     features=sorted(f.value for f in capabilities.features) if capabilities else [],
                     joint_types=sorted(t.value for t in capabilities.joint_types) if capabilities else [],
                 )

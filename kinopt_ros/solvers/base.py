@@ -119,6 +119,11 @@ class Solver(ABC):
             raise NotReadyError(f"solver {self.name} is not configured; call configure(robot) first")
         return self._robot
 
+    @property
+    def remark(self) -> str:
+        """What is to be known of how it works at present, a few words; empty: nothing."""
+        return ""
+
     @final
     def configure(self, robot: RobotModel, options: Mapping[str, Any] | None = None) -> None:
         """Prepare for a robot. Options not given take their defaults; unknown or illegal ones raise."""

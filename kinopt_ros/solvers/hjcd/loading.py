@@ -20,6 +20,11 @@ class Kernels:
         self._threads: dict[ChainShape, threading.Thread] = {}
         self._lock = threading.Lock()
 
+    @property
+    def loaded(self) -> tuple[ChainShape, ...]:
+        """What is there."""
+        return tuple(self._ready.copy())
+
     def load(self, shape: ChainShape) -> None:
         """Compile what chains of a shape need, or load what was compiled before; nothing if that was done."""
         if shape in self._ready:

@@ -3,7 +3,6 @@
 import math
 import threading
 from collections.abc import Mapping
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,18 +11,16 @@ import numpy as np
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.problems.chains import default_group
 from kinopt_ros.problems.ik import IkProblem
-from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
-from kinopt_ros.solvers.failures import hopeless_requests
-from kinopt_ros.solvers.held import Prepared, PreparedChains, group_chain, solve_in_parts
+from kinopt_ros.solvers.held import group_chain
 from kinopt_ros.solvers.hjcd.chain import kernel_chain
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.version import package_version
 
 if TYPE_CHECKING:
-    from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
-    from kinopt_ros.solvers.hjcd.search import Search
+    from kinopt_ros.solvers.hjcd.engine import DeviceLostError
+    from kinopt_ros.solvers.hjcd.stand_in import StandIn
 
 ALGORITHMS = ("screened_lm", "hjcd_ik")
 DEFAULT_GROUP = "default"
@@ -36,6 +33,8 @@ class HjcdSolver(Solver):
     (that of the paper: orientation-aware coordinate descent, selection, Jacobian-based refinement). Requests that are
     not solved get further rounds from other starts. A request's answer is the solution nearest to its state among those
     that its round ends with.
+
+    Where this process cannot use its device any more, a child process with the same engine answers.
     """
 
     name: ClassVar[str] = "hjcd"
@@ -110,35 +109,36 @@ class HjcdSolver(Solver):
         for name in groups:
             robot.group(name)
 
-        from kinopt_ros.solvers.hjcd.loading import Kernels
-        from kinopt_ros.solvers.hjcd.runtime import start
+        from kinopt_ros.solvers.hjcd.engine import Engine
 
-        self._device = start(options["device"])
-        self._algorithm = _algorithm(options, self._device)
-        self._kernels = Kernels(self._algorithm)
-        self._device_lock = threading.Lock()
-        self._rounds: int = options["rounds"]
-        self._chains = PreparedChains(robot, self._pack)
+        self._options = dict(options)
+        self._engine = Engine(robot, options)
+        self._stand_in: StandIn | None = None
+        self._closed = False
+        self._lock = threading.Lock()
         for name in groups:
             self._load_for(robot, name)
 
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""
         if self._robot is not None:
-            self._kernels.wait()
-            with self._device_lock:
-                self._algorithm.forget()
+            with self._lock:
+                self._closed = True
+            if self._stand_in is not None:
+                self._stand_in.close()
+            self._engine.close()
         super().close()
 
     @property
     def algorithm(self) -> str:
         """Name of the algorithm that answers."""
-        return self._algorithm.name
+        return self._engine.algorithm.name
 
-    def _pack(self, chains: tuple[KinematicChain, ...]) -> "DeviceChain":
-        from kinopt_ros.solvers.hjcd.device_chain import device_chain
-
-        return device_chain(kernel_chain(self.robot, chains[0]), self._device)
+    @property
+    def remark(self) -> str:
+        """Whether a child process answers, and why."""
+        stand_in = self._stand_in
+        return "" if stand_in is None else f"works in a child process: {stand_in.reason}"
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
         return self._solved(problem, False)
@@ -147,33 +147,31 @@ class HjcdSolver(Solver):
         return self._solved(problem, True)
 
     def _solved(self, problem: IkProblem, every_lane: bool) -> IkCandidates:
-        try:
-            return solve_in_parts(problem, self._chains, partial(self._solve_part, every_lane))
-        except RuntimeError:  # Warp's: a device that is full, or lost
-            self._start_anew()
-            raise
+        from kinopt_ros.solvers.hjcd.engine import DeviceLostError
 
-    def _start_anew(self) -> None:
-        """Forget all that lies on the device; the next request puts it there again."""
-        with self._device_lock:
-            self._algorithm.forget()
-        self._chains = PreparedChains(self.robot, self._pack)
+        stand_in = self._stand_in
+        if stand_in is None:
+            try:
+                return self._engine.solve(problem, every_lane)
+            except DeviceLostError as error:
+                stand_in = self._found_lost(error)
+                if problem.deadline is not None:  # which does not wait for a process to start
+                    stand_in.begin()
+                    raise DeviceLostError(f"{error}; a child process is started to go on in") from error
+        return stand_in.solve(problem, every_lane)
 
-    def _solve_part(
-        self, every_lane: bool, problem: IkProblem, prepared: "Prepared[DeviceChain]"
-    ) -> IkCandidates:
-        from kinopt_ros.solvers.hjcd.search import search
+    def _found_lost(self, error: "DeviceLostError") -> "StandIn":
+        """What answers from now on, whoever finds out first."""
+        from kinopt_ros.solvers.hjcd.stand_in import StandIn
 
-        self._kernels.need(prepared.packed.chain.shape, problem.deadline is None)
-        return search(
-            problem,
-            prepared,
-            self._algorithm,
-            self._device_lock,
-            self._rounds,
-            every_lane,
-            partial(hopeless_requests, self.robot, problem),
-        )
+        with self._lock:
+            if self._closed:
+                raise error
+            if self._stand_in is None:
+                # The device by its name: a child must not take another one for it.
+                options = {**self._options, "device": self._engine.device}
+                self._stand_in = StandIn(self.robot, options, self._engine.loaded, str(error))
+            return self._stand_in
 
     def _load_for(self, robot: RobotModel, group_name: str) -> None:
         """Have the kernels for a group's plain requests."""
@@ -181,7 +179,7 @@ class HjcdSolver(Solver):
         types = {robot.joint(name).type for name in robot.group(group_name).joints}
         able = types <= self.capabilities.joint_types
         if chain is not None and able and len(chain.variables) <= self.capabilities.max_variables:
-            self._kernels.load(kernel_chain(robot, chain).shape)
+            self._engine.load([kernel_chain(robot, chain).shape])
 
 
 def _check(options: Mapping[str, Any]) -> None:
@@ -198,29 +196,3 @@ def _check(options: Mapping[str, Any]) -> None:
     for name, value in options.items():
         if isinstance(value, float) and not np.isfinite(value):
             raise InvalidRequestError(f"{name} is {value}; give a finite number")
-
-
-def _algorithm(options: Mapping[str, Any], device: Any) -> "Search":
-    from kinopt_ros.solvers.hjcd.paper import PaperSearch, PaperSettings
-    from kinopt_ros.solvers.hjcd.reference.pj_ik import RefineSettings
-    from kinopt_ros.solvers.hjcd.reference.po_ccd import CoarseSettings
-    from kinopt_ros.solvers.hjcd.screened import ScreenedSearch, ScreenSettings
-
-    if options["algorithm"] == ScreenedSearch.name:
-        settings = ScreenSettings(
-            options["screen.num_starts"], options["screen.keep"], options["screen.steps"]
-        )
-        return ScreenedSearch(settings, device, graphs=options["graphs"] and device.is_cuda)
-    coarse = CoarseSettings(
-        iterations=options["coarse.max_iterations"],
-        position=options["coarse.position_tolerance"],
-        orientation=options["coarse.orientation_tolerance"],
-        gain=options["coarse.gain"],
-        noise=options["coarse.noise"],
-    )
-    refine = RefineSettings(
-        iterations=options["refine.max_iterations"],
-        radius=options["refine.radius"],
-        noise=options["refine.noise"],
-    )
-    return PaperSearch(PaperSettings(options["coarse.num_seeds"], coarse, refine), device)
