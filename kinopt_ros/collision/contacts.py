@@ -43,7 +43,7 @@ class Clearance:
     point_b: Annotated[Float64, "3"] | None = None
 
 
-def least_gaps(
+def group_distances(
     packed: PackedBodies,
     q: Annotated[Float64, "N nq"],
     pairs: Annotated[Int64, "n"],

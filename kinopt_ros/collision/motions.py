@@ -14,8 +14,6 @@ RESOLUTION = 1e-4
 """m; parts in which a pair can come nearer by less than this are not divided any more: halving must end."""
 _FEW = 128
 _GLANCES = 6
-_AHEAD = 48
-"""Curves that are looked at after the first one in doubt: those next to it mostly are, too."""
 _NOTHING = np.empty(0)
 
 
@@ -29,7 +27,7 @@ class Part:
     begin: float
     end: float
     nearer: float
-    """m; how much nearer the pair can come than it is in the middle, at most."""
+    """m, by which the pair's distance can differ from that in the middle, less or more, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +47,10 @@ class Motions:
         enough: float,
         pairs: Annotated[Int64, "m"] | None = None,
         most: int | None = None,
+        ahead: int = 0,
     ) -> tuple[list[Part], int]:
         """Parts of a motion in which it is not clear that pairs stay ``enough`` (m) apart, paddings added, as far as
-        some curves after the first one that has some; and how many curves were looked at.
+        ``ahead`` curves after the first one that has some; and how many curves were looked at.
 
         Args:
             control: control points of Bezier curves, one after the other.
@@ -59,6 +58,7 @@ class Motions:
             enough: distance, m.
             pairs: which pairs; None: all.
             most: the search ends with so many parts; None: all of them.
+            ahead: curves that are looked at after the first one in doubt, if there are not many parts.
         """
         room = most or _FEW
         while True:
@@ -66,10 +66,10 @@ class Motions:
             spans, parts = np.empty((room, 2)), np.empty((room, *control.shape[1:]))
             chosen = self.packed.every_pair if pairs is None else pairs
             changed = (_NOTHING, found, spans, reaches, parts)
-            count, done = self._sweep(control, times, chosen, enough, RESOLUTION, *changed)
+            count, done = self._sweep(control, times, chosen, enough, RESOLUTION, ahead, *changed)
             if count < room or most is not None:
                 break
-            room *= 8
+            ahead, room = 0, (room if ahead else 8 * room)
         return [
             Part(int(found[k]), parts[k], float(spans[k, 0]), float(spans[k, 1]), float(reaches[k]))
             for k in range(count)
@@ -104,7 +104,7 @@ class Motions:
             np.empty(1),
             np.empty((1, *control.shape[1:])),
         )
-        self._sweep(control, times, self.packed.every_pair, most, resolution, measured, *nothing)
+        self._sweep(control, times, self.packed.every_pair, most, resolution, 0, measured, *nothing)
         return min(float(measured[0]), largest)
 
     def _sweep(
@@ -114,6 +114,7 @@ class Motions:
         chosen: Int64,
         enough: float,
         resolution: float,
+        ahead: int,
         *changed: Float64 | Int64,
     ) -> tuple[int, int]:
         packed = self.packed
@@ -130,7 +131,7 @@ class Motions:
             chosen,
             enough,
             resolution,
-            _AHEAD,
+            ahead,
             *changed,
         )
         return int(count), int(done)

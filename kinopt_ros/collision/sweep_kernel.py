@@ -60,8 +60,8 @@ def sweep(
     numbers of these variables, each of a joint with one variable; values of all variables (nq); ``Tree``, ``Shapes``
     and ``Pairs`` of ``packed_bodies.PackedBodies`` and the arrays of its obstacles; numbers of pairs; distance (m);
     pairs that can come nearer by less than ``resolution`` (m) are not divided any more.
-    Changed: pair (C), begin and end (C, 2), bound of how much nearer it comes from the middle on (C), and control
-    points (C, d+1, n) of each part.
+    Changed: pair (C), begin and end (C, 2), bound of how much its distance changes from the middle to anywhere in the
+    part, in both directions (C), and control points (C, d+1, n) of each part.
 
     With ``measured`` the least distance itself is looked for instead, up to a difference of ``resolution`` or SHARE,
     among those below ``enough``; it is the lower bound that ``measured[0]`` gets, which need not be right if it is not

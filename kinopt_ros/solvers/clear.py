@@ -289,14 +289,14 @@ def _prepare(robot: RobotModel) -> None:
     from kinopt_ros.collision.field import field_of  # imports numba, which is there if the check was possible
 
     field_of(robot, scene).closeness(q, MARGIN)
-    from kinopt_ros.collision.contacts import least_gaps
+    from kinopt_ros.collision.contacts import group_distances
     from kinopt_ros.collision.packed_bodies import packed_bodies_of
     from kinopt_ros.solvers.usual_gaps import usual_gaps
 
     usual_gaps(robot)
     packed = packed_bodies_of(robot, scene)
     pairs = packed.every_pair
-    least_gaps(packed, q, pairs, np.zeros_like(pairs), np.ones((1, 1), dtype=np.bool_), MARGIN)
+    group_distances(packed, q, pairs, np.zeros_like(pairs), np.ones((1, 1), dtype=np.bool_), MARGIN)
     _prepare_motions(robot, scene)
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FIRST = 1e-3
 """s, to which the time of the first contact is found."""
+AHEAD = 48
+"""Curves after the first one in doubt that are looked at together with it, at most."""
 LOOSE = 5e-3
 """m, to which the least distance along a motion is found, or a fifth of it."""
 
@@ -63,7 +65,7 @@ def first_contact(
         trajectory: of finite numbers and increasing times.
         clearance: least distance (m) of bodies that must not touch, besides padding.
         patience: for those who cannot wait: any contact will do, not the first one, and what the judge cannot clear in
-            so many looks counts as one. None: as many as it takes.
+            so many looks, at up to AHEAD curves of the motion, counts as one. None: as many as it takes.
 
     Raises:
         MissingPackageError: coal is not installed.
@@ -78,8 +80,10 @@ def first_contact(
     if found is not None or len(trajectory.time) < 2:
         return found
     control, times = _curves(trajectory)
+    ahead = 0  # what is in doubt mostly goes on to be, if it is no contact
     while len(control):
-        parts, done = motions.in_doubt(control, times, clearance + IN_DOUBT)
+        parts, done = motions.in_doubt(control, times, clearance + IN_DOUBT, ahead=ahead)
+        ahead = min(2 * ahead + 1, AHEAD)
         if parts and (found := _first(motions, parts, clearance, patience is None, patience)) is not None:
             return found
         control, times = control[done:], times[done:]
@@ -103,8 +107,7 @@ def free_segment(
         q1: another one; of quaternions it must have the same.
         clearance: least distance (m) of bodies that must not touch, besides padding.
         exact: whether the judge decides where bounds cannot; without, such lines count as not free, which is quicker
-        and
-            makes a difference near meshes, clouds and ground.
+            and makes a difference near meshes, clouds and ground.
 
     Raises:
         InvalidRequestError: a quaternion differs.
@@ -218,7 +221,7 @@ def _first(
         if begin >= first:
             break
         until, left_over = known.get(part.pair, (-np.inf, 0.0))
-        # Within a part nothing moves by more than twice what it can come nearer by from the middle.
+        # Within a part the distance changes by no more than twice what it can differ by from that in the middle.
         if begin <= until and left_over > 2.0 * part.nearer:
             known[part.pair] = part.end, left_over - 2.0 * part.nearer
             continue

@@ -5,7 +5,7 @@ import pytest
 from support.arm_scenes import scene_of
 
 import kinopt_ros
-from kinopt_ros.collision.contacts import Placement, least_gaps
+from kinopt_ros.collision.contacts import Placement, group_distances
 from kinopt_ros.collision.packed_bodies import packed_bodies_of
 from kinopt_ros.geometry.shapes import Box, Sphere
 from kinopt_ros.kinematics.sampling import halton_configurations
@@ -26,7 +26,7 @@ def test_groups_are_as_near_as_their_nearest_pair(panda: RobotModel) -> None:
     group = rng.integers(G, size=len(some))
     q = halton_configurations(panda, 40, seed=1)
     asked = rng.random((len(q), G)) < 0.7
-    gaps = least_gaps(packed, q, some, group, asked, enough)
+    gaps = group_distances(packed, q, some, group, asked, enough)
     near = 0
     for row, wanted, found in zip(q, asked, gaps, strict=True):
         placement = Placement(packed, row)
@@ -45,7 +45,7 @@ def test_nothing_asked_nothing_near(panda: RobotModel) -> None:
     packed = packed_bodies_of(panda, scene_of((Box(3.0, 3.0, 3.0), (0.0, 0.0, 0.0))))
     pairs = packed.every_pair
     asked = np.zeros((2, 1), dtype=np.bool_)
-    gaps = least_gaps(
+    gaps = group_distances(
         packed, np.repeat(panda.default_q[None], 2, axis=0), pairs, np.zeros_like(pairs), asked, 0.1
     )
     np.testing.assert_array_equal(gaps, 0.1)

@@ -17,6 +17,7 @@ from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.trajectory.interpolation import control_points, evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.verification import sweep
 from kinopt_ros.verification.collision import check_collisions, clearance_of
 from kinopt_ros.verification.motion import ON_THE_WAY
 from kinopt_ros.verification.sweep import first_contact, free_segment, least_clearance
@@ -138,7 +139,7 @@ def test_one_point_is_a_motion_too(robot: RobotModel) -> None:
 
 
 @pytest.mark.parametrize("name", ["rail", "panda"])
-def test_pairs_come_no_nearer_than_the_bound(name: str, robot: RobotModel) -> None:
+def test_distances_change_by_no_more_than_the_bound(name: str, robot: RobotModel) -> None:
     if name == "panda":
         robot = load_robot("panda")
     packed = packed_bodies_of(robot, with_things((Sphere(0.1), (0.5, 0.0, 0.3))))
@@ -153,11 +154,47 @@ def test_pairs_come_no_nearer_than_the_bound(name: str, robot: RobotModel) -> No
             (part,), _ = motions.in_doubt(q[None], np.array([0.0, 1.0]), 1e3, np.array([pair]))
             assert (part.pair, part.begin, part.end) == (pair, 0.0, 1.0)
             middle = Placement(packed, motions.middle(part)).distance_of(pair)
-            nearest = min(Placement(packed, row).distance_of(pair) for row in np.linspace(q[0], q[1], 9))
-            nearer = middle - max(nearest, 0.0)
+            found = [Placement(packed, row).distance_of(pair) for row in np.linspace(q[0], q[1], 9)]
+            # Depths are not distances.
+            nearer = middle - max(min(found), 0.0)
             assert nearer <= part.nearer + 1e-6
+            assert middle < 0.0 or max(found) - middle <= part.nearer + 1e-6
             ratios.append(nearer / max(part.nearer, 1e-9))
     assert max(ratios) > 0.5  # and is no excuse
+
+
+def test_what_is_known_from_one_part_to_the_next_clears_no_contact() -> None:
+    """So much is wanted that no bound reaches it: all parts of a motion come back, and what is known of one carries the
+    next. The same contacts must be found as by each part alone."""
+    robot = load_robot("panda")
+    rng = np.random.default_rng(5)
+    contacts = 0
+    for trial in range(150):
+        way = random_motion(robot, rng, rng.choice([0.05, 0.3]))
+        times = np.linspace(0.0, 6.0, 49)
+        q = evaluate(way, times)[0]
+        # Beside the forearm or the hand somewhere on the way.
+        link = ("panda_link5", "panda_hand")[trial % 2]
+        x, y, z = (
+            forward_kinematics(robot, q[trial % 40 + 4 : trial % 40 + 5], (link,))[0, 0, :3, 3]
+            + rng.normal(size=3) * 0.1
+        )
+        packed = packed_bodies_of(robot, with_things((Box(0.01, 0.02, 0.01), (x, y, z))))
+        motions = Motions(packed, q[0], np.arange(robot.nq))
+        control = np.stack([q[:-1], q[1:]], axis=1)
+        near = [p for p in packed.every_pair.tolist() if {link, "thing0"} == set(packed.names(p))]
+        pairs = np.unique([*near, *rng.permutation(packed.every_pair)[:1]])
+        parts = []
+        for k in range(len(control)):
+            parts += motions.in_doubt(control[k : k + 1], times[k : k + 2], 10.0, pairs)[0]
+        assert len(parts) == len(pairs) * len(control)
+        found = sweep._first(motions, parts, 0.0)
+        alone = [contact for part in parts if (contact := sweep._first(motions, [part], 0.0)) is not None]
+        assert (found is None) == (not alone), trial
+        if found is not None:
+            contacts += 1
+            assert found.time == pytest.approx(min(contact.time for contact in alone), abs=2.0 * sweep.FIRST)
+    assert 15 <= contacts <= 135
 
 
 def random_motion(robot: RobotModel, rng: np.random.Generator, reach: float) -> JointTrajectory:

@@ -21,7 +21,6 @@ from kinopt_ros.solvers.cpu.paths.nearness import (
     SLACK,
     add_nearness,
     depth_cost,
-    least_gaps,
     place_resting,
     place_spheres,
     set_anchor,
@@ -297,12 +296,6 @@ def score_paths(tree, around, anchors, paths, wanted, accepted, work, found, sco
     none = np.zeros((1, S)), np.full((1, P), np.nan), np.empty((1, P))
     for s in range(paths.shape[0]):
         scores[s] = depth_cost(tree, around, anchors, none, paths[s], (wanted, accepted), work, found)
-
-
-@njit(**_OUTER)
-def measure(tree, around, path, wanted, work, gaps, obstacles, pair_gaps):
-    """``least_gaps`` of ``nearness.py``."""
-    least_gaps(tree, around, path, wanted, work, gaps, obstacles, pair_gaps)
 
 
 @njit(**_OUTER)

@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 
 from kinopt_ros.collision.kernels import ball_distance
-from kinopt_ros.solvers.cpu.paths.frames import _INNER, add_point_row, set_frames
+from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, add_point_row, set_frames
 
 RAMP = 0.3
 TIGHT = 0.002
@@ -323,10 +323,10 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
             if square <= far * far:
                 continue
             way = np.sqrt(square)
-            far = bound[t, s] + bound[t + 1, s] - way + less[t, s] + less[t + 1, s]
-            if far < 2.0 * accepted:
+            left = bound[t, s] + bound[t + 1, s] - way + less[t, s] + less[t + 1, s]
+            if left < 2.0 * accepted:
                 known[s] = -np.inf
-                wished[t] = max(wished[t], min(int(np.ceil(way / (SWEEP * radii[s]))), MOST_BETWEEN))
+                wished[t] = max(wished[t], min(int(np.ceil(way / far)), MOST_BETWEEN))
         if wished[t] == 1:
             continue
         for k in range(1, looks[t]):
@@ -428,8 +428,8 @@ def set_anchor(tree, around, q, wanted, frames, positions, gaps, places, floor):
                 floor[a, b] = min(floor[a, b], d)
 
 
-@njit(**_INNER)
-def least_gaps(tree, around, path, wanted, work, gaps, obstacles, pair_gaps):
+@njit(**_OUTER)
+def sphere_distances(tree, around, path, wanted, work, gaps, obstacles, pair_gaps):
     """Of spheres at every point of a path the distance from obstacles (T, S), and of which one (T, S), and the least
     distances of spheres of pairs (T, P): infinite and -1 where that is not below ``wanted``."""
     node, centers, radii, padded, mask, skipped = (

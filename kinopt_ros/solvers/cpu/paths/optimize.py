@@ -31,14 +31,13 @@ OFF_LIMITS, OFF_LIMITS_SHARE = 0.01, 0.05
 OFF_LIMITS_AFTER = 6
 """... from so many points away from one that is nearer."""
 LOOKS = 4
-"""At the shapes themselves, for one path."""
-TOO_DEEP = -0.04
-"""m; what spheres do not stick out by."""
-ENOUGH = 0.005
-"""m, between shapes at the points of a path."""
+"""How often the distances of the shapes themselves are asked for, for one path."""
+TOO_DEEP = 0.045
+"""m; spheres do not stick out by so much: a path that lacks more is in collision."""
 PROGRESS = 0.6
 """What may be left of the distance that is missing, at each further look."""
 AGAIN_WEIGHT = 3e5
+"""Least weight of constraints with which a path goes on after a look."""
 DIRECTION_WEIGHT = 1e4
 """Of the squared part of the path's first derivative that is not along the velocity at the start."""
 
@@ -69,7 +68,8 @@ def optimize_paths(
     going = True
     for s in range(S):
         one = _Path(robot, problem, model, paths[s], int(request.goal[s]), request.passed[s], request.margin)
-        one.prepare(request.rough)
+        if going:
+            one.prepare(request.rough)
         while going and one.running():
             one.improve()
             late = problem.deadline is not None and time.monotonic() >= problem.deadline
@@ -196,8 +196,9 @@ class _Path:
 
     def look_again(self) -> None:
         """At the end, if spheres may have been misleading: have the path go on with what they stick out by."""
-        doubtful = self._rough or self.clearance < self._accepted
-        if not (self._spheres and doubtful and self._looks < LOOKS and self.clearance > TOO_DEEP):
+        missing = self._accepted - self.clearance
+        may = self._spheres and self._looks < LOOKS and self.iterations < MOST_STEPS
+        if not may or missing > TOO_DEEP or not (self._rough or missing > 0.0):
             return
         before = self._slack
         self._look_at_shapes()
@@ -214,10 +215,8 @@ class _Path:
             self._robot, self._problem, self._path_model, self._path, self._at, self._wanted, self._accepted
         )
         self._looks += 1
-        self._slack = max(found.slack, TOO_DEEP)
+        self._slack = max(found.slack, -TOO_DEEP)
         self._sticking = found.arrays
-        self._accepted = self._problem.clearance + ENOUGH
-        self._cost[0][kernel.ACCEPTED] = self._accepted
         gaps = self._gaps + found.world[self._at]
         self._anchors[0][:] = np.where(gaps < self._wanted, gaps, np.inf)
 

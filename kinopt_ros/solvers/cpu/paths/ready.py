@@ -107,11 +107,7 @@ def _model() -> tuple[Any, Any, Any]:
     return (
         (i1, f2, b1, i1, f1, f1),
         (i1, f2, f1, f1, i1, b2, f2, i2, i1, i1, f2, i1, f1, i2, i1),
-        (
-            f2,
-            f3,
-            f2,
-        ),
+        (f2, f3, f2),
     )
 
 
@@ -125,7 +121,7 @@ def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     places = f2, f2, f2, f1, b1
     yield connect.grow, (*_model(), 0.0, *trees, places, i1, 0)
     yield connect.shorten, (*_model(), 0.0, f2, 0, f2, f2, places, i1)
-    yield kernel.measure, (*_model()[:2], f2, 0.0, workspace(1, 1, 1, 1, 1), f2, i2, f2)
+    yield nearness.sphere_distances, (*_model()[:2], f2, 0.0, workspace(1, 1, 1, 1, 1), f2, i2, f2)
     memory = store(1, 1, 1, 1, 1, np.zeros(1, dtype=np.int64))
     costs = (f1, f2, f2, f1, f2, i1, f1, f1, f2)
     yield (

@@ -2,8 +2,8 @@
 
 The optimizer keeps spheres away from things, and they contain more than the shapes. Where a path is nearer to something
 than is wanted, the distance of the shapes themselves says how much more: D of a body and an obstacle, or of two bodies,
-less d, the least of their spheres. Nearby it is about the same. So the optimizer goes on with what is wanted less by
-D - d, there, and with the gradients of the spheres.
+less d, the least of their spheres. Nearby it is about the same. So there the distance that is wanted of spheres is
+lowered by D - d, and the optimizer goes on with their gradients.
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.collision.contacts import least_gaps
+from kinopt_ros.collision.contacts import group_distances
 from kinopt_ros.collision.packed_bodies import PackedBodies, packed_bodies_of
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.cpu.paths import kernel
+from kinopt_ros.solvers.cpu.paths import nearness
 from kinopt_ros.solvers.cpu.paths.model import PathModel
 from kinopt_ros.solvers.cpu.paths.ready import workspace
 
@@ -74,7 +74,9 @@ def sticking_out(
     T, n, S, P, M = len(path), path.shape[1], len(around.radii), len(around.pairs), len(model.tree.parent)
     gaps, obstacle, pair_gaps = np.empty((T, S)), np.empty((T, S), dtype=np.int64), np.empty((T, P))
     memory = workspace(1, n, M, S, len(around.body_node))
-    kernel.measure(model.tree.arrays, around.arrays, path, wanted, memory, gaps, obstacle, pair_gaps)
+    nearness.sphere_distances(
+        model.tree.arrays, around.arrays, path, wanted, memory, gaps, obstacle, pair_gaps
+    )
     assert problem.scene is not None
     packed = packed_bodies_of(robot, problem.scene)
     places = _places(packed, model)
@@ -93,7 +95,7 @@ def sticking_out(
     distance = np.full(asked.shape, wanted)
     tight = np.flatnonzero(asked.any(axis=1))
     some, number = places.shapes_of(groups)
-    distance[tight] = least_gaps(packed, problem.whole(path[tight]), some, number, asked[tight], wanted)
+    distance[tight] = group_distances(packed, problem.whole(path[tight]), some, number, asked[tight], wanted)
     more = _filled(_more(distance, least), least)
     allowed = _near_anchors(path, anchors, np.where(distance < wanted, distance, np.inf))
     world, pairs, pair_allowed = nothing_sticks_out(T, model)
@@ -180,31 +182,25 @@ def _places(packed: PackedBodies, model: PathModel) -> _Places:
 
 
 def _made(packed: PackedBodies, model: PathModel) -> _Places:
-    around = model.around
+    around, bodies = model.around, packed.bodies
     B, P = len(around.names), len(around.pairs)
     objects = {name: k for k, name in enumerate(dict.fromkeys(around.owners))}
+    count = len(objects)
+    others = B * count + P
     index = {name: k for k, name in enumerate(around.names)}
-    pair = {frozenset(row): k for k, row in enumerate(around.pairs.tolist())}
-    first_pair = B * len(objects)
-    others = first_pair + P
-
-    def group(a: str, b: str) -> int:
-        if a in index and b in index:
-            number = pair.get(frozenset((index[a], index[b])))
-            return others if number is None else first_pair + number
-        body, thing = (a, b) if a in index else (b, a)
-        if body not in index or thing not in objects or around.body_mask[index[body]] < 0:
-            return others
-        return index[body] * len(objects) + objects[thing]
-
-    bodies = packed.bodies
-    of_shapes = bodies.body[bodies.pairs]
-    kinds, kind = np.unique(of_shapes, axis=0, return_inverse=True)
-    of_kinds = [group(bodies.names[a], bodies.names[b]) for a, b in kinds.tolist()]
+    # Rows: bodies, then objects, then what is neither.
+    row_of = [index.get(name, B + objects.get(name, count)) for name in bodies.names]
+    group = np.full((B + count + 1, B + count + 1), others)
+    facing = np.flatnonzero(around.body_mask >= 0)
+    group[facing, B : B + count] = facing[:, None] * count + np.arange(count)
+    one, two = around.pairs.T
+    group[one, two] = B * count + np.arange(P)
+    group = np.minimum(group, group.T)
+    first, second = np.array(row_of, dtype=np.int64)[bodies.body[bodies.pairs]].T
     return _Places(
         body=np.repeat(np.arange(B), np.diff(around.body_first)),
         owner=np.array([objects[name] for name in around.owners], dtype=np.int64),
-        objects=len(objects),
-        group=np.array(of_kinds, dtype=np.int64)[kind.reshape(-1)],
-        first_pair=first_pair,
+        objects=count,
+        group=group[first, second],
+        first_pair=B * count,
     )

@@ -11,11 +11,11 @@ from kinopt_ros.array import Float64
 from kinopt_ros.collision.contacts import Placement
 from kinopt_ros.collision.packed_bodies import packed_bodies_of
 from kinopt_ros.geometry.shapes import Box
-from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.problems.trajectory import JointGoal, TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.cpu.paths import kernel
+from kinopt_ros.solvers.cpu.paths import nearness
 from kinopt_ros.solvers.cpu.paths.model import PathModel, path_model
-from kinopt_ros.solvers.cpu.paths.optimize import ENOUGH, optimize_paths
+from kinopt_ros.solvers.cpu.paths.optimize import accepted, optimize_paths
 from kinopt_ros.solvers.cpu.paths.ready import workspace
 from kinopt_ros.solvers.cpu.paths.sticking import sticking_out
 from kinopt_ros.solvers.paths import PathRequest
@@ -44,7 +44,9 @@ def spheres_apart(model: PathModel, path: Float64, wanted: float) -> tuple[Float
     gaps, obstacle = np.empty((len(path), S)), np.empty((len(path), S), dtype=np.int64)
     pair_gaps = np.empty((len(path), P))
     memory = workspace(1, path.shape[1], len(model.tree.parent), S, B)
-    kernel.measure(model.tree.arrays, around.arrays, path, wanted, memory, gaps, obstacle, pair_gaps)
+    nearness.sphere_distances(
+        model.tree.arrays, around.arrays, path, wanted, memory, gaps, obstacle, pair_gaps
+    )
     return gaps, obstacle, pair_gaps
 
 
@@ -78,7 +80,7 @@ def test_it_is_the_difference_to_the_distance_of_the_shapes(panda: RobotModel, p
             same = [k for k in np.flatnonzero(own) if around.owners[obstacle[t, k]] == names[1]]
             least, distance = gaps[t, same].min(), min(true(*names), WANTED)
             if distance <= 0.0:
-                overlapping += 1
+                overlapping += found.world[t, s] > 0.0
                 assert 0.0 <= found.world[t, s] <= max(-least, 0.0) + 1e-9
                 continue
             compared += 1
@@ -88,7 +90,8 @@ def test_it_is_the_difference_to_the_distance_of_the_shapes(panda: RobotModel, p
             one, two = (around.names[i] for i in around.pairs[k])
             distance = min(true(one, two), WANTED)
             assert distance > 0.0
-            assert found.pairs[t, k] <= max(distance - pair_gaps[t, k], 0.0) + 1e-6
+            more = max(distance - pair_gaps[t, k], 0.0)
+            assert more - 2e-3 <= found.pairs[t, k] <= more + 1e-6
             compared += 1
     assert compared > 100
     assert overlapping > 0
@@ -99,11 +102,10 @@ def test_it_is_the_difference_to_the_distance_of_the_shapes(panda: RobotModel, p
 def test_slack_is_what_the_shapes_have(panda: RobotModel, problem_of: Callable) -> None:
     problem, path = turning(problem_of, 0.01, panda)
     model = path_model(panda, problem)
-    for accepted in (0.004, 0.02):
-        found = sticking_out(panda, problem, model, path, [0, T - 1], WANTED, accepted)
-        # At the ends there is no more, and what is there will do there; in the middle it does not.
-        assert found.slack == pytest.approx(min(0.01 - accepted, 0.006), abs=1e-6) or found.slack <= 0.006
-        assert (found.slack >= 0.0) == (accepted < 0.01)
+    # At the ends there is 1 cm, which will do there, and more is wanted of a board the farther away from them.
+    for enough, slack in ((0.004, 0.006), (0.02, -0.01)):
+        found = sticking_out(panda, problem, model, path, [0, T - 1], WANTED, enough)
+        assert found.slack == pytest.approx(slack, abs=1e-6)
 
 
 def test_a_path_that_shapes_leave_room_for_is_kept_to(panda: RobotModel, problem_of: Callable) -> None:
@@ -114,7 +116,7 @@ def test_a_path_that_shapes_leave_room_for_is_kept_to(panda: RobotModel, problem
             path[None], np.zeros(1, dtype=np.int64), np.zeros((1, 0), dtype=np.int64), 0.002, rough
         )
         found = optimize_paths(panda, problem, request)
-        assert found.clearance[0] >= (ENOUGH if rough else 0.001)
+        assert found.clearance[0] >= accepted(problem, 0.002)
         moved[rough] = np.abs(found.paths[0] - path).max()
     # Spheres stick out into what is wanted, so that those who believe them duck.
     assert moved[False] > 3e-3
@@ -137,5 +139,27 @@ def test_a_path_too_near_is_moved_by_what_is_missing(panda: RobotModel, problem_
     assert problem.scene is not None
     least = min(clearance_of(panda, problem.scene, problem.whole(row)).distance for row in found.paths[0])
     before = min(clearance_of(panda, problem.scene, problem.whole(row)).distance for row in path)
-    assert before < ENOUGH
-    assert least >= min(ENOUGH, clearance_of(panda, problem.scene, q).distance) - 1e-4
+    assert before < accepted(problem, 0.01)
+    assert least >= min(accepted(problem, 0.01), clearance_of(panda, problem.scene, q).distance) - 1e-4
+
+
+@pytest.mark.parametrize("rough", [False, True])
+def test_spheres_that_leave_no_room_are_not_believed(
+    panda: RobotModel, problem_of: Callable, rough: bool
+) -> None:
+    """Only one joint may move, so that there is no way out from under the board; shapes have room there."""
+    problem, path = turning(problem_of, 0.006, panda)
+    problem = replace(
+        problem,
+        joints=problem.joints[:1],
+        variables=problem.variables[:1],
+        goals=(JointGoal(path[-1, :1]),),
+    )
+    model = path_model(panda, problem)
+    assert spheres_apart(model, path[:, :1].copy(), WANTED)[0].min() < accepted(problem, 0.01)
+    request = PathRequest(
+        path[None, :, :1].copy(), np.zeros(1, dtype=np.int64), np.zeros((1, 0), dtype=np.int64), 0.01, rough
+    )
+    found = optimize_paths(panda, problem, request)
+    assert found.clearance[0] >= accepted(problem, 0.01)
+    assert found.violation[0] == 0.0
