@@ -26,13 +26,19 @@ DRAWN, SIDE, LOOKS, MEETING = range(4)
 def _prepare(around, work):
     """Put in place what rests."""
     place_resting(around, work[1], work[2])
-    work[4][: around[14][1]] = True
+    work[4][: around.resting[1]] = True
 
 
 @njit(**_INNER)
 def _world_is_clear(around, anchors, k, wanted, positions, mask):
     """Whether the spheres of one body are as far from obstacles as is wanted, or as the anchors have it."""
-    padded, skipped, numbers, integers, first = around[3], around[5], around[6], around[7], around[9]
+    padded, skipped, numbers, integers, first = (
+        around.padded,
+        around.skipped,
+        around.numbers,
+        around.integers,
+        around.body_first,
+    )
     gaps, places = anchors[0], anchors[1]
     for s in range(first[k], first[k + 1]):
         x, y, z = positions[s, 0], positions[s, 1], positions[s, 2]
@@ -45,7 +51,7 @@ def _world_is_clear(around, anchors, k, wanted, positions, mask):
 @njit(**_INNER)
 def _pair_is_clear(around, floor, one, two, wanted, positions, balls):
     """Whether the spheres of two bodies are."""
-    radii, first, ball = around[2], around[9], around[10]
+    radii, first, ball = around.radii, around.body_first, around.body_ball
     for a in range(first[one], first[one + 1]):
         px, py, pz = positions[a, 0], positions[a, 1], positions[a, 2]
         x, y, z = px - balls[two, 0], py - balls[two, 1], pz - balls[two, 2]
@@ -66,11 +72,17 @@ def _is_clear(tree, around, anchors, q, wanted, work):
 
     Balls around bodies first: of most bodies they are enough.
     """
-    node, centers, skipped, numbers, integers = around[0], around[1], around[5], around[6], around[7]
+    node, centers, skipped, numbers, integers = (
+        around.node,
+        around.centers,
+        around.skipped,
+        around.numbers,
+        around.integers,
+    )
     body_node, first, ball, body_mask, body_padded, pairs = (
-        around[8], around[9], around[10], around[11], around[12], around[13],
+        around.body_node, around.body_first, around.body_ball, around.body_mask, around.body_padded, around.pairs,
     )  # fmt: skip
-    resting, B = around[14][1], body_node.shape[0]
+    resting, B = around.resting[1], body_node.shape[0]
     frames, positions, balls, _, placed = work
     set_frames(tree, q, frames)
     place_spheres(body_node, ball, frames, balls, resting, B)

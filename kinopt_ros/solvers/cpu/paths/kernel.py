@@ -143,9 +143,11 @@ def _set_constraints(
     found[COST], found[SLACK] = 0.0, np.inf
     for t in range(T):
         set_frames(tree, x[t], frames[t])
-    if around[0].shape[0] > 0:
+    if around.node.shape[0] > 0:
         for t in range(T):
-            place_spheres(around[0], around[1], frames[t], positions[t], around[14][0], around[0].shape[0])
+            place_spheres(
+                around.node, around.centers, frames[t], positions[t], around.resting[0], around.node.shape[0]
+            )
         add_nearness(
             tree, around, anchors, sticking, x, demand, frames, positions, kept, work, found, g, D, E
         )
@@ -283,7 +285,7 @@ def _step(cost, last, given, low, high, x, mu, damping, g, gradient, D, E, bend,
 def anchor_path(tree, around, anchors, points, wanted):
     """Fill ``anchors`` with what the given configurations (A, n) have."""
     gaps, places, floor = anchors
-    frames, positions = np.empty((tree[0].shape[0], 12)), np.empty((around[0].shape[0], 3))
+    frames, positions = np.empty((tree[0].shape[0], 12)), np.empty((around.node.shape[0], 3))
     for a in range(points.shape[0]):
         set_anchor(tree, around, points[a], wanted, frames, positions, gaps[a], places[a], floor)
 
@@ -292,7 +294,7 @@ def anchor_path(tree, around, anchors, points, wanted):
 def score_paths(tree, around, anchors, paths, wanted, accepted, work, found, scores):
     """Fill ``scores`` (S,) with ``depth_cost`` of paths (S, T, n); ``work`` and ``found`` of ``nearness.py``."""
     place_resting(around, work[3], work[4])
-    S, P = around[0].shape[0], around[13].shape[0]
+    S, P = around.node.shape[0], around.pairs.shape[0]
     none = np.zeros((1, S)), np.full((1, P), np.nan), np.empty((1, P))
     for s in range(paths.shape[0]):
         scores[s] = depth_cost(tree, around, anchors, none, paths[s], (wanted, accepted), work, found)

@@ -53,7 +53,7 @@ def place_spheres(node, centers, frames, positions, first, end):
 @njit(**_INNER)
 def place_resting(around, positions, balls):
     """Centres of the spheres and balls that rest, in (S, 3) and (B, 3): the first ones, in the root's frame anyway."""
-    centers, ball, resting = around[1], around[10], around[14]
+    centers, ball, resting = around.centers, around.body_ball, around.resting
     for s in range(resting[0]):
         for i in range(3):
             positions[s, i] = centers[s, i]
@@ -88,7 +88,7 @@ def _world_rows(around, gaps, places, less, wanted, accepted, positions, known, 
     ``pushed``.
     """
     node, padded, mask, skipped, numbers, integers, resting = (
-        around[0], around[3], around[4], around[5], around[6], around[7], around[14],
+        around.node, around.padded, around.mask, around.skipped, around.numbers, around.integers, around.resting,
     )  # fmt: skip
     row = -1
     skip = skipped[0] if skipped.shape[0] > 0 else np.empty(0, dtype=np.bool_)
@@ -195,7 +195,7 @@ def _self_rows(tree, around, floor, less, gap, frames, positions, wanted, accept
     ``less`` (P,) is what spheres of pairs stick out by, NaN where it is not known; there ``gap`` (P,) will do.
     """
     node, radii, body_node, first, ball, pairs, resting = (
-        around[0], around[2], around[8], around[9], around[10], around[13], around[14],
+        around.node, around.radii, around.body_node, around.body_first, around.body_ball, around.pairs, around.resting,
     )  # fmt: skip
     place_spheres(body_node, ball, frames, balls, resting[1], body_node.shape[0])
     for k in range(pairs.shape[0]):
@@ -261,7 +261,13 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
             Points count equally, and all together as much as one.
     """
     parent, _, turns, column, multiplier, _ = tree
-    node, centers, radii, mask, resting = around[0], around[1], around[2], around[4], around[14][0]
+    node, centers, radii, mask, resting = (
+        around.node,
+        around.centers,
+        around.radii,
+        around.mask,
+        around.resting[0],
+    )
     gaps, places, floor = anchors
     distances, were, looks, wished = kept
     row, q, between, middle, balls, bound, known, pushed, f, W, screws, slope, H = work
@@ -365,7 +371,7 @@ def depth_cost(tree, around, anchors, sticking, path, demand, work, found):
 
     ``sticking`` as for ``add_nearness``, but of one point, for all.
     """
-    node, centers, mask, resting = around[0], around[1], around[4], around[14][0]
+    node, centers, mask, resting = around.node, around.centers, around.mask, around.resting[0]
     gaps, places, floor = anchors
     less, pair_less, pair_gap = sticking
     row, _, frames, positions, balls, _, known, pushed, f, W, _, slope, H = work
@@ -407,17 +413,19 @@ def _distance(p, a, q, b):
 @njit(**_INNER)
 def set_anchor(tree, around, q, wanted, frames, positions, gaps, places, floor):
     """Take down what one given configuration has: gaps (S,), places (S, 3); ``floor`` (S, S) is lowered to it."""
-    radii, padded, mask, skipped = around[2], around[3], around[4], around[5]
-    first, pairs = around[9], around[13]
+    radii, padded, mask, skipped = around.radii, around.padded, around.mask, around.skipped
+    first, pairs = around.body_first, around.pairs
     set_frames(tree, q, frames)
-    place_spheres(around[0], around[1], frames, positions, 0, radii.shape[0])
+    place_spheres(around.node, around.centers, frames, positions, 0, radii.shape[0])
     for s in range(radii.shape[0]):
         gaps[s] = np.inf
         p = positions[s]
         for i in range(3):
             places[s, i] = p[i]
         if mask[s] >= 0:
-            d = ball_distance(around[6], around[7], skipped[mask[s]], p[0], p[1], p[2], padded[s], wanted)[0]
+            d = ball_distance(
+                around.numbers, around.integers, skipped[mask[s]], p[0], p[1], p[2], padded[s], wanted
+            )[0]
             if d < wanted:
                 gaps[s] = d
     for k in range(pairs.shape[0]):
@@ -433,14 +441,20 @@ def sphere_distances(tree, around, path, wanted, work, gaps, obstacles, pair_gap
     """Of spheres at every point of a path the distance from obstacles (T, S), and of which one (T, S), and the least
     distances of spheres of pairs (T, P): infinite and -1 where that is not below ``wanted``."""
     node, centers, radii, padded, mask, skipped = (
-        around[0],
-        around[1],
-        around[2],
-        around[3],
-        around[4],
-        around[5],
+        around.node,
+        around.centers,
+        around.radii,
+        around.padded,
+        around.mask,
+        around.skipped,
     )
-    body_node, first, ball, pairs, resting = around[8], around[9], around[10], around[13], around[14]
+    body_node, first, ball, pairs, resting = (
+        around.body_node,
+        around.body_first,
+        around.body_ball,
+        around.pairs,
+        around.resting,
+    )
     frames, positions, balls = work[2], work[3], work[4]
     place_resting(around, positions, balls)
     for t in range(path.shape[0]):
@@ -451,7 +465,9 @@ def sphere_distances(tree, around, path, wanted, work, gaps, obstacles, pair_gap
             gaps[t, s], obstacles[t, s] = np.inf, -1
             if mask[s] >= 0:
                 x, y, z = positions[s, 0], positions[s, 1], positions[s, 2]
-                found = ball_distance(around[6], around[7], skipped[mask[s]], x, y, z, padded[s], wanted)
+                found = ball_distance(
+                    around.numbers, around.integers, skipped[mask[s]], x, y, z, padded[s], wanted
+                )
                 if found[0] < wanted:
                     gaps[t, s], obstacles[t, s] = found[0], found[4]
         for k in range(pairs.shape[0]):

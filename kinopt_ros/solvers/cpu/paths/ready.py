@@ -11,6 +11,7 @@ from kinopt_ros.array import Int64
 from kinopt_ros.collision import kernels
 from kinopt_ros.errors import NotReadyError
 from kinopt_ros.solvers.cpu.paths import banded, connect, frames, kernel, nearness, tasks, vectors
+from kinopt_ros.solvers.cpu.paths.surroundings import Around
 from kinopt_ros.solvers.cpu.paths.vectors import CHUNK
 from kinopt_ros.stale import forget_stale
 
@@ -104,11 +105,8 @@ def _model() -> tuple[Any, Any, Any]:
     f1, f2, f3 = np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0))
     i1, i2 = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64)
     b1, b2 = np.empty(0, dtype=np.bool_), np.empty((0, 0), dtype=np.bool_)
-    return (
-        (i1, f2, b1, i1, f1, f1),
-        (i1, f2, f1, f1, i1, b2, f2, i2, i1, i1, f2, i1, f1, i2, i1),
-        (f2, f3, f2),
-    )
+    around = Around(i1, f2, f1, f1, i1, b2, f2, i2, i1, i1, f2, i1, f1, i2, i1)
+    return (i1, f2, b1, i1, f1, f1), around, (f2, f3, f2)
 
 
 def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:

@@ -1,7 +1,7 @@
 """What a path is kept away from: a robot's spheres on the nodes of a ``MovingTree``, obstacles, pairs of bodies."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -58,9 +58,9 @@ class Surroundings:
     """Index of each sphere among ``robot_spheres``; -1: of something that is carried."""
 
     @property
-    def arrays(self) -> tuple[Float64 | Int64 | Bool, ...]:
+    def arrays(self) -> "Around":
         """As the kernels take them."""
-        return (
+        return Around(
             self.node,
             self.centers,
             self.radii,
@@ -77,6 +77,26 @@ class Surroundings:
             self.pairs,
             self.resting,
         )
+
+
+class Around(NamedTuple):
+    """The arrays of ``Surroundings``, with those of its obstacles."""
+
+    node: Annotated[Int64, "S"]
+    centers: Annotated[Float64, "S 3"]
+    radii: Annotated[Float64, "S"]
+    padded: Annotated[Float64, "S"]
+    mask: Annotated[Int64, "S"]
+    skipped: Annotated[Bool, "K N"]
+    numbers: Annotated[Float64, "N n"]
+    integers: Annotated[Int64, "N i"]
+    body_node: Annotated[Int64, "B"]
+    body_first: Annotated[Int64, "B+1"]
+    body_ball: Annotated[Float64, "B 4"]
+    body_mask: Annotated[Int64, "B"]
+    body_padded: Annotated[Float64, "B"]
+    pairs: Annotated[Int64, "P 2"]
+    resting: Annotated[Int64, "2"]
 
 
 def surroundings(robot: RobotModel, tree: MovingTree, scene: Scene | None) -> Surroundings:
