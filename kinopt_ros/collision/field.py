@@ -189,7 +189,7 @@ class _Moves:
         self._axis = np.array(axis, dtype=np.float64).reshape(-1, 3)
         self._variable = np.array(variable, dtype=np.int64)
         self._multiplier = np.array(multiplier)
-        self._moved = np.array(rows).reshape(-1, len(carriers))
+        self._moved = np.array(rows).reshape(len(rows), len(carriers))
         self._planar = [k for k, joint in enumerate(joints) if joint.type.num_variables == 3]
         self._joints = joints
 

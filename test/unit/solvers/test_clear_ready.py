@@ -8,7 +8,9 @@ import pytest
 from kinopt_ros.errors import KinoptError, MissingPackageError, NotReadyError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.scene.scene import EMPTY_SCENE
 from kinopt_ros.solvers import clear
+from kinopt_ros.verification.collision import check_collisions
 
 
 def one_link() -> RobotModel:
@@ -54,3 +56,14 @@ def test_a_robot_that_could_not_be_prepared_is_forgotten(monkeypatch: pytest.Mon
     del robot
     gc.collect()
     assert seen() is None
+
+
+def test_a_robot_without_shapes_can_be_prepared() -> None:
+    bare = robot_from_urdf(
+        """<robot name="bare"><link name="a"/><link name="b"/>
+        <joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+        <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
+    )
+    clear.prepare_collisions(bare)
+    clear.check_ready(bare)
+    assert check_collisions(bare, EMPTY_SCENE, bare.default_q[None]).free.all()
