@@ -48,7 +48,8 @@ def optimize_paths(
     """Improve every path of a request, until it is free and smooth or nothing more is gained.
 
     Distances are those of spheres that contain the robot's shapes. Where these are nearer at the start, the goal or a
-    waypoint than is demanded, they need not be farther there, and ``clearance`` counts from what they have.
+    waypoint than is demanded, they need not be farther there, and ``clearance`` counts from what they have. Where they
+    leave no room, and of rough paths from the beginning, what they stick out by is added (``sticking.py``).
 
     Args:
         robot: the robot.
