@@ -5,12 +5,13 @@ on inverse kinematics. Ours differs in the steps (see ``step.py``); the few star
 float64 limits, until every target of a call has one that is where it should be.
 """
 
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from kinopt_ros.array import Float64
 from kinopt_ros.solvers.jax_lm.answers import answers
 from kinopt_ros.solvers.jax_lm.chain import ChainShape
 from kinopt_ros.solvers.jax_lm.forward import Frame
@@ -28,58 +29,66 @@ ROUNDING = 2e-7
 FLOAT32_DONE = 1e-11
 """Squared error (m) below which differences are rounding."""
 FLOAT64_MIN_DAMPING = 1e-12
+PIECE = 64
+"""Numbers of a piece, 512 bytes."""
 
 
 def beam(
     chain: ChainShape,
     rows: RowShape,
     size: BeamShape,
-    numbers: jax.Array,
+    numbers: tuple[jax.Array, ...],
     T_base_first: jax.Array,
     ranges: jax.Array,
     allowed: jax.Array,
     requests: jax.Array,
-    seeds: jax.Array,
-) -> tuple[jax.Array, jax.Array]:
+    starts: Lanes,
+) -> jax.Array:
     """One answer or best attempt per target.
+
+    XLA runs a program on several threads as soon as one of its arrays has more than 512 bytes. For a single target
+    that takes longer than the program itself, so arguments come in pieces.
 
     Args:
         chain: shape of the chain.
         rows: shape of the rows.
         size: of the beam.
-        numbers: of the chain, float64.
+        numbers: of the chain, in pieces, float64.
         T_base_first: frame before the first motion, (4, 4), float64.
         ranges: lower and upper limits, largest steps and periods of the variables, (4, n), float64.
         allowed: accepted errors, aims at which the polish ends, and slack, (3, 6), float64; see ``rows``.
-        requests: per target its pose in the base (the upper three rows), and the state, (B, 12 + n), float64.
-        seeds: start values, (n, num_seeds, B), float32.
+        requests: per target its pose in the base (the upper three rows), the state, and what takes the place of the
+            first start, (B, 12 + 2 n), float64.
+        starts: per variable (num_seeds * B,), float32.
 
     Returns:
-        Per target q and its error as ``worst`` says, (n + 1, B), float64; steps made ().
+        Per target q, its error as ``worst`` says, and the steps made, (n + 2, B), float64.
     """
-    n, S, B = seeds.shape
+    n, B, S = len(starts), requests.shape[0], size.num_seeds
     accept, aim, slack = allowed
-    state = requests[:, 12:]
-    starts = _starts(requests[:, :12].reshape(B, 3, 4), T_base_first)
+    state = requests[:, 12 : 12 + n]
+    frames = _before_first(requests[:, :12].reshape(B, 3, 4), T_base_first)
     bounds = ranges[:3]
     single = jnp.float32
-    numbers32, starts32 = numbers.astype(single), starts.astype(single)
+    numbers32, frames32 = tuple(piece.astype(single) for piece in numbers), frames.astype(single)
     slack32 = slack.astype(single)
     bounds32 = _bounds(_narrowed(bounds).astype(single), n)
 
     # Every loop holds the one copy of its step: what comes twice compiles twice.
-    start32 = _frame(starts32, S)
+    start32 = _frame(frames32, S)
 
     def first(i: jax.Array, state: State) -> State:
         q, _ = state
-        at = residual(chain, rows, numbers32, start32, slack32, q)
+        at = residual(chain, rows, _together(numbers32), start32, slack32, q)
         moved = step(at, bounds32, q, active_set=False)
         last = i == size.init_steps
         return _chosen(last, q, moved), sum_of_squares(at.rows)
 
+    own = requests[:, 12 + n :].astype(single)
+    is_own = jnp.arange(S * B) < B
     q = tuple(
-        jnp.clip(seeds[k].reshape(-1), low, high)
-        for k, (low, high) in enumerate(zip(bounds32.lower, bounds32.upper, strict=True))
+        jnp.clip(jnp.where(is_own, jnp.tile(own[:, k], S), start), low, high)
+        for k, (start, low, high) in enumerate(zip(starts, bounds32.lower, bounds32.upper, strict=True))
     )
     q, cost = lax.fori_loop(0, size.init_steps + 1, first, (q, jnp.zeros(S * B, single)))
     q = _kept(q, cost.reshape(S, B), size.keep)
@@ -89,7 +98,7 @@ def beam(
         jnp.clip(x.astype(jnp.float64), low, high)
         for x, low, high in zip(q, limits.lower, limits.upper, strict=True)
     )
-    start = _frame(starts, size.keep)
+    start = _frame(frames, size.keep)
 
     def inexact(state: Refined) -> jax.Array:
         i, _, distance, _ = state
@@ -97,7 +106,7 @@ def beam(
 
     def refine(state: Refined) -> Refined:
         i, q, _, _ = state
-        at = residual(chain, rows, numbers, start, slack, q)
+        at = residual(chain, rows, _together(numbers), start, slack, q)
         moved = step(at, limits, q, active_set=True, min_damping=FLOAT64_MIN_DAMPING)
         # All lanes of a target stop when one of them is near enough, so that its answer does not depend on other
         # targets. The last round makes no step: the errors are those of the q that is returned.
@@ -116,10 +125,16 @@ def beam(
         limits.upper,
         tuple(ranges[3, k] for k in range(n)),
     )
-    return jnp.concatenate([found, error[None]]), size.init_steps + more - 1
+    steps = jnp.broadcast_to((size.init_steps + more - 1).astype(jnp.float64), (1, B))
+    return jnp.concatenate([found, error[None], steps])
 
 
-def _starts(T_base_target: jax.Array, T_base_first: jax.Array) -> jax.Array:
+def pieces(numbers: Annotated[Float64, "m"]) -> tuple[Float64, ...]:
+    """Numbers of a chain as ``beam`` takes them."""
+    return tuple(numbers[i : i + PIECE] for i in range(0, len(numbers), PIECE))
+
+
+def _before_first(T_base_target: jax.Array, T_base_first: jax.Array) -> jax.Array:
     """Frames before the first motion in each target's frame, (12, B): position, rotation columns."""
     R, p = T_base_target[:, :, :3], T_base_target[:, :, 3]
     R_first, p_first = T_base_first[:3, :3], T_base_first[:3, 3]
@@ -129,6 +144,10 @@ def _starts(T_base_target: jax.Array, T_base_first: jax.Array) -> jax.Array:
 
     columns = (R_first[:, k] for k in range(3))
     return jnp.stack([*in_target(p_first - p), *(entry for column in columns for entry in in_target(column))])
+
+
+def _together(numbers: tuple[jax.Array, ...]) -> list[jax.Array]:
+    return [piece[i] for piece in numbers for i in range(piece.shape[0])]
 
 
 def _chosen(condition: jax.Array, yes: Lanes, no: Lanes) -> Lanes:
@@ -149,9 +168,9 @@ def _kept(q: Lanes, cost: jax.Array, keep: int) -> Lanes:
     return tuple(x[lanes].reshape(-1) for x in q)
 
 
-def _frame(starts: jax.Array, copies: int) -> Frame:
+def _frame(frames: jax.Array, copies: int) -> Frame:
     """Frames for lanes: every target ``copies`` times, targets last."""
-    lanes = [jnp.tile(starts[k], copies) for k in range(12)]
+    lanes = [jnp.tile(frames[k], copies) for k in range(12)]
     return Frame(
         (lanes[0], lanes[1], lanes[2]),
         (lanes[3], lanes[4], lanes[5]),

@@ -4,6 +4,7 @@ Arrays of components with the lanes last are what XLA makes quick code of, on CP
 gathers. The start may be any frame; solvers start in the target's, so that the result is the error itself.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
@@ -22,7 +23,7 @@ from kinopt_ros.kinematics.refold import (
     SIN_TWIST,
 )
 from kinopt_ros.solvers.jax_lm.chain import ChainShape
-from kinopt_ros.solvers.jax_lm.lanes import Component, Vector, add, mul, plus, scaled, sub
+from kinopt_ros.solvers.jax_lm.lanes import Component, Vector, add, cosine_and_sine, mul, plus, scaled, sub
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,13 @@ class MotionAxis:
 
 
 def forward(
-    shape: ChainShape, numbers: jax.Array, start: Frame, q: tuple[jax.Array, ...]
+    shape: ChainShape, numbers: Sequence[jax.Array], start: Frame, q: tuple[jax.Array, ...]
 ) -> tuple[Frame, list[MotionAxis]]:
     """Pose of the tip, and the axes of all motions, in the frame in which ``start`` is given.
 
     Args:
         shape: the chain's.
-        numbers: of the chain, (9m + 12,).
+        numbers: of the chain, 9m + 12 scalars.
         start: frame before the first motion; lanes.
         q: variables, each of shape (lanes,), rad or m.
     """
@@ -71,7 +72,7 @@ def forward(
             p = plus(p, scaled(value, z))
             cosine, sine = number(k + COS_FIXED), number(k + SIN_FIXED)
         else:
-            cosine, sine = jnp.cos(value), jnp.sin(value)
+            cosine, sine = cosine_and_sine(value)
         axes.append(MotionAxis(scaled(multiplier, z), p))
         x, y = _turned(x, y, cosine, sine)
     t = MOTION_SIZE * len(shape.column)

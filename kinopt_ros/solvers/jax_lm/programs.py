@@ -18,19 +18,19 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 from jax.experimental import serialize_executable
 
 from kinopt_ros.differentiable import components
 from kinopt_ros.solvers import turns
-from kinopt_ros.solvers.jax_lm.beam import beam
+from kinopt_ros.solvers.jax_lm.beam import beam, pieces
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.solvers.jax_lm.shapes import ProgramKey
 
 IN_MEMORY = 128
 ON_DISK = 400
 """Programs kept (about 1.5 MB each); the longest unused ones go first."""
-Program: TypeAlias = Callable[..., tuple[jax.Array, jax.Array]]
+Program: TypeAlias = Callable[..., jax.Array]
 _log = logging.getLogger(__name__)
 
 
@@ -121,12 +121,10 @@ def default_folder() -> Path:
 
 def _compile(runtime: Runtime, key: ProgramKey) -> Any:
     n, S, B = key.chain.variables, key.size.num_seeds, key.targets
-    shapes = ((len(key.chain.exact),), (4, 4), (4, n), (3, 6), (B, 12 + n), (n, S, B))
-    arguments = [
-        jax.ShapeDtypeStruct(shape, jnp.float32 if shape is shapes[-1] else jnp.float64)  # type: ignore[no-untyped-call]
-        for shape in shapes
-    ]
-    lowered = jax.jit(partial(beam, key.chain, key.rows, key.size)).lower(*arguments)
+    numbers = pieces(np.empty(len(key.chain.exact)))
+    double = [np.empty(shape) for shape in ((4, 4), (4, n), (3, 6), (B, 12 + 2 * n))]
+    starts = (np.empty(S * B, np.float32),) * n
+    lowered = jax.jit(partial(beam, key.chain, key.rows, key.size)).lower(numbers, *double, starts)
     return lowered.compile(compiler_options=dict(runtime.compiler_options))
 
 

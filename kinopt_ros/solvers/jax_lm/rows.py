@@ -5,7 +5,7 @@ are measured by 2 sin(angle / 2) (rad for small angles). Which rows exist is fix
 axes have none. Definitions: ``kinematics.pose_errors``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import jax
@@ -41,7 +41,7 @@ class Residual:
 def residual(
     shape: ChainShape,
     rows: RowShape,
-    numbers: jax.Array,
+    numbers: Sequence[jax.Array],
     start: Frame,
     slack: jax.Array,
     q: tuple[jax.Array, ...],

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -14,6 +14,7 @@ from kinopt_ros.errors import NotReadyError
 from kinopt_ros.kinematics.pose_errors import Free
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
 from kinopt_ros.solvers.held import Prepared
+from kinopt_ros.solvers.jax_lm.beam import pieces
 from kinopt_ros.solvers.jax_lm.chain import LaneChain
 from kinopt_ros.solvers.jax_lm.programs import Programs
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
@@ -127,45 +128,21 @@ def search(
     Raises:
         NotReadyError: there is a deadline, and a program has to be compiled.
     """
-    chain = prepared.packed
     plan = stages(problem.targets[0], effort)
     if problem.deadline is not None:
-        _refuse_to_compile(needed(chain, plan, problem.batch_size), programs)
+        _refuse_to_compile(needed(prepared.packed, plan, problem.batch_size), programs)
     work = _Work(problem, prepared, programs)
-    seeds = _Seeds(work.seeds)
-    for k, stage in enumerate(plan):
-        if k == 1:
-            counts.add(int(work.solved.sum()), problem.batch_size)
-            work.given_up = work.solved.copy() if work.solved.all() else hopeless()
-        todo = np.flatnonzero(~(work.solved | work.given_up))
-        if not len(todo):
-            break
-        work.run(stage, todo, seeds.take(stage.width.size.num_seeds))
-    while seeds.left and not (work.solved | work.given_up).all() and not work.cut.any():
-        work.run(
-            plan[-1],
-            np.flatnonzero(~(work.solved | work.given_up)),
-            seeds.take(plan[-1].width.size.num_seeds),
-        )
-    if len(plan) == 1:
-        counts.add(int(work.solved.sum()), problem.batch_size)
+    work.run(plan[0], None)
+    counts.add(np.count_nonzero(work.solved), problem.batch_size)
+    if work.solved.all():
+        return work.candidates()
+    work.given_up = hopeless()
+    for stage in plan[1:]:
+        if (todo := work.todo()).size:
+            work.run(stage, todo)
+    while work.has_seeds and work.todo().size and not work.cut.any():
+        work.run(plan[-1], work.todo())
     return work.candidates()
-
-
-class _Seeds:
-    """The problem's own start values, half a beam at a time."""
-
-    def __init__(self, seeds: Annotated[Float64, "B S n"]) -> None:
-        self._seeds = seeds
-
-    @property
-    def left(self) -> bool:
-        return bool(self._seeds.shape[1])
-
-    def take(self, most: int) -> Annotated[Float64, "B s n"]:
-        count = max(1, most // 2)
-        taken, self._seeds = self._seeds[:, :count], self._seeds[:, count:]
-        return taken
 
 
 class _Work:
@@ -175,70 +152,141 @@ class _Work:
         self._problem, self._prepared, self._programs = problem, prepared, programs
         chain, batch = prepared.packed, problem.batch_size
         state = problem.state[:, chain.variables]
-        T_base_target = problem.targets[0].T_base_target
-        self._requests = np.concatenate([T_base_target[:, :3].reshape(batch, 12), state], axis=1)
-        self.seeds = state[:, None]
+        poses = problem.targets[0].T_base_target[:, :3].reshape(batch, 12)
+        self._requests = np.concatenate([poses, state, state], axis=1)
+        """Poses, states, first starts, as programs take them."""
+        self._seeds = state[:, None]
+        """The problem's own start values that were not tried yet, (B, s, n)."""
         if problem.seeds.shape[1]:
-            self.seeds = np.concatenate([self.seeds, problem.seeds[:, :, prepared.columns]], axis=1)
-        self.q = np.minimum(np.maximum(state, chain.ranges[0]), chain.ranges[1])
+            self._seeds = np.concatenate([self._seeds, problem.seeds[:, :, prepared.columns]], axis=1)
+        lower, upper, _, period = chain.ranges
+        self._seeds = near_zero(self._seeds, lower, upper, period)
+        self.q = np.minimum(np.maximum(state, lower), upper)
         self.error = np.full(batch, np.inf)
         self.steps = np.zeros(batch, dtype=np.int64)
         self.solved = np.zeros(batch, dtype=np.bool_)
-        self.given_up = np.zeros(batch, dtype=np.bool_)
+        self.given_up = self.solved
         self.cut = np.zeros(batch, dtype=np.bool_)
 
-    def run(self, stage: Stage, rows: Annotated[Int64, "R"], seeds: Annotated[Float64, "B s n"]) -> None:
-        """One beam for each of some requests, as far as the deadline allows."""
-        chain, size, runtime = self._prepared.packed, stage.width.size, self._programs.runtime
-        table = start_table(chain, stage.number * size.num_seeds, size.num_seeds, self._problem.random_seed)
-        constants = _constants(chain, stage, runtime)
-        lower, upper, _, period = chain.ranges
-        done = 0
-        for targets in stage.width.portions(len(rows)):
-            if self._problem.late:
-                self.cut[rows[done:]] = True
-                return
-            some = rows[done : done + targets]
-            done += targets
-            # Programs have one size: the last target fills what is left over.
-            lanes = some
-            if len(some) < targets:
-                lanes = np.concatenate([some, np.full(targets - len(some), some[-1])])
-            own = near_zero(seeds[lanes], lower, upper, period)
-            start = np.empty((*table.shape, targets), dtype=np.float32)
-            start[:, own.shape[1] :] = table[:, own.shape[1] :, None]
-            start[:, : own.shape[1]] = own.transpose(2, 1, 0)
-            program = self._programs.get(ProgramKey(chain.shape, stage.rows, size, targets))
-            with jax.enable_x64(True), jax.default_device(runtime.device):
-                found = program(*constants, self._requests[lanes], start)
-                answers, steps = np.asarray(found[0]), int(found[1])
-            self._take(some, answers[:, : len(some)], steps)
+    @property
+    def has_seeds(self) -> bool:
+        """Whether start values of the problem are left."""
+        return bool(self._seeds.shape[1])
 
-    def _take(self, rows: Annotated[Int64, "r"], answers: Annotated[Float64, "n+1 r"], steps: int) -> None:
+    def todo(self) -> Annotated[Int64, "R"]:
+        """Requests that are neither solved nor given up."""
+        return np.flatnonzero(~(self.solved | self.given_up))
+
+    def run(self, stage: Stage, requests: Annotated[Int64, "R"] | None) -> None:
+        """One beam for each of some requests, or of all, as far as the deadline allows; half of its starts at most are
+        the problem's own."""
+        chain, runtime = self._prepared.packed, self._programs.runtime
+        arguments = _arguments(chain, stage, runtime)
+        most = max(1, stage.width.size.num_seeds // 2)
+        own, self._seeds = self._seeds[:, :most], self._seeds[:, most:]
+        n = len(chain.variables)
+        self._requests[:, 12 + n :] = own[:, 0] if own.shape[1] else arguments.first(self._problem.random_seed)
+        count, done = len(self.q) if requests is None else len(requests), 0
+        for targets in stage.width.portions(count):
+            if self._problem.late:
+                self.cut[slice(done, None) if requests is None else requests[done:]] = True
+                return
+            known = min(targets, count - done)
+            rows = slice(done, done + known) if requests is None else requests[done : done + known]
+            done += known
+            lines = self._requests[rows]
+            if known < targets:  # programs have one size: the last target fills what is left over
+                lines = np.concatenate([lines, np.repeat(lines[-1:], targets - known, axis=0)])
+            if own.shape[1] > 1:
+                starts = arguments.with_own(own[rows], targets, self._problem.random_seed)
+            else:
+                starts = arguments.starts(targets, self._problem.random_seed)
+            program = self._programs.get(arguments.key(targets))
+            with jax.enable_x64(True), jax.default_device(runtime.device):
+                found = np.asarray(program(*arguments.constants, lines, starts))
+            self._take(rows, found if known == targets else found[:, :known])
+
+    def _take(self, rows: slice | Annotated[Int64, "r"], found: Annotated[Float64, "n+2 r"]) -> None:
         """Keep what is better than what is known."""
-        error = answers[-1]
+        q, error = found[:-2], found[-2]
         better = error < self.error[rows]
-        self.error[rows[better]] = error[better]
-        self.q[rows[better]] = answers[:-1, better].T
+        if better.all():
+            self.q[rows], self.error[rows] = q.T, error
+        else:
+            self.q[rows] = np.where(better[:, None], q.T, self.q[rows])
+            self.error[rows] = np.where(better, error, self.error[rows])
         self.solved[rows] |= error <= 1.0
-        self.steps[rows] += steps
+        self.steps[rows] += found[-1].astype(np.int64)
 
     def candidates(self) -> IkCandidates:
         """In the problem's variables; those that do not move the tip stay where they are."""
         problem, columns = self._problem, self._prepared.columns
-        variables = problem.variables
-        attempt = problem.state[:, variables].copy()
+        attempt = problem.state[:, problem.variables]
         attempt[:, columns] = self.q
-        q = np.where(self.solved[:, None], attempt, np.nan)[:, None]
-        return IkCandidates(q=q, attempt=attempt, iterations=self.steps, timed_out=self.cut & ~self.solved)
+        q = attempt if self.solved.all() else np.where(self.solved[:, None], attempt, np.nan)
+        return IkCandidates(
+            q=q[:, None], attempt=attempt, iterations=self.steps, timed_out=self.cut & ~self.solved
+        )
+
+
+class _Arguments:
+    """What programs for a chain and a stage are called with that stays the same from request to request."""
+
+    def __init__(self, chain: LaneChain, stage: Stage, runtime: Runtime) -> None:
+        self._chain, self._stage, self._runtime = chain, stage, runtime
+        self._keys = {
+            targets: ProgramKey(chain.shape, stage.rows, stage.width.size, targets)
+            for targets in stage.width.targets
+        }
+        self.constants = self._on_device(
+            (pieces(chain.numbers), chain.T_base_first, chain.ranges, stage.allowed)
+        )
+        """The first of them."""
+
+    def key(self, targets: int) -> ProgramKey:
+        """The program for a number of targets."""
+        return self._keys[targets]
+
+    def starts(self, targets: int, seed: int) -> tuple[jax.Array, ...]:
+        """The last of them: start values by variable, (num_seeds * targets,)."""
+        return _device_starts(self, targets, seed)
+
+    def first(self, seed: int) -> Annotated[np.ndarray, "n"]:
+        """The first start of every target."""
+        return self._table(seed)[:, 0]
+
+    def with_own(
+        self, own: Annotated[Float64, "r s n"], targets: int, seed: int
+    ) -> tuple[Annotated[np.ndarray, "num_seeds*targets"], ...]:
+        """Start values of which the first ones are given; the last request's serve for targets beyond."""
+        table = self._table(seed)
+        starts = np.repeat(table[:, :, None], targets, axis=2)
+        starts[:, : own.shape[1], : len(own)] = own.transpose(2, 1, 0)
+        starts[:, : own.shape[1], len(own) :] = own[-1].T[:, :, None]
+        return tuple(starts.reshape(len(table), -1))
+
+    def _table(self, seed: int) -> Annotated[np.ndarray, "n num_seeds"]:
+        count = self._stage.width.size.num_seeds
+        return start_table(self._chain, self._stage.number * count, count, seed)
+
+    def _on_device(self, arrays: Any) -> Any:
+        with jax.enable_x64(True):
+            return jax.device_put(arrays, self._runtime.device)
+
+    def put_starts(self, targets: int, seed: int) -> tuple[jax.Array, ...]:
+        """``starts``, brought to the device."""
+        starts: tuple[jax.Array, ...] = self._on_device(tuple(np.repeat(self._table(seed), targets, axis=1)))
+        return starts
 
 
 @lru_cache(maxsize=64)
-def _constants(chain: LaneChain, stage: Stage, runtime: Runtime) -> tuple[jax.Array, ...]:
-    """Arguments of a program that stay the same from request to request, on the device."""
-    arrays = (chain.numbers, chain.T_base_first, chain.ranges, stage.allowed)
-    with jax.enable_x64(True):
-        return tuple(jax.device_put(array, runtime.device) for array in arrays)
+def _arguments(chain: LaneChain, stage: Stage, runtime: Runtime) -> _Arguments:
+    return _Arguments(chain, stage, runtime)
+
+
+@lru_cache(maxsize=64)
+def _device_starts(arguments: _Arguments, targets: int, seed: int) -> tuple[jax.Array, ...]:
+    return arguments.put_starts(targets, seed)
 
 
 def _refuse_to_compile(keys: list[ProgramKey], programs: Programs) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from kinopt_ros.kinematics.pose_errors import Free
 from kinopt_ros.solvers.jax_lm.chain import ChainShape
@@ -58,6 +59,13 @@ class ProgramKey:
     size: BeamShape
     targets: int
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:  # of some hundred numbers
+        return hash((self.chain, self.rows, self.size, self.targets))
+
 
 @dataclass(frozen=True)
 class Width:
@@ -74,7 +82,7 @@ class Width:
             count -= fits[-1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Effort:
     """What is spent on a request."""
 
