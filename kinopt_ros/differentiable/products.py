@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from kinopt_ros.differentiable.components import Component, add, dot, exact, mul
+from kinopt_ros.differentiable.components import Component, add, dot, exact, mul, plain
 from kinopt_ros.differentiable.frames import FramePlan
 from kinopt_ros.differentiable.motions import Geometry, Values, motion_of, quaternion_rotation
 from kinopt_ros.robot.chain import Motion
@@ -60,8 +60,8 @@ def frames(
 
 def _after(frame: Frame, R: Sequence[Sequence[Component]], p: Sequence[Component]) -> Frame:
     axes = frame[:3]
-    x, y, z = (jnp.asarray(dot(column, axes)) for column in zip(*R, strict=True))
-    return x, y, z, jnp.asarray(add(frame[3], dot(p, axes)))
+    x, y, z = (jnp.asarray(plain(dot(column, axes))) for column in zip(*R, strict=True))
+    return x, y, z, jnp.asarray(plain(add(frame[3], dot(p, axes))))
 
 
 def _written_out(

@@ -75,7 +75,7 @@ class PreparedChains(Generic[Packed]):
         structure = (problem.base_link, problem.joints, *(_key(target) for target in problem.targets))
         held = self._held_variables(problem, structure)
         values = problem.state[:, held]
-        if (values == values[:1]).all():
+        if len(values) == 1 or not len(held) or (values == values[:1]).all():
             if len(values):
                 rows = np.arange(len(values))
                 yield rows, self._get(problem, structure, held, values[0])

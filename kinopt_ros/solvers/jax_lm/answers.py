@@ -1,5 +1,7 @@
 """Of the lanes that a target's beam ends with, the one that answers."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 
@@ -13,7 +15,7 @@ def answers(
     state: jax.Array,
     lower: tuple[jax.Array, ...],
     upper: tuple[jax.Array, ...],
-    period: tuple[jax.Array, ...],
+    turns: tuple[bool, ...],
 ) -> tuple[jax.Array, jax.Array]:
     """Of the solutions that are as exact as can be the one nearest to the state, else the best attempt.
 
@@ -24,7 +26,7 @@ def answers(
         state: (B, n), rad or m.
         lower: limit per variable.
         upper: limit per variable.
-        period: per variable 2 pi, or 0 where there is none: such joints take the turn nearest to the state.
+        turns: variables that take the turn nearest to the state.
 
     Returns:
         q (n, B), error (B,).
@@ -32,12 +34,14 @@ def answers(
     keep, B = error.shape
     turned = []
     away = jnp.zeros((keep, B), state.dtype)
-    for k, (values, low, high, turn) in enumerate(zip(q, lower, upper, period, strict=True)):
+    for k, (values, low, high, turn) in enumerate(zip(q, lower, upper, turns, strict=True)):
         lanes = values.reshape(keep, B)
-        other = lanes + turn * jnp.rint((state[:, k] - lanes) / jnp.where(turn > 0.0, turn, 1.0))
-        allowed = (low <= other) & (other <= high) & (jnp.abs(other) < FARTHEST_TURN)
-        turned.append(jnp.where(allowed, other, lanes))
-        away = away + (turned[-1] - state[:, k]) ** 2
+        if turn:
+            other = lanes + 2.0 * math.pi * jnp.rint((state[:, k] - lanes) / (2.0 * math.pi))
+            allowed = (low <= other) & (other <= high) & (jnp.abs(other) < FARTHEST_TURN)
+            lanes = jnp.where(allowed, other, lanes)
+        turned.append(lanes)
+        away = away + (lanes - state[:, k]) ** 2
     error = jnp.where(jnp.isfinite(error), error, jnp.inf)
     nearest = jnp.argmin(jnp.where(exact, away, jnp.inf), axis=0)
     best = jnp.where(exact.any(axis=0), nearest, jnp.argmin(error, axis=0))

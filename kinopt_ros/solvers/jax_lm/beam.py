@@ -24,11 +24,11 @@ Lanes: TypeAlias = tuple[jax.Array, ...]
 State: TypeAlias = tuple[Lanes, jax.Array]
 Refined: TypeAlias = tuple[jax.Array, Lanes, jax.Array, jax.Array]
 
-ROUNDING = 2e-7
-"""Relative; float32 limits are so much narrower than float64 ones."""
 FLOAT32_DONE = 1e-11
 """Squared error (m) below which differences are rounding."""
 FLOAT64_MIN_DAMPING = 1e-12
+FEW = 8
+"""Lanes kept that are looked for one by one."""
 PIECE = 64
 """Numbers of a piece, 512 bytes."""
 
@@ -40,6 +40,7 @@ def beam(
     numbers: tuple[jax.Array, ...],
     T_base_first: jax.Array,
     ranges: jax.Array,
+    ranges32: jax.Array,
     allowed: jax.Array,
     requests: jax.Array,
     starts: Lanes,
@@ -55,7 +56,8 @@ def beam(
         size: of the beam.
         numbers: of the chain, in pieces, float64.
         T_base_first: frame before the first motion, (4, 4), float64.
-        ranges: lower and upper limits, largest steps and periods of the variables, (4, n), float64.
+        ranges: of the variables, (4, n), float64.
+        ranges32: likewise, float32.
         allowed: accepted errors, aims at which the polish ends, and slack, (3, 6), float64; see ``rows``.
         requests: per target its pose in the base (the upper three rows), the state, and what takes the place of the
             first start, (B, 12 + 2 n), float64.
@@ -68,18 +70,16 @@ def beam(
     accept, aim, slack = allowed
     state = requests[:, 12 : 12 + n]
     frames = _before_first(requests[:, :12].reshape(B, 3, 4), T_base_first)
-    bounds = ranges[:3]
     single = jnp.float32
     numbers32, frames32 = tuple(piece.astype(single) for piece in numbers), frames.astype(single)
     slack32 = slack.astype(single)
-    bounds32 = _bounds(_narrowed(bounds).astype(single), n)
+    bounds32 = _bounds(ranges32, n)
 
     # Every loop holds the one copy of its step: what comes twice compiles twice.
-    start32 = _frame(frames32, S)
 
     def first(i: jax.Array, state: State) -> State:
         q, _ = state
-        at = residual(chain, rows, _together(numbers32), start32, slack32, q)
+        at = residual(chain, rows, _together(numbers32), _frame(frames32, S), slack32, q)
         moved = step(at, bounds32, q, active_set=False)
         last = i == size.init_steps
         return _chosen(last, q, moved), sum_of_squares(at.rows)
@@ -93,12 +93,11 @@ def beam(
     q, cost = lax.fori_loop(0, size.init_steps + 1, first, (q, jnp.zeros(S * B, single)))
     q = _kept(q, cost.reshape(S, B), size.keep)
 
-    limits = _bounds(bounds, n)
+    limits = _bounds(ranges, n)
     q = tuple(
         jnp.clip(x.astype(jnp.float64), low, high)
         for x, low, high in zip(q, limits.lower, limits.upper, strict=True)
     )
-    start = _frame(frames, size.keep)
 
     def inexact(state: Refined) -> jax.Array:
         i, _, distance, _ = state
@@ -106,13 +105,21 @@ def beam(
 
     def refine(state: Refined) -> Refined:
         i, q, _, _ = state
-        at = residual(chain, rows, _together(numbers), start, slack, q)
-        moved = step(at, limits, q, active_set=True, min_damping=FLOAT64_MIN_DAMPING)
+        at = residual(chain, rows, _together(numbers), _frame(frames, size.keep), slack, q)
         # All lanes of a target stop when one of them is near enough, so that its answer does not depend on other
         # targets. The last round makes no step: the errors are those of the q that is returned.
         distance = worst(rows, at, aim)
-        stays = jnp.tile(_nearest(distance, B) <= 1.0, size.keep) | (i == size.more_steps)
-        return i + 1, _chosen(stays, q, moved), distance, worst(rows, at, accept)
+        near = _nearest(distance, B) <= 1.0
+        moved = lax.cond(
+            (i < size.more_steps) & ~near.all(),
+            lambda: _chosen(
+                jnp.tile(near, size.keep),
+                q,
+                step(at, limits, q, active_set=True, min_damping=FLOAT64_MIN_DAMPING),
+            ),
+            lambda: q,
+        )
+        return i + 1, moved, distance, worst(rows, at, accept)
 
     far = jnp.full(size.keep * B, jnp.inf, jnp.float64)
     more, q, distance, error = lax.while_loop(inexact, refine, (jnp.int32(0), q, far, far))
@@ -123,7 +130,7 @@ def beam(
         state,
         limits.lower,
         limits.upper,
-        tuple(ranges[3, k] for k in range(n)),
+        chain.turns,
     )
     steps = jnp.broadcast_to((size.init_steps + more - 1).astype(jnp.float64), (1, B))
     return jnp.concatenate([found, error[None], steps])
@@ -161,10 +168,17 @@ def _nearest(error: jax.Array, targets: int) -> jax.Array:
 
 def _kept(q: Lanes, cost: jax.Array, keep: int) -> Lanes:
     """Lanes of the least cost, target by target; of equal ones the first, which begin at the problem's own seeds."""
-    B = cost.shape[1]
-    known = jnp.where(jnp.isfinite(cost), jnp.maximum(cost, FLOAT32_DONE), jnp.inf)
-    _, best = lax.top_k(-known.T, keep)
-    lanes = best.T * B + jnp.arange(B)
+    S, B = cost.shape
+    cost = jnp.where(jnp.isfinite(cost), jnp.maximum(cost, FLOAT32_DONE), jnp.finfo(cost.dtype).max)
+    if keep <= FEW:
+        best = []
+        for _ in range(keep):
+            best.append(jnp.argmin(cost, axis=0))
+            cost = jnp.where(jnp.arange(S)[:, None] == best[-1], jnp.inf, cost)
+        starts = jnp.stack(best)
+    else:
+        starts = lax.top_k(-cost.T, keep)[1].T
+    lanes = starts * B + jnp.arange(B)
     return tuple(x[lanes].reshape(-1) for x in q)
 
 
@@ -179,17 +193,6 @@ def _frame(frames: jax.Array, copies: int) -> Frame:
     )
 
 
-def _narrowed(bounds: jax.Array) -> jax.Array:
-    lower, upper, most = bounds
-    margin = ROUNDING * jnp.maximum(1.0, jnp.maximum(jnp.abs(lower), jnp.abs(upper)))
-    margin = jnp.where(jnp.isfinite(margin), margin, 0.0)
-    narrow = upper - lower < 2.0 * margin
-    middle = 0.5 * (lower + upper)
-    return jnp.stack(
-        [jnp.where(narrow, middle, lower + margin), jnp.where(narrow, middle, upper - margin), most]
-    )
-
-
 def _bounds(bounds: jax.Array, n: int) -> Bounds:
-    lower, upper, most = (tuple(row[k] for k in range(n)) for row in bounds)
-    return Bounds(lower, upper, most)
+    lower, upper, least, most = (tuple(row[k] for k in range(n)) for row in bounds)
+    return Bounds(lower, upper, least, most)

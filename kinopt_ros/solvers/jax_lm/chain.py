@@ -15,6 +15,8 @@ from kinopt_ros.robot.model import RobotModel
 _EXACT = 1e-14
 """Numbers as near as this to 0, 1 or -1 come from right angles and are taken as such; answers are verified with the
 robot's own numbers."""
+_ROUNDING = 2e-7
+"""Of float32, relative."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class ChainShape:
     """Per motion, whether it moves along z; else it turns about z."""
     column: tuple[int, ...]
     """Per motion, the variable that drives it."""
+    turns: tuple[bool, ...]
+    """Per variable, whether whole turns lead to other values of it inside its limits."""
     exact: tuple[float | None, ...]
     """Of the chain's numbers those that are known to be 0, 1 or -1; None for the others."""
 
@@ -40,7 +44,11 @@ class LaneChain:
     T_base_first: Annotated[Float64, "4 4"]
     """Frame before the first motion."""
     ranges: Annotated[Float64, "4 n"]
-    """Lower and upper limits, largest steps, periods (2 pi, or 0: none) of the variables, rad or m."""
+    """Lower and upper limits, largest steps back and forth of the variables, rad or m."""
+    ranges32: Annotated[np.ndarray, "4 n"]
+    """Likewise in float32, inside the float64 limits."""
+    period: Annotated[Float64, "n"]
+    """2 pi, or 0: none."""
     sample: Annotated[Float64, "2 n"]
     """Ends of the ranges that starts are drawn from."""
     variables: Annotated[Int64, "n"]
@@ -64,18 +72,33 @@ def lane_chain(robot: RobotModel, chain: KinematicChain) -> LaneChain:
     T_first_base[:3, 3], T_first_base[:3, :3] = base[:3], base[3:12].reshape(3, 3)
     limits = robot.limits
     rows = variable_rows(chain, limits.lower[chain.variables], limits.upper[chain.variables])
+    lower, upper, period, most = rows[[0, 1, 4, 5]]
     return LaneChain(
         shape=ChainShape(
             variables=len(chain.variables),
             translation=tuple((chain.motion == Motion.TRANSLATION).tolist()),
             column=tuple(chain.column.tolist()),
+            turns=tuple(((period > 0.0) & (upper - lower >= period)).tolist()),
             exact=tuple(
                 float(number) if known else None for number, known in zip(numbers, exact, strict=True)
             ),
         ),
         numbers=numbers,
         T_base_first=inverse(T_first_base),
-        ranges=rows[[0, 1, 5, 4]],
+        ranges=np.stack([lower, upper, -most, most]),
+        ranges32=np.stack([*_narrowed(lower, upper), -most, most]).astype(np.float32),
+        period=period,
         sample=rows[2:4],
         variables=chain.variables,
     )
+
+
+def _narrowed(
+    lower: Annotated[Float64, "n"], upper: Annotated[Float64, "n"]
+) -> tuple[Annotated[Float64, "n"], Annotated[Float64, "n"]]:
+    """Limits that stay inside the given ones when they are rounded to float32."""
+    margin = _ROUNDING * np.maximum(1.0, np.maximum(np.abs(lower), np.abs(upper)))
+    margin = np.where(np.isfinite(margin), margin, 0.0)
+    narrow = upper - lower < 2.0 * margin
+    middle = np.where(narrow, 0.5 * (lower + upper), 0.0)
+    return np.where(narrow, middle, lower + margin), np.where(narrow, middle, upper - margin)

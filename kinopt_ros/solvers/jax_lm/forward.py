@@ -23,7 +23,7 @@ from kinopt_ros.kinematics.refold import (
     SIN_TWIST,
 )
 from kinopt_ros.solvers.jax_lm.chain import ChainShape
-from kinopt_ros.solvers.jax_lm.lanes import Component, Vector, add, cosine_and_sine, mul, plus, scaled, sub
+from kinopt_ros.solvers.jax_lm.lanes import Component, Vector, add, cosine_and_sine, minus, mul, plus, scaled
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,10 @@ def forward(
         x, y = _turned(x, y, cosine, sine)
     t = MOTION_SIZE * len(shape.column)
     p = _moved(p, x, y, z, (number(t), number(t + 1), number(t + 2)))
-    columns = [
+    columns = (
         _combined(x, y, z, (number(t + 3 + c), number(t + 6 + c), number(t + 9 + c))) for c in range(3)
-    ]
-    return Frame(p, columns[0], columns[1], columns[2]), axes
+    )
+    return Frame(p, *columns), axes
 
 
 def _moved(p: Vector, x: Vector, y: Vector, z: Vector, shift: Vector) -> Vector:
@@ -94,5 +94,4 @@ def _combined(x: Vector, y: Vector, z: Vector, factors: Vector) -> Vector:
 def _turned(a: Vector, b: Vector, cosine: Component, sine: Component) -> tuple[Vector, Vector]:
     """a turned towards b, and b away from a."""
     first = plus(scaled(cosine, a), scaled(sine, b))
-    second = tuple(sub(mul(cosine, v), mul(sine, u)) for u, v in zip(a, b, strict=True))
-    return first, (second[0], second[1], second[2])
+    return first, minus(scaled(cosine, b), scaled(sine, a))

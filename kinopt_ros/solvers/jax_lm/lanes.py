@@ -9,12 +9,22 @@ from typing import TypeAlias
 import jax
 import jax.numpy as jnp
 
-from kinopt_ros.differentiable.components import Component, add, dot, mul, sub
+from kinopt_ros.differentiable.components import (
+    Component,
+    Negative,
+    add,
+    dot,
+    magnitude,
+    mul,
+    negative,
+    plain,
+    sub,
+)
 
-_HALF_PI = (1.5703125, 4.837512969970703125e-4, 7.549789948768648e-8)
+_PI = (3.140625, 9.67502593994140625e-4, 1.509957990978376e-7)
 """Parts whose products with small whole numbers are exact."""
-_SINE = (-1.6666654611e-1, 8.3321608736e-3, -1.9515295891e-4)
-_COSINE = (4.166664568298827e-2, -1.388731625493765e-3, 2.443315711809948e-5)
+_TAYLOR = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(1, 6))
+"""Of the sine; up to a quarter turn what is left out is less than float32 resolves."""
 Vector: TypeAlias = tuple[Component, Component, Component]
 
 
@@ -42,27 +52,62 @@ def minus(a: Vector, b: Vector) -> Vector:
     return sub(a[0], b[0]), sub(a[1], b[1]), sub(a[2], b[2])
 
 
-def cosine_and_sine(angle: Component) -> tuple[jax.Array, jax.Array]:
-    """Of an angle in rad; XLA has the C library's for CPUs, which take lanes one by one, so here are our own in
-    float32.
+def chosen(condition: jax.Array, a: Component) -> Component:
+    """a where a condition holds, else 0."""
+    if isinstance(a, float) and a == 0.0:
+        return a
+    kept = jnp.where(condition, magnitude(a), 0.0)
+    return negative(kept) if isinstance(a, Negative) else kept
 
-    Source: polynomials and parts of pi / 2 of S. L. Moshier's Cephes library (sinf.c), good to 1 unit in the last
-    place for angles of some turns.
+
+def cosine_and_sine(angle: Component) -> tuple[jax.Array, Component]:
+    """Of an angle, rad.
+
+    On CPUs XLA calls the C library lane by lane, so float32 has a polynomial, which processors take many lanes of at
+    once; good to two units in the last place for angles of some turns.
     """
+    if isinstance(angle, Negative):
+        cosine, sine = cosine_and_sine(angle.of)
+        return cosine, negative(sine)
     x = jnp.asarray(angle)
     if x.dtype != jnp.float32:
         return jnp.cos(x), jnp.sin(x)
-    quarters = jnp.rint(x * (2.0 / math.pi))
-    r = x
-    for part in _HALF_PI:
-        r = r - quarters * part
+    # Nothing in common but the angle, or else XLA makes several loops of the two.
+    quarter = 0.5 * math.pi
+    return (
+        _sine_beyond(jnp.rint((x + quarter) * (1.0 / math.pi)), -0.5, x),
+        _sine_beyond(jnp.rint(x * (1.0 / math.pi)), 0.0, x),
+    )
+
+
+def _sine_beyond(turns: jax.Array, part: float, x: jax.Array) -> jax.Array:
+    """Sine of the angle from the nearest of (turns + part) half turns to x, negative where the turns are odd."""
+    r, half_turns = x, turns + part
+    for factor in _PI:
+        r = r - half_turns * factor
     r2 = r * r
-    sine = r + r * r2 * (_SINE[0] + r2 * (_SINE[1] + r2 * _SINE[2]))
-    cosine = 1.0 - 0.5 * r2 + r2 * r2 * (_COSINE[0] + r2 * (_COSINE[1] + r2 * _COSINE[2]))
-    quarter = quarters.astype(jnp.int32)
-    swapped = (quarter & 1) != 0
-    c, s = jnp.where(swapped, sine, cosine), jnp.where(swapped, cosine, sine)
-    return jnp.where(((quarter + 1) & 2) != 0, -c, c), jnp.where((quarter & 2) != 0, -s, s)
+    series = jnp.full_like(r, _TAYLOR[-1])
+    for coefficient in reversed(_TAYLOR[:-1]):
+        series = series * r2 + coefficient
+    sine = r + r * r2 * series
+    return jnp.where((turns.astype(jnp.int32) & 1) != 0, -sine, sine)
 
 
-__all__ = ["Component", "Vector", "add", "cosine_and_sine", "cross", "dot", "minus", "mul", "plus", "scaled", "sub"]
+__all__ = [
+    "Component",
+    "Negative",
+    "Vector",
+    "add",
+    "chosen",
+    "cosine_and_sine",
+    "cross",
+    "dot",
+    "magnitude",
+    "minus",
+    "mul",
+    "negative",
+    "plain",
+    "plus",
+    "scaled",
+    "sub",
+]

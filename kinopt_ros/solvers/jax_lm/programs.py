@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import jax
 import numpy as np
 from jax.experimental import serialize_executable
+from jax.experimental.xla_metadata import set_xla_metadata
 
 from kinopt_ros.differentiable import components
 from kinopt_ros.solvers import turns
@@ -30,6 +31,7 @@ from kinopt_ros.solvers.jax_lm.shapes import ProgramKey
 IN_MEMORY = 128
 ON_DISK = 400
 """Programs kept (about 1.5 MB each); the longest unused ones go first."""
+ONE_KERNEL = 128
 Program: TypeAlias = Callable[..., jax.Array]
 _log = logging.getLogger(__name__)
 
@@ -122,10 +124,24 @@ def default_folder() -> Path:
 def _compile(runtime: Runtime, key: ProgramKey) -> Any:
     n, S, B = key.chain.variables, key.size.num_seeds, key.targets
     numbers = pieces(np.empty(len(key.chain.exact)))
-    double = [np.empty(shape) for shape in ((4, 4), (4, n), (3, 6), (B, 12 + 2 * n))]
+    T, ranges, allowed, requests = (np.empty(shape) for shape in ((4, 4), (4, n), (3, 6), (B, 12 + 2 * n)))
     starts = (np.empty(S * B, np.float32),) * n
-    lowered = jax.jit(partial(beam, key.chain, key.rows, key.size)).lower(numbers, *double, starts)
+    function = partial(beam, key.chain, key.rows, key.size)
+    if runtime.on_cpu and S * B <= ONE_KERNEL:
+        function = _one_kernel(function)
+    lowered = jax.jit(function).lower(
+        numbers, T, ranges, ranges.astype(np.float32), allowed, requests, starts
+    )
     return lowered.compile(compiler_options=dict(runtime.compiler_options))
+
+
+def _one_kernel(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    inner = jax.jit(function)
+
+    def outer(*arguments: Any) -> jax.Array:
+        return set_xla_metadata(inner(*arguments), xla_cpu_small_call="true", inlineable="false")
+
+    return outer
 
 
 def _load(file: Path) -> Program | None:

@@ -133,15 +133,13 @@ def search(
         _refuse_to_compile(needed(prepared.packed, plan, problem.batch_size), programs)
     work = _Work(problem, prepared, programs)
     work.run(plan[0], None)
-    counts.add(np.count_nonzero(work.solved), problem.batch_size)
-    if work.solved.all():
-        return work.candidates()
-    work.given_up = hopeless()
-    for stage in plan[1:]:
-        if (todo := work.todo()).size:
-            work.run(stage, todo)
-    while work.has_seeds and work.todo().size and not work.cut.any():
-        work.run(plan[-1], work.todo())
+    counts.add(int(np.count_nonzero(work.solved)), problem.batch_size)
+    if not work.solved.all():
+        work.given_up = hopeless()
+        for stage in plan[1:]:
+            work.run(stage, work.todo())
+        while work.has_seeds and len(work.todo()) and not work.cut.any():
+            work.run(plan[-1], work.todo())
     return work.candidates()
 
 
@@ -155,18 +153,16 @@ class _Work:
         poses = problem.targets[0].T_base_target[:, :3].reshape(batch, 12)
         self._requests = np.concatenate([poses, state, state], axis=1)
         """Poses, states, first starts, as programs take them."""
-        self._seeds = state[:, None]
-        """The problem's own start values that were not tried yet, (B, s, n)."""
+        seeds = state[:, None]
         if problem.seeds.shape[1]:
-            self._seeds = np.concatenate([self._seeds, problem.seeds[:, :, prepared.columns]], axis=1)
-        lower, upper, _, period = chain.ranges
-        self._seeds = near_zero(self._seeds, lower, upper, period)
-        self.q = np.minimum(np.maximum(state, lower), upper)
-        self.error = np.full(batch, np.inf)
-        self.steps = np.zeros(batch, dtype=np.int64)
-        self.solved = np.zeros(batch, dtype=np.bool_)
-        self.given_up = self.solved
-        self.cut = np.zeros(batch, dtype=np.bool_)
+            seeds = np.concatenate([seeds, problem.seeds[:, :, prepared.columns]], axis=1)
+        self._seeds = near_zero(seeds, *chain.ranges[:2], chain.period)
+        """The problem's own start values that were not tried yet, (B, s, n)."""
+        self._best: Float64 = np.full((chain.shape.variables + 2, batch), np.inf)
+        """q, error, and steps made so far, as programs give them."""
+        self._best[:-2] = np.clip(state, *chain.ranges[:2]).T
+        self._best[-1] = 0.0
+        self.solved = self.given_up = self.cut = np.zeros(batch, dtype=np.bool_)
 
     @property
     def has_seeds(self) -> bool:
@@ -180,52 +176,52 @@ class _Work:
     def run(self, stage: Stage, requests: Annotated[Int64, "R"] | None) -> None:
         """One beam for each of some requests, or of all, as far as the deadline allows; half of its starts at most are
         the problem's own."""
-        chain, runtime = self._prepared.packed, self._programs.runtime
-        arguments = _arguments(chain, stage, runtime)
+        runtime, seed = self._programs.runtime, self._problem.random_seed
+        arguments = _arguments(self._prepared.packed, stage, runtime)
         most = max(1, stage.width.size.num_seeds // 2)
         own, self._seeds = self._seeds[:, :most], self._seeds[:, most:]
-        n = len(chain.variables)
-        self._requests[:, 12 + n :] = own[:, 0] if own.shape[1] else arguments.first(self._problem.random_seed)
-        count, done = len(self.q) if requests is None else len(requests), 0
+        n = own.shape[2]
+        self._requests[:, 12 + n :] = own[:, 0] if own.shape[1] else arguments.first(seed)
+        count, done = len(own) if requests is None else len(requests), 0
         for targets in stage.width.portions(count):
-            if self._problem.late:
-                self.cut[slice(done, None) if requests is None else requests[done:]] = True
-                return
             known = min(targets, count - done)
             rows = slice(done, done + known) if requests is None else requests[done : done + known]
-            done += known
+            if self._problem.late:
+                self.cut = self.cut.copy()
+                self.cut[slice(done, None) if requests is None else requests[done:]] = True
+                return
             lines = self._requests[rows]
             if known < targets:  # programs have one size: the last target fills what is left over
                 lines = np.concatenate([lines, np.repeat(lines[-1:], targets - known, axis=0)])
             if own.shape[1] > 1:
-                starts = arguments.with_own(own[rows], targets, self._problem.random_seed)
+                starts = arguments.with_own(own[rows], targets, seed)
             else:
-                starts = arguments.starts(targets, self._problem.random_seed)
-            program = self._programs.get(arguments.key(targets))
+                starts = _device_starts(arguments, targets, seed)
+            program = self._programs.get(arguments.keys[targets])
             with jax.enable_x64(True), jax.default_device(runtime.device):
                 found = np.asarray(program(*arguments.constants, lines, starts))
-            self._take(rows, found if known == targets else found[:, :known])
+            self._take(rows, found[:, :known])
+            done += known
+        self.solved = self._best[-2] <= 1.0
 
     def _take(self, rows: slice | Annotated[Int64, "r"], found: Annotated[Float64, "n+2 r"]) -> None:
         """Keep what is better than what is known."""
-        q, error = found[:-2], found[-2]
-        better = error < self.error[rows]
-        if better.all():
-            self.q[rows], self.error[rows] = q.T, error
-        else:
-            self.q[rows] = np.where(better[:, None], q.T, self.q[rows])
-            self.error[rows] = np.where(better, error, self.error[rows])
-        self.solved[rows] |= error <= 1.0
-        self.steps[rows] += found[-1].astype(np.int64)
+        before = self._best[:, rows]
+        better = np.where(found[-2] < before[-2], found, before)
+        better[-1] = before[-1] + found[-1]
+        self._best[:, rows] = better
 
     def candidates(self) -> IkCandidates:
         """In the problem's variables; those that do not move the tip stay where they are."""
         problem, columns = self._problem, self._prepared.columns
         attempt = problem.state[:, problem.variables]
-        attempt[:, columns] = self.q
+        attempt[:, columns] = self._best[:-2].T
         q = attempt if self.solved.all() else np.where(self.solved[:, None], attempt, np.nan)
         return IkCandidates(
-            q=q[:, None], attempt=attempt, iterations=self.steps, timed_out=self.cut & ~self.solved
+            q=q[:, None],
+            attempt=attempt,
+            iterations=self._best[-1].astype(np.int64),
+            timed_out=self.cut & ~self.solved,
         )
 
 
@@ -234,22 +230,15 @@ class _Arguments:
 
     def __init__(self, chain: LaneChain, stage: Stage, runtime: Runtime) -> None:
         self._chain, self._stage, self._runtime = chain, stage, runtime
-        self._keys = {
+        self.keys = {
             targets: ProgramKey(chain.shape, stage.rows, stage.width.size, targets)
             for targets in stage.width.targets
         }
+        """Programs by number of targets."""
         self.constants = self._on_device(
-            (pieces(chain.numbers), chain.T_base_first, chain.ranges, stage.allowed)
+            (pieces(chain.numbers), chain.T_base_first, chain.ranges, chain.ranges32, stage.allowed)
         )
         """The first of them."""
-
-    def key(self, targets: int) -> ProgramKey:
-        """The program for a number of targets."""
-        return self._keys[targets]
-
-    def starts(self, targets: int, seed: int) -> tuple[jax.Array, ...]:
-        """The last of them: start values by variable, (num_seeds * targets,)."""
-        return _device_starts(self, targets, seed)
 
     def first(self, seed: int) -> Annotated[np.ndarray, "n"]:
         """The first start of every target."""
@@ -274,7 +263,7 @@ class _Arguments:
             return jax.device_put(arrays, self._runtime.device)
 
     def put_starts(self, targets: int, seed: int) -> tuple[jax.Array, ...]:
-        """``starts``, brought to the device."""
+        """Start values by variable, each (num_seeds * targets,), on the device."""
         starts: tuple[jax.Array, ...] = self._on_device(tuple(np.repeat(self._table(seed), targets, axis=1)))
         return starts
 

@@ -4,12 +4,13 @@
 "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE Transactions on Robotics 27 (2011).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 
-from kinopt_ros.solvers.jax_lm.lanes import Component, add, dot, mul, sub
+from kinopt_ros.solvers.jax_lm.lanes import Component, add, chosen, dot, mul, negative, plain, sub
 from kinopt_ros.solvers.jax_lm.rows import Residual
 
 DAMPING = 0.05
@@ -24,8 +25,10 @@ class Bounds:
 
     lower: tuple[jax.Array, ...]
     upper: tuple[jax.Array, ...]
+    least: tuple[jax.Array, ...]
+    """Largest change backwards per step, negative, and ..."""
     most: tuple[jax.Array, ...]
-    """Largest change per step."""
+    """... forwards."""
 
 
 def step(
@@ -51,19 +54,21 @@ def step(
             for d, x, low, high in zip(change, q, bounds.lower, bounds.upper, strict=True)
         ]
         jacobian = tuple(
-            tuple(c if isinstance(c, float) and c == 0.0 else jnp.where(f, c, 0.0) for c in column)
+            tuple(chosen(f, c) for c in column)
             for f, column in zip(free, at.jacobian, strict=True)
         )
         change = _change(jacobian, _solve(_normal_matrix(jacobian, damping), at.rows))
     return tuple(
-        jnp.clip(x + jnp.clip(d, -most, most), low, high)
-        for x, d, most, low, high in zip(q, change, bounds.most, bounds.lower, bounds.upper, strict=True)
+        jnp.clip(x + jnp.clip(d, least, most), low, high)
+        for x, d, least, most, low, high in zip(
+            q, change, bounds.least, bounds.most, bounds.lower, bounds.upper, strict=True
+        )
     )
 
 
-def sum_of_squares(rows: tuple[jax.Array, ...]) -> jax.Array:
+def sum_of_squares(rows: tuple[Component, ...]) -> jax.Array:
     """Squared length."""
-    return jnp.asarray(dot(rows, rows))
+    return jnp.asarray(plain(dot(rows, rows)))
 
 
 def _normal_matrix(jacobian: tuple[tuple[Component, ...], ...], damping: jax.Array) -> list[list[Component]]:
@@ -78,35 +83,33 @@ def _normal_matrix(jacobian: tuple[tuple[Component, ...], ...], damping: jax.Arr
     ]
 
 
-def _solve(a: list[list[Component]], b: tuple[jax.Array, ...]) -> list[Component]:
-    """x of A x = b by A = L D L^T, unrolled; A is symmetric and positive definite, its lower triangle is given."""
-    size = len(b)
-    lower: list[list[Component]] = []
-    inverse: list[Component] = []
-    for i in range(size):
-        row: list[Component] = []  # L D
-        for j in range(i):
-            value = a[i][j]
-            for k in range(j):
-                value = sub(value, mul(row[k], lower[j][k]))
-            row.append(value)
-        lower.append([mul(v, inverse[k]) for k, v in enumerate(row)])
-        diagonal = a[i][i]
-        for k in range(i):
-            diagonal = sub(diagonal, mul(row[k], lower[i][k]))
-        inverse.append(1.0 / diagonal)
-    y: list[Component] = []
-    for i in range(size):
-        value = b[i]
-        for k in range(i):
-            value = sub(value, mul(lower[i][k], y[k]))
-        y.append(value)
-    x: list[Component] = [mul(v, d) for v, d in zip(y, inverse, strict=True)]
-    for i in reversed(range(size)):
-        for k in range(i + 1, size):
-            x[i] = sub(x[i], mul(lower[k][i], x[k]))
-    return x
+def _solve(a: list[list[Component]], b: Sequence[Component]) -> list[Component]:
+    """x of A x = b by block elimination, unrolled; A is symmetric and positive definite, its lower triangle is given.
+
+    Blocks of two: XLA makes loops of what does not depend on one another, and these are half as many as of Cholesky's.
+    """
+    size = min(2, len(b))
+    inverse = _inverse([row[:size] for row in a[:size]])
+    first = [dot(row, b[:size]) for row in inverse]
+    if len(b) == size:
+        return first
+    below = [row[:size] for row in a[size:]]
+    factors = [[dot(row, column) for column in inverse] for row in below]
+    schur = [
+        [sub(a[size + i][size + j], dot(factors[i], below[j])) for j in range(i + 1)] for i in range(len(below))
+    ]
+    rest = _solve(schur, [sub(b[size + i], dot(factors[i], b[:size])) for i in range(len(below))])
+    return [sub(first[k], dot([row[k] for row in factors], rest)) for k in range(size)] + rest
+
+
+def _inverse(a: list[list[Component]]) -> list[list[Component]]:
+    """Of a symmetric matrix of one or two rows, whose lower triangle is given."""
+    if len(a) == 1:
+        return [[1.0 / jnp.asarray(plain(a[0][0]))]]
+    (p, *_), (r, s, *_) = a
+    factor = 1.0 / jnp.asarray(plain(sub(mul(p, s), mul(r, r))))
+    return [[mul(factor, s), negative(mul(factor, r))], [negative(mul(factor, r)), mul(factor, p)]]
 
 
 def _change(jacobian: tuple[tuple[Component, ...], ...], y: list[Component]) -> tuple[jax.Array, ...]:
-    return tuple(jnp.asarray(dot(column, tuple(y))) for column in jacobian)
+    return tuple(jnp.asarray(plain(dot(column, y))) for column in jacobian)
