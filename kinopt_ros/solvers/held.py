@@ -54,6 +54,8 @@ class Prepared(Generic[Packed]):
 
     packed: Packed
     columns: Annotated[Int64, "n"]
+    in_order: bool
+    """Whether these are all columns, from the first to the last."""
 
 
 class PreparedChains(Generic[Packed]):
@@ -74,11 +76,11 @@ class PreparedChains(Generic[Packed]):
         are named."""
         structure = (problem.base_link, problem.joints, *(_key(target) for target in problem.targets))
         held = self._held_variables(problem, structure)
+        if not problem.batch_size:
+            return
         values = problem.state[:, held]
         if len(values) == 1 or not len(held) or (values == values[:1]).all():
-            if len(values):
-                rows = np.arange(len(values))
-                yield rows, self._get(problem, structure, held, values[0])
+            yield np.arange(len(values)), self._get(problem, structure, held, values[0])
             return
         distinct, group = np.unique(values, axis=0, return_inverse=True)
         for number, row in enumerate(distinct):
@@ -107,7 +109,7 @@ class PreparedChains(Generic[Packed]):
         packed = self._pack(self._chains_with_tools(problem, values_of))
         column = {int(variable): k for k, variable in enumerate(problem.variables)}
         columns = np.array([column[int(variable)] for variable in packed.variables], dtype=np.int64)
-        prepared = Prepared(packed, columns)
+        prepared = Prepared(packed, columns, columns.tolist() == list(range(len(problem.variables))))
         with self._lock:
             _remember(self._prepared, key, prepared)
         return prepared

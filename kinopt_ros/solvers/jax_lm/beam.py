@@ -9,11 +9,12 @@ from typing import Annotated, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from kinopt_ros.array import Float64
 from kinopt_ros.solvers.jax_lm.answers import answers
-from kinopt_ros.solvers.jax_lm.chain import ChainShape
+from kinopt_ros.solvers.jax_lm.chain import ChainShape, LaneChain
 from kinopt_ros.solvers.jax_lm.forward import Frame
 from kinopt_ros.solvers.jax_lm.rows import residual, worst
 from kinopt_ros.solvers.jax_lm.shapes import BeamShape, RowShape
@@ -29,49 +30,41 @@ FLOAT32_DONE = 1e-11
 FLOAT64_MIN_DAMPING = 1e-12
 FEW = 8
 """Lanes kept that are looked for one by one."""
-PIECE = 64
-"""Numbers of a piece, 512 bytes."""
 
 
 def beam(
     chain: ChainShape,
     rows: RowShape,
     size: BeamShape,
-    numbers: tuple[jax.Array, ...],
-    T_base_first: jax.Array,
-    ranges: jax.Array,
+    constants: jax.Array,
     ranges32: jax.Array,
-    allowed: jax.Array,
     requests: jax.Array,
-    starts: Lanes,
+    starts: jax.Array,
 ) -> jax.Array:
     """One answer or best attempt per target.
-
-    XLA runs a program on several threads as soon as one of its arrays has more than 512 bytes. For a single target
-    that takes longer than the program itself, so arguments come in pieces.
 
     Args:
         chain: shape of the chain.
         rows: shape of the rows.
         size: of the beam.
-        numbers: of the chain, in pieces, float64.
-        T_base_first: frame before the first motion, (4, 4), float64.
-        ranges: of the variables, (4, n), float64.
-        ranges32: likewise, float32.
-        allowed: accepted errors, aims at which the polish ends, and slack, (3, 6), float64; see ``rows``.
+        constants: see ``constants``, float64.
+        ranges32: of the chain, float32.
         requests: per target its pose in the base (the upper three rows), the state, and what takes the place of the
             first start, (B, 12 + 2 n), float64.
-        starts: per variable (num_seeds * B,), float32.
+        starts: (n, num_seeds * B), by start, then by target, float32.
 
     Returns:
         Per target q, its error as ``worst`` says, and the steps made, (n + 2, B), float64.
     """
-    n, B, S = len(starts), requests.shape[0], size.num_seeds
-    accept, aim, slack = allowed
+    n, B, S = chain.variables, requests.shape[0], size.num_seeds
+    m = len(chain.exact)
+    numbers, T_base_first = constants[:m], constants[m : m + 12].reshape(3, 4)
+    ranges = constants[m + 12 : m + 12 + 4 * n].reshape(4, n)
+    accept, aim, slack = constants[m + 12 + 4 * n :].reshape(3, 6)
     state = requests[:, 12 : 12 + n]
     frames = _before_first(requests[:, :12].reshape(B, 3, 4), T_base_first)
     single = jnp.float32
-    numbers32, frames32 = tuple(piece.astype(single) for piece in numbers), frames.astype(single)
+    numbers32, frames32 = numbers.astype(single), frames.astype(single)
     slack32 = slack.astype(single)
     bounds32 = _bounds(ranges32, n)
 
@@ -79,10 +72,10 @@ def beam(
 
     def first(i: jax.Array, state: State) -> State:
         q, _ = state
-        at = residual(chain, rows, _together(numbers32), _frame(frames32, S), slack32, q)
-        moved = step(at, bounds32, q, active_set=False)
-        last = i == size.init_steps
-        return _chosen(last, q, moved), sum_of_squares(at.rows)
+        at = residual(chain, rows, numbers32, _frame(frames32, S), slack32, q)
+        # The last round makes no step, but says where the steps have led.
+        moved = lax.cond(i < size.init_steps, lambda: step(at, bounds32, q, active_set=False), lambda: q)
+        return moved, sum_of_squares(at.rows)
 
     own = requests[:, 12 + n :].astype(single)
     is_own = jnp.arange(S * B) < B
@@ -105,9 +98,9 @@ def beam(
 
     def refine(state: Refined) -> Refined:
         i, q, _, _ = state
-        at = residual(chain, rows, _together(numbers), _frame(frames, size.keep), slack, q)
+        at = residual(chain, rows, numbers, _frame(frames, size.keep), slack, q)
         # All lanes of a target stop when one of them is near enough, so that its answer does not depend on other
-        # targets. The last round makes no step: the errors are those of the q that is returned.
+        # targets.
         distance = worst(rows, at, aim)
         near = _nearest(distance, B) <= 1.0
         moved = lax.cond(
@@ -136,9 +129,11 @@ def beam(
     return jnp.concatenate([found, error[None], steps])
 
 
-def pieces(numbers: Annotated[Float64, "m"]) -> tuple[Float64, ...]:
-    """Numbers of a chain as ``beam`` takes them."""
-    return tuple(numbers[i : i + PIECE] for i in range(0, len(numbers), PIECE))
+def constants(chain: LaneChain, allowed: Annotated[Float64, "3 6"]) -> Annotated[Float64, "c"]:
+    """What ``beam`` has to know of a chain, besides its shape: its numbers, frame before the first motion and ranges;
+    accepted errors, aims at which the polish ends, and slack, as in ``rows``."""
+    parts = (chain.numbers, chain.T_base_first[:3], chain.ranges, allowed)
+    return np.concatenate([part.reshape(-1) for part in parts])
 
 
 def _before_first(T_base_target: jax.Array, T_base_first: jax.Array) -> jax.Array:
@@ -151,10 +146,6 @@ def _before_first(T_base_target: jax.Array, T_base_first: jax.Array) -> jax.Arra
 
     columns = (R_first[:, k] for k in range(3))
     return jnp.stack([*in_target(p_first - p), *(entry for column in columns for entry in in_target(column))])
-
-
-def _together(numbers: tuple[jax.Array, ...]) -> list[jax.Array]:
-    return [piece[i] for piece in numbers for i in range(piece.shape[0])]
 
 
 def _chosen(condition: jax.Array, yes: Lanes, no: Lanes) -> Lanes:

@@ -24,7 +24,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 
 from kinopt_ros.differentiable import components
 from kinopt_ros.solvers import turns
-from kinopt_ros.solvers.jax_lm.beam import beam, pieces
+from kinopt_ros.solvers.jax_lm.beam import FEW, beam
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.solvers.jax_lm.shapes import ProgramKey
 
@@ -32,6 +32,7 @@ IN_MEMORY = 128
 ON_DISK = 400
 """Programs kept (about 1.5 MB each); the longest unused ones go first."""
 ONE_KERNEL = 128
+"""Most lanes of programs for CPUs that are compiled as a whole."""
 Program: TypeAlias = Callable[..., jax.Array]
 _log = logging.getLogger(__name__)
 
@@ -123,22 +124,27 @@ def default_folder() -> Path:
 
 def _compile(runtime: Runtime, key: ProgramKey) -> Any:
     n, S, B = key.chain.variables, key.size.num_seeds, key.targets
-    numbers = pieces(np.empty(len(key.chain.exact)))
-    T, ranges, allowed, requests = (np.empty(shape) for shape in ((4, 4), (4, n), (3, 6), (B, 12 + 2 * n)))
-    starts = (np.empty(S * B, np.float32),) * n
     function = partial(beam, key.chain, key.rows, key.size)
-    if runtime.on_cpu and S * B <= ONE_KERNEL:
+    if runtime.on_cpu and S * B <= ONE_KERNEL and key.size.keep <= FEW:
         function = _one_kernel(function)
     lowered = jax.jit(function).lower(
-        numbers, T, ranges, ranges.astype(np.float32), allowed, requests, starts
+        np.empty(len(key.chain.exact) + 12 + 4 * n + 18),
+        np.empty((4, n), np.float32),
+        np.empty((B, 12 + 2 * n)),
+        np.empty((n, S * B), np.float32),
     )
     return lowered.compile(compiler_options=dict(runtime.compiler_options))
 
 
 def _one_kernel(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    """The function as one call that XLA compiles as a whole, loops and all. (Others are run as hundreds of kernels, on
+    several threads, which for few lanes takes five times as long as what they compute.)
+
+    What says so is no public interface. It changes no result, and versions of XLA that do not know it only take longer.
+    """
     inner = jax.jit(function)
 
-    def outer(*arguments: Any) -> jax.Array:
+    def outer(*arguments: jax.Array) -> jax.Array:
         return set_xla_metadata(inner(*arguments), xla_cpu_small_call="true", inlineable="false")
 
     return outer

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -14,7 +14,7 @@ from kinopt_ros.errors import NotReadyError
 from kinopt_ros.kinematics.pose_errors import Free
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
 from kinopt_ros.solvers.held import Prepared
-from kinopt_ros.solvers.jax_lm.beam import pieces
+from kinopt_ros.solvers.jax_lm.beam import constants
 from kinopt_ros.solvers.jax_lm.chain import LaneChain
 from kinopt_ros.solvers.jax_lm.programs import Programs
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
@@ -148,20 +148,19 @@ class _Work:
 
     def __init__(self, problem: IkProblem, prepared: Prepared[LaneChain], programs: Programs) -> None:
         self._problem, self._prepared, self._programs = problem, prepared, programs
-        chain, batch = prepared.packed, problem.batch_size
+        chain, batch, n = prepared.packed, problem.batch_size, prepared.packed.shape.variables
         state = problem.state[:, chain.variables]
-        poses = problem.targets[0].T_base_target[:, :3].reshape(batch, 12)
-        self._requests = np.concatenate([poses, state, state], axis=1)
+        self._requests = np.empty((batch, 12 + 2 * n))
         """Poses, states, first starts, as programs take them."""
+        self._requests[:, :12] = problem.targets[0].T_base_target[:, :3].reshape(batch, 12)
+        self._requests[:, 12 : 12 + n] = state
         seeds = state[:, None]
         if problem.seeds.shape[1]:
             seeds = np.concatenate([seeds, problem.seeds[:, :, prepared.columns]], axis=1)
-        self._seeds = near_zero(seeds, *chain.ranges[:2], chain.period)
+        self._seeds = near_zero(seeds, chain.ranges[0], chain.ranges[1], chain.period)
         """The problem's own start values that were not tried yet, (B, s, n)."""
-        self._best: Float64 = np.full((chain.shape.variables + 2, batch), np.inf)
+        self._best: Float64 | None = None
         """q, error, and steps made so far, as programs give them."""
-        self._best[:-2] = np.clip(state, *chain.ranges[:2]).T
-        self._best[-1] = 0.0
         self.solved = self.given_up = self.cut = np.zeros(batch, dtype=np.bool_)
 
     @property
@@ -184,44 +183,59 @@ class _Work:
         self._requests[:, 12 + n :] = own[:, 0] if own.shape[1] else arguments.first(seed)
         count, done = len(own) if requests is None else len(requests), 0
         for targets in stage.width.portions(count):
-            known = min(targets, count - done)
-            rows = slice(done, done + known) if requests is None else requests[done : done + known]
             if self._problem.late:
                 self.cut = self.cut.copy()
                 self.cut[slice(done, None) if requests is None else requests[done:]] = True
                 return
+            known = min(targets, count - done)
+            rows = slice(done, done + known) if requests is None else requests[done : done + known]
+            done += known
             lines = self._requests[rows]
             if known < targets:  # programs have one size: the last target fills what is left over
                 lines = np.concatenate([lines, np.repeat(lines[-1:], targets - known, axis=0)])
+            starts = _device_starts(arguments, targets, seed)
             if own.shape[1] > 1:
                 starts = arguments.with_own(own[rows], targets, seed)
-            else:
-                starts = _device_starts(arguments, targets, seed)
             program = self._programs.get(arguments.keys[targets])
             with jax.enable_x64(True), jax.default_device(runtime.device):
                 found = np.asarray(program(*arguments.constants, lines, starts))
             self._take(rows, found[:, :known])
-            done += known
-        self.solved = self._best[-2] <= 1.0
 
     def _take(self, rows: slice | Annotated[Int64, "r"], found: Annotated[Float64, "n+2 r"]) -> None:
         """Keep what is better than what is known."""
-        before = self._best[:, rows]
+        solved = found[-2] <= 1.0
+        if found.shape[1] == len(self.solved) and solved.all():
+            self._best, self.solved = found, solved
+            return
+        best = self._known()
+        before = best[:, rows]
         better = np.where(found[-2] < before[-2], found, before)
         better[-1] = before[-1] + found[-1]
-        self._best[:, rows] = better
+        best[:, rows] = better
+        self.solved = best[-2] <= 1.0
+
+    def _known(self) -> Annotated[Float64, "n+2 B"]:
+        """The best that is known, to be changed; before the first beam the state."""
+        if self._best is None:
+            lower, upper = self._prepared.packed.ranges[:2]
+            n = len(lower)
+            self._best = np.empty((n + 2, len(self.solved)))
+            self._best[:n] = np.clip(self._requests[:, 12 : 12 + n], lower, upper).T
+            self._best[n], self._best[n + 1] = np.inf, 0.0
+        return self._best
 
     def candidates(self) -> IkCandidates:
         """In the problem's variables; those that do not move the tip stay where they are."""
-        problem, columns = self._problem, self._prepared.columns
-        attempt = problem.state[:, problem.variables]
-        attempt[:, columns] = self._best[:-2].T
-        q = attempt if self.solved.all() else np.where(self.solved[:, None], attempt, np.nan)
+        problem, best = self._problem, self._known()
+        attempt = best[:-2].T
+        if not self._prepared.in_order:
+            attempt = problem.state[:, problem.variables]
+            attempt[:, self._prepared.columns] = best[:-2].T
+        q, timed_out = attempt, self.cut
+        if not self.solved.all():
+            q, timed_out = np.where(self.solved[:, None], attempt, np.nan), self.cut & ~self.solved
         return IkCandidates(
-            q=q[:, None],
-            attempt=attempt,
-            iterations=self._best[-1].astype(np.int64),
-            timed_out=self.cut & ~self.solved,
+            q=q[:, None], attempt=attempt, iterations=best[-1].astype(np.int64), timed_out=timed_out
         )
 
 
@@ -235,37 +249,35 @@ class _Arguments:
             for targets in stage.width.targets
         }
         """Programs by number of targets."""
-        self.constants = self._on_device(
-            (pieces(chain.numbers), chain.T_base_first, chain.ranges, chain.ranges32, stage.allowed)
-        )
-        """The first of them."""
+        self.constants = (self.on_device(constants(chain, stage.allowed)), self.on_device(chain.ranges32))
+        """The first two arguments."""
 
     def first(self, seed: int) -> Annotated[np.ndarray, "n"]:
         """The first start of every target."""
         return self._table(seed)[:, 0]
 
+    def starts(self, targets: int, seed: int) -> Annotated[np.ndarray, "n num_seeds*targets"]:
+        """Start values, the last argument."""
+        return np.repeat(self._table(seed), targets, axis=1)
+
     def with_own(
         self, own: Annotated[Float64, "r s n"], targets: int, seed: int
-    ) -> tuple[Annotated[np.ndarray, "num_seeds*targets"], ...]:
-        """Start values of which the first ones are given; the last request's serve for targets beyond."""
-        table = self._table(seed)
-        starts = np.repeat(table[:, :, None], targets, axis=2)
-        starts[:, : own.shape[1], : len(own)] = own.transpose(2, 1, 0)
-        starts[:, : own.shape[1], len(own) :] = own[-1].T[:, :, None]
-        return tuple(starts.reshape(len(table), -1))
+    ) -> Annotated[np.ndarray, "n num_seeds*targets"]:
+        """Likewise, the first ones given; the last request's serve for targets beyond."""
+        starts = self.starts(targets, seed)
+        lanes = starts.reshape(len(starts), -1, targets)
+        lanes[:, : own.shape[1], : len(own)] = own.transpose(2, 1, 0)
+        lanes[:, : own.shape[1], len(own) :] = own[-1].T[:, :, None]
+        return starts
+
+    def on_device(self, array: np.ndarray) -> jax.Array:
+        """The array where programs run."""
+        with jax.enable_x64(True):
+            return jax.device_put(array, self._runtime.device)
 
     def _table(self, seed: int) -> Annotated[np.ndarray, "n num_seeds"]:
         count = self._stage.width.size.num_seeds
         return start_table(self._chain, self._stage.number * count, count, seed)
-
-    def _on_device(self, arrays: Any) -> Any:
-        with jax.enable_x64(True):
-            return jax.device_put(arrays, self._runtime.device)
-
-    def put_starts(self, targets: int, seed: int) -> tuple[jax.Array, ...]:
-        """Start values by variable, each (num_seeds * targets,), on the device."""
-        starts: tuple[jax.Array, ...] = self._on_device(tuple(np.repeat(self._table(seed), targets, axis=1)))
-        return starts
 
 
 @lru_cache(maxsize=64)
@@ -274,8 +286,8 @@ def _arguments(chain: LaneChain, stage: Stage, runtime: Runtime) -> _Arguments:
 
 
 @lru_cache(maxsize=64)
-def _device_starts(arguments: _Arguments, targets: int, seed: int) -> tuple[jax.Array, ...]:
-    return arguments.put_starts(targets, seed)
+def _device_starts(arguments: _Arguments, targets: int, seed: int) -> jax.Array | np.ndarray:
+    return arguments.on_device(arguments.starts(targets, seed))
 
 
 def _refuse_to_compile(keys: list[ProgramKey], programs: Programs) -> None:
