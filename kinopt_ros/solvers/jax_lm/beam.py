@@ -28,6 +28,8 @@ Refined: TypeAlias = tuple[jax.Array, Lanes, jax.Array, jax.Array]
 FLOAT32_DONE = 1e-11
 """Squared error (m) below which differences are rounding."""
 FLOAT64_MIN_DAMPING = 1e-12
+LARGEST = 3e38
+"""In place of costs that are no numbers; less than infinity, which marks lanes that are taken."""
 FEW = 8
 """Lanes kept that are looked for one by one."""
 
@@ -160,7 +162,7 @@ def _nearest(error: jax.Array, targets: int) -> jax.Array:
 def _kept(q: Lanes, cost: jax.Array, keep: int) -> Lanes:
     """Lanes of the least cost, target by target; of equal ones the first, which begin at the problem's own seeds."""
     S, B = cost.shape
-    cost = jnp.where(jnp.isfinite(cost), jnp.maximum(cost, FLOAT32_DONE), jnp.finfo(cost.dtype).max)
+    cost = jnp.where(jnp.isfinite(cost), jnp.maximum(cost, FLOAT32_DONE), LARGEST)
     if keep <= FEW:
         best = []
         for _ in range(keep):

@@ -100,5 +100,5 @@ def _narrowed(
     margin = _ROUNDING * np.maximum(1.0, np.maximum(np.abs(lower), np.abs(upper)))
     margin = np.where(np.isfinite(margin), margin, 0.0)
     narrow = upper - lower < 2.0 * margin
-    middle = np.where(narrow, 0.5 * (lower + upper), 0.0)
-    return np.where(narrow, middle, lower + margin), np.where(narrow, middle, upper - margin)
+    margin[narrow] = 0.5 * (upper - lower)[narrow]
+    return lower + margin, upper - margin

@@ -4,11 +4,9 @@ Arrays of components with the lanes last are what XLA makes quick code of, on CP
 gathers. The start may be any frame; solvers start in the target's, so that the result is the error itself.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 
 from kinopt_ros.kinematics.refold import (
     COS_FIXED,
@@ -45,13 +43,13 @@ class MotionAxis:
 
 
 def forward(
-    shape: ChainShape, numbers: Sequence[jax.Array], start: Frame, q: tuple[jax.Array, ...]
+    shape: ChainShape, numbers: jax.Array, start: Frame, q: tuple[jax.Array, ...]
 ) -> tuple[Frame, list[MotionAxis]]:
     """Pose of the tip, and the axes of all motions, in the frame in which ``start`` is given.
 
     Args:
         shape: the chain's.
-        numbers: of the chain, 9m + 12 scalars.
+        numbers: of the chain, (9m + 12,).
         start: frame before the first motion; lanes.
         q: variables, each of shape (lanes,), rad or m.
     """

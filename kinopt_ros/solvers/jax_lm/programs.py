@@ -124,7 +124,7 @@ def default_folder() -> Path:
 
 def _compile(runtime: Runtime, key: ProgramKey) -> Any:
     n, S, B = key.chain.variables, key.size.num_seeds, key.targets
-    function = partial(beam, key.chain, key.rows, key.size)
+    function: Callable[..., jax.Array] = partial(beam, key.chain, key.rows, key.size)
     if runtime.on_cpu and S * B <= ONE_KERNEL and key.size.keep <= FEW:
         function = _one_kernel(function)
     lowered = jax.jit(function).lower(
@@ -145,7 +145,10 @@ def _one_kernel(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
     inner = jax.jit(function)
 
     def outer(*arguments: jax.Array) -> jax.Array:
-        return set_xla_metadata(inner(*arguments), xla_cpu_small_call="true", inlineable="false")
+        found: jax.Array = set_xla_metadata(  # type: ignore[no-untyped-call]
+            inner(*arguments), xla_cpu_small_call="true", inlineable="false"
+        )
+        return found
 
     return outer
 

@@ -5,7 +5,7 @@ are measured by 2 sin(angle / 2) (rad for small angles). Which rows exist is fix
 axes have none. Definitions: ``kinematics.pose_errors``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -55,7 +55,7 @@ class Residual:
 def residual(
     shape: ChainShape,
     rows: RowShape,
-    numbers: Sequence[jax.Array],
+    numbers: jax.Array,
     start: Frame,
     slack: jax.Array,
     q: tuple[jax.Array, ...],

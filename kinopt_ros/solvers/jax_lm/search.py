@@ -193,9 +193,11 @@ class _Work:
             lines = self._requests[rows]
             if known < targets:  # programs have one size: the last target fills what is left over
                 lines = np.concatenate([lines, np.repeat(lines[-1:], targets - known, axis=0)])
-            starts = _device_starts(arguments, targets, seed)
+            starts: jax.Array | np.ndarray
             if own.shape[1] > 1:
                 starts = arguments.with_own(own[rows], targets, seed)
+            else:
+                starts = _device_starts(arguments, targets, seed)
             program = self._programs.get(arguments.keys[targets])
             with jax.enable_x64(True), jax.default_device(runtime.device):
                 found = np.asarray(program(*arguments.constants, lines, starts))
@@ -273,7 +275,8 @@ class _Arguments:
     def on_device(self, array: np.ndarray) -> jax.Array:
         """The array where programs run."""
         with jax.enable_x64(True):
-            return jax.device_put(array, self._runtime.device)
+            there: jax.Array = jax.device_put(array, self._runtime.device)
+        return there
 
     def _table(self, seed: int) -> Annotated[np.ndarray, "n num_seeds"]:
         count = self._stage.width.size.num_seeds
@@ -286,7 +289,7 @@ def _arguments(chain: LaneChain, stage: Stage, runtime: Runtime) -> _Arguments:
 
 
 @lru_cache(maxsize=64)
-def _device_starts(arguments: _Arguments, targets: int, seed: int) -> jax.Array | np.ndarray:
+def _device_starts(arguments: _Arguments, targets: int, seed: int) -> jax.Array:
     return arguments.on_device(arguments.starts(targets, seed))
 
 

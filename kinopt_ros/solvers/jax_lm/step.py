@@ -54,8 +54,7 @@ def step(
             for d, x, low, high in zip(change, q, bounds.lower, bounds.upper, strict=True)
         ]
         jacobian = tuple(
-            tuple(chosen(f, c) for c in column)
-            for f, column in zip(free, at.jacobian, strict=True)
+            tuple(chosen(f, c) for c in column) for f, column in zip(free, at.jacobian, strict=True)
         )
         change = _change(jacobian, _solve(_normal_matrix(jacobian, damping), at.rows))
     return tuple(
@@ -96,7 +95,8 @@ def _solve(a: list[list[Component]], b: Sequence[Component]) -> list[Component]:
     below = [row[:size] for row in a[size:]]
     factors = [[dot(row, column) for column in inverse] for row in below]
     schur = [
-        [sub(a[size + i][size + j], dot(factors[i], below[j])) for j in range(i + 1)] for i in range(len(below))
+        [sub(a[size + i][size + j], dot(factors[i], below[j])) for j in range(i + 1)]
+        for i in range(len(below))
     ]
     rest = _solve(schur, [sub(b[size + i], dot(factors[i], b[:size])) for i in range(len(below))])
     return [sub(first[k], dot([row[k] for row in factors], rest)) for k in range(size)] + rest

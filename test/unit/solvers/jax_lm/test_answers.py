@@ -35,7 +35,8 @@ def test_the_nearest_exact_lane_answers_else_the_one_of_least_error() -> None:
             jax.numpy.asarray(error),
             jax.numpy.asarray(exact),
             jax.numpy.asarray(state),
-            *(tuple(jax.numpy.asarray(v) for v in values) for values in (LOWER, UPPER, PERIOD)),
+            *(tuple(jax.numpy.asarray(v) for v in values) for values in (LOWER, UPPER)),
+            tuple(PERIOD > 0.0),
         )
         found, errors = np.asarray(found), np.asarray(errors)
     for b in range(B):

@@ -14,6 +14,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.model import RobotModel
 
 from .conftest import SolverMaker
@@ -117,3 +118,41 @@ def test_the_flag_is_set_where_jax_was_not_in_use(first: str, slower: str) -> No
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == slower
+
+
+@pytest.mark.parametrize("targets", [1, 4])
+def test_one_kernel_changes_no_result(
+    planar_arm: RobotModel, targets: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import jax
+
+    from kinopt_ros.solvers.jax_lm import programs
+    from kinopt_ros.solvers.jax_lm.beam import constants
+    from kinopt_ros.solvers.jax_lm.chain import lane_chain
+    from kinopt_ros.solvers.jax_lm.runtime import start
+    from kinopt_ros.solvers.jax_lm.seeds import start_table
+    from kinopt_ros.solvers.jax_lm.shapes import BeamShape, ProgramKey, RowShape
+
+    runtime = start("cpu", True)
+    chain = lane_chain(planar_arm, build_chain(planar_arm, "l0", "l4"))
+    rows = RowShape(free_position=(False, False, True), free_orientation=(True, True, True))
+    size = BeamShape(num_seeds=16, keep=3)
+    q = random_configurations(planar_arm, targets, 5)
+    poses = forward_kinematics(planar_arm, q, links=("l4",))[:, 0, :3].reshape(targets, 12)
+    arguments = (
+        constants(chain, np.array([[1e-4] * 6, [5e-7] * 6, [0.0] * 6])),
+        chain.ranges32,
+        np.concatenate([poses, 0.0 * q, 0.0 * q], axis=1),
+        np.repeat(start_table(chain, 0, 16, 0), targets, axis=1),
+    )
+    found, kernels = [], []
+    for lanes in (programs.ONE_KERNEL, 0):
+        monkeypatch.setattr(programs, "ONE_KERNEL", lanes)
+        with jax.enable_x64(True):
+            program = programs._compile(runtime, ProgramKey(chain.shape, rows, size, targets))
+            found.append(np.asarray(program(*arguments)))
+        entry = program.as_text().rsplit("ENTRY", 1)[1]
+        kernels.append(entry.count(" fusion(") + entry.count(" while("))
+    assert kernels[0] == 0 < kernels[1]
+    assert (found[0][-2] <= 1.0).all()
+    np.testing.assert_allclose(found[0][:-1], found[1][:-1], atol=1e-5)
