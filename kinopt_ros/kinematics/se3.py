@@ -241,7 +241,7 @@ def is_pose(T: Annotated[Float64, "... 4 4"], tolerance: float = 1e-6) -> Annota
     LARGEST."""
     T = np.asarray(T, dtype=np.float64)
     if T.size == 16:
-        return np.full(T.shape[:-2], _is_one_pose(T.reshape(16).tolist(), tolerance))
+        return np.full(T.shape[:-2], is_one_pose(T.reshape(16).tolist(), tolerance))
     R = T[..., :3, :3]
     # Comparisons with NaN are false, so that what is not finite in R or in the last row fails them.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -252,8 +252,8 @@ def is_pose(T: Annotated[Float64, "... 4 4"], tolerance: float = 1e-6) -> Annota
     return valid
 
 
-def _is_one_pose(values: list[float], tolerance: float) -> bool:
-    """The same for the entries of one matrix, row by row: some 30 us less than with arrays."""
+def is_one_pose(values: list[float], tolerance: float = 1e-6) -> bool:
+    """``is_pose`` for the entries of one matrix, row by row: some 30 us less than with arrays."""
     xx, yx, zx, px, xy, yy, zy, py, xz, yz, zz, pz, t0, t1, t2, t3 = values
     return (
         # Comparisons with NaN are false.

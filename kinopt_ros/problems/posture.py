@@ -48,9 +48,9 @@ def posture_of(
         raise InvalidRequestError(
             f"a rest posture goes with the preference {REST!r}, and only with it, not {prefer!r}"
         )
-    ones = np.ones(len(variables))
     if prefer in (ANY, MANIPULABILITY):
         return None
+    ones = np.ones(len(variables))
     if prefer == CLOSEST:
         return Posture(seed.copy(), ones)
     if rest is not None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64, frozen
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
-from kinopt_ros.kinematics.se3 import LARGEST, is_pose
+from kinopt_ros.kinematics.se3 import LARGEST, is_one_pose, is_pose
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Posture
 from kinopt_ros.problems.manipulability import counting
 from kinopt_ros.robot.memo import remembered
@@ -130,6 +130,8 @@ def check_transforms(T: Float64, what: str) -> None:
     """Raise unless T, (..., 4, 4), holds rigid transforms; the message names the first that does not."""
     if T.shape[-2:] != (4, 4):
         raise InvalidGoalError(f"{what} has shape {T.shape}; allowed is (..., 4, 4)")
+    if T.size == 16 and is_one_pose(T.reshape(16).tolist(), _ROTATION_ERROR):
+        return
     good = is_pose(T, _ROTATION_ERROR)
     if not good.all():
         index = int(np.flatnonzero(~good.reshape(-1))[0])

@@ -78,8 +78,11 @@ class Option:
 
 
 @remembered
-def _joint_types(robot: RobotModel, joints: tuple[str, ...]) -> tuple[tuple[str, JointType], ...]:
-    return tuple((name, robot.joint(name).type) for name in joints)
+def _joint_of_other_type(
+    robot: RobotModel, joints: tuple[str, ...], types: frozenset[JointType]
+) -> tuple[str, JointType] | None:
+    """The first of some joints that is of none of these types."""
+    return next(((name, type_) for name in joints if (type_ := robot.joint(name).type) not in types), None)
 
 
 class UnknownOptionError(UnknownNameError):
@@ -235,12 +238,13 @@ class Solver(ABC):
         for wanted, feature in asked:  # no dictionary: an enum takes a microsecond to be a key
             if wanted and feature not in self.capabilities.features:
                 raise UnsupportedFeatureError(f"solver {self.name} does not support {feature.value}")
-        for name, joint_type in _joint_types(self.robot, problem.joints):
-            if joint_type not in self.capabilities.joint_types:
-                known = ", ".join(sorted(t.value for t in self.capabilities.joint_types))
-                raise UnsupportedFeatureError(
-                    f"solver {self.name} does not move {joint_type.value} joints ({name!r}); it moves {known} ones"
-                )
+        other = _joint_of_other_type(self.robot, problem.joints, self.capabilities.joint_types)
+        if other is not None:
+            name, joint_type = other
+            known = ", ".join(sorted(t.value for t in self.capabilities.joint_types))
+            raise UnsupportedFeatureError(
+                f"solver {self.name} does not move {joint_type.value} joints ({name!r}); it moves {known} ones"
+            )
         if len(problem.variables) > self.capabilities.max_variables:
             raise UnsupportedFeatureError(
                 f"solver {self.name} solves for at most {self.capabilities.max_variables} variables, "

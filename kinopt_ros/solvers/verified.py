@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -52,9 +52,7 @@ def verified_ik_result(
     """
     B, n, T = problem.batch_size, len(problem.variables), len(problem.targets)
     candidates = _own_copy(candidates, B, n, solver)
-    claimed: Bool = np.asarray(~np.isnan(candidates.q).all(axis=2))
-    judged = _judged(robot, problem, chains, candidates.q, claimed)
-    rejected: Bool = np.asarray((claimed & ~judged.reached).any(axis=1))
+    judged = first = _judged(robot, problem, chains, candidates.q)
     timed_out, iterations, looked_at = candidates.timed_out, candidates.iterations, None
     solved_by, unchecked = judged.reached, np.zeros(B, dtype=np.bool_)
     if problem.scene is not None:
@@ -68,7 +66,7 @@ def verified_ik_result(
                 robot, problem, chains, judged.q, judged.reached, solved_by, timed_out, solve
             )
         if more is not None:
-            extra = _judged(robot, problem, chains, more.q, np.asarray(np.isfinite(more.q).all(axis=2)))
+            extra = _judged(robot, problem, chains, more.q)
             also_free, _ = lazily_free(
                 robot, problem, extra.q, extra.reached, preference(problem, chains, extra.q), True
             )
@@ -103,6 +101,8 @@ def verified_ik_result(
     messages = [""] * B
     failed = (~solved).nonzero()[0]
     if failed.size:
+        claimed: Bool = np.asarray(~np.isnan(candidates.q).all(axis=2))
+        rejected: Bool = np.asarray((claimed & ~first.reached).any(axis=1))
         tried = verify_configurations(robot, problem, chains, candidates.attempt[failed], failed)
         usable = tried.finite & (tried.limit_violation <= 0.0)
         attempt[failed[usable]] = candidates.attempt[failed[usable]]
@@ -179,20 +179,20 @@ def _judged(
     problem: IkProblem,
     chains: tuple[KinematicChain, ...],
     q: Annotated[Float64, "B K n"],
-    claimed: Annotated[Bool, "B K"],
 ) -> _Judged:
     B, K, n = q.shape
     claims = q.reshape(B * K, n)
     # Of many solutions asked for few may be claimed: no time for the others.
-    which = claimed.reshape(-1).nonzero()[0]
-    report = verify_configurations(robot, problem, chains, claims[which], which // K)
-    if len(good := which[report.ok]) == B * K:  # the usual case: what was claimed is the answer
+    which = np.arange(B) if K == 1 else np.flatnonzero(~np.asarray(np.isnan(claims).all(axis=1)))
+    report = verify_configurations(robot, problem, chains, claims if K == 1 else claims[which], which // K)
+    if len(which) == B * K and report.ok.all():  # the usual case: what was claimed is the answer
         return _Judged(
             q,
             report.position_error.reshape(B, K),
             report.orientation_error.reshape(B, K),
             report.ok.reshape(B, K),
         )
+    good = which[report.ok]
     reached = np.zeros(B * K, dtype=np.bool_)
     position, orientation = np.full(B * K, np.nan), np.full(B * K, np.nan)
     reached[good] = True
@@ -231,22 +231,29 @@ def _distinct(
 
 
 def _own_copy(candidates: IkCandidates, B: int, n: int, solver: str) -> IkCandidates:
-    """The candidates as float64 arrays that nobody else can write to, if they are of the agreed form."""
+    """The candidates, if they are of the agreed form; of what becomes part of the answer copies that nobody else can
+    write to."""
     shape = np.shape(candidates.q)
     K = shape[1] if len(shape) == 3 and shape[1] > 0 else 1
-    agreed = {
-        "q": ("f", np.float64, (B, K, n)),
-        "attempt": ("f", np.float64, (B, n)),
-        "iterations": ("iu", np.int64, (B,)),
-        "timed_out": ("b", np.bool_, (B,)),
-    }
-    copies: dict[str, Any] = {}
-    for name, (kinds, dtype, expected) in agreed.items():
-        given = getattr(candidates, name)
-        if not isinstance(given, np.ndarray) or given.dtype.kind not in kinds or given.shape != expected:
-            form = f"{given.dtype} {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
-            raise PluginError(
-                f"solver {solver!r} returned {name} as {form}; agreed is an array of {np.dtype(dtype)} {expected}"
-            )
-        copies[name] = np.array(given, dtype=dtype)
-    return IkCandidates(**copies, algorithm=candidates.algorithm)
+    _check_form(candidates.q, "q", "f", (B, K, n), solver)
+    _check_form(candidates.attempt, "attempt", "f", (B, n), solver)
+    _check_form(candidates.iterations, "iterations", "iu", (B,), solver)
+    _check_form(candidates.timed_out, "timed_out", "b", (B,), solver)
+    return IkCandidates(
+        np.array(candidates.q, dtype=np.float64),
+        candidates.attempt,
+        np.array(candidates.iterations, dtype=np.int64),
+        np.array(candidates.timed_out),
+        candidates.algorithm,
+    )
+
+
+_KINDS = {"f": "float64", "iu": "int64", "b": "bool"}
+
+
+def _check_form(given: object, name: str, kinds: str, shape: tuple[int, ...], solver: str) -> None:
+    if not isinstance(given, np.ndarray) or given.dtype.kind not in kinds or given.shape != shape:
+        form = f"{given.dtype} {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+        raise PluginError(
+            f"solver {solver!r} returned {name} as {form}; agreed is an array of {_KINDS[kinds]} {shape}"
+        )

@@ -5,16 +5,63 @@ kinematics; where numba is not installed, that takes its place.
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
 ROTATION, TRANSLATION, QUATERNION = range(3)
 """As in ``robot.chain.Motion``."""
 _ROUNDINGS = 4.0 * np.finfo(np.float64).eps
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
+# Compiled for these types when the module is imported, so that no request waits. What is read may be read-only.
+_rows, _frames = (types.Array(types.float64, ndim, "C", readonly=True) for ndim in (2, 3))
+_numbers = types.Array(types.int64, 1, "C", readonly=True)
+_flags_out, _values_out, _rows_out, _frames_out = (
+    types.Array(kind, ndim, "C")
+    for kind, ndim in ((types.boolean, 1), (types.float64, 1), (types.float64, 2), (types.float64, 3))
+)
+_LIMITS = types.void(
+    _rows, _numbers, _rows, _numbers, _rows, _rows, _numbers, _rows_out, _flags_out, _values_out
+)
+_CHAIN = (_frames, _numbers, _rows, _numbers, _rows)
+_POSES = types.void(_rows, _numbers, *_CHAIN, _frames, _rows, _frames_out, _values_out, _values_out)
 
 
 @njit(**_OUTER)
+def _multiply(T, F):
+    """T becomes T F; the last row of F is 0 0 0 1."""
+    for i in range(3):
+        a, b, c = T[i, 0], T[i, 1], T[i, 2]
+        T[i, 0] = a * F[0, 0] + b * F[1, 0] + c * F[2, 0]
+        T[i, 1] = a * F[0, 1] + b * F[1, 1] + c * F[2, 1]
+        T[i, 2] = a * F[0, 2] + b * F[1, 2] + c * F[2, 2]
+        T[i, 3] += a * F[0, 3] + b * F[1, 3] + c * F[2, 3]
+
+
+@njit(**_OUTER)
+def _turn(T, x, y, z, sine, cosine):
+    """T becomes T R, a rotation about a unit axis of T's frame (Rodrigues): each row r of T becomes
+    r cos + (r x a) sin + a (a r) (1 - cos)."""
+    for i in range(3):
+        a, b, c = T[i, 0], T[i, 1], T[i, 2]
+        along = (a * x + b * y + c * z) * (1.0 - cosine)
+        T[i, 0] = a * cosine + (b * z - c * y) * sine + x * along
+        T[i, 1] = b * cosine + (c * x - a * z) * sine + y * along
+        T[i, 2] = c * cosine + (a * y - b * x) * sine + z * along
+
+
+@njit(**_OUTER)
+def _turn_by_quaternion(T, w, x, y, z, forwards):
+    """T becomes T R, or T R^-1."""
+    length = np.sqrt(w * w + x * x + y * y + z * z)
+    sine = np.sqrt(x * x + y * y + z * z) / length
+    if sine == 0.0:
+        return
+    scale = 1.0 / (sine * length)
+    half_cosine = w / length if forwards else -w / length
+    _turn(T, x * scale, y * scale, z * scale, 2.0 * sine * half_cosine, 1.0 - 2.0 * sine * sine)
+
+
+@njit(_LIMITS, **_OUTER)
 def check_limits(q, request, state, variables, limits, mimics, drivers, full, finite, violation):
     """Configurations of the whole robot into ``full`` (N, nq), which rows of q (N, n) are finite (N), and how far
     the worst joint is outside its limits (N).
@@ -44,7 +91,7 @@ def check_limits(q, request, state, variables, limits, mimics, drivers, full, fi
         violation[row] = worst
 
 
-@njit(**_OUTER)
+@njit(_POSES, **_OUTER)
 def check_poses(
     full, request, T_fixed, motion, axis, variable, value, T_base_target, T_tip_tool, tools, position, angle
 ):
@@ -85,38 +132,3 @@ def check_poses(
             z += G[i, 1] * T[i, 0] - G[i, 0] * T[i, 1]
             trace += G[i, 0] * T[i, 0] + G[i, 1] * T[i, 1] + G[i, 2] * T[i, 2]
         angle[row] = np.arctan2(np.sqrt(x * x + y * y + z * z), trace - 1.0)
-
-
-@njit(**_OUTER)
-def _multiply(T, F):
-    """T becomes T F; the last row of F is 0 0 0 1."""
-    for i in range(3):
-        a, b, c = T[i, 0], T[i, 1], T[i, 2]
-        T[i, 0] = a * F[0, 0] + b * F[1, 0] + c * F[2, 0]
-        T[i, 1] = a * F[0, 1] + b * F[1, 1] + c * F[2, 1]
-        T[i, 2] = a * F[0, 2] + b * F[1, 2] + c * F[2, 2]
-        T[i, 3] += a * F[0, 3] + b * F[1, 3] + c * F[2, 3]
-
-
-@njit(**_OUTER)
-def _turn(T, x, y, z, sine, cosine):
-    """T becomes T R, a rotation about a unit axis of T's frame (Rodrigues): each row r of T becomes
-    r cos + (r x a) sin + a (a r) (1 - cos)."""
-    for i in range(3):
-        a, b, c = T[i, 0], T[i, 1], T[i, 2]
-        along = (a * x + b * y + c * z) * (1.0 - cosine)
-        T[i, 0] = a * cosine + (b * z - c * y) * sine + x * along
-        T[i, 1] = b * cosine + (c * x - a * z) * sine + y * along
-        T[i, 2] = c * cosine + (a * y - b * x) * sine + z * along
-
-
-@njit(**_OUTER)
-def _turn_by_quaternion(T, w, x, y, z, forwards):
-    """T becomes T R, or T R^-1."""
-    length = np.sqrt(w * w + x * x + y * y + z * z)
-    sine = np.sqrt(x * x + y * y + z * z) / length
-    if sine == 0.0:
-        return
-    scale = 1.0 / (sine * length)
-    half_cosine = w / length if forwards else -w / length
-    _turn(T, x * scale, y * scale, z * scale, 2.0 * sine * half_cosine, 1.0 - 2.0 * sine * sine)

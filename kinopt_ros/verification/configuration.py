@@ -100,19 +100,11 @@ def reference_report(
 
 @cache
 def prepared() -> ModuleType | None:
-    """The compiled check; None where numba is not installed. Imports numba and compiles."""
+    """The compiled check; None where numba is not installed. Imports numba, and compiles if need be."""
     try:
         from kinopt_ros.verification import compiled
     except ImportError:
         return None
-    row, one, number = np.zeros((1, 1)), np.zeros(1), np.zeros(1, dtype=np.int64)
-    T, axis = np.eye(4)[None], np.ones((1, 3))
-    limits, mimics = np.zeros((1, 2)), np.zeros((0, 4))
-    finite = np.ones(1, dtype=np.bool_)
-    compiled.check_limits(row, number, row, number, limits, mimics, number[:0], row, finite, one)
-    fixed = np.repeat(T, 2, axis=0)
-    chain = fixed, number, axis, number, np.zeros((1, 2))
-    compiled.check_poses(row, number, *chain, T, T[0], T.copy(), one, one)
     return compiled
 
 
@@ -124,19 +116,18 @@ def _compiled_report(
     q: Annotated[Float64, "N n"],
     request: Annotated[np.ndarray, "N"],
 ) -> ConfigurationReport:
-    # All arrays are writable and of one layout: for others numba would compile anew, while a request waits.
     N = len(q)
-    q, request = np.array(q, dtype=np.float64, order="C"), np.array(request, dtype=np.int64)
-    state = np.array(problem.state, dtype=np.float64, order="C")
+    q, request = _doubles(q), np.ascontiguousarray(request, dtype=np.int64)
+    state = _doubles(problem.state)
     full, violation, finite = np.empty((N, robot.nq)), np.empty(N), np.empty(N, dtype=np.bool_)
-    limits = _limits(robot, tuple(problem.variables.tolist()))
+    limits = _limits(robot, tuple(problem.joints))
     compiled.check_limits(q, request, state, *limits, full, finite, violation)
     ok: Bool = finite & (violation <= 0.0)
     tools = np.empty((len(chains), N, 4, 4))
     errors = np.empty((len(chains), 2, N))
     for number, (target, chain) in enumerate(zip(problem.targets, chains, strict=True)):
-        T_base_target = np.array(target.T_base_target, dtype=np.float64, order="C")
-        T_tip_tool = _IDENTITY if target.T_link_tool is None else target.T_link_tool.copy()
+        T_base_target = _doubles(target.T_base_target)
+        T_tip_tool = _IDENTITY if target.T_link_tool is None else _doubles(target.T_link_tool)
         distance, angle = errors[number]
         compiled.check_poses(
             full, request, *_packed(chain), T_base_target, T_tip_tool, tools[number], distance, angle
@@ -150,13 +141,19 @@ def _compiled_report(
     return ConfigurationReport(ok, finite, violation, worst[0], worst[1], tools, q)
 
 
+def _doubles(array: Float64) -> Float64:
+    """In the one layout that the check is compiled for; a copy only if need be."""
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
 _IDENTITY = np.eye(4)
 _Limits = tuple[Int64, Float64, Float64, Int64]
 
 
 @remembered
-def _limits(robot: RobotModel, variables: tuple[int, ...]) -> _Limits:
+def _limits(robot: RobotModel, joints: tuple[str, ...]) -> _Limits:
     """As ``compiled.check_limits`` takes them."""
+    variables = [i for name in joints for i in robot.variables_of(name)]
     numbers = np.array(variables, dtype=np.int64)
     driven = [joint for joint in robot.mimic_joints if joint.first_variable in variables]
     rows = [(joint.multiplier, joint.offset, joint.lower, joint.upper) for joint in driven]
