@@ -76,11 +76,11 @@ class PreparedChains(Generic[Packed]):
         are named."""
         structure = (problem.base_link, problem.joints, *(_key(target) for target in problem.targets))
         held = self._held_variables(problem, structure)
-        if not problem.batch_size:
-            return
-        values = problem.state[:, held]
-        if len(values) == 1 or not len(held) or (values == values[:1]).all():
-            yield np.arange(len(values)), self._get(problem, structure, held, values[0])
+        B = problem.batch_size
+        values = problem.state[:, held] if len(held) else np.empty((B, 0))
+        if B == 1 or not len(held) or (values == values[:1]).all():
+            if B:
+                yield np.arange(B), self._get(problem, structure, held, values[0])
             return
         distinct, group = np.unique(values, axis=0, return_inverse=True)
         for number, row in enumerate(distinct):

@@ -24,7 +24,7 @@ def near_zero(
     period: Annotated[Float64, "n"],
 ) -> Annotated[Float64, "... n"]:
     """Endless joints brought near 0 by whole turns, if the limits allow it: float32 is exact there."""
-    if np.abs(q).max(initial=0.0) <= np.pi:
+    if np.maximum.reduce(np.abs(q), axis=None, initial=0.0) <= np.pi:
         return q
     turned = less_turns(q, period)
     return np.asarray(np.where((lower <= turned) & (turned <= upper), turned, q))

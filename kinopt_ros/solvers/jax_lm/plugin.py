@@ -30,6 +30,8 @@ ESCALATION_POLISH_STEPS = 30
 # Numbers of targets that programs are compiled for. A CPU gains nothing from wider ones.
 CPU_TARGETS, CPU_TARGETS_ESCALATED = (1, 16), (4,)
 GPU_TARGETS, GPU_TARGETS_ESCALATED = (1, 16, 128, 1024), (1, 64)
+CPU_WORTH, GPU_WORTH = 0.7, 0.25
+"""Eleven targets one by one take a CPU as long as sixteen at once. (Graphics cards: unmeasured.)"""
 LARGEST_BATCH = 65536
 
 
@@ -201,7 +203,11 @@ def _effort(options: Mapping[str, Any], on_cpu: bool) -> Effort:
                 f"{name}.init_steps ({size.init_steps}) must not exceed {name}.total_steps ({size.total_steps})"
             )
     return Effort(
-        beam=Width(beam, _batch_sizes(options["batch_sizes"]) or (CPU_TARGETS if on_cpu else GPU_TARGETS)),
+        beam=Width(
+            beam,
+            _batch_sizes(options["batch_sizes"]) or (CPU_TARGETS if on_cpu else GPU_TARGETS),
+            CPU_WORTH if on_cpu else GPU_WORTH,
+        ),
         escalation=Width(wide, CPU_TARGETS_ESCALATED if on_cpu else GPU_TARGETS_ESCALATED),
         rounds=options["escalation.rounds"],
         autodiff=jacobian == "autodiff",

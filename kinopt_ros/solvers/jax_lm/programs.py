@@ -125,15 +125,17 @@ def default_folder() -> Path:
 def _compile(runtime: Runtime, key: ProgramKey) -> Any:
     n, S, B = key.chain.variables, key.size.num_seeds, key.targets
     function: Callable[..., jax.Array] = partial(beam, key.chain, key.rows, key.size)
+    options = dict(runtime.compiler_options)
     if runtime.on_cpu and S * B <= ONE_KERNEL and key.size.keep <= FEW:
         function = _one_kernel(function)
+        options["xla_cpu_prefer_vector_width"] = 512
     lowered = jax.jit(function).lower(
         np.empty(len(key.chain.exact) + 12 + 4 * n + 18),
         np.empty((4, n), np.float32),
         np.empty((B, 12 + 2 * n)),
         np.empty((n, S * B), np.float32),
     )
-    return lowered.compile(compiler_options=dict(runtime.compiler_options))
+    return lowered.compile(compiler_options=options)
 
 
 def _one_kernel(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:

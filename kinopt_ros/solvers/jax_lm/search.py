@@ -19,7 +19,7 @@ from kinopt_ros.solvers.jax_lm.chain import LaneChain
 from kinopt_ros.solvers.jax_lm.programs import Programs
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.solvers.jax_lm.seeds import start_table
-from kinopt_ros.solvers.jax_lm.shapes import Effort, ProgramKey, RowShape, Width
+from kinopt_ros.solvers.jax_lm.shapes import Effort, ProgramKey, RowShape, Width, program_key
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.turns import near_zero
 
@@ -105,14 +105,19 @@ def _stages(
     return (*first, *(Stage(loose_rows, used, effort.escalation, k) for k in range(effort.rounds)), *wide)
 
 
-def needed(chain: LaneChain, plan: Sequence[Stage], requests: int) -> list[ProgramKey]:
+def needed(chain: LaneChain, plan: tuple[Stage, ...], requests: int) -> tuple[ProgramKey, ...]:
     """Programs that a number of requests may take."""
+    return _needed(chain, plan, min(requests, max(2 * stage.width.targets[-1] for stage in plan)))
+
+
+@lru_cache(maxsize=256)
+def _needed(chain: LaneChain, plan: tuple[Stage, ...], requests: int) -> tuple[ProgramKey, ...]:
     keys = []
     for stage in plan:
         most = min(requests, 2 * stage.width.targets[-1])
         sizes = {size for count in range(1, most + 1) for size in stage.width.portions(count)}
-        keys += [ProgramKey(chain.shape, stage.rows, stage.width.size, size) for size in sorted(sizes)]
-    return list(dict.fromkeys(keys))
+        keys += [program_key(chain.shape, stage.rows, stage.width.size, size) for size in sorted(sizes)]
+    return tuple(dict.fromkeys(keys))
 
 
 def search(
@@ -247,7 +252,7 @@ class _Arguments:
     def __init__(self, chain: LaneChain, stage: Stage, runtime: Runtime) -> None:
         self._chain, self._stage, self._runtime = chain, stage, runtime
         self.keys = {
-            targets: ProgramKey(chain.shape, stage.rows, stage.width.size, targets)
+            targets: program_key(chain.shape, stage.rows, stage.width.size, targets)
             for targets in stage.width.targets
         }
         """Programs by number of targets."""
@@ -293,7 +298,7 @@ def _device_starts(arguments: _Arguments, targets: int, seed: int) -> jax.Array:
     return arguments.on_device(arguments.starts(targets, seed))
 
 
-def _refuse_to_compile(keys: list[ProgramKey], programs: Programs) -> None:
+def _refuse_to_compile(keys: Sequence[ProgramKey], programs: Programs) -> None:
     missing = programs.missing(keys)
     if missing:
         programs.make_in_background(missing)

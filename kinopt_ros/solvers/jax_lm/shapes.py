@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from kinopt_ros.kinematics.pose_errors import Free
 from kinopt_ros.solvers.jax_lm.chain import ChainShape
-
-WORTH = 0.25
-"""A program for many targets is used if more than this part of it is."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +64,25 @@ class ProgramKey:
         return hash((self.chain, self.rows, self.size, self.targets))
 
 
+@lru_cache(maxsize=1024)
+def program_key(chain: ChainShape, rows: RowShape, size: BeamShape, targets: int) -> ProgramKey:
+    """The same object for equal arguments: it is looked up with every request."""
+    return ProgramKey(chain, rows, size, targets)
+
+
 @dataclass(frozen=True)
 class Width:
     """A beam, and numbers of targets that there are programs for, ascending."""
 
     size: BeamShape
     targets: tuple[int, ...]
+    worth: float = 0.25
+    """A program for many targets is used if more than this part of it is."""
 
     def portions(self, count: int) -> Iterator[int]:
         """Programs that cover a number of targets."""
         while count > 0:
-            fits = [size for size in self.targets if WORTH * size < count] or [self.targets[0]]
+            fits = [size for size in self.targets if self.worth * size < count] or [self.targets[0]]
             yield fits[-1]
             count -= fits[-1]
 

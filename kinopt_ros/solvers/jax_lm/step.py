@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -46,17 +46,16 @@ def step(
     """
     # Errors of many metres, as of a long rail, shall not stop all progress.
     damping = DAMPING * jnp.minimum(sum_of_squares(at.rows), LARGEST_ERROR2) + min_damping
-    normal = _normal_matrix(at.jacobian, damping)
-    change = _change(at.jacobian, _solve(normal, at.rows))
+    change = _change(at, damping)
     if active_set:
-        free = [
-            ~(((d < 0.0) & (x <= low)) | ((d > 0.0) & (x >= high)))
+        held = (
+            ((d < 0.0) & (x <= low)) | ((d > 0.0) & (x >= high))
             for d, x, low, high in zip(change, q, bounds.lower, bounds.upper, strict=True)
-        ]
-        jacobian = tuple(
-            tuple(chosen(f, c) for c in column) for f, column in zip(free, at.jacobian, strict=True)
         )
-        change = _change(jacobian, _solve(_normal_matrix(jacobian, damping), at.rows))
+        jacobian = tuple(
+            tuple(chosen(~h, c) for c in column) for h, column in zip(held, at.jacobian, strict=True)
+        )
+        change = _change(replace(at, jacobian=jacobian), damping)
     return tuple(
         jnp.clip(x + jnp.clip(d, least, most), low, high)
         for x, d, least, most, low, high in zip(
@@ -70,16 +69,14 @@ def sum_of_squares(rows: tuple[Component, ...]) -> jax.Array:
     return jnp.asarray(plain(dot(rows, rows)))
 
 
-def _normal_matrix(jacobian: tuple[tuple[Component, ...], ...], damping: jax.Array) -> list[list[Component]]:
-    """Lower triangle of J J^T + damping I."""
-    size = len(jacobian[0])
-    return [
-        [
-            add(dot(tuple(c[i] for c in jacobian), tuple(c[j] for c in jacobian)), damping if i == j else 0.0)
-            for j in range(i + 1)
-        ]
-        for i in range(size)
+def _change(at: Residual, damping: jax.Array) -> tuple[jax.Array, ...]:
+    columns, size = at.jacobian, len(at.rows)
+    rows = [[column[i] for column in columns] for i in range(size)]
+    normal = [
+        [add(dot(rows[i], rows[j]), damping if i == j else 0.0) for j in range(i + 1)] for i in range(size)
     ]
+    y = _solve(normal, at.rows)
+    return tuple(jnp.asarray(plain(dot(column, y))) for column in columns)
 
 
 def _solve(a: list[list[Component]], b: Sequence[Component]) -> list[Component]:
@@ -109,7 +106,3 @@ def _inverse(a: list[list[Component]]) -> list[list[Component]]:
     (p, *_), (r, s, *_) = a
     factor = 1.0 / jnp.asarray(plain(sub(mul(p, s), mul(r, r))))
     return [[mul(factor, s), negative(mul(factor, r))], [negative(mul(factor, r)), mul(factor, p)]]
-
-
-def _change(jacobian: tuple[tuple[Component, ...], ...], y: list[Component]) -> tuple[jax.Array, ...]:
-    return tuple(jnp.asarray(plain(dot(column, y))) for column in jacobian)
