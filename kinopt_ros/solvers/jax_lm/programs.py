@@ -85,7 +85,8 @@ class Programs:
         with self._lock:
             self._wanted += [key for key in keys if key not in self._wanted]
             if self._background is None or not self._background.is_alive():
-                self._background = threading.Thread(target=self._work, name="jax_lm compiler", daemon=True)
+                # No daemon: where Python ends in the middle of XLA's compiler, the process is aborted.
+                self._background = threading.Thread(target=self._work, name="jax_lm compiler")
                 self._background.start()
 
     def stop(self) -> None:
@@ -96,7 +97,7 @@ class Programs:
     def _work(self) -> None:
         while True:
             with self._lock:
-                if not self._wanted:
+                if not self._wanted or not threading.main_thread().is_alive():
                     self._background = None
                     return
                 key = self._wanted.pop(0)

@@ -89,6 +89,29 @@ def test_no_deadline_waits_for_the_compiler(
     assert result.success.all()  # compiled meanwhile
 
 
+EXIT = """
+import sys, threading, time
+import numpy as np
+from kinopt_ros import create_solver, ik_problem, load_robot
+from kinopt_ros.errors import NotReadyError
+robot = load_robot("panda")
+solver = create_solver("jax_lm", robot, {"groups": "", "cache_dir": sys.argv[1]})
+try:
+    solver.solve_ik(ik_problem(robot, np.eye(4), deadline=time.monotonic() + 60.0))
+except NotReadyError:
+    time.sleep(1.0)  # to be in the middle of it
+print("jax_lm compiler" in [thread.name for thread in threading.enumerate()])
+"""
+
+
+def test_a_program_may_end_while_the_compiler_works(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", EXIT, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
+    assert len(list(tmp_path.glob("*.bin"))) == 1, "the program in work is finished, no other one is begun"
+
+
 SCRIPT = """
 import os, sys
 from kinopt_ros import load_robot
