@@ -21,7 +21,7 @@ from kinopt_ros.errors import InvalidRequestError, KinoptError
 from kinopt_ros.solvers.registry import solver_class
 
 TABLES = ("seeds", "joints", "diversity")
-ALGORITHMS = ("screened_lm", "hjcd_ik", BEAM, GRAPHS)
+ALGORITHMS = ("screened_lm", "hjcd_ik", BEAM, *GRAPHS)
 USUAL = ALGORITHMS[:3]
 
 
@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--algorithms",
         type=_names(ALGORITHMS),
         default=USUAL,
-        help="of screened_lm,hjcd_ik,ik_beam (these) and screened_lm_graphs, which is the first with CUDA graphs; "
-        "ik_beam, of the plugin jax_lm, is in the table diversity only, screened_lm_graphs in the others",
+        help="of screened_lm,hjcd_ik,ik_beam (these), and screened_lm_graphs,hjcd_ik_graphs, which are the first two "
+        "with CUDA graphs; ik_beam, of the plugin jax_lm, is in the table diversity only, graphs are in the others",
     )
     parser.add_argument("--device", default="auto", help="as the parameter hjcd.device (auto)")
     parser.add_argument(
@@ -72,15 +72,18 @@ def main(args: argparse.Namespace) -> int:
     plan = _plan(args)
     device = ""
     try:
-        compared = tuple(name for name in args.algorithms if name != GRAPHS and "diversity" in args.tables)
+        compared = tuple(
+            name for name in args.algorithms if name not in GRAPHS and "diversity" in args.tables
+        )
         if not plan and not compared:
             raise InvalidRequestError(
                 f"nothing to measure: the tables {','.join(args.tables)} have no rows of {','.join(args.algorithms)}"
             )
         picture = None if args.plot is None else _picture(args)
         device, has_graphs = _device(args.device)
-        if GRAPHS in args.algorithms and not has_graphs:
-            raise InvalidRequestError(f"{GRAPHS} needs a CUDA device; this is {device}")
+        with_graphs = [name for name in args.algorithms if name in GRAPHS]
+        if with_graphs and not has_graphs:
+            raise InvalidRequestError(f"{' and '.join(with_graphs)} needs a CUDA device; this is {device}")
         calls = sum(-(-args.targets // per_call) for *_, per_call in plan)
         with progress_bar("measuring", calls, enabled=not args.json and sys.stderr.isatty()) as report:
             for name, algorithm, seeds, per_call in plan:

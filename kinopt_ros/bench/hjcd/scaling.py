@@ -18,8 +18,10 @@ TOLERANCE = 1e-6
 """m and rad, that count as success."""
 MOST_REFINED = 32
 """Of the starts that ``screened_lm`` compares."""
-GRAPHS = "screened_lm_graphs"
-LEAST_SEEDS = {"screened_lm": 2, "hjcd_ik": 1, GRAPHS: 2}
+SUFFIX = "_graphs"
+GRAPHS = ("screened_lm_graphs", "hjcd_ik_graphs")
+"""The same algorithms with CUDA graphs."""
+LEAST_SEEDS = {"screened_lm": 2, "hjcd_ik": 1, "screened_lm_graphs": 2, "hjcd_ik_graphs": 1}
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,14 @@ def measure(
 ) -> ScalingRow:
     """All of the arm's targets, so many per call; ``report`` is told of every call.
 
-    ``screened_lm_graphs`` is ``screened_lm`` with CUDA graphs, where the device has them.
+    Those of ``GRAPHS`` need a device that has CUDA graphs.
 
     Raises:
         KinoptError: the plugin, or its device, is not there.
     """
     options: dict[str, object] = {"device": device, "rounds": 1, "groups": ""}
-    options["graphs"] = algorithm == GRAPHS
-    options["algorithm"] = "screened_lm" if algorithm == GRAPHS else algorithm
-    if algorithm == "hjcd_ik":
+    options |= {"graphs": algorithm in GRAPHS, "algorithm": algorithm.removesuffix(SUFFIX)}
+    if options["algorithm"] == "hjcd_ik":
         options["coarse.num_seeds"] = seeds
     else:
         options |= {"screen.num_starts": seeds, "screen.keep": min(seeds, MOST_REFINED)}

@@ -129,11 +129,12 @@ class Engine:
 
 
 def _algorithm(options: Mapping[str, Any], device: Any) -> Search:
+    graphs = options["graphs"] and device.is_cuda
     if options["algorithm"] == ScreenedSearch.name:
         settings = ScreenSettings(
             options["screen.num_starts"], options["screen.keep"], options["screen.steps"]
         )
-        return ScreenedSearch(settings, device, graphs=options["graphs"] and device.is_cuda)
+        return ScreenedSearch(settings, device, graphs)
     coarse = CoarseSettings(
         iterations=options["coarse.max_iterations"],
         position=options["coarse.position_tolerance"],
@@ -146,4 +147,5 @@ def _algorithm(options: Mapping[str, Any], device: Any) -> Search:
         radius=options["refine.radius"],
         noise=options["refine.noise"],
     )
-    return PaperSearch(PaperSettings(options["coarse.num_seeds"], coarse, refine), device)
+    settings_of_paper = PaperSettings(options["coarse.num_seeds"], coarse, refine)
+    return PaperSearch(settings_of_paper, device, graphs)

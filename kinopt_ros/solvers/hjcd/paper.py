@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import warp as wp
 
 from kinopt_ros.solvers.hjcd.chain import ChainShape
 from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
 from kinopt_ros.solvers.hjcd.kernels.pj_ik import PROPOSALS, pj_ik_kernels
 from kinopt_ros.solvers.hjcd.kernels.po_ccd import po_ccd_kernels
-from kinopt_ros.solvers.hjcd.kernels.screen import keep_best, settle_double
+from kinopt_ros.solvers.hjcd.kernels.screen import begin_refinement, keep_best, settle_double
 from kinopt_ros.solvers.hjcd.portion import (
     CAPACITIES,
+    Idle,
     Outcome,
     Portion,
     capacity_for,
@@ -24,6 +24,7 @@ from kinopt_ros.solvers.hjcd.portion import (
 from kinopt_ros.solvers.hjcd.reference.hjcd_ik import COARSE, COPIES, REFINE, STARTS, stream, usual_selection
 from kinopt_ros.solvers.hjcd.reference.pj_ik import RefineSettings
 from kinopt_ros.solvers.hjcd.reference.po_ccd import CoarseSettings
+from kinopt_ros.solvers.hjcd.rounds import Launch, Rounds
 
 NAME = "hjcd_ik"
 STARTS_ON_CPU = 200
@@ -50,6 +51,7 @@ class _Buffers:
         self.targets = wp.empty((targets, 12), dtype=wp.float32, device=device)
         self.targets_double = wp.empty((targets, 12), dtype=wp.float64, device=device)
         self.done = wp.empty(targets, dtype=wp.int32, device=device)
+        self.idle = Idle(targets, device)
         self.coarse = wp.empty((variables, M), dtype=wp.float32, device=device)
         self.own = wp.empty((variables, M), dtype=wp.float32, device=device)
         self.scores = wp.empty(M, dtype=wp.float32, device=device)
@@ -68,12 +70,14 @@ class PaperSearch:
 
     name = NAME
 
-    def __init__(self, settings: PaperSettings, device: Any) -> None:
+    def __init__(self, settings: PaperSettings, device: Any, graphs: bool = False) -> None:
+        """``graphs``: see ``Rounds``."""
         self._settings, self._device = settings, device
         self._chosen = usual_selection(settings.starts)
         self.most_targets = max(1, STARTS_ON_CPU // settings.starts) if device.is_cpu else CAPACITIES[-1]
         self.lanes = self._chosen.keep * self._chosen.copies
         self._buffers: dict[tuple[int, int], _Buffers] = {}
+        self._rounds = Rounds(device, graphs)
 
     def load(self, shape: ChainShape) -> None:
         """Compile what chains of a shape need, or load what was compiled before."""
@@ -86,87 +90,79 @@ class PaperSearch:
 
     def forget(self) -> None:
         """Free the buffers."""
+        self._rounds.clear()
         self._buffers.clear()
 
     def run(self, chain: DeviceChain, portion: Portion) -> Outcome:
         """Algorithm 2 for every target of the portion; the problem's own starts take the place of random ones."""
-        shape, settings, chosen = chain.chain.shape, self._settings, self._chosen
-        coarse, refine = settings.coarse, settings.refine
-        seed = (
-            portion.seed * 2654435761 + portion.round
-        ) & 0xFFFFFFFF  # Knuth's multiplier: rounds do not overlap
-        first, second = po_ccd_kernels(shape, wp.float32), pj_ik_kernels(shape, wp.float64)
         b, given = portion.own.shape[:2]
-        given = min(given, settings.starts)
-        lanes = self.lanes
-        arrays = self._arrays(shape.variables, b)
+        starts, L = self._settings.starts, b * self.lanes
+        given = min(given, starts)
+        arrays = self._arrays(chain.chain.shape.variables, b)
         put(arrays.targets, portion.targets)
         put(arrays.targets_double, portion.targets)
-        own = portion.own[:, :given]
-        put_lanes(arrays.own, own, settings.starts)
-        for array in (arrays.coarse_steps, arrays.steps, arrays.done):
-            array.zero_()
-        arrays.damping.fill_(refine.damping)
-        arrays.best_scores.fill_(np.inf)
-        self._launch(
-            first.draw,
-            b * settings.starts,
-            [
-                chain.single,
-                wp.uint32(stream(seed, STARTS)),
-                settings.starts,
-                given,
-                arrays.own,
-                arrays.coarse,
-            ],
-        )
-        self._launch(
-            first.po_ccd,
-            b * settings.starts,
-            [
-                chain.single, arrays.targets, settings.starts, coarse.iterations, coarse.position,
-                coarse.orientation, coarse.gain, coarse.noise, coarse.turn, wp.uint32(stream(seed, COARSE)),
-                arrays.coarse, arrays.scores, arrays.coarse_steps,
-            ],
-        )  # fmt: skip
-        self._launch(
-            keep_best,
-            (b, settings.starts),
-            [arrays.scores, settings.starts, chosen.keep, arrays.coarse, arrays.kept],
-        )
-        self._launch(
-            second.replicate,
-            b * lanes,
-            [
-                chain.double, arrays.kept, chosen.keep, chosen.copies, chosen.noise,
-                wp.uint32(stream(seed, COPIES)), arrays.q,
-            ],
-        )  # fmt: skip
-        period = -(-(refine.iterations + 1) // LOOKS)
-        for begin in range(0, refine.iterations + 1, period):
-            self._launch(
-                second.pj_ik,
-                b * lanes,
-                [
-                    chain.double, arrays.targets_double, arrays.done, lanes, begin, begin + period,
-                    refine.iterations, refine.position, refine.orientation, refine.radius, refine.noise,
-                    wp.uint32(stream(seed, REFINE)), PROPOSALS, arrays.q, arrays.damping, arrays.best,
-                    arrays.best_scores, arrays.errors, arrays.steps,
-                ],
-            )  # fmt: skip
-            if not portion.every_lane:
-                near = max(refine.position, refine.orientation)
-                self._launch(settle_double, b, [arrays.errors, lanes, near, arrays.done])
-        L = b * lanes
+        put_lanes(arrays.own, portion.own[:, :given], starts)
+        arrays.idle.use(b)
+        size = self._rounds.size(b)
+        key = chain, portion.round, portion.seed, portion.every_lane, size, given
+        self._rounds.launch(key, lambda: self._plan(chain, portion, arrays, size, given))
         finish(self._device)
         outcome = outcome_of(
             arrays.best.numpy()[:, :L], arrays.errors.numpy()[:, :L], arrays.steps.numpy()[:L], b
         )
-        coarse_steps = arrays.coarse_steps.numpy()[: b * settings.starts].reshape(b, -1).sum(axis=1)
+        coarse_steps = arrays.coarse_steps.numpy()[: b * starts].reshape(b, -1).sum(axis=1)
         return Outcome(outcome.q, outcome.errors, outcome.steps + coarse_steps)
 
-    def _launch(self, kernel: Any, dim: Any, inputs: list[Any]) -> None:
-        wp.launch(kernel, dim=dim, inputs=inputs, device=self._device)
+    def _plan(
+        self, chain: DeviceChain, portion: Portion, arrays: _Buffers, b: int, given: int
+    ) -> list[Launch]:
+        shape, settings, chosen, lanes = chain.chain.shape, self._settings, self._chosen, self.lanes
+        coarse, refine = settings.coarse, settings.refine
+        # Knuth's multiplier: rounds do not overlap.
+        seed = (portion.seed * 2654435761 + portion.round) & 0xFFFFFFFF
+        first, second = po_ccd_kernels(shape, wp.float32), pj_ik_kernels(shape, wp.float64)
+        idle = arrays.idle.array
+        beginning = [
+            idle,
+            lanes,
+            refine.damping,
+            arrays.done,
+            arrays.damping,
+            arrays.best_scores,
+            arrays.steps,
+        ]
+        drawing = [
+            chain.single, wp.uint32(stream(seed, STARTS)), settings.starts, given, arrays.own, arrays.coarse
+        ]  # fmt: skip
+        descent = [
+            chain.single, arrays.targets, idle, settings.starts, coarse.iterations, coarse.position,
+            coarse.orientation, coarse.gain, coarse.noise, coarse.turn, wp.uint32(stream(seed, COARSE)),
+            arrays.coarse, arrays.scores, arrays.coarse_steps,
+        ]  # fmt: skip
+        choice = [arrays.scores, settings.starts, chosen.keep, arrays.coarse, arrays.kept]
+        copies = [
+            chain.double, arrays.kept, chosen.keep, chosen.copies, chosen.noise, wp.uint32(stream(seed, COPIES)),
+            arrays.q,
+        ]  # fmt: skip
+        plan: list[Launch] = [
+            (begin_refinement, b * lanes, beginning),
+            (first.draw, b * settings.starts, drawing),
+            (first.po_ccd, b * settings.starts, descent),
+            (keep_best, (b, settings.starts), choice),
+            (second.replicate, b * lanes, copies),
+        ]
+        period = -(-(refine.iterations + 1) // LOOKS)
+        for begin in range(0, refine.iterations + 1, period):
+            refinement = [
+                chain.double, arrays.targets_double, arrays.done, lanes, begin, begin + period, refine.iterations,
+                refine.position, refine.orientation, refine.radius, refine.noise, wp.uint32(stream(seed, REFINE)),
+                PROPOSALS, arrays.q, arrays.damping, arrays.best, arrays.best_scores, arrays.errors, arrays.steps,
+            ]  # fmt: skip
+            plan.append((second.pj_ik, b * lanes, refinement))
+            if not portion.every_lane:
+                near = max(refine.position, refine.orientation)
+                plan.append((settle_double, b, [arrays.errors, lanes, near, arrays.done]))
+        return plan
 
     def _arrays(self, variables: int, targets: int) -> _Buffers:
         key = variables, capacity_for(targets)

@@ -71,7 +71,7 @@ class HjcdSolver(Solver):
         Option(
             "graphs",
             False,
-            "screened_lm on CUDA devices: replay rounds as CUDA graphs, captured when they are first asked for and for "
+            "On CUDA devices: replay rounds as CUDA graphs, captured when they are first asked for and for "
             "1, 16, 128 or 1024 targets; not measured yet",
         ),
         Option("coarse.num_seeds", 100, "hjcd_ik: starts per request and round", 1, 8192),
@@ -191,8 +191,6 @@ def _check(options: Mapping[str, Any]) -> None:
         raise InvalidRequestError(
             f"screen.keep ({options['screen.keep']}) must not exceed screen.num_starts ({options['screen.num_starts']})"
         )
-    if options["graphs"] and options["algorithm"] != "screened_lm":
-        raise InvalidRequestError(f"graphs are for screened_lm; algorithm is {options['algorithm']!r}")
     for name, value in options.items():
         if isinstance(value, float) and not np.isfinite(value):
             raise InvalidRequestError(f"{name} is {value}; give a finite number")

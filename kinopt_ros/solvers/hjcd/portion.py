@@ -39,6 +39,21 @@ class Outcome:
     steps: Annotated[Int64, "b"]
 
 
+class Idle:
+    """Marks for the targets of a buffer that are there, and for room that is not used."""
+
+    def __init__(self, targets: int, device: Any) -> None:
+        self.array = wp.empty(targets, dtype=wp.int32, device=device)
+        """1 for those that are idle."""
+        self._used = -1
+
+    def use(self, targets: int) -> None:
+        """The first so many targets are there, the others idle."""
+        if targets != self._used:
+            self.array.assign((np.arange(len(self.array)) >= targets).astype(np.int32))
+            self._used = targets
+
+
 def capacity_for(count: int) -> int:
     """The least capacity that holds so many targets."""
     return next(capacity for capacity in CAPACITIES if count <= capacity)

@@ -1,7 +1,6 @@
 """``screened_lm``: the best of many starts by their tips, then damped least squares, float32 and at last float64."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +9,11 @@ import warp as wp
 
 from kinopt_ros.solvers.hjcd.chain import SAMPLE_LOWER, SAMPLE_SPAN, ChainShape
 from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
-from kinopt_ros.solvers.hjcd.graph import Graph
 from kinopt_ros.solvers.hjcd.kernels.lm import lm_kernels
 from kinopt_ros.solvers.hjcd.kernels.screen import begin, screen, settle, widen
 from kinopt_ros.solvers.hjcd.portion import (
     CAPACITIES,
+    Idle,
     Outcome,
     Portion,
     capacity_for,
@@ -23,6 +22,7 @@ from kinopt_ros.solvers.hjcd.portion import (
     put,
     put_lanes,
 )
+from kinopt_ros.solvers.hjcd.rounds import Launch, Rounds
 
 NAME = "screened_lm"
 RANGE = 0.95
@@ -39,7 +39,7 @@ QUICK_ROUNDS = 3
 LANES_ON_CPU = 1024
 """That 10 ms are enough for."""
 KEPT = 64
-"""Tables of starts that are kept, 64 kB each; and rounds, put together."""
+"""Tables of starts that are kept, 64 kB each."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,7 @@ class _Buffers:
         self.targets = wp.empty((targets, 12), dtype=wp.float32, device=device)
         self.targets_double = wp.empty((targets, 12), dtype=wp.float64, device=device)
         self.done = wp.empty(targets, dtype=wp.int32, device=device)
-        self.idle = wp.empty(targets, dtype=wp.int32, device=device)
-        self._targets = -1
+        self.idle = Idle(targets, device)
         self.q = wp.empty((variables, L), dtype=wp.float32, device=device)
         self.q_double = wp.empty((variables, L), dtype=wp.float64, device=device)
         self.errors = wp.empty((2, L), dtype=wp.float32, device=device)
@@ -72,12 +71,6 @@ class _Buffers:
         self.strikes_double = wp.empty(L, dtype=wp.int32, device=device)
         self.steps = wp.empty(L, dtype=wp.int32, device=device)
 
-    def use(self, targets: int) -> None:
-        """The first so many targets are there, the others idle."""
-        if targets != self._targets:
-            self.idle.assign((np.arange(len(self.idle)) >= targets).astype(np.int32))
-            self._targets = targets
-
 
 class ScreenedSearch:
     """Not thread-safe."""
@@ -85,13 +78,13 @@ class ScreenedSearch:
     name = NAME
 
     def __init__(self, settings: ScreenSettings, device: Any, graphs: bool = False) -> None:
-        """``graphs``: whether rounds are captured, for as many targets as there is room for, and replayed."""
-        self._settings, self._device, self._graphs = settings, device, graphs
+        """``graphs``: see ``Rounds``."""
+        self._settings, self._device = settings, device
         self.lanes = settings.lanes
         self.most_targets = max(1, LANES_ON_CPU // settings.lanes) if device.is_cpu else CAPACITIES[-1]
         self._buffers: dict[tuple[int, int], _Buffers] = {}
         self._tables: OrderedDict[tuple[DeviceChain, int, int], tuple[Any, Any]] = OrderedDict()
-        self._recorded: OrderedDict[tuple[Any, ...], list[Any]] = OrderedDict()
+        self._rounds = Rounds(device, graphs)
 
     def load(self, shape: ChainShape) -> None:
         """Compile what chains of a shape need, or load what was compiled before."""
@@ -101,7 +94,7 @@ class ScreenedSearch:
 
     def forget(self) -> None:
         """Free the buffers."""
-        self._recorded.clear()
+        self._rounds.clear()
         self._buffers.clear()
         self._tables.clear()
 
@@ -113,43 +106,19 @@ class ScreenedSearch:
         for targets in (arrays.targets, arrays.targets_double):
             put(targets, portion.targets)
         put_lanes(arrays.q, portion.own, self.lanes)
-        arrays.use(b)
-        size = capacity_for(b) if self._graphs else b
-        for launch in self._launches(chain, portion, arrays, size, given):
-            launch.launch()
+        arrays.idle.use(b)
+        size = self._rounds.size(b)
+        key = chain, portion.round, portion.seed, portion.every_lane, portion.gate, size, given
+        self._rounds.launch(key, lambda: self._plan(chain, portion, arrays, size, given))
         finish(self._device)
         return outcome_of(
             arrays.q_double.numpy()[:, :L], arrays.errors_double.numpy()[:, :L], arrays.steps.numpy()[:L], b
         )
 
-    def _launches(
+    def _plan(
         self, chain: DeviceChain, portion: Portion, arrays: _Buffers, b: int, given: int
-    ) -> Sequence[Any]:
-        """What a round consists of. Kept, as most requests are like others, and Warp takes longer to put a launch
-        together than to make it."""
-        key = chain, portion.round, portion.seed, portion.every_lane, portion.gate, b, given
-        known = self._recorded.get(key)
-        if known is None:
-            starts, poses = self._table(chain, portion.round, portion.seed)
-            known = self._record(chain, portion, arrays, starts, poses, b, given)
-            if self._graphs:
-                known = [Graph(known, self._device)]
-            self._recorded[key] = known
-        self._recorded.move_to_end(key)
-        while len(self._recorded) > KEPT:
-            self._recorded.popitem(last=False)
-        return known
-
-    def _record(
-        self,
-        chain: DeviceChain,
-        portion: Portion,
-        arrays: _Buffers,
-        starts: Any,
-        poses: Any,
-        b: int,
-        given: int,
-    ) -> list[Any]:
+    ) -> list[Launch]:
+        starts, poses = self._table(chain, portion.round, portion.seed)
         shape, steps, lanes = chain.chain.shape, self._settings.steps, self.lanes
         polish, patience = POLISH_STEPS, PATIENCE
         if portion.round >= QUICK_ROUNDS:
@@ -158,8 +127,8 @@ class ScreenedSearch:
         L = b * lanes
         settling = (settle, b, [arrays.errors, lanes, NEAR, arrays.done])
         emptied = [arrays.errors, arrays.strikes, arrays.strikes_double, arrays.steps]
-        plan: list[tuple[Any, Any, list[Any]]] = [
-            (begin, L, [arrays.idle, lanes, arrays.done, *emptied]),
+        plan: list[Launch] = [
+            (begin, L, [arrays.idle.array, lanes, arrays.done, *emptied]),
             (screen, (b, lanes - given), [arrays.targets, starts, poses, given, lanes, arrays.q]),
         ]
         for count in (min(FIRST_STEPS, steps), max(steps - FIRST_STEPS, 0)):
@@ -173,14 +142,11 @@ class ScreenedSearch:
         widening = [arrays.q, arrays.errors, chain.double.ranges, arrays.q_double, arrays.errors_double]
         plan.append((widen, L, widening))
         polishing = [
-            chain.double, arrays.targets_double, arrays.idle, lanes, polish, patience, EXACT, portion.gate,
+            chain.double, arrays.targets_double, arrays.idle.array, lanes, polish, patience, EXACT, portion.gate,
             arrays.q_double, arrays.errors_double, arrays.strikes_double, arrays.steps,
         ]  # fmt: skip
         plan.append((double.descend, L, polishing))
-        return [
-            wp.launch(kernel, dim=dim, inputs=inputs, device=self._device, record_cmd=True)
-            for kernel, dim, inputs in plan
-        ]
+        return plan
 
     def _arrays(self, variables: int, targets: int) -> _Buffers:
         key = variables, capacity_for(targets)

@@ -152,6 +152,7 @@ def po_ccd_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
     def po_ccd(
         chain: Chain,
         targets: wp.array2d(dtype=S),
+        idle: wp.array(dtype=int),
         lanes: int,
         iterations: int,
         position: S,
@@ -164,7 +165,10 @@ def po_ccd_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
         scores: wp.array(dtype=float),
         spent: wp.array(dtype=int),
     ):
+        """``spent``: iterations. Targets that are ``idle`` are left out."""
         lane = wp.tid()
+        if idle[lane // lanes] != 0:
+            return
         target = target_of(targets, lane // lanes)
         x = clamped(chain, load(q, lane))
         made = int(0)
@@ -222,7 +226,7 @@ def po_ccd_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
                         x[k] = x[k] + noise * chain.ranges[3, k] * S(normal(key, k))
                     x = clamped(chain, x)
                 made = made + 1
-        spent[lane] = spent[lane] + made
+        spent[lane] = made
         store(q, lane, x)
 
     name = f"kinopt_hjcd_po_ccd_{S.__name__}_{m}_{n}_{int(one_to_one)}"

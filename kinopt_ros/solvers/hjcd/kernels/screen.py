@@ -66,6 +66,25 @@ def screen(
 
 
 @wp.kernel(enable_backward=False, module=MODULE)
+def begin_refinement(
+    idle: wp.array(dtype=int),
+    lanes: int,
+    first_damping: wp.float64,
+    done: wp.array(dtype=int),
+    damping: wp.array(dtype=wp.float64),
+    best_scores: wp.array(dtype=wp.float64),
+    steps: wp.array(dtype=int),
+):
+    """As ``begin``, of the lanes that Algorithm 4 refines."""
+    lane = wp.tid()
+    damping[lane] = first_damping
+    best_scores[lane] = wp.float64(wp.inf)
+    steps[lane] = 0
+    if lane % lanes == 0:
+        done[lane // lanes] = idle[lane // lanes]
+
+
+@wp.kernel(enable_backward=False, module=MODULE)
 def keep_best(
     scores: wp.array(dtype=float),
     lanes: int,

@@ -74,9 +74,7 @@ def test_nothing_to_measure_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no rows of ik_beam" in capsys.readouterr().out
 
 
-def test_graphs_need_a_device_that_has_them(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        main(["bench", "hjcd", "--algorithms", "screened_lm_graphs", "--device", "cpu", "--targets", "1"])
-        == 1
-    )
-    assert "needs a CUDA device" in capsys.readouterr().out
+@pytest.mark.parametrize("algorithm", ["screened_lm_graphs", "hjcd_ik_graphs"])
+def test_graphs_need_a_device_that_has_them(algorithm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "hjcd", "--algorithms", algorithm, "--device", "cpu", "--targets", "1"]) == 1
+    assert f"{algorithm} needs a CUDA device" in capsys.readouterr().out

@@ -71,7 +71,6 @@ def arm() -> RobotModel:
         ({"algorithm": ""}, "algorithm"),
         ({"screen.keep": 32, "screen.num_starts": 31}, "screen.num_starts"),
         ({"screen.keep": 1}, "screen.keep"),
-        ({"graphs": True, "algorithm": "hjcd_ik"}, "graphs are for screened_lm"),
         ({"coarse.num_seeds": 0}, "coarse.num_seeds"),
         ({"coarse.noise": float("nan")}, "coarse.noise"),
         ({"refine.radius": 0.0}, "refine.radius"),

@@ -181,7 +181,8 @@ def coarse(b: Bench, scalar: Any, T: Float64, starts: Float64) -> tuple[Float64,
     q, scores, spent = b.to(starts, scalar), wp.zeros(count, dtype=wp.float32, device="cpu"), ints(count)
     launch(
         po_ccd_kernels(b.shape, scalar).po_ccd, count,
-        b.device.single if scalar is wp.float32 else b.device.double, b.targets(T, scalar), 1, s.iterations,
+        b.device.single if scalar is wp.float32 else b.device.double, b.targets(T, scalar), ints(count), 1,
+        s.iterations,
         s.position, s.orientation, s.gain, s.noise, s.turn, wp.uint32(SEED), q, scores, spent,
     )  # fmt: skip
     return b.back(q), scores.numpy(), spent.numpy()

@@ -1,0 +1,53 @@
+"""What rounds of a search consist of, put together once, and made one launch where graphs are wanted."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import warp as wp
+
+from kinopt_ros.solvers.hjcd.graph import Graph
+from kinopt_ros.solvers.hjcd.portion import capacity_for
+
+KEPT = 64
+"""Rounds that are kept; the longest unused ones go first."""
+Launch: TypeAlias = tuple[Any, int | tuple[int, int], list[Any]]
+"""A kernel, the numbers of its threads, and its arguments."""
+
+
+class Rounds:
+    """Kept, as most requests are like others, and Warp takes longer to put a launch together than to make it. Not
+    thread-safe."""
+
+    def __init__(self, device: Any, graphs: bool) -> None:
+        """``graphs``: whether rounds are captured, for as many targets as there is room for, and replayed."""
+        self._device, self._graphs = device, graphs
+        self._known: OrderedDict[tuple[object, ...], Sequence[Any]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def size(self, targets: int) -> int:
+        """For how many targets a round of so many is launched."""
+        return capacity_for(targets) if self._graphs else targets
+
+    def launch(self, key: tuple[object, ...], plan: Callable[[], Sequence[Launch]]) -> None:
+        """Launch a round, put together by ``plan`` where none of that key is known."""
+        known = self._known.get(key)
+        if known is None:
+            known = [
+                wp.launch(kernel, dim=dim, inputs=inputs, device=self._device, record_cmd=True)
+                for kernel, dim, inputs in plan()
+            ]
+            if self._graphs:
+                known = [Graph(known, self._device)]
+            self._known[key] = known
+        self._known.move_to_end(key)
+        while len(self._known) > KEPT:
+            self._known.popitem(last=False)
+        for launch in known:
+            launch.launch()
+
+    def clear(self) -> None:
+        """Forget all, and with it the arrays that they read and write."""
+        self._known.clear()
