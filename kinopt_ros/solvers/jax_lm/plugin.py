@@ -3,6 +3,7 @@ import JAX."""
 
 from collections.abc import Mapping
 from functools import partial
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from kinopt_ros.solvers.jax_lm.chain import LaneChain
 
 JACOBIANS = ("analytic", "autodiff")
+OLDEST_JAX = (0, 8)
 DEFAULT_GROUP = "default"
 ESCALATION_POLISH_STEPS = 30
 # Numbers of targets that programs are compiled for. A CPU gains nothing from wider ones.
@@ -106,6 +108,10 @@ class JaxLmSolver(Solver):
         for package in ("jax", "jaxlib"):
             if find_spec(package) is None:
                 return f"the package {package} is not installed (pip install jax, or jax[cuda13] for graphics cards)"
+        found = version("jax")
+        if tuple(map(int, found.split(".")[:2])) < OLDEST_JAX:
+            oldest = ".".join(map(str, OLDEST_JAX))
+            return f"the package jax is {found}, and {oldest} is the oldest that will do (pip install --upgrade jax)"
         return None
 
     @property

@@ -129,3 +129,13 @@ def test_a_deadline_ends_the_search_between_beams(planar_arm: RobotModel, solver
     result = solver.solve_ik(replace(hard, deadline=time.monotonic() + 0.01 * whole))
     assert result.status[0] == Status.TIMED_OUT
     assert result.iterations[0] > 0
+
+
+@pytest.mark.parametrize(("found", "usable"), [("0.7.2", False), ("0.8.0", True), ("1.0.0rc1", True)])
+def test_a_jax_that_is_too_old_is_said(found: str, usable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kinopt_ros.solvers.jax_lm import plugin
+
+    monkeypatch.setattr(plugin, "version", lambda package: found)
+    reason = plugin.JaxLmSolver.unavailable_reason()
+    assert (reason is None) == usable
+    assert usable or (found in str(reason) and "0.8" in str(reason))
