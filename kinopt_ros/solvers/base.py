@@ -238,7 +238,7 @@ class Solver(ABC):
         for wanted, feature in asked:  # no dictionary: an enum takes a microsecond to be a key
             if wanted and feature not in self.capabilities.features:
                 raise UnsupportedFeatureError(f"solver {self.name} does not support {feature.value}")
-        other = _joint_of_other_type(self.robot, problem.joints, self.capabilities.joint_types)
+        other = _joint_of_other_type(self.robot, problem.joints, frozenset(self.capabilities.joint_types))
         if other is not None:
             name, joint_type = other
             known = ", ".join(sorted(t.value for t in self.capabilities.joint_types))

@@ -105,7 +105,7 @@ def verified_ik_result(
         rejected: Bool = np.asarray((claimed & ~first.reached).any(axis=1))
         tried = verify_configurations(robot, problem, chains, candidates.attempt[failed], failed)
         usable = tried.finite & (tried.limit_violation <= 0.0)
-        attempt[failed[usable]] = candidates.attempt[failed[usable]]
+        attempt[failed[usable]] = tried.q[usable]
         attempt_errors[0, failed[usable]] = tried.position_error[usable]
         attempt_errors[1, failed[usable]] = tried.orientation_error[usable]
         attempt_pose[failed[usable]] = tried.T_base_tool[:, usable].swapaxes(0, 1)
@@ -240,7 +240,7 @@ def _own_copy(candidates: IkCandidates, B: int, n: int, solver: str) -> IkCandid
     _check_form(candidates.iterations, "iterations", "iu", (B,), solver)
     _check_form(candidates.timed_out, "timed_out", "b", (B,), solver)
     return IkCandidates(
-        np.array(candidates.q, dtype=np.float64),
+        np.array(candidates.q, dtype=np.float64, order="C"),
         candidates.attempt,
         np.array(candidates.iterations, dtype=np.int64),
         np.array(candidates.timed_out),

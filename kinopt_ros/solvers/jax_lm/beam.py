@@ -50,7 +50,7 @@ def beam(
         rows: shape of the rows.
         size: of the beam.
         constants: see ``constants``, float64.
-        ranges32: of the chain, float32.
+        ranges32: of the chain, (4, n), float32.
         requests: per target its pose in the base (the upper three rows), the state, and what takes the place of the
             first start, (B, 12 + 2 n), float64.
         starts: (n, num_seeds * B), by start, then by target, float32.

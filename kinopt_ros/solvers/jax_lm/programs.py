@@ -127,9 +127,9 @@ def _compile(runtime: Runtime, key: ProgramKey) -> Any:
     n, S, B = key.chain.variables, key.size.num_seeds, key.targets
     function: Callable[..., jax.Array] = partial(beam, key.chain, key.rows, key.size)
     options = dict(runtime.compiler_options)
-    if runtime.on_cpu and S * B <= ONE_KERNEL and key.size.keep <= FEW:
+    if runtime.on_cpu and 1 < S * B <= ONE_KERNEL and key.size.keep <= FEW:
         function = _one_kernel(function)
-        options["xla_cpu_prefer_vector_width"] = 512
+        options["xla_cpu_prefer_vector_width"] = 512  # 4 us less of 60 where processors have it
     lowered = jax.jit(function).lower(
         np.empty(len(key.chain.exact) + 12 + 4 * n + 18),
         np.empty((4, n), np.float32),
@@ -143,7 +143,8 @@ def _one_kernel(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
     """The function as one call that XLA compiles as a whole, loops and all. (Others are run as hundreds of kernels, on
     several threads, which for few lanes takes five times as long as what they compute.)
 
-    What says so is no public interface. It changes no result, and versions of XLA that do not know it only take longer.
+    What says so is no public interface: versions of XLA that do not know it only take longer. XLA 0.10 aborts the
+    process where there is a single lane, so that such programs are left as they are.
     """
     inner = jax.jit(function)
 

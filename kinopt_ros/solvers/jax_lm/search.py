@@ -27,6 +27,8 @@ AIM = 5e-7
 """Beams go on to this error (m and rad) even if much more is allowed: it costs a step or two."""
 LOOSE_POSITION, LOOSE_ORIENTATION = 5e-3, 0.05
 """Tolerances above these (m, rad) are used, and not only kept."""
+MOST_KEPT = 1 << 18
+"""Numbers (float32) in a table of starts that stays on the device; there are up to 64 of them."""
 ACCEPT, LOOSE_AIM, SLACK = 0.999, 0.95, 0.9
 """Parts of a tolerance."""
 
@@ -139,7 +141,7 @@ def search(
     work = _Work(problem, prepared, programs)
     work.run(plan[0], None)
     counts.add(int(np.count_nonzero(work.solved)), problem.batch_size)
-    if not work.solved.all():
+    if not work.solved.all() and (len(plan) > 1 or work.has_seeds):
         work.given_up = hopeless()
         for stage in plan[1:]:
             work.run(stage, work.todo())
@@ -165,7 +167,8 @@ class _Work:
         self._seeds = near_zero(seeds, chain.ranges[0], chain.ranges[1], chain.period)
         """The problem's own start values that were not tried yet, (B, s, n)."""
         self._best: Float64 | None = None
-        """q, error, and steps made so far, as programs give them."""
+        """q, error, and steps made so far, as programs give them; JAX's own memory, which nobody may write to, where
+        the first beam has solved all."""
         self.solved = self.given_up = self.cut = np.zeros(batch, dtype=np.bool_)
 
     @property
@@ -201,8 +204,10 @@ class _Work:
             starts: jax.Array | np.ndarray
             if own.shape[1] > 1:
                 starts = arguments.with_own(own[rows], targets, seed)
-            else:
+            elif n * stage.width.size.num_seeds * targets <= MOST_KEPT:
                 starts = _device_starts(arguments, targets, seed)
+            else:
+                starts = arguments.starts(targets, seed)
             program = self._programs.get(arguments.keys[targets])
             with jax.enable_x64(True), jax.default_device(runtime.device):
                 found = np.asarray(program(*arguments.constants, lines, starts))
@@ -211,7 +216,7 @@ class _Work:
     def _take(self, rows: slice | Annotated[Int64, "r"], found: Annotated[Float64, "n+2 r"]) -> None:
         """Keep what is better than what is known."""
         solved = found[-2] <= 1.0
-        if found.shape[1] == len(self.solved) and solved.all():
+        if self._best is None and found.shape[1] == len(self.solved) and solved.all():
             self._best, self.solved = found, solved
             return
         best = self._known()
@@ -222,7 +227,7 @@ class _Work:
         self.solved = best[-2] <= 1.0
 
     def _known(self) -> Annotated[Float64, "n+2 B"]:
-        """The best that is known, to be changed; before the first beam the state."""
+        """The best that is known; before the first beam the state."""
         if self._best is None:
             lower, upper = self._prepared.packed.ranges[:2]
             n = len(lower)

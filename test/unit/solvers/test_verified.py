@@ -68,6 +68,16 @@ def test_a_claim_beyond_the_tolerance_is_rejected(offset: float) -> None:
     assert "float64" in result.messages[1]
 
 
+def test_a_claim_that_is_only_turned_is_rejected() -> None:
+    """The last joint turns the tip about its own origin."""
+    q = Q[:, None].copy()
+    q[1, 0, 6] += 2e-3
+    q[2, 0, 6] += 5e-4
+    result = claim(q).solve_ik(PROBLEM)
+    assert result.status.tolist() == [Status.SUCCESS, Status.VERIFICATION_FAILED, Status.SUCCESS]
+    assert result.orientation_error[2, 0] == pytest.approx(5e-4, rel=1e-6)
+
+
 def test_a_claim_outside_the_limits_is_rejected_however_little() -> None:
     upper = ROBOT.limits.upper
     q = Q.copy()
@@ -146,14 +156,30 @@ def test_a_plugin_cannot_replace_the_check() -> None:
         type("Cheat", (type("Mixin", (), cheat), Claiming), {})
 
 
-def test_what_was_verified_is_what_is_answered() -> None:
-    """Neither a plugin's precision nor its later writing reaches the answer."""
-    q = Q[:, None].astype(np.float32)
-    result = claim(q).solve_ik(PROBLEM)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_what_was_verified_is_what_is_answered(dtype: type, order: Any) -> None:
+    """Neither a plugin's precision and layout nor its later writing reaches the answer."""
+    q = np.array(Q[:, None], dtype=dtype, order=order)
+    q[2] = np.nan
+    given = {"attempt": Q + 0.01, "iterations": np.arange(3), "timed_out": np.array([False, False, True])}
+    result = claim(q, **given).solve_ik(PROBLEM)
     assert result.q.dtype == np.float64
-    before = result.q.copy()
+    assert result.q.flags.c_contiguous
+    known = ("q", "attempt", "iterations", "cut_short")
+    before = {name: getattr(result, name).copy() for name in known}
     q[:] = 0.0
-    np.testing.assert_array_equal(result.q, before)
+    for array in given.values():
+        array[:] = 1
+    for name in known:
+        np.testing.assert_array_equal(getattr(result, name), before[name], err_msg=name)
+
+
+def test_capabilities_may_be_a_plain_set() -> None:
+    solver = claim(Q[:, None])
+    types: Any = {JointType.REVOLUTE}
+    solver.capabilities = replace(Claiming.capabilities, joint_types=types)  # type: ignore[misc]
+    assert solver.solve_ik(PROBLEM).success.all()
 
 
 def test_thousands_of_failures_are_explained_quickly() -> None:
@@ -189,3 +215,12 @@ def test_the_check_does_not_take_the_solvers_word_for_mimic_limits() -> None:
     solver.configure(robot)
     solver.answer = lambda _: candidates
     assert not solver.solve_ik(ik_problem(robot, T_wrong, tip_link="l7")).success[0]
+    # A driver whose limits were not narrowed: the mimic joint's own limit is what is left.
+    limits = replace(robot.limits, upper=np.where(np.arange(robot.nq) == 2, 3.0, robot.limits.upper))
+    solver.configure(replace(robot, limits=limits))
+    wide = ik_problem(solver.robot, T_wrong, tip_link="l7")
+    assert solver.solve_ik(wide).status[0] == Status.VERIFICATION_FAILED
+    driver = robot.variable_names[2]
+    free = tuple(replace(j, lower=-9.0, upper=9.0) if j.mimics == driver else j for j in robot.joints)
+    solver.configure(replace(robot, limits=limits, joints=free))
+    assert solver.solve_ik(ik_problem(solver.robot, T_wrong, tip_link="l7")).success[0]

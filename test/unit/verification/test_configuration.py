@@ -51,6 +51,7 @@ def test_the_report_is_that_of_the_reference(robot: RobotModel) -> None:
         request = rng.integers(0, 20, 50)
         q = problem.state[request][:, problem.variables]
         q = q + rng.normal(scale=0.5, size=q.shape) * (rng.uniform(size=(50, 1)) < 0.5)
+        q[20:30, -1] += 3e-3  # turns or moves the tip a little
         q[7, 0], q[9, -1] = np.nan, np.inf
         tool = np.eye(4)
         tool[:3, 3] = 0.1, -0.2, 0.3

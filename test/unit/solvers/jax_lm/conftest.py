@@ -26,6 +26,19 @@ def program_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def planar_arm() -> RobotModel:
     """Three joints about z, 0.4 m apart: quick to compile for."""
+    return robot_from_urdf(planar_arm_text())
+
+
+@pytest.fixture
+def planar_arm_file(tmp_path: Path) -> Path:
+    """The same as a file."""
+    file = tmp_path / "planar_arm.urdf"
+    file.write_text(planar_arm_text(), encoding="utf-8")
+    return file
+
+
+def planar_arm_text() -> str:
+    """URDF."""
     limit = '<limit lower="-2.5" upper="2.5" velocity="2" effort="1"/>'
     links = "".join(f'<link name="l{i}"/>' for i in range(5))
     joints = "".join(
@@ -34,7 +47,7 @@ def planar_arm() -> RobotModel:
         for i in range(3)
     )
     tool = '<joint name="t" type="fixed"><parent link="l3"/><child link="l4"/><origin xyz="0.2 0 0"/></joint>'
-    return robot_from_urdf(f'<robot name="planar_arm">{links}{joints}{tool}</robot>')
+    return f'<robot name="planar_arm">{links}{joints}{tool}</robot>'
 
 
 SolverMaker = Callable[..., JaxLmSolver]
