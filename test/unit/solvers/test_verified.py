@@ -158,10 +158,11 @@ def test_a_plugin_cannot_replace_the_check() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_what_was_verified_is_what_is_answered(dtype: type, order: Any) -> None:
+@pytest.mark.parametrize("solved", [2, 3])
+def test_what_was_verified_is_what_is_answered(dtype: type, order: Any, solved: int) -> None:
     """Neither a plugin's precision and layout nor its later writing reaches the answer."""
     q = np.array(Q[:, None], dtype=dtype, order=order)
-    q[2] = np.nan
+    q[solved:] = np.nan
     given = {"attempt": Q + 0.01, "iterations": np.arange(3), "timed_out": np.array([False, False, True])}
     result = claim(q, **given).solve_ik(PROBLEM)
     assert result.q.dtype == np.float64
