@@ -127,7 +127,7 @@ def _compile(runtime: Runtime, key: ProgramKey) -> Any:
     n, S, B = key.chain.variables, key.size.num_seeds, key.targets
     function: Callable[..., jax.Array] = partial(beam, key.chain, key.rows, key.size)
     options = dict(runtime.compiler_options)
-    if runtime.on_cpu and 1 < S * B <= ONE_KERNEL and key.size.keep <= FEW:
+    if runtime.on_cpu and S > 1 and S * B <= ONE_KERNEL and key.size.keep <= FEW:
         function = _one_kernel(function)
         options["xla_cpu_prefer_vector_width"] = 512  # 4 us less of 60 where processors have it
     lowered = jax.jit(function).lower(
@@ -143,8 +143,8 @@ def _one_kernel(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
     """The function as one call that XLA compiles as a whole, loops and all. (Others are run as hundreds of kernels, on
     several threads, which for few lanes takes five times as long as what they compute.)
 
-    What says so is no public interface: versions of XLA that do not know it only take longer. XLA 0.10 aborts the
-    process where there is a single lane, so that such programs are left as they are.
+    What says so is no public interface: versions of XLA that do not know it only take longer. Where there is a
+    single start, so that the table of starts is of no use, XLA 0.10 aborts the process: such programs are left as they are.
     """
     inner = jax.jit(function)
 
