@@ -143,8 +143,8 @@ def _one_kernel(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
     """The function as one call that XLA compiles as a whole, loops and all. (Others are run as hundreds of kernels, on
     several threads, which for few lanes takes five times as long as what they compute.)
 
-    What says so is no public interface: versions of XLA that do not know it only take longer. Where there is a
-    single start, so that the table of starts is of no use, XLA 0.10 aborts the process: such programs are left as they are.
+    What says so is no public interface: versions of XLA that do not know it only take longer. With a single
+    start, where the table of starts is of no use, XLA 0.10 aborts the process: such programs are left as they are.
     """
     inner = jax.jit(function)
 
