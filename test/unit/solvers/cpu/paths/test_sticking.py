@@ -17,7 +17,7 @@ from kinopt_ros.solvers.cpu.paths import nearness
 from kinopt_ros.solvers.cpu.paths.model import PathModel, path_model
 from kinopt_ros.solvers.cpu.paths.optimize import accepted, optimize_paths
 from kinopt_ros.solvers.cpu.paths.ready import workspace
-from kinopt_ros.solvers.cpu.paths.sticking import sticking_out
+from kinopt_ros.solvers.cpu.paths.sticking import _near_anchors, sticking_out
 from kinopt_ros.solvers.paths import PathRequest
 from kinopt_ros.verification.collision import clearance_of
 
@@ -97,6 +97,19 @@ def test_it_is_the_difference_to_the_distance_of_the_shapes(panda: RobotModel, p
     assert overlapping > 0
     assert (found.world[~(obstacle >= 0)] == 0.0).all()
     assert np.isnan(found.pairs[~np.isfinite(pair_gaps)]).all()
+
+
+def test_what_will_do_grows_from_the_anchors_by_2_cm_per_rad() -> None:
+    path = np.linspace([0.0, 0.0], [0.6, 0.8], 11)  # 0.1 rad apart
+    distance = np.full((11, 3), np.inf)
+    distance[0], distance[10] = [0.001, np.inf, np.inf], [0.004, 0.002, np.inf]
+    distance[5] = -1.0  # no anchor
+    found = _near_anchors(path, [0, 10, 10], distance)
+    way = np.linspace(0.0, 1.0, 11)
+    one, other = 0.001 + 0.02 * way, 0.004 + 0.02 * (1.0 - way)
+    np.testing.assert_allclose(found[:, 0], np.minimum(one, other), atol=1e-12)
+    np.testing.assert_allclose(found[:, 1], 0.002 + 0.02 * (1.0 - way), atol=1e-12)
+    assert np.isinf(found[:, 2]).all()
 
 
 def test_slack_is_what_the_shapes_have(panda: RobotModel, problem_of: Callable) -> None:
