@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Transform, Vector3
+from rclpy.node import NodeNameNonExistentError
 from sensor_msgs.msg import JointState
 from support.moveit_package import INTERFACES, BuildError, build, use
 from support.ros_requests import READY, StartNode, pose
@@ -1007,9 +1008,20 @@ def test_they_are_not_offered_if_a_parameter_says_so(
     start_node: StartNode, panda_parameters: dict[str, object]
 ) -> None:
     _, client = start_node("kinopt_alone", {**panda_parameters, "moveit_services": False})
-    names = [name for name, _ in client.node.get_service_names_and_types_by_node("kinopt_alone", "/")]
-    assert "/kinopt_alone/solve_ik" in names
-    assert not set(names) & {f"/{name}" for name in SERVICES}
+    end = time.monotonic() + 30.0
+    while "/kinopt_alone/solve_ik" not in _services_of(client, "kinopt_alone"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    time.sleep(1.0)  # others may be discovered after it
+    assert not _services_of(client, "kinopt_alone") & {f"/{name}" for name in SERVICES}
+
+
+def _services_of(client: Client, node: str) -> set[str]:
+    """What is discovered so far."""
+    try:
+        return {name for name, _ in client.node.get_service_names_and_types_by_node(node, "/")}
+    except NodeNameNonExistentError:
+        return set()
 
 
 def test_a_node_without_moveit_msgs_says_so(
