@@ -252,7 +252,7 @@ def is_pose(T: Annotated[Float64, "... 4 4"], tolerance: float = 1e-6) -> Annota
     return valid
 
 
-def is_one_pose(values: list[float], tolerance: float = 1e-6) -> bool:
+def is_one_pose(values: list[float], tolerance: float) -> bool:
     """``is_pose`` for the entries of one matrix, row by row: some 30 us less than with arrays."""
     xx, yx, zx, px, xy, yy, zy, py, xz, yz, zz, pz, t0, t1, t2, t3 = values
     return (

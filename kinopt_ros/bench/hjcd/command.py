@@ -13,7 +13,7 @@ from rich.table import Table
 from kinopt_ros.bench.hjcd.arms import arm
 from kinopt_ros.bench.hjcd.diversity import BEAM, DiversityRow, measure_diversity
 from kinopt_ros.bench.hjcd.plot import plot_accuracy
-from kinopt_ros.bench.hjcd.scaling import GRAPHS, LEAST_SEEDS, ScalingRow, measure
+from kinopt_ros.bench.hjcd.scaling import GRAPHS, LEAST_SEEDS, SUFFIX, ScalingRow, measure
 from kinopt_ros.bench.machine import machine
 from kinopt_ros.bench.plots import check_plot
 from kinopt_ros.bench.progress import progress_bar
@@ -83,7 +83,7 @@ def main(args: argparse.Namespace) -> int:
         device, has_graphs = _device(args.device)
         with_graphs = [name for name in args.algorithms if name in GRAPHS]
         if with_graphs and not has_graphs:
-            raise InvalidRequestError(f"{' and '.join(with_graphs)} needs a CUDA device; this is {device}")
+            raise InvalidRequestError(f"{with_graphs[0]} needs a CUDA device; this is {device}")
         calls = sum(-(-args.targets // per_call) for *_, per_call in plan)
         with progress_bar("measuring", calls, enabled=not args.json and sys.stderr.isatty()) as report:
             for name, algorithm, seeds, per_call in plan:
@@ -121,7 +121,7 @@ def _plan(args: argparse.Namespace) -> list[tuple[str, str, int, int]]:
         (name, algorithm, seeds, per_call)
         for name, seeds in sizes
         for algorithm in args.algorithms
-        if seeds >= LEAST_SEEDS.get(algorithm, seeds + 1)
+        if seeds >= LEAST_SEEDS.get(algorithm.removesuffix(SUFFIX), seeds + 1)
         for per_call in args.per_call
     ]
 

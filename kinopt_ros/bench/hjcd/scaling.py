@@ -18,10 +18,10 @@ TOLERANCE = 1e-6
 """m and rad, that count as success."""
 MOST_REFINED = 32
 """Of the starts that ``screened_lm`` compares."""
+LEAST_SEEDS = {"screened_lm": 2, "hjcd_ik": 1}
 SUFFIX = "_graphs"
-GRAPHS = ("screened_lm_graphs", "hjcd_ik_graphs")
+GRAPHS = tuple(name + SUFFIX for name in LEAST_SEEDS)
 """The same algorithms with CUDA graphs."""
-LEAST_SEEDS = {"screened_lm": 2, "hjcd_ik": 1, "screened_lm_graphs": 2, "hjcd_ik_graphs": 1}
 
 
 @dataclass(frozen=True)
