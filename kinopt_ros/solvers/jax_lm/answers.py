@@ -43,9 +43,9 @@ def answers(
         turned.append(lanes)
         away = away + (lanes - state[:, k]) ** 2
     error = jnp.where(jnp.isfinite(error), error, jnp.inf)
-    nearest = jnp.argmin(jnp.where(exact, away, jnp.inf), axis=0)
-    best = jnp.where(exact.any(axis=0), nearest, jnp.argmin(error, axis=0))
+    # Exact lanes come first, all below 0.
+    best = jnp.argmin(jnp.where(exact, -1.0 / (1.0 + away), error), axis=0)
     chosen = best == jnp.arange(keep)[:, None]
     # Sums with one term that is not 0: quicker than gathering.
-    answer = jnp.stack([jnp.where(chosen, lanes, 0.0).sum(axis=0) for lanes in turned])
-    return answer, jnp.where(chosen, error, 0.0).sum(axis=0)
+    answer = jnp.where(chosen, jnp.stack([*turned, error]), 0.0).sum(axis=1)
+    return answer[:-1], answer[-1]

@@ -23,7 +23,7 @@ from kinopt_ros.solvers.jax_lm.step import Bounds, step, sum_of_squares
 Lanes: TypeAlias = tuple[jax.Array, ...]
 """Per variable the values of all lanes; lanes are ordered by start, then by target."""
 State: TypeAlias = tuple[Lanes, jax.Array]
-Refined: TypeAlias = tuple[jax.Array, Lanes, jax.Array, jax.Array]
+Refined: TypeAlias = tuple[jax.Array, Lanes, jax.Array, jax.Array, jax.Array]
 
 FLOAT32_DONE = 1e-11
 """Squared error (m) below which differences are rounding."""
@@ -95,18 +95,19 @@ def beam(
     )
 
     def inexact(state: Refined) -> jax.Array:
-        i, _, distance, _ = state
-        return (i <= size.more_steps) & jnp.any(_nearest(distance, B) > 1.0)
+        i, *_, done = state
+        return (i <= size.more_steps) & ~done
 
     def refine(state: Refined) -> Refined:
-        i, q, _, _ = state
+        i, q, *_ = state
         at = residual(chain, rows, numbers, _frame(frames, size.keep), slack, q)
         # All lanes of a target stop when one of them is near enough, so that its answer does not depend on other
         # targets.
         distance = worst(rows, at, aim)
         near = _nearest(distance, B) <= 1.0
+        done = near.all()
         moved = lax.cond(
-            (i < size.more_steps) & ~near.all(),
+            (i < size.more_steps) & ~done,
             lambda: _chosen(
                 jnp.tile(near, size.keep),
                 q,
@@ -114,10 +115,12 @@ def beam(
             ),
             lambda: q,
         )
-        return i + 1, moved, distance, worst(rows, at, accept)
+        return i + 1, moved, distance, worst(rows, at, accept), done
 
     far = jnp.full(size.keep * B, jnp.inf, jnp.float64)
-    more, q, distance, error = lax.while_loop(inexact, refine, (jnp.int32(0), q, far, far))
+    more, q, distance, error, _ = lax.while_loop(
+        inexact, refine, (jnp.int32(0), q, far, far, jnp.bool_(False))
+    )
     found, error = answers(
         q,
         error.reshape(size.keep, B),
@@ -164,11 +167,12 @@ def _kept(q: Lanes, cost: jax.Array, keep: int) -> Lanes:
     S, B = cost.shape
     cost = jnp.where(jnp.isfinite(cost), jnp.maximum(cost, FLOAT32_DONE), LARGEST)
     if keep <= FEW:
-        best = []
-        for _ in range(keep):
-            best.append(jnp.argmin(cost, axis=0))
-            cost = jnp.where(jnp.arange(S)[:, None] == best[-1], jnp.inf, cost)
-        starts = jnp.stack(best)
+
+        def take(left: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
+            best = jnp.argmin(left, axis=0)
+            return jnp.where(jnp.arange(S)[:, None] == best, jnp.inf, left), best
+
+        starts = lax.scan(take, cost, None, length=keep)[1]
     else:
         starts = lax.top_k(-cost.T, keep)[1].T
     lanes = starts * B + jnp.arange(B)

@@ -109,7 +109,7 @@ class Programs:
     def _make(self, key: ProgramKey) -> Program:
         file = self._folder / f"{_digest(self.runtime.fingerprint, key)}.bin"
         with jax.enable_x64(True), jax.default_device(self.runtime.device):
-            program: Program | None = _load(file)
+            program: Program | None = _load(file, self.runtime.device)
             if program is None:
                 program = _compile(self.runtime, key)
                 self.compiled += 1
@@ -157,15 +157,18 @@ def _one_kernel(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
     return outer
 
 
-def _load(file: Path) -> Program | None:
+def _load(file: Path, device: jax.Device) -> Program | None:
     try:
         # Written by this package into the user's own cache, as numba's and JAX's machine code is.
         payload = pickle.loads(file.read_bytes())
-        program: Program = serialize_executable.deserialize_and_load(*payload)
+        # Without a device, machines that have several would run it on all of them.
+        program: Program = serialize_executable.deserialize_and_load(
+            *payload, backend=device.client, execution_devices=[device]
+        )
     except FileNotFoundError:
         return None
     except Exception as error:  # a file that was damaged, or of another machine: compile anew
-        _log.warning("compiled program %s cannot be used and is made anew: %s", file, error)
+        _log.warning("compiled program %s cannot be used and is made anew: %r", file, error)
         return None
     with suppress(OSError):
         file.touch()

@@ -1,6 +1,7 @@
 """Programs are compiled once, kept on disk, and made anew where what lies there cannot be used."""
 
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -110,6 +111,36 @@ def test_a_program_may_end_while_the_compiler_works(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
     assert len(list(tmp_path.glob("*.bin"))) == 1, "the program in work is finished, no other one is begun"
+
+
+SEVERAL_DEVICES = """
+import sys
+import numpy as np
+from kinopt_ros import create_solver, ik_problem, load_robot
+robot = load_robot(sys.argv[1])
+for _ in range(2):
+    options = {"groups": "", "cache_dir": sys.argv[2], "batch_sizes": "4"}
+    solver = create_solver("jax_lm", robot, options)
+    target = np.eye(4)
+    target[0, 3] = 1.0
+    problem = ik_problem(robot, target, tip_link="l4", orientation_tolerance=np.inf)
+    print(bool(solver.solve_ik(problem).success[0]), solver.programs_compiled)
+import jax
+print(len(jax.devices()))
+"""
+
+
+def test_programs_from_disk_run_on_one_of_several_devices(planar_arm_file: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SEVERAL_DEVICES, str(planar_arm_file), str(tmp_path / "programs")],
+        env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:3] == ["True 1", "True 0", "2"]
 
 
 SCRIPT = """
