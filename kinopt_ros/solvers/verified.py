@@ -22,6 +22,8 @@ from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION, not_checked
 from kinopt_ros.verification.configuration import CHECKS, HELD_LIMITS, NOT_CHECKED, verify_configurations
 
+_NONE = np.empty(0, np.int64)
+
 
 class PluginError(KinoptError):
     """A plugin returned something that is not of the agreed form: a defect of the plugin."""
@@ -78,7 +80,8 @@ def verified_ik_result(
             )
     K = judged.q.shape[1]
     q, position, orientation = judged.q, judged.position_error, judged.orientation_error
-    if not solved_by.all():
+    all_good = bool(solved_by.all())
+    if not all_good:
         q = np.where(solved_by[..., None], q, np.nan)
         position, orientation = (
             np.where(solved_by, position, np.nan),
@@ -93,13 +96,12 @@ def verified_ik_result(
         for values in (q, position, orientation, distance):
             values[missing] = np.nan
 
-    solved: Bool = np.asarray(solved_by.any(axis=1))
     attempt, attempt_errors, attempt_pose = np.empty((B, n)), np.empty((2, B)), np.empty((B, T, 4, 4))
     for values in (attempt, attempt_errors, attempt_pose):
         values.fill(np.nan)
     status = np.full(B, int(Status.SUCCESS), dtype=np.int64)
     messages = [""] * B
-    failed = (~solved).nonzero()[0]
+    failed = _NONE if all_good else np.flatnonzero(~solved_by.any(axis=1))
     if failed.size:
         claimed: Bool = np.asarray(~np.isnan(candidates.q).all(axis=2))
         rejected: Bool = np.asarray((claimed & ~first.reached).any(axis=1))

@@ -134,7 +134,7 @@ class JaxLmSolver(Solver):
         from kinopt_ros.solvers.jax_lm.chain import lane_chain
         from kinopt_ros.solvers.jax_lm.programs import Programs
         from kinopt_ros.solvers.jax_lm.runtime import start
-        from kinopt_ros.solvers.jax_lm.search import Counts
+        from kinopt_ros.solvers.jax_lm.search import Counts, search
 
         runtime = start(options["device"], options["multi_output_fusion"])
         folder = options["cache_dir"]
@@ -144,6 +144,7 @@ class JaxLmSolver(Solver):
             robot, lambda chains: lane_chain(robot, chains[0])
         )
         self._counts = Counts()
+        self._search = search
         for name in groups:
             self._compile_for(robot, name)
 
@@ -154,12 +155,10 @@ class JaxLmSolver(Solver):
         super().close()
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
-        from kinopt_ros.solvers.jax_lm.search import search
-
         return solve_in_parts(
             problem,
             self._chains,
-            lambda part, prepared: search(
+            lambda part, prepared: self._search(
                 part,
                 prepared,
                 self._programs,

@@ -160,10 +160,10 @@ def _one_kernel(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
 def _load(file: Path, device: jax.Device) -> Program | None:
     try:
         # Written by this package into the user's own cache, as numba's and JAX's machine code is.
-        payload = pickle.loads(file.read_bytes())
+        serialized, in_tree, out_tree = pickle.loads(file.read_bytes())
         # Without a device, machines that have several would run it on all of them.
         program: Program = serialize_executable.deserialize_and_load(
-            *payload, backend=device.client, execution_devices=[device]
+            serialized, in_tree, out_tree, device.client, [device]
         )
     except FileNotFoundError:
         return None

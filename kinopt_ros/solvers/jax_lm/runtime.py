@@ -71,7 +71,9 @@ def start(device: str, multi_output_fusion: bool) -> Runtime:
             version("jaxlib"),
             chosen.platform,
             chosen.device_kind,
-            str(chosen.id),  # a program that was loaded from disk runs on the device that it was compiled for only
+            str(
+                chosen.id
+            ),  # a program that was loaded from disk runs on the device that it was compiled for only
             str(fused),
             str(options),
             _host(),

@@ -209,7 +209,7 @@ class _Work:
             else:
                 starts = arguments.starts(targets, seed)
             program = self._programs.get(arguments.keys[targets])
-            with jax.enable_x64(True), jax.default_device(runtime.device):
+            with jax.enable_x64(True):
                 found = np.asarray(program(*arguments.constants, lines, starts))
             self._take(rows, found[:, :known])
 
