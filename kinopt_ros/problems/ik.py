@@ -24,6 +24,12 @@ Tolerance: TypeAlias = float | tuple[float, float, float]
 ``math.inf`` frees an axis (see kinematics.pose_errors)."""
 
 
+def free_axes(tolerance: Tolerance) -> Free:
+    """Which axes of the target's frame a tolerance leaves free."""
+    x, y, z = tolerance if isinstance(tolerance, tuple) else (tolerance,) * 3
+    return math.isinf(x), math.isinf(y), math.isinf(z)
+
+
 @dataclass(frozen=True, eq=False)
 class PoseTarget:
     """Poses that one link, or a tool fixed to it, shall reach, one per request."""
@@ -46,12 +52,12 @@ class PoseTarget:
     @cached_property
     def free_position(self) -> Free:
         """Which axes of the target's frame the position may differ along."""
-        return _free(self.position_tolerance)
+        return free_axes(self.position_tolerance)
 
     @cached_property
     def free_orientation(self) -> Free:
         """Which axes of the target's frame the orientation may differ about."""
-        return _free(self.orientation_tolerance)
+        return free_axes(self.orientation_tolerance)
 
     @cached_property
     def plain(self) -> tuple[float, float] | None:
@@ -133,8 +139,3 @@ class IkProblem:
     def late(self) -> bool:
         """Whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() >= self.deadline
-
-
-def _free(tolerance: Tolerance) -> Free:
-    x, y, z = tolerance if isinstance(tolerance, tuple) else (tolerance,) * 3
-    return math.isinf(x), math.isinf(y), math.isinf(z)

@@ -11,8 +11,7 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.errors import NotReadyError
-from kinopt_ros.kinematics.pose_errors import Free
-from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
+from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance, free_axes
 from kinopt_ros.solvers.held import Prepared
 from kinopt_ros.solvers.jax_lm.beam import constants
 from kinopt_ros.solvers.jax_lm.chain import LaneChain
@@ -67,26 +66,16 @@ class Counts:
 
 def stages(target: PoseTarget, effort: Effort) -> tuple[Stage, ...]:
     """What to try, in order."""
-    return _stages(
-        target.position_tolerance,
-        target.orientation_tolerance,
-        target.free_position,
-        target.free_orientation,
-        effort,
-    )
+    return _stages(target.position_tolerance, target.orientation_tolerance, effort)
 
 
 @lru_cache(maxsize=64)
-def _stages(
-    position: Tolerance,
-    orientation: Tolerance,
-    free_position: Free,
-    free_orientation: Free,
-    effort: Effort,
-) -> tuple[Stage, ...]:
+def _stages(position: Tolerance, orientation: Tolerance, effort: Effort) -> tuple[Stage, ...]:
     tolerance, per_axis = _tolerances(position, orientation)
     loose = np.isfinite(tolerance) & (tolerance > np.repeat([LOOSE_POSITION, LOOSE_ORIENTATION], 3))
-    tight_rows = RowShape(free_position, free_orientation, *per_axis, slack=False, autodiff=effort.autodiff)
+    tight_rows = RowShape(
+        free_axes(position), free_axes(orientation), *per_axis, slack=False, autodiff=effort.autodiff
+    )
     zero = np.zeros(6)
     near = np.minimum(AIM, 0.5 * tolerance)
     tight = np.array([ACCEPT * tolerance, near, zero])
