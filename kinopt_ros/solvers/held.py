@@ -1,7 +1,6 @@
 """Requests of a batch that hold the same joint values, and what a plugin prepared for them."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Generic, Protocol, TypeVar
@@ -13,6 +12,7 @@ from kinopt_ros.problems.ik import IkProblem, PoseTarget
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import KinematicChain, build_chain, chain_between, with_tool
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.recent import Recent
 from kinopt_ros.solvers.result import IkCandidates
 
 CAPACITY = 64
@@ -42,8 +42,6 @@ class HasVariables(Protocol):
         """Indices in the robot's q of the variables that move the chains."""
 
 
-K = TypeVar("K")
-V = TypeVar("V")
 Packed = TypeVar("Packed", bound=HasVariables)
 Key = tuple[object, ...]
 
@@ -68,8 +66,8 @@ class PreparedChains(Generic[Packed]):
         self._robot = robot
         self._pack = pack
         self._lock = threading.Lock()
-        self._held: OrderedDict[Key, Int64] = OrderedDict()
-        self._prepared: OrderedDict[Key, Prepared[Packed]] = OrderedDict()
+        self._held: Recent[Key, Int64] = Recent(CAPACITY)
+        self._prepared: Recent[Key, Prepared[Packed]] = Recent(CAPACITY)
 
     def of(self, problem: IkProblem) -> Iterator[tuple[Annotated[Int64, "R"], Prepared[Packed]]]:
         """Requests whose held variables have the same values, and the chains of their targets, until all requests
@@ -95,23 +93,22 @@ class PreparedChains(Generic[Packed]):
             moving = np.unique(np.concatenate([chain.variables for chain in chains]))
             held = np.setdiff1d(moving, problem.variables)
             with self._lock:
-                _remember(self._held, structure, held)
+                self._held.put(structure, held)
         return held
 
     def _get(self, problem: IkProblem, structure: Key, held: Int64, values: Float64) -> Prepared[Packed]:
         key = (*structure, values.tobytes())
         with self._lock:
             prepared = self._prepared.get(key)
-            if prepared is not None:
-                self._prepared.move_to_end(key)
-                return prepared
+        if prepared is not None:
+            return prepared
         values_of = dict(zip(held.tolist(), values.tolist(), strict=True))
         packed = self._pack(self._chains_with_tools(problem, values_of))
         column = {int(variable): k for k, variable in enumerate(problem.variables)}
         columns = np.array([column[int(variable)] for variable in packed.variables], dtype=np.int64)
         prepared = Prepared(packed, columns, columns.tolist() == list(range(len(problem.variables))))
         with self._lock:
-            _remember(self._prepared, key, prepared)
+            self._prepared.put(key, prepared)
         return prepared
 
     def _chains_with_tools(self, problem: IkProblem, held: Mapping[int, float]) -> tuple[KinematicChain, ...]:
@@ -150,10 +147,3 @@ def solve_in_parts(
 
 def _key(target: PoseTarget) -> Key:
     return target.link, None if target.T_link_tool is None else target.T_link_tool.tobytes()
-
-
-def _remember(entries: OrderedDict[K, V], key: K, value: V) -> None:
-    entries[key] = value
-    entries.move_to_end(key)
-    while len(entries) > CAPACITY:
-        entries.popitem(last=False)

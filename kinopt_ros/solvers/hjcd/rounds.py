@@ -1,6 +1,5 @@
 """What rounds of a search consist of, put together once, and made one launch where graphs are wanted."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -8,6 +7,7 @@ import warp as wp
 
 from kinopt_ros.solvers.hjcd.graph import Graph
 from kinopt_ros.solvers.hjcd.portion import capacity_for
+from kinopt_ros.solvers.recent import Recent
 
 KEPT = 64
 """Rounds that are kept; the longest unused ones go first."""
@@ -22,7 +22,7 @@ class Rounds:
     def __init__(self, device: Any, graphs: bool) -> None:
         """``graphs``: whether rounds are captured, for as many targets as there is room for, and replayed."""
         self._device, self._graphs = device, graphs
-        self._known: OrderedDict[tuple[object, ...], Sequence[Any]] = OrderedDict()
+        self._known: Recent[tuple[object, ...], Sequence[Any]] = Recent(KEPT)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -41,10 +41,7 @@ class Rounds:
             ]
             if self._graphs:
                 known = [Graph(known, self._device)]
-            self._known[key] = known
-        self._known.move_to_end(key)
-        while len(self._known) > KEPT:
-            self._known.popitem(last=False)
+            self._known.put(key, known)
         for launch in known:
             launch.launch()
 

@@ -1,6 +1,5 @@
 """``screened_lm``: the best of many starts by their tips, then damped least squares, float32 and at last float64."""
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +22,7 @@ from kinopt_ros.solvers.hjcd.portion import (
     put_lanes,
 )
 from kinopt_ros.solvers.hjcd.rounds import Launch, Rounds
+from kinopt_ros.solvers.recent import Recent
 
 NAME = "screened_lm"
 RANGE = 0.95
@@ -83,7 +83,7 @@ class ScreenedSearch:
         self.lanes = settings.lanes
         self.most_targets = max(1, LANES_ON_CPU // settings.lanes) if device.is_cpu else CAPACITIES[-1]
         self._buffers: dict[tuple[int, int], _Buffers] = {}
-        self._tables: OrderedDict[tuple[DeviceChain, int, int], tuple[Any, Any]] = OrderedDict()
+        self._tables: Recent[tuple[DeviceChain, int, int], tuple[Any, Any]] = Recent(KEPT)
         self._rounds = Rounds(device, graphs)
 
     def load(self, shape: ChainShape) -> None:
@@ -157,7 +157,8 @@ class ScreenedSearch:
     def _table(self, chain: DeviceChain, round_number: int, seed: int) -> tuple[Any, Any]:
         """Random starts and the poses of their tips; the same for all targets."""
         key = chain, round_number, seed
-        if key not in self._tables:
+        table = self._tables.get(key)
+        if table is None:
             generator = np.random.default_rng([seed, round_number])
             ranges = chain.chain.ranges
             u = 0.5 + RANGE * (generator.random((self._settings.starts, ranges.shape[1])).T - 0.5)
@@ -167,8 +168,6 @@ class ScreenedSearch:
             tips = lm_kernels(chain.chain.shape, wp.float32).tips
             inputs = [chain.single, starts, poses]
             wp.launch(tips, dim=self._settings.starts, inputs=inputs, device=self._device)
-            self._tables[key] = starts, poses
-        self._tables.move_to_end(key)
-        while len(self._tables) > KEPT:
-            self._tables.popitem(last=False)
-        return self._tables[key]
+            table = starts, poses
+            self._tables.put(key, table)
+        return table

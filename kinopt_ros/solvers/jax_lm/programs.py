@@ -10,7 +10,6 @@ import logging
 import os
 import pickle
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, partial
@@ -27,6 +26,7 @@ from kinopt_ros.solvers import turns
 from kinopt_ros.solvers.jax_lm.beam import FEW, beam
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.solvers.jax_lm.shapes import ProgramKey
+from kinopt_ros.solvers.recent import Recent
 
 IN_MEMORY = 128
 ON_DISK = 400
@@ -52,7 +52,7 @@ class Programs:
         self._folder = default_folder() if folder is None else folder
         self._lock = threading.Lock()
         self._making: dict[ProgramKey, threading.Lock] = {}
-        self._programs: OrderedDict[ProgramKey, Program] = OrderedDict()
+        self._programs: Recent[ProgramKey, Program] = Recent(IN_MEMORY)
         self._background: threading.Thread | None = None
         self._wanted: list[ProgramKey] = []
 
@@ -66,7 +66,6 @@ class Programs:
         with self._lock:
             program = self._programs.get(key)
             if program is not None:
-                self._programs.move_to_end(key)
                 return program
             making = self._making.setdefault(key, threading.Lock())
         with making:  # others that want the same one wait; the rest do not
@@ -75,9 +74,7 @@ class Programs:
             if program is None:
                 program = self._make(key)
                 with self._lock:
-                    self._programs[key] = program
-                    while len(self._programs) > IN_MEMORY:
-                        self._programs.popitem(last=False)
+                    self._programs.put(key, program)
             return program
 
     def make_in_background(self, keys: Iterable[ProgramKey]) -> None:
