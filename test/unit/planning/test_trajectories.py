@@ -12,9 +12,10 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
-from kinopt_ros.planning import trajectories
 from kinopt_ros.planning.path_memory import PathMemory
-from kinopt_ros.planning.trajectories import along_lines, plan_trajectory
+from kinopt_ros.planning.search import starts
+from kinopt_ros.planning.search.along_lines import along_lines
+from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.along import upright
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import CostWeights, TrajectoryProblem
@@ -348,7 +349,7 @@ def test_a_rough_path_that_is_free_will_do(robot: RobotModel) -> None:
     assert result.trajectory is not None
     assert looked_at(robot, WALL, result.trajectory)
     (margin, _), *others = guide.asked
-    assert margin == trajectories.ROUGHLY[0][1][0]
+    assert margin == starts.ROUGHLY[0][1][0]
     assert not others
     assert result.stages["rough paths"] > 0.0
 
@@ -356,7 +357,7 @@ def test_a_rough_path_that_is_free_will_do(robot: RobotModel) -> None:
 def test_a_rough_path_that_is_not_free_is_no_answer(
     robot: RobotModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trajectories, "missing_sampler", lambda: "not here")
+    monkeypatch.setattr(starts, "missing_sampler", lambda: "not here")
     guide = Guide()
     guide.configure(robot)
     guide.way = np.stack([START, 0.5 * (START + GOAL), GOAL])
@@ -377,12 +378,3 @@ def test_solvers_that_do_not_optimize_say_so(robot: RobotModel) -> None:
     solver.configure(robot)
     with pytest.raises(UnsupportedFeatureError, match="does not optimize"):
         plan_trajectory(solver, asked(robot))
-
-
-def test_corners_are_points_of_the_path() -> None:
-    corners = np.array([[0.0, 0.0], [1e-9, 0.0], [1.0, 0.0], [1.0, 2.0], [1.0, 2.0]])
-    path, at = along_lines(corners, 12)
-    np.testing.assert_array_equal(path[at], corners)
-    assert (np.diff(at) > 0).all()
-    assert at[0] == 0
-    assert at[-1] == 11

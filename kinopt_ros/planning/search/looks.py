@@ -1,0 +1,55 @@
+"""Looks at configurations and straight lines, with the judge's own checks."""
+
+from typing import Annotated
+
+from kinopt_ros.array import Float64
+from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.collision_gate import named_contacts
+from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.verification.motion import keeps_poses
+from kinopt_ros.verification.sweep import free_segment
+
+GLANCES = (0.5, 0.25, 0.75)
+"""Shares of a straight line where it is looked at first."""
+
+
+class Looks:
+    """For one problem; without a scene everything is free. q: the problem's variables, rad or m."""
+
+    def __init__(self, robot: RobotModel, problem: TrajectoryProblem) -> None:
+        self._robot, self._problem = robot, problem
+
+    def is_free(self, q: Annotated[Float64, "n"]) -> bool:
+        """Whether a configuration is free of collisions."""
+        problem = self._problem
+        if problem.scene is None:
+            return True
+        whole = problem.whole(q)[None]
+        report = check_collisions(self._robot, problem.scene, whole, problem.clearance, contacts=False)
+        return bool(report.free[0])
+
+    def line_may_be_free(self, a: Annotated[Float64, "n"], b: Annotated[Float64, "n"]) -> bool:
+        """Whether some places on a line are: most lines that are not are known for a tenth of the time then."""
+        return all(self.is_free(a + share * (b - a)) for share in GLANCES)
+
+    def line_is_free(self, a: Annotated[Float64, "n"], b: Annotated[Float64, "n"]) -> bool:
+        """Whether all of a line is."""
+        problem = self._problem
+        if problem.scene is None:
+            return True
+        return free_segment(self._robot, problem.scene, problem.whole(a), problem.whole(b), problem.clearance)
+
+    def keeps_poses(self, q: Annotated[Float64, "n"]) -> bool:
+        """Whether a configuration is as it is wanted all the way."""
+        problem = self._problem
+        return not problem.along or bool(keeps_poses(self._robot, problem, problem.whole(q)[None])[0])
+
+    def collisions(self, q: Annotated[Float64, "n"]) -> str:
+        """The end of a sentence that says what is in collision, of problems with a scene."""
+        problem = self._problem
+        if problem.scene is None:
+            return ""
+        wanted = f" (a clearance of {problem.clearance:g} m is wanted)" if problem.clearance > 0.0 else ""
+        report = check_collisions(self._robot, problem.scene, problem.whole(q)[None], problem.clearance)
+        return f"{wanted}: {named_contacts(report.contacts[0])}"
