@@ -24,7 +24,7 @@ Tolerance: TypeAlias = float | tuple[float, float, float]
 ``math.inf`` frees an axis (see kinematics.pose_errors)."""
 
 
-def free_axes(tolerance: Tolerance) -> Free:
+def axes_left_free(tolerance: Tolerance) -> Free:
     """Which axes of the target's frame a tolerance leaves free."""
     x, y, z = tolerance if isinstance(tolerance, tuple) else (tolerance,) * 3
     return math.isinf(x), math.isinf(y), math.isinf(z)
@@ -52,12 +52,12 @@ class PoseTarget:
     @cached_property
     def free_position(self) -> Free:
         """Which axes of the target's frame the position may differ along."""
-        return free_axes(self.position_tolerance)
+        return axes_left_free(self.position_tolerance)
 
     @cached_property
     def free_orientation(self) -> Free:
         """Which axes of the target's frame the orientation may differ about."""
-        return free_axes(self.orientation_tolerance)
+        return axes_left_free(self.orientation_tolerance)
 
     @cached_property
     def plain(self) -> tuple[float, float] | None:

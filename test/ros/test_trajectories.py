@@ -414,7 +414,7 @@ def test_two_hundred_cancelled_goals(goals: Goals, cage: JointState) -> None:
         f"cancelled within {1e3 * np.median(took):.1f} ms, at most {1e3 * max(took):.1f} ms, {late} after 100 ms"
     )
     assert np.median(took) < 0.1
-    # One of 200 may wait for a busy machine, far less than the goals' own time.
+    # Some may wait for a busy machine.
     assert np.percentile(took, 95) < 0.5
     assert max(took) < 3.0
 

@@ -11,6 +11,7 @@ import os
 import pickle
 import threading
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
@@ -104,6 +105,11 @@ class Programs:
                 _log.exception("a program could not be compiled")
 
     def _make(self, key: ProgramKey) -> Program:
+        # On a thread of its own, where nothing holds that the caller has set for his: meshes, devices, precision.
+        with ThreadPoolExecutor(1, "jax_lm compiler") as thread:
+            return thread.submit(self._loaded_or_compiled, key).result()
+
+    def _loaded_or_compiled(self, key: ProgramKey) -> Program:
         file = self._folder / f"{_digest(self.runtime.fingerprint, key)}.bin"
         with jax.enable_x64(True), jax.default_device(self.runtime.device):
             program: Program | None = _load(file, self.runtime.device)
@@ -158,7 +164,7 @@ def _load(file: Path, device: jax.Device) -> Program | None:
     try:
         # Written by this package into the user's own cache, as numba's and JAX's machine code is.
         serialized, in_tree, out_tree = pickle.loads(file.read_bytes())
-        # Without a device, machines that have several would run it on all of them.
+        # Without a device, JAX loads it for all that there are, and refuses to run it.
         program: Program = serialize_executable.deserialize_and_load(
             serialized, in_tree, out_tree, device.client, [device]
         )

@@ -71,9 +71,8 @@ def start(device: str, multi_output_fusion: bool) -> Runtime:
             version("jaxlib"),
             chosen.platform,
             chosen.device_kind,
-            str(
-                chosen.id
-            ),  # a program that was loaded from disk runs on the device that it was compiled for only
+            # From disk a program comes back for the device that it was compiled for only.
+            str(chosen.id),
             str(fused),
             str(options),
             _host(),

@@ -11,7 +11,7 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.errors import NotReadyError
-from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance, free_axes
+from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance, axes_left_free
 from kinopt_ros.solvers.held import Prepared
 from kinopt_ros.solvers.jax_lm.beam import constants
 from kinopt_ros.solvers.jax_lm.chain import LaneChain
@@ -74,7 +74,11 @@ def _stages(position: Tolerance, orientation: Tolerance, effort: Effort) -> tupl
     tolerance, per_axis = _tolerances(position, orientation)
     loose = np.isfinite(tolerance) & (tolerance > np.repeat([LOOSE_POSITION, LOOSE_ORIENTATION], 3))
     tight_rows = RowShape(
-        free_axes(position), free_axes(orientation), *per_axis, slack=False, autodiff=effort.autodiff
+        axes_left_free(position),
+        axes_left_free(orientation),
+        *per_axis,
+        slack=False,
+        autodiff=effort.autodiff,
     )
     zero = np.zeros(6)
     near = np.minimum(AIM, 0.5 * tolerance)

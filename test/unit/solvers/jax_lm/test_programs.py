@@ -115,18 +115,19 @@ def test_a_program_may_end_while_the_compiler_works(tmp_path: Path) -> None:
 
 SEVERAL_DEVICES = """
 import sys
+import jax
 import numpy as np
 from kinopt_ros import create_solver, ik_problem, load_robot
 robot = load_robot(sys.argv[1])
-for _ in range(2):
-    options = {"groups": "", "cache_dir": sys.argv[2], "batch_sizes": "4"}
-    solver = create_solver("jax_lm", robot, options)
-    target = np.eye(4)
-    target[0, 3] = 1.0
-    problem = ik_problem(robot, target, tip_link="l4", orientation_tolerance=np.inf)
+target = np.eye(4)
+target[0, 3] = 1.0
+problem = ik_problem(robot, target, tip_link="l4", orientation_tolerance=np.inf)
+devices = jax.devices()
+for first in (0, 0, 1, 1, 0):
+    jax.devices = lambda *kind: devices[first:]
+    solver = create_solver("jax_lm", robot, {"groups": "", "cache_dir": sys.argv[2], "batch_sizes": "4"})
     print(bool(solver.solve_ik(problem).success[0]), solver.programs_compiled)
-import jax
-print(len(jax.devices()))
+print(len(devices))
 """
 
 
@@ -140,7 +141,37 @@ def test_programs_from_disk_run_on_one_of_several_devices(planar_arm_file: Path,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n")[:3] == ["True 1", "True 0", "2"]
+    assert done.stdout.split("\n")[:-1] == ["True 1", "True 0", "True 1", "True 0", "True 0", "2"]
+
+
+MESH = """
+import sys
+import jax
+import numpy as np
+from kinopt_ros import create_solver, ik_problem, load_robot
+robot = load_robot(sys.argv[1])
+target = np.eye(4)
+target[0, 3] = 1.0
+problem = ik_problem(robot, target, tip_link="l4", orientation_tolerance=np.inf)
+with jax.set_mesh(jax.make_mesh((2,), ("x",))), jax.default_device(jax.devices()[1]), jax.enable_x64(False):
+    solver = create_solver("jax_lm", robot, {"groups": "", "cache_dir": sys.argv[2], "batch_sizes": "4"})
+    print(bool(solver.solve_ik(problem).success[0]), solver.programs_compiled)
+solver = create_solver("jax_lm", robot, {"groups": "", "cache_dir": sys.argv[2], "batch_sizes": "4"})
+print(bool(solver.solve_ik(problem).success[0]), solver.programs_compiled)
+"""
+
+
+def test_what_the_caller_has_set_for_jax_does_not_matter(planar_arm_file: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MESH, str(planar_arm_file), str(tmp_path / "programs")],
+        env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:-1] == ["True 1", "True 0"]
 
 
 SCRIPT = """
