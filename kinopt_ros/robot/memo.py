@@ -4,7 +4,7 @@ import functools
 import threading
 from collections.abc import Callable, Hashable
 from typing import Concatenate, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary, ref
+from weakref import finalize, ref
 
 from kinopt_ros.robot.model import RobotModel
 
@@ -22,14 +22,19 @@ def remembered(
 
     Results are shared: they must be immutable. Thread-safe.
     """
-    caches: WeakKeyDictionary[RobotModel, Callable[..., T]] = WeakKeyDictionary()
+    # By identity, which is free to be used again only after ``finalize`` has emptied the place; a dictionary of weak
+    # references would take a microsecond for each of the lookups of a request.
+    caches: dict[int, Callable[..., T]] = {}
     lock = threading.Lock()
 
     def wrapper(robot: RobotModel, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with lock:
-            cached = caches.get(robot)
-            if cached is None:
-                cached = caches[robot] = _cached_for(robot, function)
+        cached = caches.get(id(robot))
+        if cached is None:
+            with lock:
+                cached = caches.get(id(robot))
+                if cached is None:
+                    cached = caches[id(robot)] = _cached_for(robot, function)
+                    finalize(robot, caches.pop, id(robot)).atexit = False
         return cached(*args, **kwargs)
 
     functools.update_wrapper(wrapper, function)
