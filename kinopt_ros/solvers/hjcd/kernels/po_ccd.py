@@ -69,8 +69,11 @@ def po_ccd_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
         if wp.static(one_to_one):
             tip = turned(chain, moved, j, change, tip)
         else:
-            for back in range(m):
-                i = m - 1 - back  # what is nearer to the base turns what comes behind it
+            count = chain.column.shape[
+                0
+            ]  # no constant: as n m copies of this CUDA's compiler takes half a minute
+            for back in range(count):
+                i = count - 1 - back  # what is nearer to the base turns what comes behind it
                 if chain.column[i] == j:
                     tip = turned(chain, moved, i, change, tip)
         return tip
@@ -99,7 +102,7 @@ def po_ccd_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
             step = exact_step(chain, moved, target, j)
         else:
             driven = int(0)
-            for i in range(m):
+            for i in range(chain.column.shape[0]):
                 if chain.column[i] == j:
                     driven = driven + 1
                     if driven == 1:
