@@ -12,6 +12,7 @@ ROTATION, TRANSLATION, QUATERNION = range(3)
 _ROUNDINGS = 4.0 * np.finfo(np.float64).eps
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
+_INLINE = _OUTER | {"cache": False, "forceinline": True}
 # Compiled for these types when the module is imported, so that no request waits. What is read may be read-only.
 _rows, _frames = (types.Array(types.float64, ndim, "C", readonly=True) for ndim in (2, 3))
 _numbers = types.Array(types.int64, 1, "C", readonly=True)
@@ -19,11 +20,10 @@ _flags_out, _values_out, _rows_out, _frames_out = (
     types.Array(kind, ndim, "C")
     for kind, ndim in ((types.boolean, 1), (types.float64, 1), (types.float64, 2), (types.float64, 3))
 )
-_LIMITS = types.void(
-    _rows, _numbers, _rows, _numbers, _rows, _rows, _numbers, _rows_out, _flags_out, _values_out
-)
+_LIMITS = (_numbers, _rows, _rows, _numbers)
 _CHAIN = (_frames, _numbers, _rows, _numbers, _rows)
-_POSES = types.void(_rows, _numbers, *_CHAIN, _frames, _rows, _frames_out, _values_out, _values_out)
+_TARGET = (_frames, _rows, types.float64, types.float64)
+_REPORT = (_flags_out, _flags_out, _values_out, _frames_out, _rows_out)
 
 
 @njit(**_OUTER)
@@ -61,74 +61,116 @@ def _turn_by_quaternion(T, w, x, y, z, forwards):
     _turn(T, x * scale, y * scale, z * scale, 2.0 * sine * half_cosine, 1.0 - 2.0 * sine * sine)
 
 
-@njit(_LIMITS, **_OUTER)
-def check_limits(q, request, state, variables, limits, mimics, drivers, full, finite, violation):
-    """Configurations of the whole robot into ``full`` (N, nq), which rows of q (N, n) are finite (N), and how far
-    the worst joint is outside its limits (N).
+@njit(**_INLINE)
+def _fill(full, state, number, variables, q, row):
+    """A configuration of the whole robot into ``full`` (nq), and whether the row of q is finite; else it is the
+    state."""
+    for k in range(full.shape[0]):
+        full[k] = state[number, k]
+    for k in range(q.shape[1]):
+        if not np.isfinite(q[row, k]):
+            return False
+    for k in range(q.shape[1]):
+        full[variables[k]] = q[row, k]
+    return True
 
-    Args: solved variables of each row, its request, values of all variables per request (B, nq); numbers of the solved
-    variables and their limits (n, 2); of mimic joints that they drive multiplier, offset and limits (m, 4) and the
-    number of the driver. Rows that are not finite keep the state.
+
+@njit(**_INLINE)
+def _outside(full, variables, limits, mimics, drivers):
+    """How far the worst joint is outside its limits; 0 inside."""
+    worst = 0.0
+    for k in range(variables.shape[0]):
+        value = full[variables[k]]
+        worst = max(worst, limits[k, 0] - value, value - limits[k, 1])
+    for k in range(drivers.shape[0]):
+        value = mimics[k, 0] * full[drivers[k]] + mimics[k, 1]
+        over = max(mimics[k, 2] - value, value - mimics[k, 3])
+        worst = max(worst, over - _ROUNDINGS * (1.0 + abs(value)))
+    return worst
+
+
+@njit(**_INLINE)
+def _place(T, full, T_fixed, motion, axis, variable, value, T_tip_tool):
+    """T (4, 4) becomes the pose of a chain's tool."""
+    for i in range(4):
+        for j in range(4):
+            T[i, j] = T_fixed[0, i, j]
+    for k in range(motion.shape[0]):
+        v = variable[k]
+        if motion[k] == QUATERNION:
+            _turn_by_quaternion(T, full[v], full[v + 1], full[v + 2], full[v + 3], value[k, 0] > 0.0)
+        else:
+            by = value[k, 0] * full[v] + value[k, 1]
+            x, y, z = axis[k, 0], axis[k, 1], axis[k, 2]
+            if motion[k] == TRANSLATION:
+                for i in range(3):
+                    T[i, 3] += by * (T[i, 0] * x + T[i, 1] * y + T[i, 2] * z)
+            else:
+                _turn(T, x, y, z, np.sin(by), np.cos(by))
+        _multiply(T, T_fixed[k + 1])
+    _multiply(T, T_tip_tool)
+
+
+@njit(**_INLINE)
+def _distance_and_angle(T, G):
+    """From pose G to pose T, m and rad."""
+    dx, dy, dz = T[0, 3] - G[0, 3], T[1, 3] - G[1, 3], T[2, 3] - G[2, 3]
+    # Of G^T T what is antisymmetric, and the trace.
+    x = y = z = trace = 0.0
+    for i in range(3):
+        x += G[i, 2] * T[i, 1] - G[i, 1] * T[i, 2]
+        y += G[i, 0] * T[i, 2] - G[i, 2] * T[i, 0]
+        z += G[i, 1] * T[i, 0] - G[i, 0] * T[i, 1]
+        trace += G[i, 0] * T[i, 0] + G[i, 1] * T[i, 1] + G[i, 2] * T[i, 2]
+    angle = np.arctan2(np.sqrt(x * x + y * y + z * z), trace - 1.0)
+    return np.sqrt(dx * dx + dy * dy + dz * dz), angle
+
+
+@njit(types.void(_rows, _numbers, _rows, *_LIMITS, *_CHAIN, *_TARGET, *_REPORT), **_OUTER)
+def check_target(
+    q,
+    request,
+    state,
+    variables,
+    limits,
+    mimics,
+    drivers,
+    T_fixed,
+    motion,
+    axis,
+    variable,
+    value,
+    T_base_target,
+    T_tip_tool,
+    position_tolerance,
+    orientation_tolerance,
+    ok,
+    finite,
+    violation,
+    tools,
+    errors,
+):
+    """Whether configurations are finite, inside the limits and within tolerances (m, rad) of one target, ``ok`` (N);
+    which are ``finite`` (N); how far the worst joint is outside its limits, ``violation`` (N); poses of the tool (N, 4,
+    4); distances (m) and angles (rad) from the target, ``errors`` (2, N).
+
+    Args: solved variables of each row (N, n), its request, values of all variables per request (B, nq); numbers of the
+    solved variables and their limits (n, 2); of mimic joints that they drive multiplier, offset and limits (m, 4) and
+    the number of the driver; of the target's chain fixed transforms (m+1, 4, 4), kinds and axes of motions, the
+    variable that drives each, its multiplier and offset (m, 2); targets (B, 4, 4); the tool in the chain's tip (4, 4).
+    Of rows that are not finite the state is looked at.
     """
+    full = np.empty(state.shape[1])
     for row in range(q.shape[0]):
         number = request[row]
-        finite[row] = True
-        for k in range(q.shape[1]):
-            if not np.isfinite(q[row, k]):
-                finite[row] = False
-        full[row] = state[number]
-        if finite[row]:
-            for k in range(q.shape[1]):
-                full[row, variables[k]] = q[row, k]
-        worst = 0.0
-        for k in range(variables.shape[0]):
-            value = full[row, variables[k]]
-            worst = max(worst, limits[k, 0] - value, value - limits[k, 1])
-        for k in range(drivers.shape[0]):
-            value = mimics[k, 0] * full[row, drivers[k]] + mimics[k, 1]
-            over = max(mimics[k, 2] - value, value - mimics[k, 3])
-            worst = max(worst, over - _ROUNDINGS * (1.0 + abs(value)))
-        violation[row] = worst
-
-
-@njit(_POSES, **_OUTER)
-def check_poses(
-    full, request, T_fixed, motion, axis, variable, value, T_base_target, T_tip_tool, tools, position, angle
-):
-    """Poses of a chain's tool into ``tools`` (N, 4, 4), and their distances (m) and angles (rad) from the targets.
-
-    Args: configurations of the whole robot (N, nq) and their requests; of the chain fixed transforms (m+1, 4, 4), kinds
-    and axes of motions, the variable that drives each, its multiplier and offset (m, 2); targets (B, 4, 4); the tool in
-    the chain's tip (4, 4).
-    """
-    m = motion.shape[0]
-    for row in range(full.shape[0]):
-        T = tools[row]
-        T[:] = T_fixed[0]
-        for k in range(m):
-            v = variable[k]
-            if motion[k] == QUATERNION:
-                _turn_by_quaternion(
-                    T, full[row, v], full[row, v + 1], full[row, v + 2], full[row, v + 3], value[k, 0] > 0.0
-                )
-            else:
-                by = value[k, 0] * full[row, v] + value[k, 1]
-                x, y, z = axis[k, 0], axis[k, 1], axis[k, 2]
-                if motion[k] == TRANSLATION:
-                    for i in range(3):
-                        T[i, 3] += by * (T[i, 0] * x + T[i, 1] * y + T[i, 2] * z)
-                else:
-                    _turn(T, x, y, z, np.sin(by), np.cos(by))
-            _multiply(T, T_fixed[k + 1])
-        _multiply(T, T_tip_tool)
-        G = T_base_target[request[row]]
-        dx, dy, dz = T[0, 3] - G[0, 3], T[1, 3] - G[1, 3], T[2, 3] - G[2, 3]
-        position[row] = np.sqrt(dx * dx + dy * dy + dz * dz)
-        # Of G^T T what is antisymmetric, and the trace.
-        x = y = z = trace = 0.0
-        for i in range(3):
-            x += G[i, 2] * T[i, 1] - G[i, 1] * T[i, 2]
-            y += G[i, 0] * T[i, 2] - G[i, 2] * T[i, 0]
-            z += G[i, 1] * T[i, 0] - G[i, 0] * T[i, 1]
-            trace += G[i, 0] * T[i, 0] + G[i, 1] * T[i, 1] + G[i, 2] * T[i, 2]
-        angle[row] = np.arctan2(np.sqrt(x * x + y * y + z * z), trace - 1.0)
+        finite[row] = _fill(full, state, number, variables, q, row)
+        violation[row] = _outside(full, variables, limits, mimics, drivers)
+        _place(tools[row], full, T_fixed, motion, axis, variable, value, T_tip_tool)
+        distance, angle = _distance_and_angle(tools[row], T_base_target[number])
+        errors[0, row], errors[1, row] = distance, angle
+        ok[row] = (
+            finite[row]
+            and violation[row] <= 0.0
+            and distance <= position_tolerance
+            and angle <= orientation_tolerance
+        )

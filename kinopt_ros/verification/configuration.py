@@ -3,6 +3,7 @@
 Independent of every solver: it sees nothing but the robot, the targets and the numbers that will be sent.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -116,29 +117,25 @@ def _compiled_report(
     q: Annotated[Float64, "N n"],
     request: Annotated[np.ndarray, "N"],
 ) -> ConfigurationReport:
-    N = len(q)
+    T, N = len(chains), len(q)
     q, request = _doubles(q), np.ascontiguousarray(request, dtype=np.int64)
-    state = _doubles(problem.state)
-    full, violation, finite = np.empty((N, robot.nq)), np.empty(N), np.empty(N, dtype=np.bool_)
-    limits = _limits(robot, tuple(problem.joints))
-    compiled.check_limits(q, request, state, *limits, full, finite, violation)
-    ok: Bool = finite & (violation <= 0.0)
-    tools = np.empty((len(chains), N, 4, 4))
-    errors = np.empty((len(chains), 2, N))
-    for number, (target, chain) in enumerate(zip(problem.targets, chains, strict=True)):
+    state, limits = _doubles(problem.state), _limits(robot, tuple(problem.joints))
+    finite, violation = np.empty(N, dtype=np.bool_), np.empty(N)
+    ok, errors, tools = np.empty((T, N), dtype=np.bool_), np.empty((T, 2, N)), np.empty((T, N, 4, 4))
+    for k, (target, chain) in enumerate(zip(problem.targets, chains, strict=True)):
         T_base_target = _doubles(target.T_base_target)
         T_tip_tool = _IDENTITY if target.T_link_tool is None else _doubles(target.T_link_tool)
-        distance, angle = errors[number]
-        compiled.check_poses(
-            full, request, *_packed(chain), T_base_target, T_tip_tool, tools[number], distance, angle
-        )
-        if target.plain is not None:
-            ok &= (distance <= target.plain[0]) & (angle <= target.plain[1])
-        else:
-            *errors[number], within = target_errors(target, T_base_target[request], tools[number])
-            ok &= within
-    worst = errors[0] if len(chains) == 1 else errors.max(axis=0)
-    return ConfigurationReport(ok, finite, violation, worst[0], worst[1], tools, q)
+        asked = T_base_target, T_tip_tool, *(target.plain or _ANYWHERE)
+        report = ok[k], finite, violation, tools[k], errors[k]
+        compiled.check_target(q, request, state, *limits, *_packed(chain), *asked, *report)
+        if target.plain is None:
+            *errors[k], within = target_errors(target, T_base_target[request], tools[k])
+            ok[k] &= within
+    if T == 1:
+        return ConfigurationReport(ok[0], finite, violation, errors[0, 0], errors[0, 1], tools, q)
+    position, orientation = errors.max(axis=0)
+    reached: Bool = np.asarray(ok.all(axis=0))
+    return ConfigurationReport(reached, finite, violation, position, orientation, tools, q)
 
 
 def _doubles(array: Float64) -> Float64:
@@ -147,12 +144,14 @@ def _doubles(array: Float64) -> Float64:
 
 
 _IDENTITY = np.eye(4)
+_ANYWHERE = (math.inf, math.inf)
+"""Tolerances where others say what is near enough."""
 _Limits = tuple[Int64, Float64, Float64, Int64]
 
 
 @remembered
 def _limits(robot: RobotModel, joints: tuple[str, ...]) -> _Limits:
-    """As ``compiled.check_limits`` takes them."""
+    """As ``compiled.check_target`` takes them."""
     variables = [i for name in joints for i in robot.variables_of(name)]
     numbers = np.array(variables, dtype=np.int64)
     driven = [joint for joint in robot.mimic_joints if joint.first_variable in variables]
@@ -166,7 +165,7 @@ def _limits(robot: RobotModel, joints: tuple[str, ...]) -> _Limits:
 
 
 def _packed(chain: KinematicChain) -> tuple[Float64, Int64, Float64, Int64, Float64]:
-    """As ``compiled.check_poses`` takes them."""
+    """As ``compiled.check_target`` takes them."""
     packed = _chains.get(chain)
     if packed is None:
         packed = _chains[chain] = (
