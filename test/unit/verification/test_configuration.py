@@ -96,3 +96,21 @@ def test_it_is_the_compiled_one_and_numpy_takes_its_place(monkeypatch: pytest.Mo
     monkeypatch.setattr(configuration, "prepared", lambda: None)
     report = verify_configurations(robot, problem, chains, q, np.arange(20))
     np.testing.assert_array_equal(report.ok, expected.ok)
+
+
+def test_a_mimic_joint_may_overshoot_by_rounding_only() -> None:
+    robot = robot_from_urdf(FLYING)
+    root, tip = robot.link_names[0], robot.link_names[-1]
+    turn = robot.joint("turn").first_variable
+    at_limit = (1.0 - 0.1) / 0.7
+    while 0.7 * at_limit + 0.1 <= 1.0:
+        at_limit = float(np.nextafter(at_limit, np.inf))
+    q = np.repeat(robot.default_q[None], 2, axis=0)
+    q[:, turn] = at_limit, at_limit + 1e-9
+    chains = (chain_between(robot, root, tip),)
+    T = chain_pose(chains[0], q[:, chains[0].variables])
+    problem = ik_problem(robot, T, base_link=root, tip_link=tip, state=q)
+    for check in (verify_configurations, reference_report):
+        report = check(robot, problem, chains, q[:, problem.variables], np.arange(2))
+        np.testing.assert_array_equal(report.ok, [True, False])
+        np.testing.assert_allclose(report.limit_violation, [0.0, 0.7e-9], atol=1e-14)
