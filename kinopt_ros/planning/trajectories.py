@@ -27,7 +27,7 @@ from kinopt_ros.solvers.paths import PathRequest, Report
 from kinopt_ros.solvers.trajectory_gate import OPTIMIZE, Gate
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.status import Status
-from kinopt_ros.verification.motion import ON_THE_WAY, keeps_poses
+from kinopt_ros.verification.motion import ON_THE_WAY
 
 MORE = 0.02
 """m; so much more margin have paths that were found to touch something, if the solver's model says that they do not."""
@@ -87,7 +87,7 @@ class _Search:
         return self._course.counted(replace(found, attempt=None))
 
     def _check_start(self) -> None:
-        if not keeps_poses(self._solver.robot, self._problem, self._problem.start[None])[0]:
+        if not self._looks.keeps_poses(self._q0):
             raise Stopped(Status.START_STATE_INVALID, f"the start {BREAKS}")
         if self._problem.scene is None:
             return

@@ -43,7 +43,7 @@ class Looks:
     def keeps_poses(self, q: Annotated[Float64, "n"]) -> bool:
         """Whether a configuration is as it is wanted all the way."""
         problem = self._problem
-        return not problem.along or bool(keeps_poses(self._robot, problem, problem.whole(q)[None])[0])
+        return bool(keeps_poses(self._robot, problem, problem.whole(q)[None])[0])
 
     def collisions(self, q: Annotated[Float64, "n"]) -> str:
         """The end of a sentence that says what is in collision, of problems with a scene."""

@@ -131,9 +131,10 @@ print(len(devices))
 """
 
 
-def test_programs_from_disk_run_on_one_of_several_devices(planar_arm_file: Path, tmp_path: Path) -> None:
+def with_two_devices(script: str, robot: Path, folder: Path) -> list[str]:
+    """Lines that a script prints in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-c", SEVERAL_DEVICES, str(planar_arm_file), str(tmp_path / "programs")],
+        [sys.executable, "-c", script, str(robot), str(folder)],
         env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
         capture_output=True,
         text=True,
@@ -141,7 +142,12 @@ def test_programs_from_disk_run_on_one_of_several_devices(planar_arm_file: Path,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n")[:-1] == ["True 1", "True 0", "True 1", "True 0", "True 0", "2"]
+    return done.stdout.split("\n")[:-1]
+
+
+def test_programs_from_disk_run_on_one_of_several_devices(planar_arm_file: Path, tmp_path: Path) -> None:
+    said = with_two_devices(SEVERAL_DEVICES, planar_arm_file, tmp_path / "programs")
+    assert said == ["True 1", "True 0", "True 1", "True 0", "True 0", "2"]
 
 
 MESH = """
@@ -162,16 +168,8 @@ print(bool(solver.solve_ik(problem).success[0]), solver.programs_compiled)
 
 
 def test_what_the_caller_has_set_for_jax_does_not_matter(planar_arm_file: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", MESH, str(planar_arm_file), str(tmp_path / "programs")],
-        env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n")[:-1] == ["True 1", "True 0"]
+    said = with_two_devices(MESH, planar_arm_file, tmp_path / "programs")
+    assert said == ["True 1", "True 0"]
 
 
 SCRIPT = """
