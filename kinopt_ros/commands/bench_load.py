@@ -42,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-unreachable", action="store_true", help="no clients that send targets which cannot be reached"
     )
+    parser.add_argument(
+        "--disturb",
+        action="store_true",
+        help="meanwhile change the scene ten times a second, send a description every minute, ask for motions and "
+        "cancel half of them, set parameters; needs what `make bench` installs",
+    )
     add_json(parser)
     parser.set_defaults(measure=main)
 
@@ -57,7 +63,13 @@ def main(args: argparse.Namespace) -> int:
 
     with _bar(enabled=not args.json and sys.stderr.isatty()) as report:
         result = measure(
-            args.clients, args.duration, args.rate, args.heavy_rate, not args.no_unreachable, report
+            args.clients,
+            args.duration,
+            args.rate,
+            args.heavy_rate,
+            not args.no_unreachable,
+            args.disturb,
+            report,
         )
     if args.json:
         print_json(result)
@@ -119,6 +131,12 @@ def _sentences(result: dict[str, Any]) -> Iterator[str]:
         if result["duration_s"] >= _LONG:
             sentence += f", growing by {memory['growth_mib_per_hour']:.1f} MiB per hour"
         yield sentence
+    for name in ("threads", "file_descriptors"):
+        row = result[name]
+        if row:
+            what = name.replace("_", " ")
+            settled, last, most = (f"{row[key]:.0f}" for key in ("settled", "last", "max"))
+            yield f"{what} of the node: {settled} after a fifth of the time, {last} at the end, {most} at most"
     for kind, row in result["kinds"].items():
         yield f"{kind}: longest wait in the node's queue {row['queue_time_max_ms']:.0f} ms, {row['batched']} batched"
         yield from (f"{kind}: {example}" for example in row["examples"])

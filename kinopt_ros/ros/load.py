@@ -17,7 +17,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.ros.bundled import bundled_parameters
 from kinopt_ros.ros.client import Client, NodeTimeoutError
-from kinopt_ros.ros.load_clients import LOST, ClientSpec, Tally, run_clients
+from kinopt_ros.ros.load_clients import LOST, NODE, ClientSpec, Tally, run_clients
 from kinopt_ros.ros.load_kinds import Single
 from kinopt_ros.ros.process import NodeProcess, isolate
 
@@ -26,6 +26,8 @@ _IDLE_CALLS = 200
 _HEALTH_PERIOD = 0.05
 """s between two calls of ~/ready."""
 _CONNECT_SECONDS = 60.0
+_USED = (("memory", "_mib"), ("threads", ""), ("file_descriptors", ""))
+"""What ``_used`` gives, and its units in the names of figures."""
 _SETTLED = 0.2
 """Share of the test after which the node's memory should not grow any more."""
 
@@ -39,8 +41,8 @@ class _Watched:
     health_lost: int = 0
     diagnostics: list[float] = field(default_factory=list)
     """When a message on /diagnostics came, s."""
-    memory: list[tuple[float, float]] = field(default_factory=list)
-    """Time (s) and resident memory of the node (MiB)."""
+    used: list[tuple[float, ...]] = field(default_factory=list)
+    """Time (s), and what the node uses then: resident memory (MiB), threads, file descriptors."""
     node_cpu: float = 0.0
     """Processor time of the node, s."""
     clients_cpu: float = 0.0
@@ -52,6 +54,7 @@ def measure(
     rate: float,
     heavy_rate: float,
     unreachable: bool,
+    disturbed: bool,
     report: Callable[[float], object],
 ) -> dict[str, Any]:
     """One node for the Panda, and clients in other processes.
@@ -63,6 +66,8 @@ def measure(
         rate: requests per second of each client with small requests; 0: the next one follows the answer.
         heavy_rate: likewise of those with 1,000 or with unreachable targets.
         unreachable: whether some clients send unreachable targets.
+        disturbed: whether meanwhile the scene changes ten times a second, descriptions come every minute, motions are
+            asked for and cancelled, and parameters are set. Needs Pinocchio and coal, which judge the motions.
         report: is told the share of the time that has passed.
 
     Raises:
@@ -83,7 +88,7 @@ def measure(
             first = _first_answer(observer, process, start)
             idle = _idle_times(observer)
             groups = _groups(clients, rate, heavy_rate, unreachable)
-            tallies, watched = _under_load(observer, process, groups, duration, report)
+            tallies, watched = _under_load(observer, process, groups, disturbed, duration, report)
             alive = process.running
             log = process.log_text()
     finally:
@@ -100,7 +105,10 @@ def measure(
         "health": {"lost": watched.health_lost, **_times(np.array(watched.health))},
         "diagnostics": _periods(watched.diagnostics),
         "cpu_cores": {"node": watched.node_cpu / duration, "clients": watched.clients_cpu / duration},
-        "memory": _memory(watched.memory),
+        **{
+            name: _growth([(sample[0], sample[column]) for sample in watched.used], unit)
+            for column, (name, unit) in enumerate(_USED, start=1)
+        },
         "node_alive": alive,
         "internal_errors": log.count("internal error") + log.count("Traceback"),
     }
@@ -158,15 +166,23 @@ def _under_load(
     observer: Client,
     process: NodeProcess,
     groups: Sequence[Sequence[ClientSpec]],
+    disturbed: bool,
     duration: float,
     report: Callable[[float], object],
 ) -> tuple[dict[str, Tally], _Watched]:
     context = multiprocessing.get_context("spawn")
     connections, workers = [], []
     try:
-        for number, group in enumerate(groups):
+        bodies: list[tuple[Any, tuple[Any, ...]]] = [
+            (run_clients, (group, number, duration)) for number, group in enumerate(groups)
+        ]
+        if disturbed:
+            from kinopt_ros.ros.disturbances import run_disturbances  # needs Pinocchio
+
+            bodies.append((run_disturbances, (NODE, duration)))
+        for body, arguments in bodies:
             ours, theirs = context.Pipe()
-            worker = context.Process(target=run_clients, args=(group, number, duration, theirs), daemon=True)
+            worker = context.Process(target=body, args=(*arguments, theirs), daemon=True)
             worker.start()
             theirs.close()
             connections.append(ours)
@@ -208,8 +224,8 @@ def _watch(
             watched.health.append(time.perf_counter() - start)
         except NodeTimeoutError:
             watched.health_lost += 1
-        if not watched.memory or elapsed - watched.memory[-1][0] >= max(0.5, duration / 1000):
-            watched.memory.append((elapsed, _resident(process.pid)))
+        if not watched.used or elapsed - watched.used[-1][0] >= max(0.5, duration / 1000):
+            watched.used.append((elapsed, *_used(process.pid)))
         observer.spin(_HEALTH_PERIOD)
     report(1.0)
     watched.node_cpu = _processor_time(process.pid) - used
@@ -228,13 +244,16 @@ def _watch_diagnostics(observer: Client, watched: _Watched) -> Any:
     )
 
 
-def _resident(pid: int) -> float:
-    """Resident memory of a process, MiB; NaN where /proc does not tell."""
+def _used(pid: int) -> tuple[float, float, float]:
+    """Resident memory (MiB), threads and file descriptors of a process; NaN where /proc does not tell."""
+    folder = Path("/proc", str(pid))
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        pages = int((folder / "statm").read_text().split()[1])
+        threads = len(list((folder / "task").iterdir()))
+        descriptors = len(list((folder / "fd").iterdir()))
     except OSError:
-        return float("nan")
-    return pages * resource.getpagesize() / 2**20
+        return float("nan"), float("nan"), float("nan")
+    return pages * resource.getpagesize() / 2**20, threads, descriptors
 
 
 def _processor_time(pid: int) -> float:
@@ -283,17 +302,17 @@ def _periods(times: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _memory(samples: Sequence[tuple[float, float]]) -> dict[str, float]:
-    """MiB; the growth is the slope of a line through what follows the first fifth."""
+def _growth(samples: Sequence[tuple[float, float]], unit: str) -> dict[str, float]:
+    """Of times and amounts; the growth is the slope of a line through what follows the first fifth."""
     if len(samples) < 3:
         return {}
-    times, memory = np.array(samples).T
+    times, used = np.array(samples).T
     settled = times >= _SETTLED * times[-1]
-    growth = np.polyfit(times[settled], memory[settled], 1)[0] if settled.sum() > 2 else float("nan")
+    growth = np.polyfit(times[settled], used[settled], 1)[0] if settled.sum() > 2 else float("nan")
     return {
-        "first_mib": float(memory[0]),
-        "settled_mib": float(memory[settled][0]),
-        "last_mib": float(memory[-1]),
-        "max_mib": float(memory.max()),
-        "growth_mib_per_hour": float(growth) * 3600.0,
+        f"first{unit}": float(used[0]),
+        f"settled{unit}": float(used[settled][0]),
+        f"last{unit}": float(used[-1]),
+        f"max{unit}": float(used.max()),
+        f"growth{unit}_per_hour": float(growth) * 3600.0,
     }

@@ -32,7 +32,7 @@ _POLL = 0.005
 """s that the executor waits at most. Always the same: with another timeout rclpy forgets what was ready already, and
 answers were lost that way."""
 _SERVICES: dict[str, Any] = {"solve_ik": SolveIK, "compute_fk": ComputeFK}
-_NODE = "kinopt"
+NODE = "kinopt"
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def run_clients(
     executor.add_node(node)
     try:
         connections: dict[str, Any] = {
-            name: node.create_client(kind, f"{_NODE}/{name}", qos_profile=QUEUED)
+            name: node.create_client(kind, f"{NODE}/{name}", qos_profile=QUEUED)
             for name, kind in _SERVICES.items()
         }
         tallies = {spec.kind: Tally() for spec in specs}
