@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from kinopt_ros.commands.arguments import add_json, print_json
-from kinopt_ros.errors import SolverUnavailableError
+from kinopt_ros.errors import MissingPackageError, SolverUnavailableError
 
 _OUTCOMES = ("right", "wrong", "lost", "refused", "unsolved")
 _NEEDED_WIDTH = 130
@@ -59,6 +60,12 @@ def main(args: argparse.Namespace) -> int:
     remedy = missing()
     if remedy is not None:
         raise SolverUnavailableError(remedy)
+    if args.disturb:
+        for package in ("pinocchio", "coal"):
+            if find_spec(package) is None:
+                raise MissingPackageError(
+                    f"--disturb has motions judged by {package}, which is not installed; `make bench` installs it"
+                )
     from kinopt_ros.ros.load import faultless, measure
 
     with _bar(enabled=not args.json and sys.stderr.isatty()) as report:
