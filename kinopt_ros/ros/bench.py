@@ -17,7 +17,8 @@ from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.bundled import bundled_parameters
 from kinopt_ros.ros.client import Client
 from kinopt_ros.ros.conversions import poses_from_matrices
-from kinopt_ros.ros.process import NodeProcess, isolate
+from kinopt_ros.ros.isolation import isolate
+from kinopt_ros.ros.process import NodeProcess
 from kinopt_ros.status import Status
 
 _REPEATS = 20

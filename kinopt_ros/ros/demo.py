@@ -1,5 +1,6 @@
 """The demonstration: the node in its own process, asked from this one."""
 
+import os
 import sys
 
 import rclpy
@@ -11,7 +12,8 @@ from kinopt_msgs.srv import SolveIK
 from kinopt_ros.ros.bundled import bundled_parameters
 from kinopt_ros.ros.client import Client, NodeTimeoutError
 from kinopt_ros.ros.conversions import seconds
-from kinopt_ros.ros.process import NodeProcess, isolate
+from kinopt_ros.ros.isolation import elsewhere, isolate
+from kinopt_ros.ros.process import NodeProcess
 from kinopt_ros.ros.rotations import quaternion_from_rpy
 
 _READY = (0.0, -0.785398163397448, 0.0, -2.356194490192345, 0.0, 1.570796326794897, 0.785398163397448)
@@ -38,6 +40,10 @@ def run(once: bool) -> int:
             console.print(
                 f"Node ready: {client.wait_until_ready(alive=lambda: process.running)}.", highlight=False
             )
+            reachable = elsewhere(process.pid) + elsewhere(os.getpid())
+            if reachable:
+                console.print(f"[red]ROS listens on other networks, too: {', '.join(reachable)}[/]")
+                return 1
             joints = [f"panda_joint{i + 1}" for i in range(7)]
             client.pretend_robot(dict(zip(joints, _READY, strict=True)))
             good = _show_motion(console, client, _POSE)

@@ -17,9 +17,10 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.ros.bundled import bundled_parameters
 from kinopt_ros.ros.client import Client, NodeTimeoutError
+from kinopt_ros.ros.isolation import isolate
 from kinopt_ros.ros.load_clients import LOST, NODE, ClientSpec, Tally, run_clients
 from kinopt_ros.ros.load_kinds import Single
-from kinopt_ros.ros.process import NodeProcess, isolate
+from kinopt_ros.ros.process import NodeProcess
 
 _LIGHT_PROCESSES = 2
 _IDLE_CALLS = 200

@@ -1,6 +1,5 @@
 """A node in a process of its own, on this machine only: for the demonstration, benchmarks and tests."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,38 +11,12 @@ from typing import Any
 
 import yaml
 
+from kinopt_ros.ros.isolation import isolate
+
+__all__ = ["NodeProcess", "isolate"]
+
 _STOP_SECONDS = 30.0
 """Until a node is killed: nodes end within a second or two, on a busy machine later."""
-
-
-_DOMAINS = range(1, 102)
-"""Domains whose ports are free of the system's ephemeral ones."""
-_ELSEWHERE = (
-    "ROS_STATIC_PEERS",
-    "ROS_DISCOVERY_SERVER",
-    "ROS_SUPER_CLIENT",
-    "FASTRTPS_DEFAULT_PROFILES_FILE",
-    "FASTDDS_DEFAULT_PROFILES_FILE",
-    "CYCLONEDDS_URI",
-)
-"""Variables by which ROS traffic can leave this machine whatever its discovery range is."""
-
-
-def isolate() -> str:
-    """Keep the ROS traffic of this process and its children on this machine, in a domain chosen by the process id.
-
-    To be called before rclpy.init. Returns the ROS_DOMAIN_ID: never the one that the caller had, where a robot may
-    be listening.
-    """
-    used = os.environ.get("ROS_DOMAIN_ID", "0")
-    domain = str(_DOMAINS[os.getpid() % len(_DOMAINS)])
-    if domain == used:
-        domain = str(_DOMAINS[(os.getpid() + 1) % len(_DOMAINS)])
-    for name in _ELSEWHERE:
-        os.environ.pop(name, None)
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    os.environ["ROS_DOMAIN_ID"] = domain
-    return domain
 
 
 class NodeProcess:

@@ -20,7 +20,8 @@ else:
 
     from kinopt_ros.ros.bundled import bundled_parameters
     from kinopt_ros.ros.client import Client
-    from kinopt_ros.ros.process import NodeProcess, isolate
+    from kinopt_ros.ros.isolation import isolate
+    from kinopt_ros.ros.process import NodeProcess
 
 
 def pytest_report_header() -> str | None:

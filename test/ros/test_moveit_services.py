@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,8 @@ from kinopt_ros.ros.conversions import matrices_from_poses, poses_from_matrices
 from kinopt_ros.ros.moveit.codes import MOVEIT_CODES
 from kinopt_ros.ros.process import NodeProcess
 from kinopt_ros.status import Status
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
 pytest.importorskip("coal")
 # A compiler may be at work on a new and busy machine.
@@ -712,6 +713,8 @@ def test_an_unknown_frame_of_waypoints(call: Call, lines: Any) -> None:
 
 # plan_kinematic_path
 
+PILZ = "pilz_industrial_motion_planner"
+KINDS = ("positions", "velocities", "accelerations")
 AWAY = {**READY, "panda_joint1": 0.5}
 
 
@@ -840,6 +843,60 @@ def test_another_planner_is_named_and_ours_may_be_chosen(call: Call, motion: Any
     assert "planner" not in planned(call, motion(planner_id="cpu")).error_code.message
 
 
+@pytest.mark.parametrize("speed", [0.0, -1.0])
+def test_a_speed_of_zero_or_less_limits_nothing(call: Call, motion: Any, lines: Any, speed: float) -> None:
+    """As pymoveit2 asks in every request."""
+    limited = {"cartesian_speed_limited_link": TIP, "max_cartesian_speed": speed}
+    planned(call, motion(**limited))
+    assert call("compute_cartesian_path", lines(**limited)).fraction == 1.0
+
+
+def off_the_line(trajectory: Any, at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> float:
+    """How far a point of the tip is at most from the line between its ends, m, between the points, too."""
+    motion = JointTrajectory(
+        tuple(trajectory.joint_names),
+        np.array([one.time_from_start.sec + 1e-9 * one.time_from_start.nanosec for one in trajectory.points]),
+        *(np.array([getattr(one, kind) for one in trajectory.points]) for kind in KINDS),
+    )
+    q = np.tile(PANDA.default_q, (500, 1))
+    index = [PANDA.variable_index[name] for name in trajectory.joint_names]
+    q[:, index] = evaluate(motion, np.linspace(0.0, motion.duration, 500))[0]
+    p = (forward_kinematics(PANDA, q, links=(TIP,))[:, 0] @ [*at, 1.0])[:, :3]
+    along = (p[-1] - p[0]) / np.linalg.norm(p[-1] - p[0])
+    return float(np.linalg.norm(p - p[0] - np.outer((p - p[0]) @ along, along), axis=1).max())
+
+
+def test_a_line_is_a_line(call: Call, motion: Any, moveit: Any) -> None:
+    goal = pose_goal(moveit, pose(0.45, 0.25, 0.4))
+    usual = planned(call, motion(goal, pipeline_id=PILZ, planner_id="PTP")).trajectory.joint_trajectory
+    assert off_the_line(usual) > 0.01
+    answer = planned(call, motion(goal, pipeline_id=PILZ, planner_id="LIN"))
+    assert off_the_line(answer.trajectory.joint_trajectory) <= 1.1e-3
+    np.testing.assert_allclose(
+        last_tip(answer.trajectory.joint_trajectory), T_of(pose(0.45, 0.25, 0.4)), atol=1e-3
+    )
+
+
+def test_a_line_to_joint_values(call: Call, motion: Any, moveit: Any) -> None:
+    """The tip keeps its orientation, so that three of its points move on lines, and the joints are those asked for."""
+    beside = planned(call, motion(pose_goal(moveit, beside_ready()), planner_id="LIN"))
+    joints = beside.trajectory.joint_trajectory
+    ends = dict(zip(joints.joint_names, joints.points[-1].positions, strict=True))
+    answer = planned(call, motion(joint_goal(moveit, **ends), planner_id="LIN")).trajectory.joint_trajectory
+    np.testing.assert_allclose(answer.points[-1].positions, list(ends.values()), atol=1e-6)
+    for point in ((0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.0, 0.1, 0.0)):
+        assert off_the_line(answer, point) <= 1.1e-3
+
+
+def beside_ready() -> Pose:
+    """A pose 15 cm beside that of READY, turned alike."""
+    q = PANDA.default_q.copy()
+    q[:7] = list(READY.values())
+    T = forward_kinematics(PANDA, q, links=(TIP,))[0]
+    T[1, 3] += 0.15
+    return poses_from_matrices(T[None])[0]
+
+
 def in_region(moveit: Any, kind: int, *dimensions: float) -> Any:
     goal = pose_goal(moveit, pose())
     shape = goal.position_constraints[0].constraint_region.primitives[0]
@@ -897,7 +954,57 @@ BAD_MOTIONS: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
         "FAILURE",
         "UNSUPPORTED_FEATURE: reference_trajectories",
     ),
-    "speed of a link": (lambda m: {"cartesian_speed_limited_link": TIP}, "FAILURE", "UNSUPPORTED_FEATURE"),
+    "speed of a link": (
+        lambda m: {"cartesian_speed_limited_link": TIP, "max_cartesian_speed": 0.1},
+        "FAILURE",
+        "UNSUPPORTED_FEATURE: max_cartesian_speed is 0.1",
+    ),
+    "speed that is no number": (
+        lambda m: {"max_cartesian_speed": NAN},
+        "FAILURE",
+        "max_cartesian_speed is nan",
+    ),
+    "arc": (
+        lambda m: {"pipeline_id": PILZ, "planner_id": "CIRC", "goal_constraints": [pose_goal(m, pose())]},
+        "FAILURE",
+        "UNSUPPORTED_FEATURE: planner_id is 'CIRC'",
+    ),
+    "arc of no pipeline": (
+        lambda m: {"planner_id": "circ"},
+        "FAILURE",
+        "UNSUPPORTED_FEATURE: planner_id is 'circ'",
+    ),
+    "several lines": (
+        lambda m: {"planner_id": "POLYLINE"},
+        "FAILURE",
+        "UNSUPPORTED_FEATURE: planner_id is 'POLYLINE'",
+    ),
+    "no motion of Pilz": (
+        lambda m: {"pipeline_id": PILZ, "planner_id": "RRTConnect"},
+        "FAILURE",
+        "planner_id is 'RRTConnect' of the pipeline 'pilz_industrial_motion_planner'; allowed are LIN, PTP",
+    ),
+    "Pilz without a motion": (lambda m: {"pipeline_id": PILZ}, "FAILURE", "allowed are LIN, PTP"),
+    "a line to several goals": (
+        lambda m: {"planner_id": "LIN", "goal_constraints": [pose_goal(m, pose()), joint_goal(m)]},
+        "INVALID_GOAL_CONSTRAINTS",
+        "LIN has 2 goals; allowed is one",
+    ),
+    "a line to a position": (
+        lambda m: {"planner_id": "LIN", "goal_constraints": [pose_goal(m, pose(), tolerances=None)]},
+        "INVALID_GOAL_CONSTRAINTS",
+        "LIN needs the position and the orientation",
+    ),
+    "a line that turns to joints": (
+        lambda m: {"planner_id": "LIN", "goal_constraints": [joint_goal(m, panda_joint7=0.0)]},
+        "FAILURE",
+        "UNSUPPORTED_FEATURE: LIN to joint values that turn 'panda_link8' by 0.785 rad",
+    ),
+    "a line that ends early": (
+        lambda m: {"planner_id": "LIN", "goal_constraints": [pose_goal(m, pose(5.0))]},
+        "NO_IK_SOLUTION",
+        "",
+    ),
     "group": (lambda m: {"group_name": "leg"}, "INVALID_GROUP_NAME", "'leg'"),
     "link": (
         lambda m: {"goal_constraints": [pose_goal(m, pose(), link="claw")]},
@@ -972,15 +1079,12 @@ def test_a_motion_that_ends_elsewhere_is_no_success(moveit: Any) -> None:
     answer.status.code = int(Status.SUCCESS)
     answer.trajectory.joint_names = ["panda_joint1"]
     answer.trajectory.points = [JointTrajectoryPoint(positions=[0.5])]
-    request = SimpleNamespace(
-        loaded=SimpleNamespace(model=PANDA), problem=SimpleNamespace(start=PANDA.default_q.copy())
-    )
     codes = moveit.msg.MoveItErrorCodes
     for wanted, code in ((0.5, codes.SUCCESS), (0.6, codes.GOAL_CONSTRAINTS_VIOLATED)):
         goals = [joint_goal(moveit, panda_joint1=wanted)]
-        asked = _Asked(request, goals, "panda_arm", PANDA.default_q, "")
+        asked = _Asked(PANDA, PANDA.default_q, goals, "panda_arm", PANDA.default_q, "")
         response = moveit.srv.GetMotionPlan.Response()
-        PlanKinematicPath(None, None).write(response, answer, asked)
+        PlanKinematicPath(None, None, None).write(response, answer, asked)
         assert response.motion_plan_response.error_code.val == code
         found = response.motion_plan_response.trajectory.joint_trajectory.points
         assert bool(found) == (code == codes.SUCCESS)

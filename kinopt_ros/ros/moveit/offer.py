@@ -50,7 +50,7 @@ def offer_moveit_services(
     ]
     slow: list[MoveItService] = [
         ComputeCartesianPath(context, cartesian_path.task),
-        PlanKinematicPath(context, plan_trajectory.task),
+        PlanKinematicPath(context, plan_trajectory.task, cartesian_path.task),
     ]
     for service in services:
         serve(serving, service)

@@ -14,10 +14,11 @@ def scaling(request: Any) -> dict[str, float]:
 
 
 def refuse_speed_limit(request: Any) -> None:
-    """Raise UnsupportedFeatureError if the speed of a link shall be limited."""
+    """Raise UnsupportedFeatureError if the speed of a link shall be limited. A speed of 0 or less limits nothing, as in
+    MoveIt; clients such as pymoveit2 always name a link with it."""
     link = getattr(request, "cartesian_speed_limited_link", "")
     speed = getattr(request, "max_cartesian_speed", 0.0)
-    if link or speed != 0.0:
+    if not speed <= 0.0:  # or no number
         raise UnsupportedFeatureError(
             f"max_cartesian_speed is {speed:g} for link {link!r}: the speed of links cannot be limited here; use "
             "max_velocity_scaling_factor"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from moveit_msgs.srv import GetMotionPlan
 
-from kinopt_msgs.srv import PlanTrajectory
+from kinopt_msgs.srv import ComputeCartesianPath, PlanTrajectory
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, UnsupportedFeatureError
 from kinopt_ros.planning.scheduler import Task
@@ -16,20 +16,37 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.moveit.codes import fill_error_code
 from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, refuse_constraints
 from kinopt_ros.ros.moveit.goals import goal_fields
+from kinopt_ros.ros.moveit.motion_types import (
+    MotionType,
+    check_line,
+    line_fields,
+    lines_to_joints,
+    motion_type,
+    tip_link,
+)
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
 from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.serving import Reply
-from kinopt_ros.ros.trajectory_request import TrajectoryRequest
 from kinopt_ros.solvers.registry import solver_names
 from kinopt_ros.status import Status
+
+
+class _Answer(PlanTrajectory.Response):  # type: ignore[misc]  # messages have no types
+    """Of ~/plan_trajectory, and with room for what ~/compute_cartesian_path says besides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fraction = 0.0
+        self.waypoints_reached = 0
 
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
     """What an answer needs to know of its request."""
 
-    request: TrajectoryRequest
+    robot: RobotModel
+    start: Annotated[Float64, "nq"]
     goals: Any
     group: str
     frames: Annotated[Float64, "nq"]
@@ -39,43 +56,60 @@ class _Asked:
 
 
 class PlanKinematicPath(MoveItService):
-    """moveit_msgs/GetMotionPlan. A planner_id that is none of our solvers, or a pipeline_id, which MoveIt's clients
-    always send, is answered by the node's own, and the message says so. How many attempts are made is up to the planner
-    within allowed_planning_time. The workspace bounds bases that drive, as in MoveIt: where one moves it is refused."""
+    """moveit_msgs/GetMotionPlan. A planner_id that names a kind of motion (LIN, PTP) is honoured or refused, see
+    ``motion_type``. One that names a way of searching and is none of our solvers, or a pipeline_id, which MoveIt's
+    clients always send, is answered by the node's own, and the message says so. How many attempts are made is up to the
+    planner within allowed_planning_time. The workspace bounds bases that drive, as in MoveIt: where one moves it is
+    refused."""
 
     name = "plan_kinematic_path"
     type = GetMotionPlan
-    answer = PlanTrajectory.Response
+    answer = _Answer
 
-    def __init__(self, context: Context, plan: Callable[[Any, Reply], Any]) -> None:
-        """``plan`` makes tasks of kinopt_msgs/PlanTrajectory requests; they have what was ``asked``."""
+    def __init__(
+        self,
+        context: Context,
+        plan: Callable[[Any, Reply], Any],
+        follow_lines: Callable[[Any, Reply], Any],
+    ) -> None:
+        """``plan`` makes tasks of kinopt_msgs/PlanTrajectory requests, ``follow_lines`` of ComputeCartesianPath ones;
+        they have what was ``asked``."""
         self._context = context
         self._plan = plan
+        self._follow_lines = follow_lines
 
     def task(self, request: Any, reply: Reply) -> tuple[Task, _Asked]:
-        """The task of ~/plan_trajectory for the same."""
+        """The task of ~/plan_trajectory or ~/compute_cartesian_path for the same."""
         given, context = request.motion_plan_request, self._context
         robot = context.loaded.model
         refuse_unsupported(given, robot, robot.group(context.group_name(robot, given.group_name)).joints)
+        motion = motion_type(given.pipeline_id, given.planner_id)
         state = joint_state_of(given.start_state, robot)
         frames = [frame for goal in given.goal_constraints for frame in frames_of(goal)]
-        q = configuration_of(context, state, frames)
-        ours = given.planner_id in solver_names()
-        asked_for = " ".join(filter(None, (given.pipeline_id, "" if ours else given.planner_id)))
+        tip = ""
+        if motion is MotionType.LINE:
+            check_line(given.goal_constraints)
+            tip = tip_link(self._context, robot, given.group_name)
+        q = configuration_of(context, state, [*frames, *filter(None, (tip,))])
         fields = goal_fields(context, robot, given.goal_constraints, q)
-        task = self._plan(
-            PlanTrajectory.Request(
-                group=given.group_name,
-                state=state,
-                timeout=given.allowed_planning_time,
-                solver=given.planner_id if ours else "",
-                **scaling(given),
-                **fields,
-            ),
-            reply,
-        )
-        note = f"{asked_for!r} is no planner of this node, which used its own" if asked_for else ""
-        return task, _Asked(task.asked, given.goal_constraints, given.group_name, q, note)
+        common = {
+            "group": given.group_name,
+            "state": state,
+            "timeout": given.allowed_planning_time,
+            **scaling(given),
+        }
+        if motion is MotionType.LINE and "poses" in fields:
+            line = line_fields(fields)
+            task = self._follow_lines(ComputeCartesianPath.Request(**common, **line), reply)
+            start = task.asked.arguments["start"]
+        else:
+            if motion is MotionType.LINE:
+                fields["straight_lines"] = lines_to_joints(robot, tip, q, fields["joint_goals"][0])
+            solver = given.planner_id if given.planner_id in solver_names() else ""
+            task = self._plan(PlanTrajectory.Request(**common, **fields, solver=solver), reply)
+            start = task.asked.problem.start
+        note = "" if motion is MotionType.LINE else _other_planner(given)
+        return task, _Asked(robot, start, given.goal_constraints, given.group_name, q, note)
 
     def write(self, response: Any, answer: Any, asked: _Asked | None) -> None:
         """The motion."""
@@ -95,18 +129,25 @@ class PlanKinematicPath(MoveItService):
                 response.error_code.message = "the motion that was found ends where no goal is met"
             return
         response.trajectory.joint_trajectory = answer.trajectory
-        fill_robot_state(response.trajectory_start, asked.request.loaded.model, asked.request.problem.start)
+        fill_robot_state(response.trajectory_start, asked.robot, asked.start)
 
     def _reaches(self, answer: Any, asked: _Asked) -> bool:
         """Whether a motion ends at a goal as MoveIt defines it: its angles are not those that ours are checked by."""
-        robot = asked.request.loaded.model
-        q = asked.request.problem.start.copy()
+        robot = asked.robot
+        q = asked.start.copy()
         names = answer.trajectory.joint_names
         q[[robot.variable_index[name] for name in names]] = np.array(answer.trajectory.points[-1].positions)
         return any(
             all(met for met, _ in evaluate(self._context, robot, goal, q, asked.frames))
             for goal in asked.goals
         )
+
+
+def _other_planner(given: Any) -> str:
+    """About a planner that is asked for and is none of ours; else nothing."""
+    ours = given.planner_id in solver_names()
+    asked_for = " ".join(filter(None, (given.pipeline_id, "" if ours else given.planner_id)))
+    return f"{asked_for!r} is no planner of this node, which used its own" if asked_for else ""
 
 
 def refuse_unsupported(given: Any, robot: RobotModel, joints: Sequence[str]) -> None:

@@ -1,0 +1,104 @@
+"""Kinds of motion that MoveIt's clients ask for by planner_id (those of Pilz): honoured or refused, never taken for a
+way of searching."""
+
+from enum import Enum
+from typing import Annotated, Any
+
+import numpy as np
+from geometry_msgs.msg import Point
+
+from kinopt_msgs.msg import StraightLine
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidGoalError, UnsupportedFeatureError, quoted
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.se3 import rotation_angle
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.conversions import configuration_from_joint_state
+
+_PILZ = "pilz_industrial_motion_planner"
+_ALIKE = 0.01
+"""rad, up to which two orientations count as the same."""
+_LEVER = 0.1
+"""m from the tip's origin: points that move on straight lines, too, if the tip does not turn."""
+
+
+class MotionType(Enum):
+    """What is asked of the way to the goal."""
+
+    ANY = "PTP"
+    """Nothing: the joints go as suits them."""
+    LINE = "LIN"
+    """The tip moves on a straight line, and turns about one axis."""
+
+
+_NAMES = {kind.value: kind for kind in MotionType}
+_MISSING = {"CIRC": "arcs", "POLYLINE": "lines with rounded corners"}
+
+
+def motion_type(pipeline_id: str, planner_id: str) -> MotionType:
+    """The kind of motion that a planner_id asks for; of pipelines other than Pilz's most ask for none.
+
+    Raises:
+        UnsupportedFeatureError: a kind that this node does not do, or one that Pilz does not have.
+    """
+    name = planner_id.strip().upper()
+    if name in _MISSING:
+        raise UnsupportedFeatureError(
+            f"planner_id is {quoted(planner_id)}: {_MISSING[name]} are not supported here; allowed kinds of motion are "
+            f"{', '.join(sorted(_NAMES))}"
+        )
+    if pipeline_id.strip().lower() == _PILZ and name not in _NAMES:
+        raise UnsupportedFeatureError(
+            f"planner_id is {quoted(planner_id)} of the pipeline {_PILZ!r}; allowed are {', '.join(sorted(_NAMES))}"
+        )
+    return _NAMES.get(name, MotionType.ANY)
+
+
+def check_line(goals: Any) -> None:
+    """Raise InvalidGoalError for goals that a line cannot lead to."""
+    if len(goals) > 1:
+        raise InvalidGoalError(f"LIN has {len(goals)} goals; allowed is one")
+    for goal in goals:
+        given = (bool(goal.position_constraints), bool(goal.orientation_constraints))
+        if any(given) and not all(given):
+            raise InvalidGoalError(
+                "LIN needs the position and the orientation of a link, or joint values; goal_constraints[0] has "
+                f"{len(goal.position_constraints)} position_constraints and {len(goal.orientation_constraints)} "
+                "orientation_constraints"
+            )
+
+
+def tip_link(context: Context, robot: RobotModel, group: str) -> str:
+    """The link that moves on a line where the goal names none."""
+    found = robot.group(context.group_name(robot, group))
+    if found.tip_link is None:
+        raise UnsupportedFeatureError(f"LIN: group {found.name!r} has no tip that could move on a line")
+    return found.tip_link
+
+
+def line_fields(goal: dict[str, Any]) -> dict[str, Any]:
+    """Fields of kinopt_msgs/ComputeCartesianPath for a line to a pose, of those that ``goal_fields`` gives."""
+    return {"waypoints": goal["poses"], "link": goal["tip_link"], "tool": goal["tool"]}
+
+
+def lines_to_joints(
+    robot: RobotModel, tip: str, start: Annotated[Float64, "nq"], goal: Any
+) -> list[StraightLine]:
+    """Lines that take the tip to where it is at joint values, turned as it is.
+
+    Three of its points move on them, which keeps its orientation. One that changes cannot be asked for in this way.
+
+    Raises:
+        UnsupportedFeatureError: the joint values turn the tip.
+        KinoptError: they are not usable.
+    """
+    end = configuration_from_joint_state(goal, robot, start)
+    T = forward_kinematics(robot, np.array([start, end]), links=(tip,))[:, 0]
+    angle = float(rotation_angle(T[0, :3, :3].T @ T[1, :3, :3]))
+    if angle > _ALIKE:
+        raise UnsupportedFeatureError(
+            f"LIN to joint values that turn {tip!r} by {angle:.3g} rad is not supported here; give the goal as a pose"
+        )
+    points = ((0.0, 0.0, 0.0), (_LEVER, 0.0, 0.0), (0.0, _LEVER, 0.0))
+    return [StraightLine(link=tip, point=Point(x=x, y=y, z=z)) for x, y, z in points]
