@@ -8,6 +8,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import RobotDescriptionError, UnknownJointError
+from kinopt_ros.robot.mimic_limits import NEARLY_NOTHING
 from kinopt_ros.robot.model import Joint, JointType, RobotModel, VariableLimits
 from kinopt_ros.robot.variables import default_configuration, quaternion_starts
 
@@ -47,7 +48,8 @@ def apply_joint_limits(robot: RobotModel, joint_limits: Mapping[str, Mapping[str
 
     Position limits may be tighter or wider than the URDF's; a continuous joint with both becomes revolute. A
     value counts unless its ``has_..._limits`` is false; false never loosens anything: the URDF's limit stays.
-    The limits of drivers are narrowed anew, so that every mimic joint keeps its own.
+    The limits of drivers are narrowed anew, so that every mimic joint keeps its own. What is given here counts as
+    given: a driver that it leaves (nearly) nothing gets a warning.
 
     Args:
         robot: the robot; it stays as it is.
@@ -82,6 +84,7 @@ def apply_joint_limits(robot: RobotModel, joint_limits: Mapping[str, Mapping[str
             joints[name] = _limited(joints[name], given)
     changed = tuple(joints[joint.name] for joint in robot.joints)
     limits = _with_variables(robot, variable_limits(changed, robot.nq), several)
+    warnings += _hardly_left(robot, joint_limits, changed, limits)
     inside = bool(np.all((robot.default_q >= limits.lower) & (robot.default_q <= limits.upper)))
     return replace(
         robot,
@@ -90,6 +93,28 @@ def apply_joint_limits(robot: RobotModel, joint_limits: Mapping[str, Mapping[str
         default_q=robot.default_q if inside else default_configuration(changed, limits),
         warnings=tuple(warnings),
     )
+
+
+def _hardly_left(
+    robot: RobotModel,
+    joint_limits: Mapping[str, Mapping[str, object]],
+    joints: Sequence[Joint],
+    limits: VariableLimits,
+) -> list[str]:
+    """Warnings for drivers that mimic joints leave hardly any room, where joint_limits names one of them."""
+    by_name = {joint.name: joint for joint in joints}
+    said = {}
+    for mimic in robot.mimic_joints:
+        driver = by_name[str(mimic.mimics)]
+        i = driver.first_variable
+        width, left = driver.upper - driver.lower, limits.upper[i] - limits.lower[i]
+        named = {mimic.name, driver.name} & joint_limits.keys()
+        if named and 0.0 < width < math.inf and left <= NEARLY_NOTHING * width:
+            said[driver.name] = (
+                f"joint_limits and the limits of joints that mimic {driver.name!r} leave it only "
+                f"[{limits.lower[i]:g}, {limits.upper[i]:g}] of [{driver.lower:g}, {driver.upper:g}]"
+            )
+    return list(said.values())
 
 
 def _read_entry(name: str, entry: object, warnings: list[str]) -> dict[str, float]:

@@ -11,6 +11,7 @@ from kinopt_ros.robot.collision_shapes import CollisionModel
 from kinopt_ros.robot.groups import leaf_groups
 from kinopt_ros.robot.limits import DEFAULT_VELOCITY, variable_limits
 from kinopt_ros.robot.mimic import Drive, resolve_mimics
+from kinopt_ros.robot.mimic_limits import without_contradictions
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
 from kinopt_ros.robot.poses import pose_of_xyz_rpy
 from kinopt_ros.robot.srdf import apply_srdf
@@ -90,8 +91,8 @@ def _joints(
                 raise RobotDescriptionError(
                     f"joint {name!r} is called like a variable of the {element.type.value} joint {element.name!r}"
                 )
-    joints = tuple(_joint(element, drives.get(element.name), first_variable, warnings) for element in ordered)
-    return joints, tuple(names)
+    joints = [_joint(element, drives.get(element.name), first_variable, warnings) for element in ordered]
+    return without_contradictions(joints, warnings), tuple(names)
 
 
 def _joint(

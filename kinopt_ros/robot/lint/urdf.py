@@ -7,6 +7,7 @@ from pathlib import Path
 from kinopt_ros.robot.lint.finding import Finding, Severity
 from kinopt_ros.robot.lint.lines import Node, parse_lines
 from kinopt_ros.robot.mimic import prefixed_leader
+from kinopt_ros.robot.mimic_limits import Range, contradict, followed, implied_range, what_contradicts
 from kinopt_ros.robot.model import JointType
 from kinopt_ros.robot.xml_text import finite_number
 
@@ -36,6 +37,7 @@ def lint_urdf(text: str, find_mesh: MeshFinder | None = None) -> list[Finding]:
     by_joint = {joint.get("name"): joint for joint in joints}
     for joint in joints:
         findings += _joint(joint, by_link, by_joint)
+    findings += _mimic_limits(joints, by_joint)
     findings += _tree(links, joints, by_link)
     findings += _inertias(links, joints)
     for link in links:
@@ -270,6 +272,57 @@ def _mimic(joint: Node, who: str, kind: str, joints: Mapping[str, Node]) -> Iter
         if further is None:
             return
         leader = further
+
+
+def _mimic_limits(joints: list[Node], by_name: Mapping[str, Node]) -> Iterator[Finding]:
+    """Limits of mimic joints that contradict their driver's; a robot with them is loaded without."""
+    ranges: dict[str, Range] = {}
+    for joint in joints:
+        limit, resolved = joint.first("limit"), _driver(joint, by_name)
+        if limit is None or resolved is None or joint.get("type") not in ("revolute", "prismatic"):
+            continue
+        driver, drive = resolved
+        own, full = _range(joint), ranges.get(driver.get("name"), _range(driver))
+        if own is None or full is None:
+            continue
+        implied = implied_range(own, *drive)
+        if contradict(full, implied):
+            low, high = followed(full, drive)
+            yield Finding(
+                WARNING,
+                limit.line,
+                what_contradicts(joint.get("name"), driver.get("name"), own, full, drive),
+                f'write lower="{low + 0.0:g}" upper="{high + 0.0:g}"',
+            )
+        else:
+            ranges[driver.get("name")] = max(full[0], implied[0]), min(full[1], implied[1])
+
+
+def _driver(joint: Node, by_name: Mapping[str, Node]) -> tuple[Node, tuple[float, float]] | None:
+    """The joint at the end of a chain of mimic joints, with multiplier and offset; None if there is none, or the chain
+    is broken."""
+    multiplier, offset, passed = 1.0, 0.0, set[str]()
+    while (mimic := joint.first("mimic")) is not None:
+        passed.add(joint.get("name"))
+        wanted = mimic.get("joint")
+        leader = by_name.get(wanted) or by_name.get(prefixed_leader(joint.get("name"), wanted, by_name) or "")
+        factor, added = _number(mimic, "multiplier", 1.0), _number(mimic, "offset", 0.0)
+        if leader is None or leader.get("name") in passed or factor is None or added is None:
+            return None
+        multiplier, offset = multiplier * factor, multiplier * added + offset
+        joint = leader
+    return (joint, (multiplier, offset)) if passed and math.isfinite(multiplier * offset) else None
+
+
+def _range(joint: Node) -> Range | None:
+    """The limits of a joint; None if they are missing or broken."""
+    if joint.get("type") == "continuous":
+        return -math.inf, math.inf
+    limit = joint.first("limit")
+    lower, upper = (
+        (None, None) if limit is None else (_number(limit, "lower", 0.0), _number(limit, "upper", 0.0))
+    )
+    return None if lower is None or upper is None or lower > upper else (lower, upper)
 
 
 def _tree(links: list[Node], joints: list[Node], by_link: Mapping[str, Node]) -> Iterator[Finding]:

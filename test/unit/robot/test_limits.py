@@ -110,3 +110,11 @@ def test_illegal_limits_are_refused(robot, limits, sentence):
 def test_unknown_joint(robot):
     with pytest.raises(UnknownJointError, match="unknown joint 'e'"):
         apply_joint_limits(robot, {"e": {}})
+
+
+def test_a_driver_that_joint_limits_leave_hardly_anything_is_told(robot):
+    """They count, other than such limits of a URDF: whoever gives them means them."""
+    made = apply_joint_limits(robot, {"m": {"min_position": 1.96, "max_position": 4.0}})
+    assert limit_of(made, "d") == pytest.approx((-1.0, -0.98))
+    assert "leave it only [-1, -0.98] of [-1, 1]" in made.warnings[-1]
+    assert len(apply_joint_limits(robot, {"m": {"min_position": -1.0}}).warnings) == len(robot.warnings)

@@ -101,7 +101,7 @@ def test_mimic_chain_is_resolved_to_its_driver(urdf):
         (-1, 0, 0, 2, (-1, 0)),
         (-2, 1, 0, 2, (-0.5, 0.5)),
         (0, 1, 0, 2, (-1, 1)),
-        (1, 0, 1, 2, (1, 1)),
+        (1, 0, 0.8, 2, (0.8, 1)),
     ],
 )
 def test_driver_range_is_narrowed_for_its_mimic(urdf, multiplier, offset, lower, upper, narrowed):

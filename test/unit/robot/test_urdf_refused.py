@@ -119,14 +119,6 @@ JOINTS = {
         ("d revolute a b", 'j revolute b c <mimic joint="d" multiplier="nan"/>'),
         "<mimic> of.*'j'",
     ),
-    "nothing left": (
-        ("d revolute a b", 'j revolute b c <mimic joint="d" offset="5"/>'),
-        "'j' mimics 'd', and no",
-    ),
-    "still outside": (
-        ("d revolute a b", 'j revolute b c <mimic joint="d" multiplier="0" offset="5"/>'),
-        "'j' mimics 'd' with multiplier 0",
-    ),
 }
 
 

@@ -29,6 +29,17 @@ LIMIT_1 = '<limit lower="-1" upper="1" velocity="2" effort="1"/>'
 AXIS_1 = '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/>'
 XACRO = '<xacro:c xmlns:xacro="ros.org/wiki/xacro"/><link name="c"/>'
 HEAVY_C = '<link name="c"><inertial><mass value="2"/></inertial></link>'
+LIMIT_2 = '<limit lower="0" upper="1" velocity="2" effort="1"/>'
+# A joint that turns the other way than its driver, with limits as if it did not.
+REPEATED = '<limit lower="1" upper="2"/><mimic joint="j1" multiplier="-1"/>'
+J2 = '<joint name="j2" type="prismatic">'
+CHAINED = (
+    """<link name="d"/><link name="e"/><joint name="j3" type="revolute">
+<parent link="c"/><child link="d"/><limit lower="3" upper="4"/><mimic joint="j4" multiplier="-1" offset="0.5"/></joint>
+<joint name="j4" type="prismatic"><parent link="d"/><child link="e"/><mimic joint="j1" multiplier="2"/></joint>
+"""
+    + J2
+)
 BC = '<parent link="b"/><child link="c"/>'
 
 # What is replaced by what: line, severity, words of the finding, words of the remedy.
@@ -56,6 +67,8 @@ DEFECTS = {
     "continuous with limits": ('type="revolute"', 'type="continuous"', 7, "warning", "not used", "revolute"),
     "mimic of nobody": (LIMIT_1, LIMIT_1 + '<mimic joint="j9"/>', 7, "error", "'j9'", "name a joint"),
     "mimic of itself": (LIMIT_1, LIMIT_1 + '<mimic joint="j1"/>', 7, "error", "itself", "circle"),
+    "mimic limits": (LIMIT_2, REPEATED, 11, "warning", "leave only [-1, -1]", 'lower="-1" upper="1"'),
+    "mimic limits by way of others": (J2, CHAINED, 10, "warning", "offset 0.5", 'lower="-1.5" upper="2.5"'),
     "two parents": (BC, '<parent link="c"/><child link="b"/>', 10, "error", "two parents", "tree"),
     "two roots": ('<link name="c"/>', '<link name="c"/>\n<link name="d"/>', 5, "error", "one root", "join"),
     "cycle": ('<parent link="a"/>', '<parent link="c"/>', 5, "error", "cycle", "break"),
