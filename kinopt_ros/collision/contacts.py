@@ -12,6 +12,7 @@ from kinopt_ros.collision.judge import IN_DOUBT, TOUCHING, Separation, distance,
 from kinopt_ros.collision.near_kernel import group_gaps, near_pairs, relative_poses
 from kinopt_ros.collision.packed_bodies import PackedBodies
 from kinopt_ros.collision.tree_kernel import tree_poses
+from kinopt_ros.pauses import Pause, go_on
 
 _NEAR = 0.1
 """m; the nearest pair is looked for among those that are nearer than this first."""
@@ -72,13 +73,14 @@ def group_distances(
 class Placement:
     """Bodies where one configuration puts them."""
 
-    def __init__(self, packed: PackedBodies, q: Annotated[Float64, "nq"]) -> None:
+    def __init__(self, packed: PackedBodies, q: Annotated[Float64, "nq"], pause: Pause = go_on) -> None:
         """
         Args:
             packed: what is compared.
             q: configuration of the whole robot, finite.
+            pause: called before each pair of shapes that the judge looks at.
         """
-        self._packed = packed
+        self._packed, self._pause = packed, pause
         self._bodies = packed.bodies
         self._q = q if q.flags.c_contiguous and q.flags.writeable else q.copy()
         self._poses: Float64 | None = None
@@ -140,6 +142,7 @@ class Placement:
             known = bodies.found_free.get(pair)
             if known is not None and known[0] == relative and known[1] >= clearance:
                 continue
+            self._pause()
             if in_collision(bodies.shapes[a], T_a, bodies.shapes[b], T_b, clearance + bodies.margin[pair]):
                 yield pair
             else:

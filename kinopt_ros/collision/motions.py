@@ -8,13 +8,16 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.collision.contacts import Placement
 from kinopt_ros.collision.packed_bodies import PackedBodies
-from kinopt_ros.collision.sweep_kernel import SHARE, sweep
+from kinopt_ros.collision.sweep_kernel import SHARE, SIZE, WANTED, sweep, waiting_for
+from kinopt_ros.pauses import Pause, go_on
 
 RESOLUTION = 1e-4
 """m; parts in which a pair can come nearer by less than this are not divided any more: halving must end."""
 _FEW = 128
 _GLANCES = 6
 _NOTHING = np.empty(0)
+_EFFORT = 20_000
+"""Comparisons of convex pieces between two pauses: a few milliseconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,8 @@ class Motions:
     """Of all variables; finite."""
     variables: Annotated[Int64, "n"]
     """Those that move, each of a joint with one variable."""
+    pause: Pause = go_on
+    """Called between pieces of work."""
 
     def in_doubt(
         self,
@@ -91,6 +96,7 @@ class Motions:
         largest, most = most, max(most / (1.0 - SHARE), most + resolution)
         # The nearer something is known to be, the less has to be looked at.
         for row in control[:: max(1, len(control) // _GLANCES), 0]:
+            self.pause()
             q = self.state.copy()
             q[self.variables] = row
             gaps = Placement(self.packed, q).near(most)[1]
@@ -118,23 +124,32 @@ class Motions:
         *changed: Float64 | Int64,
     ) -> tuple[int, int]:
         packed = self.packed
-        count, done = sweep(
-            control,
-            times,
-            self.variables,
-            self.state,
-            packed.tree,
-            packed.shapes,
-            packed.pairs,
-            packed.obstacles.numbers,
-            packed.obstacles.integers,
-            chosen,
-            enough,
-            resolution,
-            ahead,
-            *changed,
-        )
-        return int(count), int(done)
+        waiting = waiting_for(control, times, chosen, enough)
+        while True:
+            count, done = sweep(
+                control,
+                times,
+                self.variables,
+                self.state,
+                packed.tree,
+                packed.shapes,
+                packed.pairs,
+                packed.obstacles.numbers,
+                packed.obstacles.integers,
+                enough,
+                resolution,
+                ahead,
+                *changed,
+                waiting,
+                _EFFORT,
+            )
+            if waiting.marks[SIZE] == 0:
+                return int(count), int(done)
+            if waiting.marks[WANTED] > len(waiting.unsure):
+                longer = np.empty(2 * int(waiting.marks[WANTED]), dtype=np.int64)
+                longer[: len(waiting.unsure)] = waiting.unsure
+                waiting = waiting._replace(unsure=longer)
+            self.pause()
 
     def middle(self, part: Part) -> Annotated[Float64, "nq"]:
         """Configuration in the middle of a part."""

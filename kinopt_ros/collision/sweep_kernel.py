@@ -16,9 +16,12 @@ concave: its least value on two chords, from the middle to both ends, is at thei
 the chords by is taken off, and what is left is of second order.
 """
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 from numba import njit
 
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.collision.hull_gap import CENTER, REACH
 from kinopt_ros.collision.near_kernel import HULLS, at, pair_gap, place_shape, sphere_gap
 from kinopt_ros.collision.tree_kernel import QUATERNION, TRANSLATION, place_links
@@ -27,6 +30,53 @@ DEPTH = 80
 """Parts that wait at most: every halving adds one, and a part much smaller would not be a number any more."""
 SHARE = 0.2
 """Of the least distance, to which it need not be known better."""
+
+# Entries of ``Waiting.marks``.
+SIZE, COUNT, UNTIL, WANTED = range(4)
+
+
+class Waiting(NamedTuple):
+    """What is left to do between two calls of ``sweep``."""
+
+    stack: Annotated[Float64, "DEPTH d+1 n"]
+    """Control points of what waits: curves ``curves[i, 0]`` to ``curves[i, 1]``, or, if that is one, a part of it."""
+    spells: Annotated[Float64, "DEPTH 2"]
+    """When it begins and ends."""
+    curves: Annotated[Int64, "DEPTH 2"]
+    lists: Annotated[Int64, "DEPTH 2"]
+    """Its pairs are ``unsure[lists[i, 0] : lists[i, 1]]``; both halves have the same ones."""
+    unsure: Annotated[Int64, "U"]
+    marks: Annotated[Int64, "4"]
+    """How many wait; parts found so far; curves that are looked at; how long ``unsure`` has to be."""
+    nearest: Annotated[Float64, "1"]
+    """The least distance so far, of those that are measured."""
+
+
+def waiting_for(
+    control: Annotated[Float64, "K d+1 n"],
+    times: Annotated[Float64, "K+1"],
+    chosen: Annotated[Int64, "C"],
+    enough: float,
+) -> Waiting:
+    """All of a motion waits; arguments as those of ``sweep``."""
+    K, rows, n = control.shape
+    C = len(chosen)
+    waiting = Waiting(
+        np.empty((DEPTH, rows, n)),
+        np.empty((DEPTH, 2)),
+        np.empty((DEPTH, 2), dtype=np.int64),
+        np.empty((DEPTH, 2), dtype=np.int64),
+        np.empty(4 * C + 64, dtype=np.int64),
+        np.array([1, 0, K, 0]),
+        np.array([enough]),
+    )
+    waiting.unsure[:C] = chosen
+    waiting.stack[0] = control[0]
+    waiting.spells[0] = times[0], times[K]
+    waiting.curves[0] = 0, K
+    waiting.lists[0] = 0, C
+    return waiting
+
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
 _INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -43,7 +93,6 @@ def sweep(
     pairs,
     obstacles,
     integers,
-    chosen,
     enough,
     resolution,
     ahead,
@@ -52,13 +101,15 @@ def sweep(
     spans,
     reaches,
     parts,
+    waiting,
+    effort,
 ):
     """Parts of a motion in which bounds cannot tell that pairs stay ``enough`` (m) apart, paddings added, as far as
     ``ahead`` curves after the first one that has some.
 
     Args: control points (K, d+1, n) of K curves of the n variables that move, and the times (K+1) of their ends;
     numbers of these variables, each of a joint with one variable; values of all variables (nq); ``Tree``, ``Shapes``
-    and ``Pairs`` of ``packed_bodies.PackedBodies`` and the arrays of its obstacles; numbers of pairs; distance (m);
+    and ``Pairs`` of ``packed_bodies.PackedBodies`` and the arrays of its obstacles; distance (m);
     pairs that can come nearer by less than ``resolution`` (m) are not divided any more.
     Changed: pair (C), begin and end (C, 2), bound of how much its distance changes from the middle to anywhere in the
     part, in both directions (C), and control points (C, d+1, n) of each part.
@@ -66,6 +117,9 @@ def sweep(
     With ``measured`` the least distance itself is looked for instead, up to a difference of ``resolution`` or SHARE,
     among those below ``enough``; it is the lower bound that ``measured[0]`` gets, which need not be right if it is not
     above 0.
+
+    The work is done in pieces of about ``effort`` comparisons of convex pieces: as long as ``waiting.marks[SIZE]`` is
+    above 0 call it again with the same arguments, and with a longer ``waiting.unsure`` if ``marks[WANTED]`` is longer.
 
     Returns how many parts there are, of which C may not be all, and how many curves were looked at.
     """
@@ -88,22 +142,26 @@ def sweep(
     q = state.copy()
     W = np.empty((5, 3))
     whole, left, right = np.empty((d + 1, n)), np.empty((d + 1, n)), np.empty((d + 1, n))
-    # What waits: curves k0 to k1, or, if that is one, a part of it.
-    stack = np.empty((DEPTH, d + 1, n))
-    spells = np.empty((DEPTH, 2))
-    curves = np.empty((DEPTH, 2), dtype=np.int64)
-    # Its pairs are unsure[lists[i, 0] : lists[i, 1]]; both halves have the same ones.
-    lists = np.empty((DEPTH, 2), dtype=np.int64)
-    unsure = np.empty(4 * chosen.shape[0] + 64, dtype=np.int64)
-    unsure[: chosen.shape[0]] = chosen
-    stack[0], spells[0, 0], spells[0, 1] = control[0], times[0], times[K]
-    curves[0, 0], curves[0, 1] = 0, K
-    lists[0, 0], lists[0, 1] = 0, chosen.shape[0]
-    size, turn, count, until = 1, 0, 0, K
-    measuring, nearest = measured.shape[0] > 0, enough
+    stack, spells, curves, lists, unsure = (
+        waiting.stack,
+        waiting.spells,
+        waiting.curves,
+        waiting.lists,
+        waiting.unsure,
+    )
+    marks = waiting.marks
+    size, count, until, nearest = marks[SIZE], marks[COUNT], marks[UNTIL], waiting.nearest[0]
+    measuring = measured.shape[0] > 0
+    turn = spent = 0
     while size > 0:
+        # All of the pairs that wait may have to be listed again.
+        marks[WANTED] = 2 * lists[size - 1, 1] - lists[size - 1, 0]
+        if spent >= effort or marks[WANTED] > unsure.shape[0]:
+            marks[SIZE], marks[COUNT], marks[UNTIL], waiting.nearest[0] = size, count, until, nearest
+            return count, until
         size -= 1
         turn += 1
+        spent += 1
         first_curve, last_curve = curves[size, 0], curves[size, 1]
         if first_curve >= until:
             break
@@ -142,10 +200,6 @@ def sweep(
             bound = sphere_gap(p, pair_numbers, reach, placed)
             if bound >= wanted + nearer:
                 continue
-            if top == unsure.shape[0]:
-                longer = np.empty(2 * top, dtype=np.int64)
-                longer[:top] = unsure
-                unsure = longer
             # How much is needed at least for one of the two ways to clear it.
             convex = numbers[a, 2] - numbers[a, 1] == 1 and numbers[b, 2] - numbers[b, 1] == 1
             needed = wanted + min(nearer, bent[a, meeting] + bent[b, meeting])
@@ -162,6 +216,7 @@ def sweep(
                 pieces_moved[numbers[a, 1], meeting] = moved[a, meeting]
             if numbers[b, 2] - numbers[b, 1] == 1:
                 pieces_moved[numbers[b, 1], meeting] = moved[b, meeting]
+            spent += 1 + max(_parts(a, numbers), 1) * max(_parts(b, numbers), 1)
             bound, far = pair_gap(
                 p,
                 pair_numbers,
@@ -204,6 +259,7 @@ def sweep(
                 nearest = min(nearest, bound - margins[p])
                 if nearest <= resolution:  # nothing above 0 can come of it
                     measured[0] = nearest - resolution
+                    marks[SIZE] = 0
                     return 0, K
                 slack = max(resolution, SHARE * nearest)
                 # Of what is as near as this no more need be known.
@@ -219,6 +275,7 @@ def sweep(
             if count == 1:
                 until = min(last_curve + ahead, K)
             if count == found.shape[0]:
+                marks[SIZE] = 0
                 return count, until
         if top == last:
             continue
@@ -234,9 +291,16 @@ def sweep(
                 curves[size, 0], curves[size, 1] = first_curve, (middle if several else last_curve)
                 stack[size] = control[first_curve] if several else left
             size += 1
+    marks[SIZE] = 0
     if measuring:
         measured[0] = nearest - max(resolution, SHARE * nearest)
     return count, until
+
+
+@njit(**_INNER)
+def _parts(s, numbers):
+    """How many convex pieces, or balls, a shape is compared by, whatever is more."""
+    return max(numbers[s, 2] - numbers[s, 1], numbers[s, 4] - numbers[s, 3])
 
 
 @njit(**_INNER)

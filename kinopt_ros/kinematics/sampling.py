@@ -14,6 +14,10 @@ UNBOUNDED_ANGLE = float(np.pi)
 UNBOUNDED_LENGTH = 1.0
 """A translation whose limits are infinite, or wider than a kilometre, is sampled in +- this, m."""
 _WIDEST = 1000.0
+WIDE_ANGLE, WIDE_LENGTH = 4.0 * np.pi, 10.0
+"""Ranges wider than this (rad, m) are searched around what is known only, see ``range_around``."""
+_AROUND_LENGTH, _MOST_AROUND = 3.0, 20.0
+"""m, how far around at least, and at most where what is known lies far apart."""
 
 
 def random_configurations(robot: RobotModel, count: int, seed: int) -> Annotated[Float64, "count nq"]:
@@ -57,19 +61,47 @@ def sampling_range(robot: RobotModel) -> tuple[Annotated[Float64, "nq"], Annotat
     """Lower and upper ends, always finite, between which each variable is sampled (rad or m)."""
     lower, upper = robot.limits.lower.copy(), robot.limits.upper.copy()
     half = np.full(robot.nq, UNBOUNDED_ANGLE)
-    for joint in robot.joints:
-        i = joint.first_variable
-        if joint.is_active and joint.type is JointType.PRISMATIC:
-            half[i] = UNBOUNDED_LENGTH
-        elif joint.type is JointType.PLANAR:
-            half[i : i + 2] = UNBOUNDED_LENGTH
-        elif joint.type is JointType.FLOATING:
-            half[i : i + 3] = UNBOUNDED_LENGTH
+    half[_translations(robot)] = UNBOUNDED_LENGTH
     low_open, high_open = lower < -_WIDEST, upper > _WIDEST
     both = low_open & high_open
     lower = np.where(both, -half, np.where(low_open, upper - 2.0 * half, lower))
     upper = np.where(both, half, np.where(high_open, lower + 2.0 * half, upper))
     return lower, upper
+
+
+def range_around(
+    robot: RobotModel, known: Annotated[Float64, "K nq"]
+) -> tuple[Annotated[Float64, "nq"], Annotated[Float64, "nq"]]:
+    """Lower and upper ends, always finite, between which a search samples that knows where it is: near to some
+    configurations, such as start and goals.
+
+    Ordinary ranges are searched all over. What has no limits, or wide ones (a wheeled base has any that came to mind),
+    is searched a turn around what is known, translations some metres: in a range of kilometres no sample is of use.
+    The configurations themselves are always inside, also if they are a little outside of their limits.
+    """
+    lower, upper = robot.limits.lower, robot.limits.upper
+    first, last = known.min(axis=0), known.max(axis=0)
+    slides = np.isin(np.arange(robot.nq), _translations(robot))
+    around = np.clip(0.5 * (last - first), _AROUND_LENGTH, _MOST_AROUND)
+    around = np.where(slides, around, UNBOUNDED_ANGLE)
+    wide = ~(upper - lower <= np.where(slides, WIDE_LENGTH, WIDE_ANGLE) * (1.0 + 1e-6))
+    low = np.where(wide, np.maximum(lower, first - around), lower)
+    high = np.where(wide, np.minimum(upper, last + around), upper)
+    return np.minimum(low, first), np.maximum(high, last)
+
+
+def _translations(robot: RobotModel) -> list[int]:
+    """Variables that are lengths."""
+    found: list[int] = []
+    for joint in robot.joints:
+        i = joint.first_variable
+        if joint.is_active and joint.type is JointType.PRISMATIC:
+            found.append(i)
+        elif joint.type is JointType.PLANAR:
+            found += range(i, i + 2)
+        elif joint.type is JointType.FLOATING:
+            found += range(i, i + 3)
+    return found
 
 
 def _spread(robot: RobotModel, unit: Annotated[Float64, "count nq"]) -> Annotated[Float64, "count nq"]:

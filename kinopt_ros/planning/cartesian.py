@@ -17,6 +17,7 @@ from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import rotation_angle, so3_exp, so3_log
+from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem, Posture
 from kinopt_ros.problems.trajectory import JointGoal, TrajectoryProblem
@@ -298,6 +299,12 @@ class _Path:
 
     def through(self, lines: _Lines) -> CartesianResult:
         """The result."""
+        try:
+            return self._through(lines)
+        except OutOfTime:
+            return self._ended(_Why(Status.TIMED_OUT, "the time was up before the motion was checked"))
+
+    def _through(self, lines: _Lines) -> CartesianResult:
         q0 = self._asked.state[:, self._asked.variables]
         if not self._free(q0)[0]:
             return self._ended(
@@ -416,7 +423,12 @@ class _Path:
         if scene is None:
             return np.ones(len(q), dtype=np.bool_)
         return check_collisions(
-            self._robot, scene, self._whole(q), self._problem.clearance, contacts=False
+            self._robot,
+            scene,
+            self._whole(q),
+            self._problem.clearance,
+            contacts=False,
+            pause=self._problem.pause,
         ).free
 
     def _contacts(self, q: Annotated[Float64, "n"]) -> str:
@@ -445,6 +457,7 @@ class _Path:
             if isinstance(found, PathAttempt):
                 if found.violation.check == ON_THE_WAY and found.state is not None:
                     return _Touch(found.state, found.violation.message)
+                self._problem.pause()
                 return _Why(Status.PLANNING_FAILED, found.violation.message)
             assert found.trajectory is not None
             times = np.linspace(0.0, found.trajectory.duration, _SAMPLES)
@@ -487,6 +500,7 @@ class _Path:
         """With the middles after some points put in; those that cannot be solved for are left out."""
         new_u, new_q, places = [], [], []
         for k in after.tolist():
+            self._problem.pause()
             at = 0.5 * (u[k] + u[k + 1])
             found = self._next(0.5 * (q[k] + q[k + 1]), lines.at(np.array([at]))[0])
             if not isinstance(found, _Why):

@@ -16,6 +16,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, MissingPackageError
+from kinopt_ros.kinematics.sampling import range_around
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 
@@ -52,7 +53,7 @@ def sampled_path(
     """Corners of a free path from the problem's start to one of some goals, or None if none was found in time.
 
     Args:
-        robot: the robot; its limits bound the search.
+        robot: the robot; its limits bound the search, and wide ones what lies around start and goals.
         problem: whose variables move, from its start.
         goals: values of these variables (rad or m), one row per goal; those that are not free are left out.
         free: whether the straight line between two of them is free. What it raises ends the search and is raised.
@@ -96,9 +97,8 @@ class _Search:
         deadline: float,
         stop: Callable[[], bool],
     ) -> None:
+        self._robot, self._problem = robot, problem
         self._start = problem.start[problem.variables]
-        self._lower = robot.limits.lower[problem.variables]
-        self._upper = robot.limits.upper[problem.variables]
         self._free, self._deadline, self._stop = free, deadline, stop
         self._stopped = False
         self._error: BaseException | None = None
@@ -143,16 +143,14 @@ class _Search:
         return shorter if kept else found
 
     def _space(self, base: Any, goals: Float64) -> Any:
-        known = np.vstack([self._start, goals])
-        # Variables without limits are searched a turn (or a metre) around start and goals.
-        lower = np.where(np.isfinite(self._lower), self._lower, known.min(axis=0) - 2.0 * np.pi)
-        upper = np.where(np.isfinite(self._upper), self._upper, known.max(axis=0) + 2.0 * np.pi)
+        problem = self._problem
+        ends = range_around(self._robot, problem.whole(np.vstack([self._start, goals])))
+        lower, upper = (end[problem.variables] for end in ends)
         space = base.RealVectorStateSpace(len(lower))
         bounds = base.RealVectorBounds(len(lower))
         for i in range(len(lower)):
-            # A start may be a little outside its limits.
-            bounds.setLow(i, float(min(lower[i], known[:, i].min())))
-            bounds.setHigh(i, float(max(upper[i], known[:, i].max())))
+            bounds.setLow(i, float(lower[i]))
+            bounds.setHigh(i, float(upper[i]))
         space.setBounds(bounds)
         return space
 

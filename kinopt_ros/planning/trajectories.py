@@ -69,7 +69,7 @@ class _Search:
         self._solver, self._report, self._memory = solver, report, memory
         self._course = Course(problem, report)
         self._problem = self._course.problem
-        self._looks = Looks(solver.robot, self._problem)
+        self._looks = Looks(solver.robot, self._problem, self._course.pause)
         self._gate = Gate(solver.robot, self._problem, solver.name, self._course.stages)
         self._q0 = problem.start[problem.variables]
 
@@ -111,6 +111,7 @@ class _Search:
                 found = self._pass(corners, start.goal)
             if found is not None:
                 return found
+        self._course.pause()  # the last attempt may have been cut short
         return None
 
     def _straight(self, ends: list[End]) -> TrajectoryResult | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, frozen
 from kinopt_ros.kinematics.pose_errors import Free
+from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.scene.scene import Scene
 
 POSITION_TOLERANCE = 1e-4
@@ -18,6 +19,8 @@ ORIENTATION_TOLERANCE = 1e-3
 """Default orientation tolerance, rad (geodesic angle)."""
 MIN_SEPARATION = 0.05
 """Default least difference of two distinct solutions, rad or m."""
+GRACE = 0.05
+"""s after the deadline for the last look at what was found in time."""
 
 Tolerance: TypeAlias = float | tuple[float, float, float]
 """One number bounds the length of the error; three bound it along or about x, y, z of the target's frame, and
@@ -134,6 +137,16 @@ class IkProblem:
     def batch_size(self) -> int:
         """B, the number of independent requests."""
         return len(self.targets[0].T_base_target)
+
+    def pause(self) -> None:
+        """For long work: raise ``OutOfTime`` when the deadline has passed."""
+        if self.late:
+            raise OutOfTime("the deadline came")
+
+    def hurry(self) -> None:
+        """Likewise for work that is worth ``GRACE`` more."""
+        if self.deadline is not None and time.monotonic() >= self.deadline + GRACE:
+            raise OutOfTime("the deadline came")
 
     @property
     def late(self) -> bool:

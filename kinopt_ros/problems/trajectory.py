@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from kinopt_ros.array import Float64, frozen
+from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.scene.scene import Scene
 
@@ -140,6 +141,11 @@ class TrajectoryProblem:
         full[...] = self.start
         full[..., self.variables] = q
         return full
+
+    def pause(self) -> None:
+        """For long work: raise ``OutOfTime`` when the deadline has passed."""
+        if self.late:
+            raise OutOfTime("the deadline came")
 
     @property
     def late(self) -> bool:

@@ -16,7 +16,8 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.errors import KinoptError, MissingPackageError, NotReadyError
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
-from kinopt_ros.kinematics.sampling import sampling_range
+from kinopt_ros.kinematics.sampling import range_around
+from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.manipulability import preference
 from kinopt_ros.problems.rows import rows_of
@@ -54,6 +55,8 @@ class More:
 
     q: Annotated[Float64, "B M n"]
     """Free solutions, or of requests that have none those that are the least in collision; NaN rows else."""
+    free: Annotated[Bool, "B M"]
+    """Which of them the judge found free."""
     looked_at: Annotated[Int64, "B"]
     """Solutions of each request that were looked at."""
     iterations: Annotated[Int64, "B"]
@@ -92,16 +95,20 @@ def more_solutions(
     field = field_of(robot, problem.scene)
     B, _, n = q.shape
     found: dict[int, Float64] = {}
+    clear = np.zeros(B, dtype=np.bool_)
     looked_at = np.asarray(reached.sum(axis=1), dtype=np.int64)
     iterations, cut = np.zeros(B, dtype=np.int64), np.zeros(B, dtype=np.bool_)
     for b in wanting.tolist():
+        if problem.late:
+            cut[b], found[b] = True, np.empty((0, n))
+            continue
         search = _Search(robot, rows_of(problem, np.array([b])), chains, field, solve)
         found[b], looked_at[b] = search.run(q[b, reached[b]], q[b, free[b]])
-        cut[b], iterations[b] = search.cut, search.iterations
+        cut[b], iterations[b], clear[b] = search.cut, search.iterations, search.clear
     wide = np.full((B, max(map(len, found.values())), n), np.nan)
     for b, rows in found.items():
         wide[b, : len(rows)] = rows
-    return More(wide, looked_at, iterations, cut)
+    return More(wide, np.isfinite(wide).all(axis=2) & clear[:, None], looked_at, iterations, cut)
 
 
 @dataclass(eq=False)
@@ -115,25 +122,31 @@ class _Search:
     solve: Solve
     cut: bool = False
     iterations: int = 0
+    clear: bool = False
+    """Whether what was found is free."""
 
     def run(
         self, first: Annotated[Float64, "K n"], clear: Annotated[Float64, "k n"]
     ) -> tuple[Annotated[Float64, "m n"], int]:
         """Clear solutions besides the first ones, else the best others, and how many solutions were looked at."""
         found, known = list(clear), first
+        around = np.concatenate([self.problem.state[:1], self._whole(first)])
         rng = np.random.default_rng(self.problem.random_seed)
         for count in ROUNDS:
             if len(found) >= self.problem.num_solutions or self._late():
                 break
-            new = _without(self._solutions(self._random_states(rng, count)), known)
+            new = _without(self._solutions(self._random_states(rng, count, around)), known)
             known = np.concatenate([known, new])
             self._check(new, found)
             if len(found) < self.problem.num_solutions and self._redundant:
                 known = self._with_moved(known, found)
             elif not len(new) and count > ROUNDS[0]:
                 break  # an arm of few branches has shown them all; some are rare, so few starts do not tell
+        self.clear = bool(found)
         if not found:
-            return known[np.argsort(self._cost(known), kind="stable")[:_LEAST]], len(known)
+            # Nobody is told what they are in if there was no time.
+            order = np.arange(len(known)) if self.cut else np.argsort(self._cost(known), kind="stable")
+            return known[order[:_LEAST]], len(known)
         return np.array(found[len(clear) :]).reshape(-1, known.shape[1]), len(known)
 
     @cached_property
@@ -167,8 +180,13 @@ class _Search:
         for row in promising.tolist():
             if len(found) >= problem.num_solutions or self._late():
                 return
-            if is_free(self.robot, problem.scene, self._whole(q[row : row + 1])[0], problem.clearance):
-                found.append(q[row])
+            try:
+                whole = self._whole(q[row : row + 1])[0]
+                if is_free(self.robot, problem.scene, whole, problem.clearance, problem.pause):
+                    found.append(q[row])
+            except OutOfTime:
+                self.cut = True
+                return
 
     def _rank(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m"]:
         """Those free by their spheres first, preferred ones of them first; then by depth."""
@@ -217,8 +235,10 @@ class _Search:
         inside = (limits.lower[variables] <= turned) & (turned <= limits.upper[variables])
         return np.asarray(np.where(inside, turned, q))
 
-    def _random_states(self, rng: np.random.Generator, count: int) -> Annotated[Float64, "count n"]:
-        low, high = sampling_range(self.robot)
+    def _random_states(
+        self, rng: np.random.Generator, count: int, around: Annotated[Float64, "K nq"]
+    ) -> Annotated[Float64, "count n"]:
+        low, high = range_around(self.robot, around)
         variables = self.problem.variables
         return rng.uniform(low[variables], high[variables], (count, len(variables)))
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.status import Status
@@ -28,7 +29,6 @@ def lazily_free(
     q: Annotated[Float64, "B K n"],
     ok: Annotated[Bool, "B K"],
     distance: Annotated[Float64, "B K"],
-    at_any_time: bool = False,
 ) -> tuple[Annotated[Bool, "B K"], Annotated[Bool, "B"]]:
     """Which of some candidates are free of collisions: preferred ones first, and where one solution is wanted no more
     than the first that is; the others count as not free.
@@ -39,7 +39,6 @@ def lazily_free(
         q: candidates.
         ok: which of them passed all other checks.
         distance: what they are preferred by.
-        at_any_time: whether to go on when the deadline has passed.
 
     Returns:
         Also which requests there was no time for.
@@ -48,16 +47,23 @@ def lazily_free(
     free = np.zeros(ok.shape, dtype=np.bool_)
     late = np.zeros(len(ok), dtype=np.bool_)
     order: Int64 = np.argsort(distance, axis=1, kind="stable")
+    first = True
     for b in range(len(ok)):
-        if b and ok[b].any() and not at_any_time and problem.late:
-            late[b] = True
-            continue
         full = problem.state[b : b + 1].copy()
         for k in order[b].tolist():
             if not ok[b, k]:
                 continue
             full[0, problem.variables] = q[b, k]
-            free[b, k] = is_free(robot, problem.scene, full[0], problem.clearance)
+            try:
+                if not first:
+                    problem.pause()
+                # What was found in time is worth a look, if that does not take long.
+                pause = problem.hurry if first else problem.pause
+                free[b, k] = is_free(robot, problem.scene, full[0], problem.clearance, pause)
+            except OutOfTime:
+                late[b] = True
+                break
+            first = False
             if free[b, k] and problem.num_solutions == 1:
                 break
     return free, late

@@ -9,6 +9,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import StartStateError
+from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.collision_gate import named_contacts
@@ -32,6 +33,7 @@ from kinopt_ros.verification.trajectory import Violation
 
 OPTIMIZE, TIMING, CHECK = "optimization", "timing", "check"
 """Names of stages."""
+_TOO_LATE = "the deadline came before a path could be timed and checked"
 POSITION_LIMITS = "position limits"
 """Name of a check."""
 
@@ -58,6 +60,8 @@ class Gate:
                 motion = self._checked(self._timed(path, True), goal)
         except (TimingError, StartStateError) as error:
             return PathAttempt(path, goal, Violation(TIMING, str(error)))
+        except OutOfTime:
+            return PathAttempt(path, goal, Violation(TIMING, _TOO_LATE))
         if not motion.report.ok:
             violation = motion.report.violations[0]
             when = violation.time
@@ -87,8 +91,7 @@ class Gate:
                 continue  # nobody waits any more for what was cut short
             path, goal, clearance = candidates.paths[s], int(request.goal[s]), float(candidates.clearance[s])
             if self.problem.late:
-                said = "the deadline came before a path could be timed and checked"
-                best = best or PathAttempt(path, goal, Violation(TIMING, said), None, clearance)
+                best = best or PathAttempt(path, goal, Violation(TIMING, _TOO_LATE), None, clearance)
                 break
             found: TrajectoryResult | PathAttempt | None = None
             if clearance < self.problem.clearance:  # by spheres, which are too large
@@ -108,7 +111,14 @@ class Gate:
         if problem.scene is None:
             return None
         begin = time.perf_counter()
-        first = first_in_collision(self.robot, problem.scene, problem.whole(path), problem.clearance)
+        try:
+            first = first_in_collision(
+                self.robot, problem.scene, problem.whole(path), problem.clearance, problem.pause
+            )
+        except OutOfTime:
+            return PathAttempt(path, goal, Violation(TIMING, _TOO_LATE))
+        finally:
+            self._spent(CHECK, begin)
         found = None
         if first is not None:
             k, contacts = first
@@ -117,7 +127,6 @@ class Gate:
                 f"point {k} of {len(path)} on the way is in collision{wanted}: {named_contacts(contacts)}"
             )
             found = PathAttempt(path, goal, Violation(ON_THE_WAY, sentence), path[k])
-        self._spent(CHECK, begin)
         return found
 
     def _timed(self, path: Annotated[Float64, "T n"], corners: bool) -> JointTrajectory:
@@ -133,15 +142,17 @@ class Gate:
                 velocity_at_start(self.robot, problem),
                 duration=problem.duration,
                 corners=corners,
+                pause=problem.pause,
             )
         finally:
             self._spent(TIMING, begin)
 
     def _checked(self, trajectory: JointTrajectory, goal: int) -> VerifiedMotion:
         begin = time.perf_counter()
-        motion = verify_motion(self.robot, self.problem, trajectory, goal)
-        self._spent(CHECK, begin)
-        return motion
+        try:
+            return verify_motion(self.robot, self.problem, trajectory, goal, self.problem.pause)
+        finally:
+            self._spent(CHECK, begin)
 
     def _spent(self, stage: str, begin: float) -> float:
         now = time.perf_counter()

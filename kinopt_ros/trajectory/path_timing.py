@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError
+from kinopt_ros.pauses import Pause, go_on
 from kinopt_ros.trajectory.bounds import upper_bounds
 from kinopt_ros.trajectory.inputs import limit_vector, start_velocity_vector, state_vector
 from kinopt_ros.trajectory.interpolation import control_points, rounding
@@ -68,6 +69,7 @@ def time_path(
     corners: bool | None = None,
     deviation: float = DEVIATION,
     segments: int = SEGMENTS,
+    pause: Pause = go_on,
 ) -> JointTrajectory:
     """The fastest motion along a path that ends at rest, or the one that takes ``duration`` (s).
 
@@ -88,7 +90,8 @@ def time_path(
     acceleration of the motion; where the path turns sharply more, up to twice as many. Between them the quintic that a
     controller interpolates leaves the curve by less than 1e-5 rad on paths of a few rad. Times are whole nanoseconds;
     final velocity and acceleration are exactly zero. Limits are kept at every instant, to 5e-7 of their value. To take
-    a given ``duration``, a robot in motion needs about 0.5 % more than the least time.
+    a given ``duration``, a robot in motion needs about 0.5 % more than the least time. ``pause`` is called between
+    pieces of work.
 
     Raises InvalidRequestError, InvalidStateError (path), StartStateError (start faster than the limit), TimingError (a
     ``duration`` shorter than possible, which names the shortest; no motion found), SolverUnavailableError (no numba).
@@ -122,15 +125,16 @@ def time_path(
         corners = len(distinct) > 2 and distance_from_edges(curve, distinct) > deviation
     if corners and len(distinct) > 2:
         if deviation == 0.0:
-            return _edge_by_edge(names, distinct, velocity, limits, duration, segments)
+            return _edge_by_edge(names, distinct, velocity, limits, duration, segments, pause)
         curve = rounded_corners(distinct, deviation)
         segments = max(segments, _AT_CORNER * (len(distinct) - 1))
     ends, least = points[[0, -1]], np.inf
     for candidate, speed in _beginnings(curve, distinct, velocity, limits, deviation):
         # What is then prolonged after the start needs some room at the start.
         part = _ROOM if duration is not None and speed > 0.0 else 1.0
+        pause()
         first = _fastest_law(candidate, speed, limits, segments, part)
-        fastest = None if first is None else _verified(names, first, velocity, ends, True, segments)
+        fastest = None if first is None else _verified(names, first, velocity, ends, True, segments, pause)
         if fastest is None:
             continue
         law, trajectory = fastest
@@ -141,7 +145,7 @@ def time_path(
         if round(wanted * NANOSECONDS_PER_SECOND) < trajectory.nanoseconds[-1]:
             continue
         later = _slower_law(law, wanted)
-        slower = None if later is None else _verified(names, later, velocity, ends, False, segments)
+        slower = None if later is None else _verified(names, later, velocity, ends, False, segments, pause)
         if slower is not None:
             return slower[1]
     if duration is not None and duration < least < np.inf:
@@ -149,7 +153,7 @@ def time_path(
             f"the path cannot be passed in {duration:.9g} s; within the limits it takes {least:.9g} s"
         )
     if velocity.any():
-        return _back_first(names, points, velocity, limits, duration, corners, deviation, segments)
+        return _back_first(names, points, velocity, limits, duration, corners, deviation, segments, pause)
     raise TimingError(
         f"no motion found along the path of {len(points)} points from {points[0].tolist()} to {points[-1].tolist()} "
         f"from velocity {velocity.tolist()}"
@@ -201,6 +205,7 @@ def _back_first(
     corners: bool,
     deviation: float,
     segments: int,
+    pause: Pause,
 ) -> JointTrajectory:
     """Brake, return to the first point and set out from there at rest: slow, but it can be done from any velocity."""
     back = _stay(names, points[0], velocity, limits, None)
@@ -216,6 +221,7 @@ def _back_first(
             corners=corners,
             deviation=deviation,
             segments=segments,
+            pause=pause,
         )
 
     if duration is None:
@@ -253,10 +259,12 @@ def _edge_by_edge(
     limits: Annotated[Float64, "3 n"],
     duration: float | None,
     segments: int,
+    pause: Pause,
 ) -> JointTrajectory:
     """Along straight edges, at rest at every corner."""
 
     def along(i: int, wanted: float = MINIMUM_DURATION) -> JointTrajectory:
+        pause()
         if i == 0 and velocity.any():
             given = None if wanted == MINIMUM_DURATION else wanted
             return time_path(
@@ -268,6 +276,7 @@ def _edge_by_edge(
                 velocity,
                 duration=given,
                 segments=segments,
+                pause=pause,
             )
         return point_to_point(
             names, points[i], points[i + 1], limits[0], limits[1], limits[2], minimum_duration=wanted
@@ -391,6 +400,7 @@ def _verified(
     ends: Annotated[Float64, "2 n"],
     fastest: bool,
     segments: int,
+    pause: Pause,
 ) -> tuple[TimeLaw, JointTrajectory] | None:
     """A law and its waypoints, whose interpolation keeps the limits; None if they could not be had.
 
@@ -399,6 +409,7 @@ def _verified(
     """
     at_rest = law.start_speed == 0.0
     for attempt in range(_REPAIRS + 5):
+        pause()
         if fastest:
             law.take(float(np.ceil(law.unit * NANOSECONDS_PER_SECOND)) / NANOSECONDS_PER_SECOND)
         trajectory = _waypoints(names, law, velocity, ends)

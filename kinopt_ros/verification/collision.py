@@ -11,6 +11,7 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import shortened
+from kinopt_ros.pauses import Pause, go_on
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
@@ -40,6 +41,7 @@ def check_collisions(
     q: Annotated[Float64, "N nq"],
     clearance: float = 0.0,
     contacts: bool = True,
+    pause: Pause = go_on,
 ) -> CollisionReport:
     """Check configurations of the whole robot, in the world and with itself.
 
@@ -49,13 +51,14 @@ def check_collisions(
         q: configurations, finite (rad or m).
         clearance: least distance (m) of bodies that must not touch, besides padding.
         contacts: whether to list the pairs; without, a configuration takes a fraction of the time.
+        pause: called between pairs of shapes that need a close look.
 
     Raises:
         MissingPackageError: coal or numba is not installed.
     """
     free = np.ones(len(q), dtype=np.bool_)
     found: list[tuple[Contact, ...]] = []
-    for row, placement in enumerate(_placements(robot, scene, q)):
+    for row, placement in enumerate(_placements(robot, scene, q, pause)):
         pairs = placement.contacts(clearance) if contacts else ()
         free[row] = not pairs if contacts else not placement.touches(clearance)
         found.append(pairs)
@@ -63,21 +66,31 @@ def check_collisions(
 
 
 def first_in_collision(
-    robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"], clearance: float = 0.0
+    robot: RobotModel,
+    scene: Scene,
+    q: Annotated[Float64, "N nq"],
+    clearance: float = 0.0,
+    pause: Pause = go_on,
 ) -> "tuple[int, tuple[Contact, ...]] | None":
     """The first of some configurations that is in collision, and its contacts, the deepest first; None if all are free.
 
     Arguments and errors as ``check_collisions``.
     """
-    for k, placement in enumerate(_placements(robot, scene, q)):
+    for k, placement in enumerate(_placements(robot, scene, q, pause)):
         if placement.touches(clearance):
             return k, placement.contacts(clearance)
     return None
 
 
-def is_free(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"], clearance: float = 0.0) -> bool:
+def is_free(
+    robot: RobotModel,
+    scene: Scene,
+    q: Annotated[Float64, "nq"],
+    clearance: float = 0.0,
+    pause: Pause = go_on,
+) -> bool:
     """What ``check_collisions`` says of one configuration, and the quickest way to know. Errors as there."""
-    return not next(_placements(robot, scene, q[None])).touches(clearance)
+    return not next(_placements(robot, scene, q[None], pause)).touches(clearance)
 
 
 def clearance_of(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"]) -> "Clearance":
@@ -107,7 +120,9 @@ def not_checked(robot: RobotModel) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _placements(robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"]) -> "Iterator[Placement]":
+def _placements(
+    robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"], pause: Pause = go_on
+) -> "Iterator[Placement]":
     from kinopt_ros.collision.compiler import require_numba
 
     require_numba()
@@ -115,4 +130,4 @@ def _placements(robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"]) 
     from kinopt_ros.collision.packed_bodies import packed_bodies_of
 
     packed = packed_bodies_of(robot, scene)
-    return (Placement(packed, row) for row in np.array(q, dtype=np.float64, order="C"))
+    return (Placement(packed, row, pause) for row in np.array(q, dtype=np.float64, order="C"))

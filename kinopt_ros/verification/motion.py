@@ -10,6 +10,7 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.kinematics.forward import chain_pose
+from kinopt_ros.pauses import Pause, go_on
 from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.trajectory import (
     Along,
@@ -104,7 +105,11 @@ def velocity_at_start(robot: RobotModel, problem: TrajectoryProblem) -> Annotate
 
 
 def verify_motion(
-    robot: RobotModel, problem: TrajectoryProblem, trajectory: JointTrajectory, goal: int
+    robot: RobotModel,
+    problem: TrajectoryProblem,
+    trajectory: JointTrajectory,
+    goal: int,
+    pause: Pause = go_on,
 ) -> VerifiedMotion:
     """Check a trajectory: numbers, limits, start, goal, waypoints, what holds all the way, collisions.
 
@@ -115,6 +120,7 @@ def verify_motion(
         problem: what was asked.
         trajectory: of the problem's joints, in their order.
         goal: which of the problem's goals it is for.
+        pause: called between pieces of work.
     """
     limits = motion_limits(robot, problem)
     report = verify_trajectory(
@@ -131,6 +137,7 @@ def verify_motion(
     later = _later_checks(problem)
     if not report.ok:
         return VerifiedMotion(trajectory, _left_out(report, later))
+    pause()
     found = [_missed_goal(robot, problem, trajectory, problem.goals[goal])]
     made = [GOAL]
     if problem.waypoints or problem.along:
@@ -141,18 +148,21 @@ def verify_motion(
             found.append(_missed_waypoint(robot, problem, trajectory, full, times))
             made.append(WAYPOINTS + every)
         if problem.along:
-            found += [_left(robot, problem, along, full, times) for along in problem.along]
+            for along in problem.along:
+                pause()
+                found.append(_left(robot, problem, along, full, times))
             made.append(ALONG + every)
     violations = tuple(violation for violation in found if violation is not None)
     report = replace(report, violations=violations, checks=(*report.checks, *made))
     if problem.scene is None or violations:
         return VerifiedMotion(trajectory, _left_out(report, (ON_THE_WAY,)))
     motion = robot, problem.scene, problem.start, problem.variables, trajectory
-    clearance = least_clearance(*motion, CLEARANCE_RANGE)
+    pause()
+    clearance = least_clearance(*motion, CLEARANCE_RANGE, pause)
     contact = None
     if clearance <= problem.clearance + _SURE:  # it is a lower bound: above that, nothing is left to look at
-        contact = _sampled_contact(robot, problem.scene, problem, trajectory)
-        contact = contact or first_contact(*motion, problem.clearance)
+        contact = _sampled_contact(robot, problem.scene, problem, trajectory, pause)
+        contact = contact or first_contact(*motion, problem.clearance, pause=pause)
     if contact is not None:
         violations = (Violation(ON_THE_WAY, contact_sentence(contact, problem.clearance), time=contact.time),)
     report = replace(
@@ -166,11 +176,17 @@ def verify_motion(
 
 
 def _sampled_contact(
-    robot: RobotModel, scene: Scene, problem: TrajectoryProblem, trajectory: JointTrajectory
+    robot: RobotModel,
+    scene: Scene,
+    problem: TrajectoryProblem,
+    trajectory: JointTrajectory,
+    pause: Pause,
 ) -> WayContact | None:
     """A contact at one of some waypoints: sooner found than the first one of all, which may begin with a graze."""
     some = np.arange(0, len(trajectory.time), max(1, len(trajectory.time) // _GLANCES))
-    found = first_in_collision(robot, scene, problem.whole(trajectory.position[some]), problem.clearance)
+    found = first_in_collision(
+        robot, scene, problem.whole(trajectory.position[some]), problem.clearance, pause
+    )
     if found is None:
         return None
     k, (deepest, *_) = found

@@ -14,6 +14,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.pauses import Pause, go_on
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
@@ -54,6 +55,7 @@ def first_contact(
     clearance: float = 0.0,
     *,
     patience: int | None = None,
+    pause: Pause = go_on,
 ) -> WayContact | None:
     """The first contact of a motion, or None if all of it is free.
 
@@ -66,13 +68,14 @@ def first_contact(
         clearance: least distance (m) of bodies that must not touch, besides padding.
         patience: for those who cannot wait: any contact will do, not the first one, and what the judge cannot clear in
             so many looks, at up to AHEAD curves of the motion, counts as one. None: as many as it takes.
+        pause: called between pieces of work.
 
     Raises:
         MissingPackageError: coal is not installed.
     """
     from kinopt_ros.collision.judge import IN_DOUBT
 
-    motions = _motions(robot, scene, state, variables)
+    motions = _motions(robot, scene, state, variables, pause)
     # Where a motion starts is looked at by itself: there it may be in contact.
     start = np.array(trajectory.position[:1, None], dtype=np.float64)
     parts, _ = motions.in_doubt(start, np.zeros(2), clearance + IN_DOUBT)
@@ -82,6 +85,7 @@ def first_contact(
     control, times = _curves(trajectory)
     ahead = 0  # what is in doubt mostly goes on to be, if it is no contact
     while len(control):
+        pause()
         parts, done = motions.in_doubt(control, times, clearance + IN_DOUBT, ahead=ahead)
         ahead = min(2 * ahead + 1, AHEAD)
         if parts and (found := _first(motions, parts, clearance, patience is None, patience)) is not None:
@@ -97,6 +101,7 @@ def free_segment(
     q1: Annotated[Float64, "nq"],
     clearance: float = 0.0,
     exact: bool = True,
+    pause: Pause = go_on,
 ) -> bool:
     """Whether the straight line between two configurations is free of collisions, its ends included.
 
@@ -108,6 +113,7 @@ def free_segment(
         clearance: least distance (m) of bodies that must not touch, besides padding.
         exact: whether the judge decides where bounds cannot; without, such lines count as not free, which is quicker
             and makes a difference near meshes, clouds and ground.
+        pause: called between pieces of work, however long the line is.
 
     Raises:
         InvalidRequestError: a quaternion differs.
@@ -120,7 +126,7 @@ def free_segment(
         raise InvalidRequestError(
             "between configurations with different quaternions there is no straight line"
         )
-    motions = _motions(robot, scene, q0, variables)
+    motions = _motions(robot, scene, q0, variables, pause)
     control, enough = np.stack([q0[variables], q1[variables]]), clearance + IN_DOUBT
     line = control[None], np.array([0.0, 1.0]), enough
     parts, _ = motions.in_doubt(*line, most=1)
@@ -139,6 +145,7 @@ def least_clearance(
     variables: Annotated[Int64, "n"],
     trajectory: JointTrajectory,
     most: float = 0.1,
+    pause: Pause = go_on,
 ) -> float:
     """A lower bound (m) of the least distance of any two bodies along a motion, paddings subtracted; ``most`` if it
     is not less. Within LOOSE, or a fifth, of the truth for convex shapes; for others it may be less, down to 0,
@@ -146,7 +153,7 @@ def least_clearance(
 
     Arguments and errors as ``first_contact``; the motion is taken to be free.
     """
-    least = _motions(robot, scene, state, variables).least_distance(*_curves(trajectory), most, LOOSE)
+    least = _motions(robot, scene, state, variables, pause).least_distance(*_curves(trajectory), most, LOOSE)
     return max(least, 0.0)
 
 
@@ -158,7 +165,9 @@ def _curves(trajectory: JointTrajectory) -> tuple[Annotated[Float64, "K 6 n"], A
     return control, np.array(trajectory.time, dtype=np.float64)
 
 
-def _motions(robot: RobotModel, scene: Scene, state: Float64, variables: Int64) -> "Motions":
+def _motions(
+    robot: RobotModel, scene: Scene, state: Float64, variables: Int64, pause: Pause = go_on
+) -> "Motions":
     from kinopt_ros.collision.compiler import require_numba
 
     require_numba()
@@ -166,7 +175,10 @@ def _motions(robot: RobotModel, scene: Scene, state: Float64, variables: Int64) 
     from kinopt_ros.collision.packed_bodies import packed_bodies_of
 
     return Motions(
-        packed_bodies_of(robot, scene), np.array(state, dtype=np.float64), np.array(variables, dtype=np.int64)
+        packed_bodies_of(robot, scene),
+        np.array(state, dtype=np.float64),
+        np.array(variables, dtype=np.int64),
+        pause,
     )
 
 
@@ -217,6 +229,7 @@ def _first(
     # Of pairs: until when they are known to be free, and by how much (m) they are farther apart than enough then.
     known: dict[int, tuple[float, float]] = {}
     while waiting:
+        motions.pause()
         begin, _, part = heapq.heappop(waiting)
         if begin >= first:
             break

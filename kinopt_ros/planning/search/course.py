@@ -34,6 +34,7 @@ class Course:
         """The problem, with that deadline."""
         self.best: PathAttempt | None = None
         self.iterations = self.attempts = 0
+        self._stage = ""
         self.stages: dict[str, float] = {}
         """Seconds by stage."""
 
@@ -51,11 +52,16 @@ class Course:
 
     def go_on(self, stage: str) -> None:
         """Raise ``Stopped`` if the search is to end."""
+        self._stage = stage
         if not self.told(stage):
             raise Stopped(Status.PREEMPTED, "the search was cancelled")
         if self.problem.late:
             kind = "the deadline came" if self._given_deadline else f"{WITHOUT_DEADLINE:g} s passed"
             raise Stopped(Status.TIMED_OUT, f"{kind} before a motion was found{self._so_far()}")
+
+    def pause(self) -> None:
+        """Likewise, in the middle of a stage."""
+        self.go_on(self._stage)
 
     def spent(self, stage: str, begin: float) -> None:
         """Count the time since ``begin``, a value of time.perf_counter()."""

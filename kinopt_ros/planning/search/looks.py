@@ -3,10 +3,11 @@
 from typing import Annotated
 
 from kinopt_ros.array import Float64
+from kinopt_ros.pauses import Pause
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.collision_gate import named_contacts
-from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.verification.collision import check_collisions, is_free
 from kinopt_ros.verification.motion import keeps_poses
 from kinopt_ros.verification.sweep import free_segment
 
@@ -15,19 +16,21 @@ GLANCES = (0.5, 0.25, 0.75)
 
 
 class Looks:
-    """For one problem; without a scene everything is free. q: the problem's variables, rad or m."""
+    """For one problem; without a scene everything is free. q: the problem's variables, rad or m.
 
-    def __init__(self, robot: RobotModel, problem: TrajectoryProblem) -> None:
-        self._robot, self._problem = robot, problem
+    ``pause`` is called between pieces of a look; what it raises ends it.
+    """
+
+    def __init__(self, robot: RobotModel, problem: TrajectoryProblem, pause: Pause) -> None:
+        self._robot, self._problem, self._pause = robot, problem, pause
 
     def is_free(self, q: Annotated[Float64, "n"]) -> bool:
         """Whether a configuration is free of collisions."""
         problem = self._problem
         if problem.scene is None:
             return True
-        whole = problem.whole(q)[None]
-        report = check_collisions(self._robot, problem.scene, whole, problem.clearance, contacts=False)
-        return bool(report.free[0])
+        whole = problem.whole(q)
+        return is_free(self._robot, problem.scene, whole, problem.clearance, self._pause)
 
     def line_may_be_free(self, a: Annotated[Float64, "n"], b: Annotated[Float64, "n"]) -> bool:
         """Whether some places on a line are: most lines that are not are known for a tenth of the time then."""
@@ -38,7 +41,8 @@ class Looks:
         problem = self._problem
         if problem.scene is None:
             return True
-        return free_segment(self._robot, problem.scene, problem.whole(a), problem.whole(b), problem.clearance)
+        ends = problem.whole(a), problem.whole(b)
+        return free_segment(self._robot, problem.scene, *ends, problem.clearance, pause=self._pause)
 
     def keeps_poses(self, q: Annotated[Float64, "n"]) -> bool:
         """Whether a configuration is as it is wanted all the way."""

@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.kinematics.sampling import sampling_range
+from kinopt_ros.kinematics.sampling import range_around
 from kinopt_ros.planning.path_memory import PathMemory
 from kinopt_ros.planning.sampling import missing_sampler, sampled_path
 from kinopt_ros.planning.search.along_lines import along_lines
@@ -161,7 +161,8 @@ class Starts:
         """Through random configurations, the most hopeful of each lot by the solver's score."""
         problem, ends = self._problem, self._ends
         rng = np.random.default_rng(problem.random_seed)
-        low, high = (limit[problem.variables] for limit in sampling_range(self._solver.robot))
+        known = problem.whole(np.array([self._q0, *(end.q for end in ends)]))
+        low, high = (limit[problem.variables] for limit in range_around(self._solver.robot, known))
         for lot in range(count // _LOT):
             self._course.go_on(RANDOM)
             end = ends[lot % min(len(ends), LINES)]

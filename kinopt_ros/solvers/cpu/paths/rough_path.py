@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.kinematics.sampling import sampling_range
+from kinopt_ros.kinematics.sampling import range_around
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths import connect, kernel
@@ -52,8 +52,7 @@ def rough_path(
     q0 = problem.start[problem.variables]
     G, n = ends.shape
     roots = np.concatenate([q0[None], ends])
-    low, high = (limit[problem.variables] for limit in sampling_range(robot))
-    low, high = np.minimum(low, roots.min(axis=0)), np.maximum(high, roots.max(axis=0))
+    low, high = (limit[problem.variables] for limit in range_around(robot, problem.whole(roots)))
     model_arrays = model.tree.arrays, model.around.arrays
     S, M = len(model.around.radii), len(model.tree.parent)
     anchors = np.full((1 + G, S), np.inf), np.zeros((1 + G, S, 3)), model.floor.copy()
