@@ -12,7 +12,7 @@ import kinopt_ros
 PACKAGE = Path(kinopt_ros.__file__).parent
 
 LAYERS = [
-    {"errors", "status", "array", "stale"},
+    {"errors", "status", "array", "stale", "files", "plain_xml"},
     {"geometry"},
     {"robot"},
     {"kinematics"},
