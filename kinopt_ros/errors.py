@@ -5,20 +5,47 @@ Each exception carries the ``Status`` that a ROS answer reports for it.
 """
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from kinopt_ros.status import Status
 
 
-def quoted(given: str, most: int = 100) -> str:
-    """A name as a message shows it: in quotes, and not without end."""
+def quoted(given: Any, most: int = 100) -> str:
+    """A name as a message shows it: in quotes, and not without end. What is no name is shown as what it is."""
+    if not isinstance(given, str):
+        return shown(given, most)
     return repr(given) if len(given) <= most else f"{given[:most]!r}... ({len(given)} characters)"
 
 
 def shortened(names: Sequence[str], most: int = 8) -> str:
     """A list of names as a message shows it."""
-    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+    cut = (name if len(name) <= _NAME else f"{name[:_NAME]}..." for name in names[:most])
+    return ", ".join(cut) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+def shown(given: Any, most: int = 80) -> str:
+    """Any value as a message shows it, without writing out the rest of a long one."""
+    said = _SHOWN.repr(given)
+    return said if len(said) <= most else f"{said[:most]}..."
+
+
+class _Shown(reprlib.Repr):
+    """Python refuses to write out numbers of thousands of digits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = 200
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = self.maxarray = 20
+
+    def repr_int(self, x: int, level: int) -> str:
+        return repr(x) if x.bit_length() <= 256 else f"a whole number of {x.bit_length()} bits"
+
+
+_SHOWN = _Shown()
+_NAME = 200
+"""Characters of a name in a list."""
 
 
 class KinoptError(Exception):
@@ -104,7 +131,7 @@ class UnknownNameError(KinoptError):
 
     kind: ClassVar[str] = "name"
 
-    def __init__(self, given: str, known: Iterable[str]) -> None:
+    def __init__(self, given: Any, known: Iterable[str]) -> None:
         self.given = given
         self.known = tuple(known)
         super().__init__(f"unknown {self.kind} {quoted(given)}{_suggestion(given, self.known)}")
@@ -145,10 +172,18 @@ class UnknownSolverError(UnknownNameError):
     status = Status.UNKNOWN_SOLVER
 
 
-def _suggestion(given: str, known: tuple[str, ...], most: int = 20) -> str:
+_COMPARED = 2_000
+"""Names that an unknown one is compared with."""
+
+
+def _suggestion(given: Any, known: tuple[str, ...], most: int = 20) -> str:
     if not known:
         return "; there are none"
-    close = difflib.get_close_matches(given, known, n=1) if len(given) <= 100 else []
+    if not isinstance(given, str):
+        return f"; known: {shortened(known, most)}"
+    # Comparing takes time that grows with the square of the length.
+    comparable = [name for name in known[:_COMPARED] if len(name) <= 100]
+    close = difflib.get_close_matches(given, comparable, n=1) if len(given) <= 100 else []
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    shown = ", ".join(known[:most]) + (f", ... ({len(known)} in all)" if len(known) > most else "")
-    return f"{hint} known: {shown}" if hint else f"; known: {shown}"
+    names = shortened(known, most)
+    return f"{hint} known: {names}" if hint else f"; known: {names}"

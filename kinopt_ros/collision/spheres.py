@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import yaml
 
 from kinopt_ros.array import Float64, Int64, frozen
-from kinopt_ros.errors import InvalidShapeError, RobotDescriptionError, UnknownLinkError
+from kinopt_ros.errors import InvalidShapeError, RobotDescriptionError, UnknownLinkError, quoted
+from kinopt_ros.files import path_of, read_text
 from kinopt_ros.geometry import kept
 from kinopt_ros.geometry.fit import MAX_SPHERES, TOLERANCE, fit_spheres, sticking_out
 from kinopt_ros.geometry.shapes import PlacedShape, Shape
@@ -17,6 +17,7 @@ from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.geometry.surfaces import surface_points
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene import yaml_text
 
 LARGE_MOST = 18
 """Most spheres for a link whose spheres otherwise stick out further than ``COARSE``."""
@@ -104,26 +105,29 @@ def read_spheres(path: str | Path) -> dict[str, SphereSet]:
     Raises:
         RobotDescriptionError: no such file, or not of this form.
     """
+    path = path_of(path, "a file of spheres", RobotDescriptionError)
+    what = f"the file of spheres {quoted(str(path), 300)}"
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise RobotDescriptionError(f"cannot read the spheres of {path}: {error}") from None
+        content = yaml_text.parsed(read_text(path, yaml_text.LARGEST_TEXT, what, RobotDescriptionError))
+    except InvalidShapeError as error:
+        raise RobotDescriptionError(f"{what}: {error}") from None
     links = content.get("collision_spheres") if isinstance(content, dict) else None
     if not isinstance(links, dict):
-        raise RobotDescriptionError(f"{path} has no map collision_spheres: link name -> list of spheres")
-    return {str(name): _sphere_set(name, spheres, path) for name, spheres in links.items()}
+        raise RobotDescriptionError(f"{what} has no map collision_spheres: link name -> list of spheres")
+    return {str(name): _sphere_set(str(name), spheres, what) for name, spheres in links.items()}
 
 
-def _sphere_set(name: object, spheres: object, path: str | Path) -> SphereSet:
+def _sphere_set(name: str, spheres: object, what: str) -> SphereSet:
     try:
         if not isinstance(spheres, list):
             raise TypeError("it is no list")
         values = np.array([[*sphere["center"], sphere["radius"]] for sphere in spheres], dtype=np.float64)
         values = values.reshape(len(spheres), 4)
         return SphereSet(values[:, :3].copy(), values[:, 3].copy())
-    except (KeyError, TypeError, ValueError, InvalidShapeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, InvalidShapeError) as error:
         raise RobotDescriptionError(
-            f"the spheres of {name!r} in {path} are not usable ({error}); each needs center: [x, y, z] and radius"
+            f"the spheres of {quoted(name)} in {what} are not usable ({str(error)[:200]}); each needs "
+            "center: [x, y, z] and radius"
         ) from None
 
 

@@ -4,10 +4,10 @@ import argparse
 import json
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.errors import RobotDescriptionError, quoted
+from kinopt_ros.files import is_file
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 
@@ -27,8 +27,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def robot_of(args: argparse.Namespace) -> RobotModel:
     """The robot that the arguments name."""
-    if args.srdf is not None and not Path(args.srdf).is_file():
-        raise RobotDescriptionError(f"there is no SRDF file {args.srdf!r}")
+    if args.srdf is not None and not is_file(args.srdf):
+        raise RobotDescriptionError(f"there is no SRDF file {quoted(args.srdf)}")
     return load_robot(args.robot, srdf=args.srdf)
 
 

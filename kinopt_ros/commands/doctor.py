@@ -14,12 +14,13 @@ from rich.table import Table
 
 from kinopt_ros.commands import doctor_collision
 from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
-from kinopt_ros.errors import InvalidRequestError, KinoptError
+from kinopt_ros.errors import InvalidRequestError, KinoptError, shortened
+from kinopt_ros.files import is_file
 from kinopt_ros.robot.lint.finding import Finding, Severity
 from kinopt_ros.robot.lint.meshes import mesh_file
 from kinopt_ros.robot.lint.srdf import lint_srdf
 from kinopt_ros.robot.lint.urdf import lint_urdf
-from kinopt_ros.robot.sources import find_robot
+from kinopt_ros.robot.sources import find_robot, read_description
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.main import missing
 from kinopt_ros.solvers.registry import list_solvers
@@ -121,7 +122,7 @@ def _robot(args: argparse.Namespace) -> list[Check]:
         robot = robot_of(args)
     except KinoptError as error:
         return [Check(f"robot {args.robot}", False, str(error))]
-    groups = ", ".join(f"{group.name} ({len(group.joints)})" for group in robot.groups.values())
+    groups = shortened([f"{group.name} ({len(group.joints)})" for group in robot.groups.values()], 50)
     summary = f"{len(robot.link_names)} links, {robot.nq} variables, groups: {groups or 'none'}"
     return [
         Check(f"robot {robot.name}", True, summary),
@@ -133,12 +134,12 @@ def _findings(args: argparse.Namespace) -> list[tuple[Path, Finding]]:
     """What the robot's files give reason to say, in the order of files and lines."""
     try:
         urdf, srdf = find_robot(args.robot)
-        text = urdf.read_text(encoding="utf-8-sig")
-    except (KinoptError, OSError, UnicodeDecodeError):
+        text = read_description(urdf, "URDF")
+    except KinoptError:
         return []  # the check of the robot says it
     findings = [(urdf, finding) for finding in lint_urdf(text, partial(mesh_file, urdf=urdf))]
     srdf = Path(args.srdf) if args.srdf else srdf
-    if srdf is not None and srdf.is_file():
+    if srdf is not None and is_file(srdf):
         try:
             robot = robot_from_urdf(text)
         except KinoptError:
@@ -148,7 +149,10 @@ def _findings(args: argparse.Namespace) -> list[tuple[Path, Finding]]:
                 *findings,
                 (srdf, Finding(Severity.NOTE, 0, "not looked at, since the URDF cannot be loaded", remedy)),
             ]
-        srdf_text = srdf.read_text(encoding="utf-8-sig", errors="replace")
+        try:
+            srdf_text = read_description(srdf, "SRDF")
+        except KinoptError:
+            return findings  # the check of the robot says it
         findings += [(srdf, finding) for finding in lint_srdf(srdf_text, robot)]
     return findings
 

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from kinopt_ros.commands.arguments import add_json, print_json
-from kinopt_ros.errors import InvalidRequestError, KinoptError
+from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted, shortened
+from kinopt_ros.files import is_file, is_folder
 from kinopt_ros.problems.record import Record, load_record, recorded_problem, recorded_robot
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -42,14 +43,14 @@ def _files(given: list[str]) -> list[Path]:
     files: list[Path] = []
     for name in given:
         path = Path(name)
-        if path.is_dir():
+        if is_folder(path):
             files += sorted(path.glob("*.yaml"))
-        elif path.is_file():
+        elif is_file(path):
             files.append(path)
         else:
-            raise InvalidRequestError(f"there is no record or folder {name!r}")
+            raise InvalidRequestError(f"there is no record or folder {quoted(name, 300)}")
     if not files:
-        raise InvalidRequestError(f"there is no record (*.yaml) in {', '.join(given)}")
+        raise InvalidRequestError(f"there is no record (*.yaml) in {shortened(given)}")
     return files
 
 

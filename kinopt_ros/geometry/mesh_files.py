@@ -11,7 +11,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from kinopt_ros.errors import InvalidShapeError, quoted
+from kinopt_ros.files import is_file, is_folder, path_of, read_text
 
+_LONGEST = 4096
+"""Characters of a URI: no path is longer."""
 _NO_PACKAGES: Mapping[str, Path] = {}
 
 
@@ -27,8 +30,12 @@ def find_mesh_file(uri: str, near: Path | None = None, packages: Mapping[str, Pa
     Raises:
         InvalidShapeError: there is no such file, or the URI leaves its package.
     """
-    if not uri.strip() or "\0" in uri:
-        raise InvalidShapeError(f"a mesh has the file name {uri!r}; allowed is package://, file:// or a path")
+    if not isinstance(uri, str) or not uri.strip() or len(uri) > _LONGEST:
+        raise InvalidShapeError(
+            f"a mesh has the file name {quoted(uri)}; allowed is package://, file:// or a path, of at most {_LONGEST} "
+            "characters"
+        )
+    path_of(unquote(uri), "a mesh", InvalidShapeError)
     if uri.startswith("package://"):
         return _in_package(uri, near, packages)
     if uri.startswith("file://"):
@@ -50,8 +57,10 @@ def find_mesh_file(uri: str, near: Path | None = None, packages: Mapping[str, Pa
                     "write package://NAME/... or file:///..."
                 )
             path = near.parent / path
-    if not path.is_file():
-        raise InvalidShapeError(f"the mesh {quoted(uri)} does not exist: there is no file {path}")
+    if not is_file(path):
+        raise InvalidShapeError(
+            f"the mesh {quoted(uri)} does not exist: there is no file {quoted(str(path), 300)}"
+        )
     return path
 
 
@@ -81,7 +90,7 @@ def _in_package(uri: str, near: Path | None, packages: Mapping[str, Path]) -> Pa
         raise InvalidShapeError(
             f"the mesh {quoted(uri)} leaves its package by '..'; allowed are paths inside it"
         )
-    folders = [folder for folder in package_folders(name, near, packages) if folder.is_dir()]
+    folders = [folder for folder in package_folders(name, near, packages) if is_folder(folder)]
     if not folders:
         where = "AMENT_PREFIX_PATH, ROS_PACKAGE_PATH" + (
             " and above the URDF's file"
@@ -93,10 +102,12 @@ def _in_package(uri: str, near: Path | None, packages: Mapping[str, Path]) -> Pa
         )
     for folder in folders:
         path = folder / rest
-        if path.is_file():
+        if is_file(path):
             _refuse_escape(uri, path, folder, name)
             return path
-    raise InvalidShapeError(f"the mesh {quoted(uri)} does not exist: there is no file {folders[0] / rest}")
+    raise InvalidShapeError(
+        f"the mesh {quoted(uri)} does not exist: there is no file {quoted(str(folders[0] / rest), 300)}"
+    )
 
 
 def _refuse_escape(uri: str, path: Path, folder: Path, name: str) -> None:
@@ -104,14 +115,15 @@ def _refuse_escape(uri: str, path: Path, folder: Path, name: str) -> None:
     if real.is_relative_to(folder.resolve()) or any(_is_package(above, name) for above in real.parents):
         return
     raise InvalidShapeError(
-        f"the mesh {quoted(uri)} leaves its package by a link to {real}; allowed are files of the package"
+        f"the mesh {quoted(uri)} leaves its package by a link to {quoted(str(real), 300)}; allowed are files of the "
+        "package"
     )
 
 
 def _is_package(folder: Path, name: str) -> bool:
     """Whether a folder holds the package.xml of this package."""
     try:
-        text = (folder / "package.xml").read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        text = read_text(folder / "package.xml", 2**20, "package.xml", InvalidShapeError)
+    except InvalidShapeError:
         return False
     return re.search(rf"<name>\s*{re.escape(name)}\s*</name>", text) is not None

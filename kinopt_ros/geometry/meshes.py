@@ -1,36 +1,28 @@
 """Mesh files and arrays as shapes. What is not a closed solid is refused; ``convex_hull`` accepts open surfaces.
 
-Files are read by trimesh, which is imported by the first call.
+``mesh_look.py`` looks at files before trimesh reads them, which is imported by the first call. It does not read GLB:
+``glb.py`` does.
 """
 
 import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
-from xml.etree import ElementTree
 
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.errors import InvalidShapeError, quoted
-from kinopt_ros.geometry.shapes import LARGEST, MAX_POINTS, Mesh
+from kinopt_ros.errors import InvalidShapeError, quoted, shown
+from kinopt_ros.files import path_of, read_bytes
+from kinopt_ros.geometry.glb import read_glb
+from kinopt_ros.geometry.mesh_look import LARGEST_FILE, looked_at, mesh_format
+from kinopt_ros.geometry.shapes import LARGEST, MAX_POINTS, SMALLEST, Mesh
 
-FORMATS = ("dae", "glb", "obj", "off", "ply", "stl")
-LARGEST_FILE = 512 * 2**20
-"""Bytes; an ASCII STL of a million triangles has about half of that."""
-APPEARANCE = {
-    "bind_material",
-    "instance_camera",
-    "instance_light",
-    "library_cameras",
-    "library_effects",
-    "library_images",
-    "library_lights",
-    "library_materials",
-}
-"""Elements of COLLADA that have nothing to do with shape."""
 THINNEST = 1e-9
 """A solid's volume is at least this part of that of its bounding cube."""
+
+_MOST_WINDING = 20_000_000
+"""Most angles of triangles that are summed up to tell cavities from what is inside out; seconds."""
 
 Triangles = tuple[Annotated[Float64, "V 3"], Annotated[Int64, "T 3"]]
 
@@ -56,21 +48,13 @@ def convex_hull(path: str | Path, scale: float | Sequence[float] = 1.0) -> Mesh:
 def read_triangles(path: str | Path, scale: float | Sequence[float] = 1.0) -> Triangles:
     """Vertices (those in use, each once) and triangles of a file, in metres, closed or not. See ``load_mesh``."""
     factors = _factors(scale)
+    path = path_of(path, "a mesh", InvalidShapeError)
+    file_type = mesh_format(path)
     what = f"mesh {quoted(str(path), 300)}"
-    path = Path(path)
-    file_type = path.suffix.lower().removeprefix(".")
-    if file_type not in FORMATS:
-        raise InvalidShapeError(f"{what} is no file of a known format; known are {', '.join(FORMATS)}")
-    try:
-        size = path.stat().st_size
-        if size > LARGEST_FILE:
-            raise InvalidShapeError(f"{what} has {size} bytes; allowed are {LARGEST_FILE}")
-        content = path.read_bytes()
-    except OSError as error:
-        raise InvalidShapeError(f"{what} cannot be read: {error.strerror or error}") from error
+    content = read_bytes(path, round(LARGEST_FILE[file_type] * 2**20), what, InvalidShapeError)
     vertices, triangles = _parsed(content, file_type, what)
     vertices = vertices * factors
-    if np.prod(factors) < 0.0:
+    if np.prod(np.sign(factors)) < 0.0:
         triangles = triangles[:, ::-1]
     return _welded(vertices, triangles, what)
 
@@ -104,21 +88,43 @@ def hull_of(points: Annotated[Float64, "N 3"], what: str = "a set of points") ->
 
 
 def _factors(scale: float | Sequence[float]) -> Float64:
-    factors = np.asarray(scale, dtype=np.float64)
+    try:
+        factors = np.asarray(scale, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        factors = np.zeros(3)
     if factors.shape not in ((), (3,)) or not np.isfinite(factors).all() or (factors == 0.0).any():
         raise InvalidShapeError(
-            f"scale of a mesh is {scale}; allowed are one or three numbers that are not 0"
+            f"scale of a mesh is {shown(scale)}; allowed are one or three numbers that are not 0"
         )
     return np.broadcast_to(factors, 3)
 
 
 def _parsed(content: bytes, file_type: str, what: str) -> Triangles:
     try:
+        if file_type == "glb":
+            vertices, triangles = read_glb(content)
+        else:
+            vertices, triangles = _by_trimesh(looked_at(content, file_type), file_type, what)
+    except InvalidShapeError as error:
+        raise InvalidShapeError(f"{what} {error}") from error
+    if not len(triangles):
+        raise InvalidShapeError(f"{what} has no triangles")
+    if vertices.ndim != 2 or vertices.shape[1] != 3 or triangles.ndim != 2 or triangles.shape[1] != 3:
+        raise InvalidShapeError(
+            f"{what} has vertices {vertices.shape} and triangles {triangles.shape}; allowed are (V, 3) and (T, 3)"
+        )
+    if triangles.min() < 0 or triangles.max() >= len(vertices):
+        raise InvalidShapeError(
+            f"{what} names vertices {triangles.min()} to {triangles.max()}; it has {len(vertices)}"
+        )
+    return vertices, triangles
+
+
+def _by_trimesh(content: bytes, file_type: str, what: str) -> Triangles:
+    try:
         import trimesh
     except ImportError as error:
-        raise InvalidShapeError(
-            f"{what} cannot be read without the package trimesh (pip install trimesh)"
-        ) from error
+        raise InvalidShapeError("cannot be read without the package trimesh (pip install trimesh)") from error
 
     # Without a resolver no other file is read that this one may name, such as textures.
     options: dict[str, Any] = {"process": False}
@@ -127,26 +133,16 @@ def _parsed(content: bytes, file_type: str, what: str) -> Triangles:
             options["skip_materials"] = True
         elif file_type == "dae":
             # Solids with a broken appearance would be left out, or without this option anything that is broken.
-            content, options["ignore_broken"] = _without_appearance(content), False
+            options["ignore_broken"] = False
         scene = trimesh.load_scene(io.BytesIO(content), file_type=file_type, resolver=None, **options)
         mesh = scene.to_mesh()
         vertices = np.array(mesh.vertices, dtype=np.float64)
         triangles = np.array(mesh.faces, dtype=np.int64)
         if mesh.units is not None:
             vertices *= trimesh.units.unit_conversion(mesh.units, "meters")
-    except Exception as error:  # whatever the parsers of six formats raise
-        raise InvalidShapeError(f"{what} cannot be read as {file_type}: {error}") from error
-    if not len(triangles):
-        raise InvalidShapeError(f"{what} has no triangles")
+    except Exception as error:  # whatever the parsers of five formats raise
+        raise InvalidShapeError(f"cannot be read as {file_type}: {str(error)[:300]}") from error
     return vertices, triangles
-
-
-def _without_appearance(content: bytes) -> bytes:
-    root = ElementTree.fromstring(content)
-    for element in root.iter():
-        for child in [child for child in element if child.tag.rpartition("}")[2] in APPEARANCE]:
-            element.remove(child)
-    return ElementTree.tostring(root)
 
 
 def _welded(vertices: Float64, triangles: Int64, what: str) -> Triangles:
@@ -156,6 +152,8 @@ def _welded(vertices: Float64, triangles: Int64, what: str) -> Triangles:
         raise InvalidShapeError(
             f"{what} has vertices that are not finite or beyond {LARGEST:g} m; is the scale right?"
         )
+    if np.ptp(vertices, axis=0).max() < SMALLEST:
+        raise InvalidShapeError(f"{what} is smaller than {SMALLEST:g} m; is the scale right?")
     distinct, numbers = np.unique(vertices + 0.0, axis=0, return_inverse=True)
     triangles = numbers.reshape(-1)[triangles]
     a, b, c = triangles.T
@@ -202,7 +200,12 @@ def _require_outward(mesh: Mesh, what: str) -> None:
     cube = np.ptp(mesh.vertices, axis=0).max() ** 3
     if np.abs(volumes).sum() <= THINNEST * cube:
         raise InvalidShapeError(f"{what} has no volume")
-    for number in np.flatnonzero(volumes < 0.0):
+    inverted = np.flatnonzero(volumes < 0.0)
+    if len(inverted) * len(mesh.triangles) > _MOST_WINDING:
+        raise InvalidShapeError(
+            f"{what} has {len(inverted)} parts with normals inwards; they are too many to look at"
+        )
+    for number in inverted:
         within = label != number
         inside = within.any() and _winding(corners[within], corners[label == number][0, 0]) > 0.5
         if not inside:

@@ -4,17 +4,18 @@ All are solid: what lies inside counts as collision. Constructors check what the
 nothing is repaired. Arrays are taken over and become read-only.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64, frozen
-from kinopt_ros.errors import InvalidShapeError
+from kinopt_ros.errors import InvalidShapeError, shown
 
 LARGEST = 1e4
 """m; no length or coordinate may be larger."""
+SMALLEST = 1e-9
+"""m; no length may be smaller: its square and its inverse must be numbers."""
 MAX_POINTS = 1_000_000
 """Most points of a cloud, voxels of an octomap, cells of a height map, and vertices or triangles of a mesh."""
 
@@ -156,9 +157,9 @@ class Octomap:
                 f"({len(self.centers)},), one for each voxel"
             )
         _finite("octomap", "sizes", self.sizes)
-        if self.sizes.min() <= 0.0:
+        if self.sizes.min() < SMALLEST:
             raise InvalidShapeError(
-                f"an octomap has a voxel of size {self.sizes.min():g}; allowed is more than 0"
+                f"an octomap has a voxel of size {self.sizes.min():g}; allowed is more than 0, from {SMALLEST:g} m"
             )
         frozen(self.centers)
         frozen(self.sizes)
@@ -182,10 +183,10 @@ class PlacedShape:
 def _lengths(kind: str, **lengths: float) -> None:
     for name, value in lengths.items():
         if not isinstance(value, float | int) or isinstance(value, bool):
-            raise InvalidShapeError(f"{name} of a {kind} is {value!r}; allowed is a number")
-        if not (math.isfinite(value) and 0.0 < value <= LARGEST):
+            raise InvalidShapeError(f"{name} of a {kind} is {shown(value)}; allowed is a number")
+        if not SMALLEST <= value <= LARGEST:
             raise InvalidShapeError(
-                f"{name} of a {kind} is {value:g}; allowed is more than 0 and at most {LARGEST:g} m"
+                f"{name} of a {kind} is {shown(value)}; allowed is more than 0, from {SMALLEST:g} m to {LARGEST:g} m"
             )
 
 

@@ -27,7 +27,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted
+from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted, shortened
+from kinopt_ros.files import is_file, path_of, read_text
 from kinopt_ros.problems.along import upright
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
@@ -69,9 +70,9 @@ def load_problem(path: str | Path, deadline: float | None = None) -> ProblemFile
         InvalidRequestError: the file cannot be read, or describes no problem; the message says where.
         KinoptError: the robot cannot be loaded.
     """
-    path = Path(path)
+    path = path_of(path, "a problem")
     with _at(f"problem {quoted(str(path), 300)}"):
-        return problem_of(read.parsed(_text(path)), path.parent, deadline)
+        return problem_of(read.parsed(read_text(path, read.LARGEST_TEXT, "it")), path.parent, deadline)
 
 
 def problem_of(given: Any, folder: Path, deadline: float | None = None) -> ProblemFile:
@@ -149,7 +150,7 @@ class _Reader:
             for name in read.mapping(said["joints"], "joints"):
                 if name in self.robot.joint_by_name and name not in self._moving:
                     raise InvalidRequestError(
-                        f"joint {name!r} does not move; the joints that do are {', '.join(self._moving)}"
+                        f"joint {quoted(name)} does not move; the joints that do are {shortened(self._moving)}"
                     )
             return JointGoal(_with_values(said["joints"], self.robot, self.start)[self._variables])
         said = read.mapping(said, "it", _POSE_KEYS, ("pose",))
@@ -175,7 +176,7 @@ class _Reader:
         q = named_configuration(self.robot, name)
         if joints_of_state(self.robot, name).isdisjoint(self._moving):
             raise InvalidRequestError(
-                f"state {name!r} says nothing about the joints that move: {', '.join(self._moving)}"
+                f"state {quoted(name)} says nothing about the joints that move: {shortened(self._moving)}"
             )
         return JointGoal(q[self._variables])
 
@@ -197,7 +198,7 @@ def _robot(given: Any, folder: Path) -> RobotModel:
     srdf = given.get("srdf")
     path = folder / name
     return load_robot(
-        str(path) if path.is_file() else name,
+        str(path) if is_file(path) else name,
         srdf=None if srdf is None else str(folder / read.text(srdf, "srdf")),
     )
 
@@ -222,18 +223,9 @@ def _with_values(given: Any, robot: RobotModel, others: Float64) -> Float64:
     for name, value in read.mapping(given, "joints").items():
         joint = robot.joint(name)
         if joint.type.num_variables != 1 or not joint.is_active:
-            raise InvalidRequestError(f"joint {name!r} has no single value of its own")
-        q[joint.first_variable] = read.number(value, f"joint {name!r}")
+            raise InvalidRequestError(f"joint {quoted(name)} has no single value of its own")
+        q[joint.first_variable] = read.number(value, f"joint {quoted(name)}")
     return np.asarray(q)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidRequestError(f"it cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidRequestError("it is not UTF-8 text") from None
 
 
 @contextmanager

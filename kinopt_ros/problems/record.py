@@ -10,7 +10,7 @@ import math
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,14 @@ import numpy as np
 import yaml
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidRequestError, quoted
+from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, quoted, shown
+from kinopt_ros.files import is_file, path_of, read_text
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Posture, Tolerance
 from kinopt_ros.problems.validation import check_ik_problem, variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.robot.xml_text import MAX_TEXT_LENGTH
+from kinopt_ros.scene import yaml_text as read
 from kinopt_ros.scene.files import keep_scene, load_scene, scene_hash
 from kinopt_ros.scene.scene import Scene
 
@@ -32,6 +35,8 @@ ROBOTS = "robots"
 """Folder of the descriptions, beside the records."""
 SCENES = "scenes"
 """Likewise of the scenes."""
+MOST_TIMEOUT = 3600.0
+"""s"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +122,15 @@ def save_record(
             for name, value in vars(record).items()
         },
     }
-    file.write_text(yaml.safe_dump(plain, sort_keys=False, default_flow_style=None), encoding="utf-8")
+    text = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, default_flow_style=None)
+    file.write_text(text, encoding="utf-8")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes everything in full: ``load_record`` refuses aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
 def load_record(file: Path) -> Record:
@@ -126,25 +139,18 @@ def load_record(file: Path) -> Record:
     Raises:
         InvalidRequestError: it cannot be read, or is none.
     """
+    file = path_of(file, "a record")
+    name = quoted(file.name)
     try:
-        plain = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InvalidRequestError(f"{file.name} cannot be read: {error}") from None
+        plain = read.parsed(read_text(file, read.LARGEST_TEXT, name))
+    except InvalidShapeError as error:
+        raise InvalidRequestError(f"{name}: {error}") from None
     if not isinstance(plain, dict) or plain.pop("kinopt_record", None) != VERSION:
-        raise InvalidRequestError(f"{file.name} is no record of version {VERSION} of kinopt_ros")
+        raise InvalidRequestError(f"{name} is no record of version {VERSION} of kinopt_ros")
     try:
-        return Record(
-            **{
-                **plain,
-                "variables": tuple(plain["variables"]),
-                "lower": np.array(plain["lower"], dtype=np.float64),
-                "upper": np.array(plain["upper"], dtype=np.float64),
-                "status": tuple(int(code) for code in plain["status"]),
-                "messages": tuple(str(message) for message in plain["messages"]),
-            }
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidRequestError(f"{file.name} is not a whole record: {error}") from None
+        return _checked(plain)
+    except InvalidShapeError as error:
+        raise InvalidRequestError(f"{name} is not a whole record: {error}") from None
 
 
 def recorded_robot(record: Record, file: Path) -> RobotModel:
@@ -154,20 +160,30 @@ def recorded_robot(record: Record, file: Path) -> RobotModel:
         InvalidRequestError: there is no description beside it.
         RobotDescriptionError: it is not usable.
     """
-    urdf = file.parent / ROBOTS / f"{record.urdf}.urdf"
-    srdf = file.parent / ROBOTS / f"{record.srdf}.srdf"
-    if not record.urdf or not urdf.is_file():
+    urdf = _description_beside(file, record.urdf, ".urdf")
+    if urdf is None:
         raise InvalidRequestError(
-            f"the description of robot {record.robot!r} does not lie beside {file.name}"
+            f"the description of robot {quoted(record.robot)} does not lie beside {quoted(file.name)}"
         )
-    text = srdf.read_text(encoding="utf-8") if record.srdf and srdf.is_file() else None
-    robot = robot_from_urdf(urdf.read_text(encoding="utf-8"), text)
+    text = _description_beside(file, record.srdf, ".srdf")
+    robot = robot_from_urdf(urdf, text)
     if robot.virtual_joint is not None and set(record.variables) > set(
         robot.variable_names
     ):  # it was a joint
-        robot = robot_from_urdf(urdf.read_text(encoding="utf-8"), text, virtual_joint=True)
+        robot = robot_from_urdf(urdf, text, virtual_joint=True)
     if robot.variable_names != record.variables:
-        raise InvalidRequestError(f"the description beside {file.name} has other joints than the record")
+        raise InvalidRequestError(
+            f"the description beside {quoted(file.name)} has other joints than the record"
+        )
+    if (
+        len(record.lower) != robot.nq
+        or len(record.upper) != robot.nq
+        or not (record.lower <= record.upper).all()
+    ):
+        raise InvalidRequestError(
+            f"{quoted(file.name)} has {len(record.lower)} lower and {len(record.upper)} upper limits; allowed is one of "
+            f"each for the {robot.nq} variables, the lower one not above the upper"
+        )
     return replace(robot, limits=replace(robot.limits, lower=record.lower.copy(), upper=record.upper.copy()))
 
 
@@ -215,8 +231,10 @@ def recorded_problem(record: Record, robot: RobotModel, file: Path | None = None
             deadline=None if record.timeout is None else time.monotonic() + record.timeout,
             random_seed=plain["random_seed"],
         )
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise InvalidRequestError(f"the record is not consistent: {type(error).__name__}: {error}") from None
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise InvalidRequestError(
+            f"the record is not consistent: {type(error).__name__}: {str(error)[:200]}"
+        ) from None
     check_ik_problem(problem, robot)
     return problem
 
@@ -256,10 +274,69 @@ def _scene(record: Record, robot: RobotModel, file: Path | None) -> Scene | None
     name = record.problem.get("scene")
     if not name:
         return None
-    path = None if file is None else file.parent / SCENES / f"{name}.yaml"
-    if path is None or not re.fullmatch(r"[0-9a-f]{16}", str(name)) or not path.is_file():
-        raise InvalidRequestError(f"the scene {quoted(str(name))} does not lie beside the record")
+    path = None if file is None else _beside(file, SCENES, name, ".yaml")
+    if path is None:
+        raise InvalidRequestError(f"the scene {quoted(name)} does not lie beside the record")
     return load_scene(path, robot)
+
+
+def _description_beside(file: Path, name: str, suffix: str) -> str | None:
+    path = _beside(file, ROBOTS, name, suffix)
+    if path is None:
+        return None
+    return read_text(path, 4 * MAX_TEXT_LENGTH, f"the description {quoted(path.name)}")
+
+
+def _beside(file: Path, folder: str, name: Any, suffix: str) -> Path | None:
+    """A file that a record names by its hash, if it lies in the record's folder: neither names nor links lead out."""
+    if not isinstance(name, str) or not re.fullmatch(r"[0-9a-f]{16}", name):
+        return None
+    path = file.parent / folder / f"{name}{suffix}"
+    inside = is_file(path) and path.resolve().is_relative_to(file.parent.resolve())
+    return path if inside else None
+
+
+def _checked(plain: dict[str, Any]) -> Record:
+    """Raises InvalidShapeError where something is missing or of another type."""
+    names = [field.name for field in fields(Record)]
+    plain = read.mapping(plain, "the record", names, names)
+    timeout = plain["timeout"]
+    return Record(
+        robot=read.text(plain["robot"], "robot"),
+        variables=tuple(
+            read.text(name, "a variable") for name in read.sequence(plain["variables"], "variables")
+        ),
+        lower=_numbers(plain["lower"], "lower"),
+        upper=_numbers(plain["upper"], "upper"),
+        urdf=read.text(plain["urdf"], "urdf"),
+        srdf=read.text(plain["srdf"], "srdf"),
+        solver=read.text(plain["solver"], "solver"),
+        options=read.mapping(plain["options"], "options"),
+        timeout=None if timeout is None else _timeout(timeout),
+        date=str(plain["date"]),
+        status=tuple(_code(code) for code in read.sequence(plain["status"], "status")),
+        messages=tuple(
+            read.text(message, "a message") for message in read.sequence(plain["messages"], "messages")
+        ),
+        problem=read.mapping(plain["problem"], "problem"),
+    )
+
+
+def _numbers(given: Any, what: str) -> Float64:
+    return np.array([read.number(value, what) for value in read.sequence(given, what)], dtype=np.float64)
+
+
+def _timeout(given: Any) -> float:
+    timeout = read.number(given, "timeout")
+    if not 0.0 <= timeout <= MOST_TIMEOUT:
+        raise InvalidShapeError(f"timeout is {timeout:g}; allowed is 0 to {MOST_TIMEOUT:g} s")
+    return timeout
+
+
+def _code(given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or abs(given) > 2**31:
+        raise InvalidShapeError(f"a status is {shown(given)}; allowed is a whole number")
+    return given
 
 
 def _target(plain: Mapping[str, Any], B: int) -> PoseTarget:

@@ -65,7 +65,7 @@ def _collision(element: ElementTree.Element) -> CollisionElement:
     shape = shapes[0]
     tag = local_name(shape)
     if tag not in _READERS:
-        raise _BrokenError(f"its shape is <{tag}>; known: {', '.join(_READERS)}")
+        raise _BrokenError(f"its shape is <{tag[:100]}>; known: {', '.join(_READERS)}")
     pose = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     if origins:
         pose = (_triple(origins[0], "xyz", (0.0, 0.0, 0.0)), _triple(origins[0], "rpy", (0.0, 0.0, 0.0)))
@@ -94,7 +94,7 @@ def _mesh(element: ElementTree.Element) -> MeshElement:
         raise _BrokenError("its <mesh> has no filename")
     scale = _triple(element, "scale", (1.0, 1.0, 1.0))
     if 0.0 in scale:
-        raise _BrokenError(f"its <mesh> has scale={element.get('scale')!r}; no factor may be 0")
+        raise _BrokenError(f"its <mesh> has scale={quoted(element.get('scale', ''))}; no factor may be 0")
     return MeshElement(uri, scale)
 
 

@@ -9,13 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from kinopt_ros.errors import InvalidShapeError
+from kinopt_ros.errors import InvalidShapeError, quoted
+from kinopt_ros.files import read_bytes
 from kinopt_ros.geometry import kept
 from kinopt_ros.geometry.mesh_files import find_mesh_file
+from kinopt_ros.geometry.mesh_look import LARGEST_FILE, mesh_format
 from kinopt_ros.geometry.shapes import Mesh, PlacedShape
 from kinopt_ros.robot.collision_elements import CollisionElement, MeshElement
 
-_SOURCES = (__name__, "kinopt_ros.geometry.meshes")
+_SOURCES = (
+    __name__,
+    "kinopt_ros.geometry.meshes",
+    "kinopt_ros.geometry.mesh_look",
+    "kinopt_ros.geometry.glb",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +108,12 @@ def _meshes(model: CollisionModel) -> dict[MeshElement, _Solid | str]:
     for element in dict.fromkeys(geometry for geometry in wanted if isinstance(geometry, MeshElement)):
         try:
             path = find_mesh_file(element.uri, model.urdf_file, model.packages)
-            contents.append(hashlib.blake2b(path.read_bytes()).digest())
+            what = f"mesh {quoted(str(path), 300)}"
+            most = LARGEST_FILE[mesh_format(path)] * 2**20
+            contents.append(hashlib.blake2b(read_bytes(path, most, what, InvalidShapeError)).digest())
             paths[element] = path
         except InvalidShapeError as error:
             answer[element] = str(error)
-        except OSError as error:
-            answer[element] = f"the mesh {element.uri!r} cannot be read: {error.strerror}"
     if not paths:
         return answer
     suffixes = [path.suffix.lower() for path in paths.values()]
@@ -116,7 +123,8 @@ def _meshes(model: CollisionModel) -> dict[MeshElement, _Solid | str]:
         for i, (element, path) in enumerate(paths.items()):
             flaw = str(known[f"flaw{i}"])
             answer[element] = _Solid(
-                Mesh(known[f"vertices{i}"], known[f"triangles{i}"]), flaw and f"mesh {path.name!r}: {flaw}"
+                Mesh(known[f"vertices{i}"], known[f"triangles{i}"]),
+                flaw and f"mesh {quoted(path.name)}: {flaw}",
             )
         return answer
     arrays: dict[str, np.ndarray[Any, Any]] = {}
@@ -126,7 +134,7 @@ def _meshes(model: CollisionModel) -> dict[MeshElement, _Solid | str]:
         except InvalidShapeError as error:
             answer[element] = str(error)
             continue
-        answer[element] = _Solid(mesh, flaw and f"mesh {path.name!r}: {flaw}")
+        answer[element] = _Solid(mesh, flaw and f"mesh {quoted(path.name)}: {flaw}")
         arrays |= {f"vertices{i}": mesh.vertices, f"triangles{i}": mesh.triangles, f"flaw{i}": np.array(flaw)}
     if len(arrays) == 3 * len(paths):
         kept.store(key, arrays)
@@ -144,7 +152,7 @@ def _solid(path: Path, element: MeshElement) -> tuple[Mesh, str]:
     try:
         return closed_mesh(vertices, triangles, "the surface"), ""
     except InvalidShapeError as error:
-        return hull_of(vertices, f"mesh {path.name!r}"), str(error)
+        return hull_of(vertices, f"mesh {quoted(path.name)}"), str(error)
 
 
 def _sentences(lists: Mapping[str, list[str]]) -> dict[str, str]:

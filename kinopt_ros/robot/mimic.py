@@ -44,7 +44,7 @@ def resolve_mimics(elements: Mapping[str, JointElement], warnings: list[str]) ->
                 break
             _check_mimic(current, joints)
             if current.mimic.joint in on_path:
-                circle = " -> ".join([*path, current.mimic.joint])
+                circle = " -> ".join([*path[:8], *(["..."] if len(path) > 8 else []), current.mimic.joint])
                 raise RobotDescriptionError(f"mimic joints in a circle: {circle}")
             path.append(current.mimic.joint)
             on_path.add(current.mimic.joint)

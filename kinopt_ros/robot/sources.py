@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.errors import RobotDescriptionError, quoted, shortened
+from kinopt_ros.files import is_file, path_of, read_text
 from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
@@ -57,13 +58,24 @@ def load_robot(
             describes no usable robot.
     """
     urdf_path, own_srdf = find_robot(source)
-    srdf_path = own_srdf if srdf is None else Path(srdf)
-    srdf_text = None if srdf_path is None else _read(srdf_path, "SRDF")
+    srdf_path = own_srdf if srdf is None else path_of(srdf, "an SRDF", RobotDescriptionError)
+    srdf_text = None if srdf_path is None else read_description(srdf_path, "SRDF")
     robot = robot_from_urdf(
-        _read(urdf_path, "URDF"), srdf_text, default_state, urdf_path, packages, virtual_joint
+        read_description(urdf_path, "URDF"), srdf_text, default_state, urdf_path, packages, virtual_joint
     )
     limits = bundled_joint_limits(str(source))
     return apply_joint_limits(robot, limits) if limits else robot
+
+
+def read_description(path: Path, what: str) -> str:
+    """The text of a description's file; ``what`` is "URDF" or "SRDF".
+
+    Raises:
+        RobotDescriptionError: there is no such file, or it is too large, no ordinary file, or no text.
+    """
+    return read_text(
+        path, 4 * MAX_TEXT_LENGTH, f"the {what} file {quoted(str(path), 300)}", RobotDescriptionError
+    )
 
 
 def bundled_joint_limits(name: str) -> dict[str, dict[str, Any]]:
@@ -83,7 +95,8 @@ def find_robot(source: str | Path) -> tuple[Path, Path | None]:
     """
     if isinstance(source, str) and source.lstrip().startswith("<"):
         raise RobotDescriptionError("this is URDF text, not a file or a name: use robot_from_urdf")
-    if isinstance(source, Path) or source.endswith((".urdf", ".xml", ".xacro")) or Path(source).is_file():
+    path_of(source, "a robot", RobotDescriptionError)
+    if isinstance(source, Path) or source.endswith((".urdf", ".xml", ".xacro")) or is_file(source):
         return Path(source), None
     bundled = ASSETS / source / f"{source}.urdf"
     if source in _bundled_names():
@@ -95,9 +108,9 @@ def find_robot(source: str | Path) -> tuple[Path, Path | None]:
         return installed[name], None
     alike = sorted(known for known in installed if known.endswith(f"/{name}"))
     if alike:
-        raise RobotDescriptionError(f"there are several robots {source!r}: {', '.join(alike)}")
+        raise RobotDescriptionError(f"there are several robots {quoted(source)}: {shortened(alike)}")
     raise RobotDescriptionError(
-        f"there is no robot {source!r}, neither a file nor a name; known names: {', '.join(robot_names())}"
+        f"there is no robot {quoted(source)}, neither a file nor a name; known names: {', '.join(robot_names())}"
         + ("" if installed else "; more come with `pip install example-robot-data` or `pip install rtb-data`")
     )
 
@@ -137,14 +150,3 @@ def _package_folders() -> Iterator[Path]:
 
 def _bundled_names() -> list[str]:
     return sorted(path.stem for path in ASSETS.glob("*/*.urdf") if path.stem == path.parent.name)
-
-
-def _read(path: Path, what: str) -> str:
-    try:
-        if path.stat().st_size > 4 * MAX_TEXT_LENGTH:
-            raise RobotDescriptionError(f"the {what} file {path} is larger than {4 * MAX_TEXT_LENGTH} bytes")
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise RobotDescriptionError(f"cannot read the {what} file {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise RobotDescriptionError(f"the {what} file {path} is not UTF-8 text") from None

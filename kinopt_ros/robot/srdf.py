@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kinopt_ros.errors import InvalidShapeError, RobotDescriptionError
+from kinopt_ros.errors import InvalidShapeError, RobotDescriptionError, quoted
 from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.robot.chain import joints_between
 from kinopt_ros.robot.groups import leaf_groups
@@ -29,6 +29,9 @@ from kinopt_ros.robot.srdf_elements import (
 from kinopt_ros.robot.variables import variable_names_of
 from kinopt_ros.robot.xml_text import finite_number
 
+MAX_MEMBERS = 100_000
+"""Most joints of all groups together."""
+_MOST_WARNINGS = 200
 MAX_DEFAULT_PAIRS = 200_000
 """Most pairs of links that ``<disable_default_collisions>`` may stand for: all of a robot with 632 links, 60 MB."""
 
@@ -71,8 +74,16 @@ def apply_srdf(robot: RobotModel, srdf_text: str, virtual_joint: bool = False) -
         virtual_joint=virtual,
         end_effectors=_end_effectors(robot, groups, elements.end_effectors, warnings),
         link_spheres=_link_spheres(robot, elements.spheres, warnings),
-        warnings=tuple(warnings),
+        warnings=_limited(warnings, len(robot.warnings)),
     )
+
+
+def _limited(warnings: list[str], before: int) -> tuple[str, ...]:
+    """Those of the URDF, and so many of the SRDF that a person reads them."""
+    more = len(warnings) - before - _MOST_WARNINGS
+    if more <= 0:
+        return tuple(warnings)
+    return (*warnings[: before + _MOST_WARNINGS], f"and {more} more about the SRDF")
 
 
 def _groups(
@@ -87,25 +98,32 @@ def _groups(
         if element.name in by_name:
             raise RobotDescriptionError(f"the SRDF defines group {element.name!r} twice")
         by_name[element.name] = element
-    members: dict[str, set[str]] = {}
-    for name in _subgroups_first(by_name):
-        unknown = _unknown_member(robot, by_name[name], members, virtual)
-        if unknown:
-            warnings.append(f"SRDF group {name!r} is left out: its {unknown} does not exist")
-            continue
-        own = _own_joints(robot, by_name[name])
-        members[name] = own.union(*(members[subgroup] for subgroup in by_name[name].groups))
-    return {name: _group(robot, by_name[name], members[name], passive) for name in by_name if name in members}
-
-
-def _unknown_member(
-    robot: RobotModel, group: GroupElement, members: Mapping[str, set[str]], virtual: VirtualJoint | None
-) -> str | None:
-    """The first member that does not exist; the virtual joint and its parent frame do."""
     joints, links = set(robot.joint_by_name), set(robot.link_index)
     if virtual is not None:
         joints.add(virtual.name)
         links.add(virtual.parent_frame)
+    members: dict[str, set[str]] = {}
+    total = 0
+    for name in _subgroups_first(by_name):
+        unknown = _unknown_member(by_name[name], joints, links, members)
+        if unknown:
+            warnings.append(f"SRDF group {name!r} is left out: its {unknown} does not exist")
+            continue
+        members[name] = _own_joints(robot, by_name[name])
+        members[name].update(*(members[subgroup] for subgroup in dict.fromkeys(by_name[name].groups)))
+        total += len(members[name])
+        if total > MAX_MEMBERS:
+            raise RobotDescriptionError(
+                f"the groups of the SRDF have more than {MAX_MEMBERS} joints in all, counted in every group that has "
+                "them; these are too many to be read"
+            )
+    return {name: _group(robot, by_name[name], members[name], passive) for name in by_name if name in members}
+
+
+def _unknown_member(
+    group: GroupElement, joints: set[str], links: set[str], members: Mapping[str, set[str]]
+) -> str | None:
+    """The first member that does not exist."""
     named_links = (*group.links, *(link for chain in group.chains for link in chain))
     for kind, names, known in (
         ("joint", group.joints, joints),
@@ -134,8 +152,9 @@ def _subgroups_first(groups: Mapping[str, GroupElement]) -> list[str]:
                 done.add(name)
                 ordered.append(name)
             elif name in open_groups:
-                circle = " -> ".join([*path[path.index(name) :], name])
-                raise RobotDescriptionError(f"SRDF groups contain themselves: {circle}")
+                circle = [*path[path.index(name) :], name]
+                shown = " -> ".join(circle[:8]) + (" -> ..." if len(circle) > 8 else "")
+                raise RobotDescriptionError(f"SRDF groups contain themselves: {shown}")
             elif name not in done:
                 path.append(name)
                 open_groups.add(name)
@@ -194,16 +213,20 @@ def _add_states(
     virtual: VirtualJoint | None,
     warnings: list[str],
 ) -> None:
+    found: dict[str, dict[str, dict[str, float]]] = {}
     for state in elements.states:
         group = groups.get(state.group)
         if group is None:
             of = f"group {state.group!r}, which does not exist" if state.group else "no group"
             warnings.append(f"group_state {state.name!r} is of {of}; left out")
             continue
-        if state.name in group.states:
+        of_group = found.setdefault(state.group, {})
+        if state.name in of_group:
             warnings.append(f"group_state {state.group}/{state.name} is defined twice; the last one counts")
         values = _state_values(robot, group, state, virtual, warnings)
-        groups[state.group] = replace(group, states={**group.states, state.name: values})
+        of_group[state.name] = values
+    for name, states in found.items():
+        groups[name] = replace(groups[name], states=states)
 
 
 def _state_values(
@@ -214,6 +237,7 @@ def _state_values(
     warnings: list[str],
 ) -> dict[str, float]:
     values: dict[str, float] = {}
+    links = set(group.links) if len(state.values) > 10 else group.links
     for name, numbers in state.values:
         joint = robot.joint_by_name.get(name)
         if joint is None:
@@ -229,7 +253,7 @@ def _state_values(
                 f"group_state {state.name!r} has {len(numbers)} numbers for joint {name!r}, "
                 f"which needs {joint.type.num_variables}"
             )
-        if joint.child_link not in group.links:
+        if joint.child_link not in links:
             warnings.append(
                 f"group_state {state.name!r} has the joint {name!r}, which is not in the group {group.name!r}; "
                 "left out, as MoveIt does"
@@ -273,7 +297,7 @@ def _virtual_joint(
     for element in elements:
         if element.type not in _VIRTUAL_TYPES:
             raise RobotDescriptionError(
-                f"virtual_joint {element.name!r} has type {element.type!r}; "
+                f"virtual_joint {element.name!r} has type {quoted(element.type)}; "
                 f"known: {', '.join(_VIRTUAL_TYPES)}"
             )
         if element.child_link != robot.root_link:

@@ -3,14 +3,22 @@
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.errors import RobotDescriptionError, quoted
 from kinopt_ros.robot.xml_text import (
     children,
     finite_number,
     parse_xml,
+    refuse_long_name,
     refuse_substitution,
     refuse_xacro,
 )
+
+MAX_GROUPS = 1_000
+"""Most groups of an SRDF."""
+MAX_CHAINS = 1_000
+"""Most chains of all groups."""
+MAX_STATES = 10_000
+"""Most named states."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +96,18 @@ def read_srdf(text: str) -> SrdfElements:
             elements are no error.
     """
     root = parse_xml(text, "SRDF")
-    for element in (root, *root):
+    refuse_xacro(root)
+    for element in root:
         refuse_xacro(element)
+    for tag, most in (("group", MAX_GROUPS), ("group_state", MAX_STATES)):
+        count = len(children(root, tag))
+        if count > most:
+            raise RobotDescriptionError(f"the SRDF has {count} <{tag}> elements; at most {most} are read")
+    chains = sum(len(children(group, "chain")) for group in children(root, "group"))
+    if chains > MAX_CHAINS:
+        raise RobotDescriptionError(f"the SRDF has {chains} <chain> elements; at most {MAX_CHAINS} are read")
     return SrdfElements(
-        name=root.get("name", ""),
+        name=_robot_name(root),
         groups=tuple(_group(element) for element in children(root, "group")),
         states=tuple(_state(element) for element in children(root, "group_state")),
         end_effectors=tuple(
@@ -99,7 +115,7 @@ def read_srdf(text: str) -> SrdfElements:
                 _need(element, "name"),
                 _need(element, "group"),
                 _need(element, "parent_link"),
-                element.get("parent_group") or None,
+                _need(element, "parent_group") if element.get("parent_group", "").strip() else None,
             )
             for element in children(root, "end_effector")
         ),
@@ -128,6 +144,12 @@ def read_srdf(text: str) -> SrdfElements:
     )
 
 
+def _robot_name(root: ElementTree.Element) -> str:
+    name = root.get("name", "")
+    refuse_long_name(name, "the name of the SRDF's <robot>")
+    return name
+
+
 def _group(element: ElementTree.Element) -> GroupElement:
     return GroupElement(
         name=_need(element, "name"),
@@ -142,6 +164,7 @@ def _group(element: ElementTree.Element) -> GroupElement:
 
 def _state(element: ElementTree.Element) -> StateElement:
     name, group = _need(element, "name"), element.get("group", "").strip()
+    refuse_long_name(group, f"group of group_state {name!r} in the SRDF")
     values = []
     for joint in children(element, "joint"):
         where = f"value of joint {_need(joint, 'name')!r} in group_state {name!r}"
@@ -157,9 +180,11 @@ def _need(element: ElementTree.Element, attribute: str) -> str:
     value = element.get(attribute, "").strip()
     tag = str(element.tag).rpartition("}")[2]
     if not value:
-        name = f" {element.get('name')!r}" if element.get("name") else ""
+        name = f" {quoted(element.attrib['name'])}" if element.get("name") else ""
         raise RobotDescriptionError(f"the SRDF's <{tag}>{name} has no {attribute}")
     refuse_substitution(value, f"{attribute} of <{tag}> in the SRDF")
+    if attribute != "value":
+        refuse_long_name(value, f"{attribute} of <{tag}> in the SRDF")
     return value
 
 
@@ -168,6 +193,6 @@ def _numbers(text: str, where: str) -> tuple[float, ...]:
     for word in text.split():
         number = finite_number(word)
         if number is None:
-            raise RobotDescriptionError(f"the {where} is {text!r}, which is not finite numbers")
+            raise RobotDescriptionError(f"the {where} is {quoted(text)}, which is not finite numbers")
         numbers.append(number)
     return tuple(numbers)

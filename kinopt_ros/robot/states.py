@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.errors import RobotDescriptionError, quoted, shortened, shown
 from kinopt_ros.robot.model import RobotModel
 
 _LIMIT_TOLERANCE = 1e-6
@@ -40,6 +40,8 @@ def joints_of_state(robot: RobotModel, state: str) -> frozenset[str]:
 
 def _found(robot: RobotModel, state: str) -> list[Mapping[str, float]]:
     """Values by joint, of every group that has a state of that name."""
+    if not isinstance(state, str):
+        raise RobotDescriptionError(f"a state is named {shown(state)}; allowed is text")
     group, _, name = state.rpartition("/")
     found = [
         values
@@ -51,7 +53,9 @@ def _found(robot: RobotModel, state: str) -> list[Mapping[str, float]]:
         known_states = sorted(
             f"{known.name}/{key}" for known in robot.groups.values() for key in known.states
         )
-        raise RobotDescriptionError(f"unknown state {state!r}; known: {', '.join(known_states) or 'none'}")
+        raise RobotDescriptionError(
+            f"unknown state {quoted(state)}; known: {shortened(known_states, 20) or 'none'}"
+        )
     return found
 
 
@@ -66,6 +70,6 @@ def _set(robot: RobotModel, q: Float64, state: str, values: Mapping[str, float])
         lower, upper = robot.limits.lower[i], robot.limits.upper[i]
         if not lower - _LIMIT_TOLERANCE <= value <= upper + _LIMIT_TOLERANCE:
             raise RobotDescriptionError(
-                f"state {state!r} puts {name!r} at {value:g}, outside its limits [{lower:g}, {upper:g}]"
+                f"state {quoted(state)} puts {name!r} at {value:g}, outside its limits [{lower:g}, {upper:g}]"
             )
         q[i] = min(max(value, lower), upper)

@@ -10,13 +10,14 @@ from xml.etree import ElementTree
 
 from urdf_parser_py import urdf as urdf_parser  # type: ignore[import-untyped, unused-ignore]
 
-from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.errors import RobotDescriptionError, quoted, shortened
 from kinopt_ros.robot.collision_elements import CollisionElement, read_collisions
 from kinopt_ros.robot.model import JointType
 from kinopt_ros.robot.xml_text import (
     children,
     finite_number,
     parse_xml,
+    refuse_long_name,
     refuse_substitution,
     refuse_xacro,
 )
@@ -101,6 +102,7 @@ def read_urdf(text: str) -> UrdfElements:
     warnings: list[str] = []
     _check_names(links, "link")
     _check_names(joints, "joint")
+    refuse_long_name(root.get("name") or "", "the name of the URDF's <robot>")
     clean = ElementTree.Element("robot", name=root.get("name") or "robot")
     if not root.get("name"):
         warnings.append("the URDF's <robot> has no name; it is called 'robot'")
@@ -114,7 +116,7 @@ def read_urdf(text: str) -> UrdfElements:
         if reasons:
             broken[name] = reasons
             warnings.append(
-                f"link {name!r} cannot be checked for collisions as a whole: {'; '.join(reasons)}"
+                f"link {name!r} cannot be checked for collisions as a whole: {shortened(reasons, 3)}"
             )
     for joint in joints:
         refuse_xacro(joint)
@@ -142,6 +144,7 @@ def _check_names(elements: list[ElementTree.Element], tag: str) -> None:
         if not name.strip():
             raise RobotDescriptionError(f"a <{tag}> has no name")
         refuse_substitution(name, f"the name of a <{tag}>")
+        refuse_long_name(name, f"the name of a <{tag}>")
         if name != name.strip():  # SRDF's names are trimmed, as MoveIt does, and would never match
             raise RobotDescriptionError(f"the name {name!r} of a <{tag}> begins or ends with white space")
         if name in seen:
@@ -170,6 +173,7 @@ def _clean_joint(joint: ElementTree.Element, warnings: list[str]) -> ElementTree
             if not value.strip():
                 raise RobotDescriptionError(f"{where} names no {attribute}")
             refuse_substitution(value, f"{attribute} in {where}")
+            refuse_long_name(value, f"{attribute} in {where}")
             copy.set(attribute, value)
         if tag == "limit":  # urdf_parser_py requires both; 0 stands for "not given"
             copy.set("effort", "0")
@@ -191,7 +195,7 @@ def _joint_type(joint: ElementTree.Element) -> JointType:
     except ValueError:
         known = ", ".join(kind.value for kind in JointType)
         raise RobotDescriptionError(
-            f"joint {joint.get('name')!r} has the unknown type {given!r}; known: {known}"
+            f"joint {joint.get('name')!r} has the unknown type {quoted(given)}; known: {known}"
         ) from None
 
 
@@ -205,10 +209,14 @@ def _copy_numbers(
     refuse_substitution(text, f"{attribute} in {where}")
     words = text.split()
     if len(words) != count:
-        raise RobotDescriptionError(f"{attribute}={text!r} in {where} has {len(words)} numbers, not {count}")
+        raise RobotDescriptionError(
+            f"{attribute}={quoted(text)} in {where} has {len(words)} numbers, not {count}"
+        )
     for word in words:
         if finite_number(word) is None:
-            raise RobotDescriptionError(f"{attribute}={text!r} in {where}: {word!r} is no finite number")
+            raise RobotDescriptionError(
+                f"{attribute}={quoted(text)} in {where}: {quoted(word)} is no finite number"
+            )
     target.set(attribute, " ".join(words))
 
 

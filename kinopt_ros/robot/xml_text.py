@@ -4,25 +4,17 @@ import math
 import re
 from xml.etree import ElementTree
 
-from kinopt_ros.errors import RobotDescriptionError
+from kinopt_ros.errors import RobotDescriptionError, quoted
+from kinopt_ros.plain_xml import RefusedXmlError, parse_plain_xml
 
 MAX_TEXT_LENGTH = 16 * 1024 * 1024
 """Longest description that is read, in characters."""
+MAX_NAME_LENGTH = 200
+"""Characters of names of links, joints, groups and states."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 _XACRO_NAMESPACES = ("ros.org/wiki/xacro", "playerstage.sourceforge.net/gazebo/xmlschema/#xacro")
 _RUN_XACRO = "this is a xacro file, not URDF: run xacro first (`xacro robot.urdf.xacro > robot.urdf`)"
-
-
-class _RefusedDoctypeError(Exception):
-    """Raised inside the parser when a document type declaration begins."""
-
-
-class _PlainTreeBuilder(ElementTree.TreeBuilder):
-    """Builds elements; a document type, the only place where entities can be declared, ends the parse."""
-
-    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        raise _RefusedDoctypeError(name)
 
 
 def parse_xml(text: str, what: str) -> ElementTree.Element:
@@ -43,20 +35,16 @@ def parse_xml(text: str, what: str) -> ElementTree.Element:
         raise RobotDescriptionError(
             f"the {what} has {len(text)} characters; at most {MAX_TEXT_LENGTH} are read"
         )
-    parser = ElementTree.XMLParser(target=_PlainTreeBuilder())
     try:
-        parser.feed(text.lstrip("\ufeff \t\r\n"))
-        root = parser.close()
-    except _RefusedDoctypeError:
-        raise RobotDescriptionError(
-            f"the {what} declares a document type (<!DOCTYPE ...>); entities are refused"
-        ) from None
-    except (ElementTree.ParseError, UnicodeError, ValueError) as error:
+        root = parse_plain_xml(text.lstrip("\ufeff \t\r\n"))
+    except RefusedXmlError as error:
         if "<xacro:" in text:
             raise RobotDescriptionError(f"the {what} is not XML ({error}); {_RUN_XACRO}") from None
-        raise RobotDescriptionError(f"the {what} is not well-formed XML: {error}") from None
+        raise RobotDescriptionError(f"the {what} {error}") from None
     if local_name(root) != "robot":
-        raise RobotDescriptionError(f"the {what}'s root element is <{local_name(root)}>, not <robot>")
+        raise RobotDescriptionError(
+            f"the {what}'s root element is <{local_name(root)[:MAX_NAME_LENGTH]}>, not <robot>"
+        )
     return root
 
 
@@ -87,10 +75,20 @@ def refuse_xacro(element: ElementTree.Element) -> None:
     """Raise RobotDescriptionError if the element or one of its children is a xacro instruction."""
     for part in (element, *element):
         if any(mark in namespace(part) for mark in _XACRO_NAMESPACES):
-            raise RobotDescriptionError(f"unprocessed <xacro:{local_name(part)}>: {_RUN_XACRO}")
+            raise RobotDescriptionError(
+                f"unprocessed <xacro:{local_name(part)[:MAX_NAME_LENGTH]}>: {_RUN_XACRO}"
+            )
+
+
+def refuse_long_name(name: str, what: str) -> None:
+    """Raise RobotDescriptionError for a name that messages could not show."""
+    if len(name) > MAX_NAME_LENGTH:
+        raise RobotDescriptionError(
+            f"{what} is {quoted(name, 60)}; allowed are at most {MAX_NAME_LENGTH} characters"
+        )
 
 
 def refuse_substitution(value: str, where: str) -> None:
     """Raise RobotDescriptionError if a value still holds ``${...}`` or ``$(...)``."""
     if "${" in value or "$(" in value:
-        raise RobotDescriptionError(f"{where} is the unprocessed expression {value!r}: {_RUN_XACRO}")
+        raise RobotDescriptionError(f"{where} is the unprocessed expression {quoted(value)}: {_RUN_XACRO}")

@@ -3,6 +3,7 @@
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -10,8 +11,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64
-from kinopt_ros.errors import InvalidStateError, StaleStateError, shortened
+from kinopt_ros.errors import InvalidStateError, StaleStateError, quoted, shortened
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.xml_text import MAX_NAME_LENGTH
 
 _MOST_NAMES = 10_000
 """Joints remembered, of this robot and of others on the same topic."""
@@ -73,13 +75,23 @@ class JointStates:
         interfaces that a joint does not have.
 
         Raises:
-            InvalidStateError: lengths differ, and nothing was taken; or positions are not finite, and all others
+            InvalidStateError: lengths differ, or a joint is named twice, and nothing was taken; or positions are not finite, and all others
                 were taken.
         """
         names, positions, velocities = message.name, message.position, message.velocity
+        if len(names) > _MOST_NAMES:
+            raise InvalidStateError(f"joint state has {len(names)} names; at most {_MOST_NAMES} are read")
         if len(positions) != len(names) or (velocities and len(velocities) != len(names)):
             raise InvalidStateError(
                 f"joint state has {len(names)} names, {len(positions)} positions, {len(velocities)} velocities"
+            )
+        if len(set(names)) != len(names):  # whichever value were taken, another one said something else
+            twice = [quoted(name) for name, count in Counter(names).items() if count > 1]
+            raise InvalidStateError(f"joint state names {shortened(twice)} twice")
+        endless = [name for name in names if len(name) > MAX_NAME_LENGTH]
+        if endless:
+            raise InvalidStateError(
+                f"joint state names {quoted(endless[0])}; allowed are at most {MAX_NAME_LENGTH} characters"
             )
         now = time.monotonic()
         velocities = velocities or [0.0] * len(names)

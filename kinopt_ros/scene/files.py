@@ -28,7 +28,8 @@ from typing import Any
 
 import yaml
 
-from kinopt_ros.errors import InvalidShapeError, KinoptError, quoted
+from kinopt_ros.errors import InvalidShapeError, KinoptError, quoted, shown
+from kinopt_ros.files import path_of, read_text
 from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene import yaml_text as read
@@ -36,7 +37,7 @@ from kinopt_ros.scene.changes import add, allow, attach_new, set_padding
 from kinopt_ros.scene.scene import ANY, EMPTY_SCENE, Scene, SceneObject
 from kinopt_ros.scene.shape_text import ArrayFiles, pose_of, pose_text, shape_of, shape_text, written
 
-LARGEST_TEXT = 16 * 2**20
+LARGEST_TEXT = read.LARGEST_TEXT
 """Bytes of a scene's file; large arrays belong into files of their own."""
 _KEYS = ("frame", "default_padding", "padding", "objects", "attached", "allowed")
 
@@ -47,13 +48,14 @@ def load_scene(path: str | Path, robot: RobotModel) -> Scene:
     Raises:
         InvalidShapeError: the file cannot be read or describes no scene of this robot; the message says where.
     """
-    path = Path(path)
+    path = path_of(path, "a scene", InvalidShapeError)
     with _at(f"scene {quoted(str(path), 300)}"):
-        given = read.mapping(read.parsed(_text(path)), "the file", _KEYS)
+        text = read_text(path, LARGEST_TEXT, "it", InvalidShapeError)
+        given = read.mapping(read.parsed(text), "the file", _KEYS)
         frame = given.get("frame", robot.root_link)
         if frame != robot.root_link:
             raise InvalidShapeError(
-                f"frame is {read.shown(frame)}; allowed is the robot's root link, {robot.root_link!r}"
+                f"frame is {shown(frame)}; allowed is the robot's root link, {robot.root_link!r}"
             )
         scene = EMPTY_SCENE
         for id, said in read.mapping(given.get("objects"), "objects").items():
@@ -67,7 +69,7 @@ def load_scene(path: str | Path, robot: RobotModel) -> Scene:
         for index, pair in enumerate(read.sequence(given.get("allowed"), "allowed")):
             with _at(f"allowed[{index}]"):
                 if len(read.sequence(pair, "it")) != 2:
-                    raise InvalidShapeError(f"it is {read.shown(pair)}; allowed are two names")
+                    raise InvalidShapeError(f"it is {shown(pair)}; allowed are two names")
                 scene = allow(scene, robot, *(read.text(name, "a name") for name in pair))
         scene = set_padding(scene, robot, read.number(given.get("default_padding", 0.0), "default_padding"))
         for name, value in read.mapping(given.get("padding"), "padding").items():
@@ -165,19 +167,6 @@ def _body_text(
     shapes: tuple[PlacedShape, ...], where: dict[str, list[float]], files: ArrayFiles
 ) -> dict[str, Any]:
     return ({"pose": where} if where else {}) | {"shapes": [shape_text(shape, files) for shape in shapes]}
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > LARGEST_TEXT:
-            raise InvalidShapeError(
-                f"it is larger than {LARGEST_TEXT} bytes; put large arrays into .npy files"
-            )
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidShapeError(f"it cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidShapeError("it is not UTF-8 text") from None
 
 
 @contextmanager

@@ -19,6 +19,8 @@ In the place of a list of vertices, triangles, heights, points, centers or sizes
 """
 
 import hashlib
+import io
+import math
 import os
 import threading
 from collections.abc import Iterator
@@ -29,7 +31,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.errors import InvalidShapeError, quoted
+from kinopt_ros.errors import InvalidShapeError, quoted, shown
+from kinopt_ros.files import is_file, path_of, read_bytes
 from kinopt_ros.geometry.shapes import (
     Box,
     Capsule,
@@ -47,8 +50,8 @@ from kinopt_ros.geometry.shapes import (
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion, pose, quaternion_to_matrix, rpy_to_matrix
 from kinopt_ros.scene import yaml_text as read
 
-LARGEST_FILE = 2**28
-"""Bytes of a ``.npy`` file: several times what the largest shape needs."""
+LARGEST_FILE = 2**26
+"""Bytes of a ``.npy`` file: twice what the largest shape needs."""
 MOST_INLINE = 300
 """Larger arrays are written to files of their own."""
 _QUATERNION_TOLERANCE = 0.01
@@ -195,18 +198,19 @@ def file_beside(name: Any, folder: Path) -> Path:
         InvalidShapeError: there is none, or the name, or a link, leads out of the folder.
     """
     name = read.text(name, "the name of a file")
-    if not name or "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
+    path_of(name, "the file of a shape", InvalidShapeError)
+    if Path(name).is_absolute() or ".." in Path(name).parts:
         raise InvalidShapeError(
             f"the file {quoted(name)} is not named relative to the scene's file; allowed are files in its folder, and "
             "no '..'"
         )
     path = folder / Path(name)
+    if not is_file(path):
+        raise InvalidShapeError(f"there is no file {quoted(name)} beside the scene's file")
     if not path.resolve().is_relative_to(folder.resolve()):
         raise InvalidShapeError(
             f"the file {quoted(name)} is a link that leaves the folder of the scene's file"
         )
-    if not path.is_file():
-        raise InvalidShapeError(f"there is no file {quoted(name)} beside the scene's file")
     return path
 
 
@@ -257,17 +261,31 @@ def _array(given: Any, what: str, dimensions: int, folder: Path) -> Any:
     try:
         if isinstance(given, str):
             path = file_beside(given, folder)
-            if path.suffix != ".npy" or path.stat().st_size > LARGEST_FILE:
-                raise InvalidShapeError(
-                    f"{what} are in {quoted(given)}; allowed is a .npy file of at most {LARGEST_FILE} bytes"
-                )
-            # Mapped, so that a header that promises more than the file holds is refused and nothing allocated.
-            array = np.array(np.load(path, mmap_mode="r", allow_pickle=False))
+            if path.suffix != ".npy":
+                raise InvalidShapeError(f"{what} are in {quoted(given)}; allowed is a .npy file")
+            array = _array_of_file(read_bytes(path, LARGEST_FILE, f"file {quoted(given)}", InvalidShapeError))
         else:
             array = np.array(given)
-    except (OSError, ValueError, EOFError, MemoryError) as error:
-        raise InvalidShapeError(f"{what} cannot be read: {error}") from None
+    except (ValueError, OverflowError) as error:
+        raise InvalidShapeError(f"{what} cannot be read: {str(error)[:300]}") from None
     if array.dtype.kind not in "fiu" or array.ndim != dimensions:
         shape = "rows of numbers, all of one length" if dimensions == 2 else "a list of numbers"
         raise InvalidShapeError(f"{what} are {array.dtype} {array.shape}; allowed is {shape}")
     return array
+
+
+def _array_of_file(content: bytes) -> Any:
+    """The array of a ``.npy`` file. Raises ValueError if it is none, or holds less than its header promises."""
+    file = io.BytesIO(content)
+    version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call, unused-ignore]
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"version {version} of its format is not read")
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, by_columns, dtype = header(file)  # type: ignore[no-untyped-call, unused-ignore]
+    count = math.prod(shape)
+    if dtype.kind not in "fiu" or any(size < 0 for size in shape) or not dtype.itemsize:
+        raise ValueError(f"it holds {shown(str(dtype))} {shown(shape)}; allowed are numbers")
+    if count * dtype.itemsize > len(content) - file.tell():
+        raise ValueError(f"its header promises {count} numbers, which it does not hold")
+    values = np.frombuffer(content, dtype, count, file.tell())
+    return values.reshape(shape, order="F" if by_columns else "C").copy()

@@ -1,25 +1,33 @@
 """YAML as scenes are written in: no name twice, no aliases, tags or merging, plain numbers; all else is refused."""
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import yaml
 
-from kinopt_ros.errors import InvalidShapeError, quoted
+from kinopt_ros.errors import InvalidShapeError, quoted, shown
+
+LARGEST_TEXT = 4 * 2**20
+"""Characters of a text; reading that many takes seconds."""
+_DEEPEST = 100
+_LONGEST_NUMBER = 300
+_PARSER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
 def parsed(text: str) -> Any:
     """What a YAML text says.
 
     Raises:
-        InvalidShapeError: no YAML, a name twice in one mapping (which would silently drop the first), or an alias.
+        InvalidShapeError: no YAML, a name twice in one mapping (which would silently drop the first), an alias, or a
+            text that is too long or nested too deeply.
     """
+    if len(text) > LARGEST_TEXT:
+        raise InvalidShapeError(f"it has {len(text)} characters; at most {LARGEST_TEXT} are read")
     try:
-        return yaml.load(text, _Loader)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        sentence = (
-            " ".join(str(error).split()) if not isinstance(error, RecursionError) else "nested too deeply"
-        )
+        return _document(yaml.parse(text, _PARSER))
+    except (yaml.YAMLError, ValueError) as error:
+        sentence = " ".join(str(error).split())
+        sentence = sentence if len(sentence) <= 400 else f"{sentence[:400]}..."
         raise InvalidShapeError(f"it cannot be read as YAML: {sentence}") from None
 
 
@@ -78,38 +86,85 @@ def numbers(given: Any, what: str, count: int) -> list[float]:
     return [number(value, what) for value in given]
 
 
-def shown(given: Any) -> str:
-    """A value as a message shows it."""
-    said = repr(given)
-    return said if len(said) <= 80 else f"{said[:80]}..."
+class _Scalars(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
+    """Numbers, dates and words of YAML 1.1."""
+
+    def __init__(self) -> None:
+        yaml.constructor.SafeConstructor.__init__(self)
+        yaml.resolver.Resolver.__init__(self)
+
+    def value(self, event: yaml.ScalarEvent) -> Any:
+        """Of a scalar without a tag."""
+        tag = self.resolve(yaml.ScalarNode, event.value, event.implicit)  # type: ignore[no-untyped-call]
+        if tag == "tag:yaml.org,2002:str":
+            return event.value
+        if len(event.value) > _LONGEST_NUMBER:
+            raise _refusal(event, f"a number of {len(event.value)} characters is not allowed")
+        if tag == "tag:yaml.org,2002:merge":
+            raise _refusal(event, "merging (<<) is not allowed")
+        node = yaml.ScalarNode(tag, event.value)
+        try:
+            return self.construct_object(node)
+        except (ValueError, OverflowError) as error:  # a date that is none
+            raise _refusal(event, f"{quoted(event.value)} is not usable: {error}") from None
+        finally:
+            self.constructed_objects.clear()
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses aliases, of which a short text could make gigabytes, tags (!!name), and names that are given twice or
-    merged into others (<<)."""
+def _document(events: Iterator[Any]) -> Any:
+    """Builds plain values from events: the loaders of PyYAML follow aliases, of which a short text could make
+    gigabytes, and are ten times as slow."""
+    scalars = _Scalars()
+    documents: list[Any] = []
+    open_nodes: list[_Open] = []
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            raise _refusal(event, "aliases (*name) are not allowed")
+        if isinstance(event, yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.MappingStartEvent):
+            if event.tag is not None:
+                raise _refusal(event, f"tags ({quoted(event.tag)}) are not allowed")
+            if isinstance(event, yaml.ScalarEvent):
+                _put(event, scalars.value(event), open_nodes, documents)
+            elif len(open_nodes) >= _DEEPEST:
+                raise _refusal(event, "it is nested too deeply")
+            else:
+                open_nodes.append(_Open([] if isinstance(event, yaml.SequenceStartEvent) else {}))
+        elif isinstance(event, yaml.SequenceEndEvent | yaml.MappingEndEvent):
+            _put(event, open_nodes.pop().value, open_nodes, documents)
+        elif isinstance(event, yaml.DocumentStartEvent) and documents:
+            raise _refusal(event, "a second document (---) is not allowed")
+    return documents[0] if documents else None
 
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(None, None, "aliases (*name) are not allowed", mark)
-        event = self.peek_event()  # type: ignore[no-untyped-call]
-        if event.tag is not None:
-            raise yaml.composer.ComposerError(
-                None, None, f"tags ({event.tag}) are not allowed", event.start_mark
-            )
-        return super().compose_node(parent, index)
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        names: set[str] = set()
-        for key, _ in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(
-                    None, None, "merging (<<) is not allowed", key.start_mark
-                )
-            name = str(key.value)
-            if name in names:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"{name!r} is given twice", key.start_mark
-                )
-            names.add(name)
-        return super().construct_mapping(node, deep)
+class _Open:
+    """A list or a mapping whose end has not come yet."""
+
+    def __init__(self, value: list[Any] | dict[Any, Any]) -> None:
+        self.value = value
+        self.names: set[str] = set()
+        self.keys: list[Any] = []
+        """The key whose value comes next, if there is one."""
+
+
+def _put(event: Any, value: Any, open_nodes: list[_Open], documents: list[Any]) -> None:
+    """Put a value where it belongs."""
+    if not open_nodes:
+        documents.append(value)
+        return
+    place = open_nodes[-1]
+    if isinstance(place.value, list):
+        place.value.append(value)
+    elif place.keys:
+        place.value[place.keys.pop()] = value
+    elif isinstance(value, list | dict):
+        raise _refusal(event, "a list or a mapping as a name is not allowed")
+    else:
+        name = str(event.value)
+        if name in place.names:
+            raise _refusal(event, f"{quoted(name)} is given twice")
+        place.names.add(name)
+        place.keys.append(value)
+
+
+def _refusal(event: Any, sentence: str) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, sentence, event.start_mark)

@@ -12,7 +12,7 @@ import kinopt_ros
 PACKAGE = Path(kinopt_ros.__file__).parent
 
 LAYERS = [
-    {"errors", "status", "array", "stale", "pauses"},
+    {"errors", "status", "array", "stale", "files", "pauses", "plain_xml"},
     {"geometry"},
     {"robot"},
     {"kinematics"},

@@ -1,6 +1,7 @@
 """What is found in a description."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import Enum
 
 
@@ -24,3 +25,22 @@ class Finding:
     """In the text, from 1; 0 where no line is to blame."""
     what: str
     remedy: str
+
+
+MOST = 500
+"""Findings about one file: nobody reads more."""
+_LONGEST = 600
+_RANKS = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """By line; of too many the worst ones, and how many there are. Long ones are cut."""
+    found = sorted(findings, key=lambda finding: _RANKS.index(finding.severity))
+    more = len(found) - MOST
+    kept = [
+        finding if len(finding.what) <= _LONGEST else replace(finding, what=f"{finding.what[:_LONGEST]}...")
+        for finding in sorted(found[:MOST], key=lambda finding: finding.line)
+    ]
+    if more > 0:
+        kept.append(Finding(Severity.NOTE, 0, f"there are {more} more findings", "mend these first"))
+    return kept

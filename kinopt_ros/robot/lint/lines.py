@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
 
+from kinopt_ros.plain_xml import MOST_TAGS
 from kinopt_ros.robot.lint.finding import Finding, Severity
+from kinopt_ros.robot.xml_text import MAX_TEXT_LENGTH
 
 
 @dataclass
@@ -31,6 +33,10 @@ class Node:
 
 def parse_lines(text: str, what: str) -> Node | Finding:
     """The root element, or why there is none."""
+    tags = text.count("<")
+    if len(text) > MAX_TEXT_LENGTH or tags > MOST_TAGS:
+        size = f"{len(text)} characters and {tags} tags; at most {MAX_TEXT_LENGTH} and {MOST_TAGS} are read"
+        return Finding(Severity.ERROR, 0, f"the {what} has {size}", "give a smaller file")
     body = text.lstrip("\ufeff \t\r\n")
     above = text[: len(text) - len(body)].count("\n")  # lines that the parser does not see
     stack: list[Node] = [Node("", {}, 0)]
@@ -70,7 +76,7 @@ def parse_lines(text: str, what: str) -> Node | Finding:
         return Finding(
             Severity.ERROR,
             root.line,
-            f"the {what}'s root element is <{root.tag}>, not <robot>",
+            f"the {what}'s root element is <{root.tag[:200]}>, not <robot>",
             f"give a {what} file",
         )
     return root

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from kinopt_ros.files import is_file, is_folder
 from kinopt_ros.geometry.mesh_files import package_folders
 
 
@@ -19,8 +20,8 @@ def mesh_file(uri: str, urdf: Path) -> Path | None:
         name, _, rest = uri.removeprefix("package://").partition("/")
         if not name or ".." in Path(rest).parts:
             return None
-        places = [place / rest for place in package_folders(name, urdf) if place.is_dir()]
-        return next((place for place in places if place.is_file()), places[0] if places else None)
+        places = [place / rest for place in package_folders(name, urdf) if is_folder(place)]
+        return next((place for place in places if is_file(place)), places[0] if places else None)
     if uri.startswith("file://"):
         return Path(uri.removeprefix("file://"))
     if "://" in uri:

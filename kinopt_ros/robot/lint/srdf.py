@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from kinopt_ros.errors import RobotDescriptionError
 from kinopt_ros.robot.chain import joints_between
-from kinopt_ros.robot.lint.finding import Finding, Severity
+from kinopt_ros.robot.lint.finding import Finding, Severity, in_order
 from kinopt_ros.robot.lint.lines import Node, parse_lines
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.srdf import apply_srdf
+from kinopt_ros.robot.srdf_elements import MAX_CHAINS, MAX_GROUPS, MAX_STATES
 from kinopt_ros.robot.xml_text import finite_number
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
@@ -30,6 +31,9 @@ def lint_srdf(text: str, robot: RobotModel) -> list[Finding]:
                 "check that they belong together",
             )
         )
+    refused = _too_many(root)
+    if refused is not None:
+        return [*findings, refused]
     virtual = {node.get("name"): node for node in root.all("virtual_joint")}
     joints = set(robot.joint_by_name) | set(virtual)
     links = set(robot.link_index) | {node.get("parent_frame") for node in virtual.values()}
@@ -39,10 +43,11 @@ def lint_srdf(text: str, robot: RobotModel) -> list[Finding]:
     findings += _groups(groups, joints, links)
     for group in groups:
         findings += _chains(group, robot)
+    names = {group.get("name") for group in groups}
     for state in root.all("group_state"):
-        findings += _state(state, {group.get("name") for group in groups}, robot, virtual)
+        findings += _state(state, names, robot, virtual)
     for effector in root.all("end_effector"):
-        findings += _end_effector(effector, {group.get("name") for group in groups}, links)
+        findings += _end_effector(effector, names, links)
     for passive in root.all("passive_joint"):
         findings += _unknown(passive, "name", joints, "joint")
     for pair in (*root.all("disable_collisions"), *root.all("enable_collisions")):
@@ -51,7 +56,21 @@ def lint_srdf(text: str, robot: RobotModel) -> list[Finding]:
     for single in root.all("disable_default_collisions"):
         findings += _unknown(single, "link", links, "link", NOTE)
     findings += _what_the_loader_says(text, robot, findings)
-    return sorted(findings, key=lambda finding: finding.line)
+    return in_order(findings)
+
+
+def _too_many(root: Node) -> Finding | None:
+    """The loader refuses it, and looking at all takes long."""
+    chains = sum(len(group.all("chain")) for group in root.all("group"))
+    for tag, count, most in (
+        ("group", len(root.all("group")), MAX_GROUPS),
+        ("chain", chains, MAX_CHAINS),
+        ("group_state", len(root.all("group_state")), MAX_STATES),
+    ):
+        if count > most:
+            what = f"the SRDF has {count} <{tag}> elements; at most {most} are read"
+            return Finding(ERROR, root.line, what, "remove those that nobody needs")
+    return None
 
 
 def _unknown(

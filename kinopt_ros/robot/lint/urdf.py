@@ -4,11 +4,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from kinopt_ros.robot.lint.finding import Finding, Severity
+from kinopt_ros.files import is_file
+from kinopt_ros.robot.lint.finding import Finding, Severity, in_order
 from kinopt_ros.robot.lint.lines import Node, parse_lines
 from kinopt_ros.robot.mimic import prefixed_leader
 from kinopt_ros.robot.mimic_limits import Range, contradict, followed, implied_range, what_contradicts
 from kinopt_ros.robot.model import JointType
+from kinopt_ros.robot.urdf_elements import MAX_LINKS
 from kinopt_ros.robot.xml_text import finite_number
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
@@ -30,6 +32,14 @@ def lint_urdf(text: str, find_mesh: MeshFinder | None = None) -> list[Finding]:
     if isinstance(root, Finding):
         return [root]
     links, joints = root.all("link"), root.all("joint")
+    for count, what in ((len(links), "links"), (len(joints), "joints")):
+        if count > MAX_LINKS:  # the loader refuses it, and looking at all takes long
+            remedy = "remove what is not part of the robot"
+            return [
+                Finding(
+                    ERROR, root.line, f"the URDF has {count} {what}; at most {MAX_LINKS} are read", remedy
+                )
+            ]
     findings = [*_xacro(root), *_names(links, "link"), *_names(joints, "joint")]
     if not links:
         findings.append(Finding(ERROR, root.line, "the URDF has no <link>", "give the output of xacro"))
@@ -42,7 +52,7 @@ def lint_urdf(text: str, find_mesh: MeshFinder | None = None) -> list[Finding]:
     findings += _inertias(links, joints)
     for link in links:
         findings += _link(link, find_mesh)
-    return sorted(findings, key=lambda finding: finding.line)
+    return in_order(findings)
 
 
 def _xacro(root: Node) -> Iterator[Finding]:
@@ -426,7 +436,7 @@ def _link(link: Node, find_mesh: MeshFinder | None) -> Iterator[Finding]:
                 f"the mesh {file!r} of {who} cannot be resolved",
                 _mesh_remedy(file),
             )
-        elif not found.is_file():
+        elif not is_file(found):
             yield Finding(severity, mesh.line, f"the mesh {file!r} of {who} does not exist", "add the file")
 
 

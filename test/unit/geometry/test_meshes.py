@@ -99,8 +99,8 @@ def test_too_large_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(meshes, "MAX_POINTS", 11)
     with pytest.raises(InvalidShapeError, match="12 triangles; allowed are 11"):
         load_mesh(path)
-    monkeypatch.setattr(meshes, "LARGEST_FILE", 100)
-    with pytest.raises(InvalidShapeError, match="684 bytes; allowed are 100"):
+    monkeypatch.setitem(meshes.LARGEST_FILE, "stl", 100 / 2**20)
+    with pytest.raises(InvalidShapeError, match="684 bytes; at most 100"):
         load_mesh(path)
 
 

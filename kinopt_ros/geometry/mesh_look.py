@@ -1,0 +1,181 @@
+"""Looks at mesh files before a parser does: what they announce must be there and be of bounded size.
+
+Parsers believe a file that announces a hundred million points in a few hundred bytes, and put a shape that is named a
+thousand times to a thousand places.
+"""
+
+import re
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from xml.etree import ElementTree
+
+from kinopt_ros.errors import InvalidShapeError, quoted
+from kinopt_ros.geometry.shapes import MAX_POINTS
+from kinopt_ros.plain_xml import RefusedXmlError, parse_plain_xml
+
+LARGEST_FILE = {"stl": 64, "glb": 64, "ply": 64, "dae": 32, "obj": 32, "off": 32}
+"""MiB by format. Parsers need ten to twenty times as much for text; a binary STL of a million triangles has 48."""
+_LARGEST_TEXT = 32 * 2**20
+"""Bytes of a PLY file that is text."""
+_MOST_PLACES = 2_000
+"""Places of shapes in one COLLADA file."""
+_DEEPEST = 50
+APPEARANCE = {
+    "bind_material",
+    "instance_camera",
+    "instance_light",
+    "library_cameras",
+    "library_effects",
+    "library_images",
+    "library_lights",
+    "library_materials",
+}
+"""Elements of COLLADA that have nothing to do with shape."""
+
+
+def mesh_format(path: Path) -> str:
+    """The format that a file's name tells. Raises ``InvalidShapeError`` if it is none that is read."""
+    file_type = path.suffix.lower().removeprefix(".")
+    if file_type not in sorted(LARGEST_FILE):
+        raise InvalidShapeError(
+            f"mesh {quoted(str(path), 300)} is no file of a known format; known are {', '.join(sorted(LARGEST_FILE))}"
+        )
+    return file_type
+
+
+def looked_at(content: bytes, file_type: str) -> bytes:
+    """The content that a parser may see, without what does not matter for shape.
+
+    Raises:
+        InvalidShapeError: it is not of its format, or announces more than is read; the message is the end of a
+            sentence.
+    """
+    return _LOOKS[file_type](content)
+
+
+def _stl(content: bytes) -> bytes:
+    announced = struct.unpack("<I", content[80:84])[0] if len(content) >= 84 else 0
+    end = 84 + 50 * announced
+    if announced and len(content) >= end:
+        _require_count(announced, "triangles")
+        return content[:end]
+    if content[:512].lstrip()[:5].lower() != b"solid":
+        raise InvalidShapeError(
+            f"has no triangles: it is no text, and as a binary file announces {announced} in {len(content)} bytes"
+        )
+    return _text(content)
+
+
+def _text(content: bytes) -> bytes:
+    """Of a format that is text: holes in a file are read as zero bytes."""
+    if b"\0" in content:
+        raise InvalidShapeError("is no text: it has zero bytes")
+    return content
+
+
+def _off(content: bytes) -> bytes:
+    counts = re.findall(rb"-?[0-9]+", re.sub(rb"#[^\n]*", b"", _text(content)[:10_000]).lstrip()[3:])[:3]
+    for count, what in zip(counts, ("vertices", "faces"), strict=False):
+        _require_announced(count, what, len(content))
+    return content
+
+
+def _ply(content: bytes) -> bytes:
+    header, end, _ = content[:100_000].partition(b"end_header")
+    if not content.startswith(b"ply") or not end:
+        raise InvalidShapeError("has no header of a PLY file")
+    if b"format ascii" in header:
+        _text(content)
+        if len(content) > _LARGEST_TEXT:
+            raise InvalidShapeError(f"has {len(content)} bytes of text; at most {_LARGEST_TEXT} are read")
+    for name, count in re.findall(rb"element[ \t]+(\S+)[ \t]+(\S+)", header):
+        _require_announced(count, name.decode(errors="replace"), len(content))
+    return content
+
+
+def _dae(content: bytes) -> bytes:
+    """A COLLADA document without appearance."""
+    try:
+        root = parse_plain_xml(content)
+    except RefusedXmlError as error:
+        raise InvalidShapeError(f"cannot be read as dae: it {error}") from None
+    for element in root.iter():
+        for child in [child for child in element if _tag(child) in APPEARANCE]:
+            element.remove(child)
+    _require_few_places(root)
+    return ElementTree.tostring(root)
+
+
+def _require_few_places(root: ElementTree.Element) -> None:
+    """Count places and corners of shapes without putting them there."""
+    named: dict[str, list[ElementTree.Element]] = {}
+    for element in root.iter():
+        if element.get("id"):
+            named.setdefault(element.get("id", ""), []).append(element)
+    corners = {id: sum(map(_corners, elements)) for id, elements in named.items() if _has_geometry(elements)}
+    most = max(corners.values(), default=0)
+    known: dict[str, tuple[int, int]] = {}
+
+    def places_below(element: ElementTree.Element, path: tuple[str, ...]) -> tuple[int, int]:
+        places = total = 0
+        for child in element.iter():
+            id = child.get("url", "").removeprefix("#")
+            if _tag(child) == "instance_geometry":
+                places, total = places + 1, total + corners.get(id, 0)
+            elif _tag(child) == "instance_controller":
+                places, total = places + 1, total + most
+            elif _tag(child) in ("instance_node", "instance_visual_scene"):
+                if id in path or len(path) > _DEEPEST:
+                    raise InvalidShapeError(
+                        "has nodes that contain themselves, or that are nested too deeply"
+                    )
+                if id not in known:
+                    below = [places_below(one, (*path, id)) for one in named.get(id, [])]
+                    known[id] = sum(p for p, _ in below), sum(t for _, t in below)
+                places, total = places + known[id][0], total + known[id][1]
+        return places, total
+
+    for scene in (element for element in root if _tag(element) in ("scene", "library_visual_scenes")):
+        places, total = places_below(scene, ())
+        if places > _MOST_PLACES:
+            raise InvalidShapeError(f"puts its shapes to {places} places; at most {_MOST_PLACES} are read")
+        _require_count(total, "numbers of corners in all its places", 12 * MAX_POINTS)
+
+
+def _has_geometry(elements: list[ElementTree.Element]) -> bool:
+    return any(_tag(element) == "geometry" for element in elements)
+
+
+def _corners(geometry: ElementTree.Element) -> int:
+    """Numbers in the lists of corners, about."""
+    texts = [part.text or "" for part in geometry.iter() if _tag(part) in ("p", "h")]
+    return sum(1 + sum(text.count(space) for space in " \n\t\r") for text in texts)
+
+
+def _tag(element: ElementTree.Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _require_announced(count: bytes, what: str, size: int) -> None:
+    """Each of them takes at least a byte."""
+    if not re.fullmatch(rb"[0-9]{1,12}", count) or int(count) > size:
+        raise InvalidShapeError(
+            f"announces {quoted(count.decode(errors='replace'))} {quoted(what)}, which {size} bytes cannot hold"
+        )
+    if what in ("vertices", "vertex", "faces", "face"):
+        _require_count(int(count), what)
+
+
+def _require_count(given: int, kind: str, most: int = MAX_POINTS) -> None:
+    if given > most:
+        raise InvalidShapeError(f"has {given} {kind}; allowed are {most}")
+
+
+_LOOKS: Mapping[str, Callable[[bytes], bytes]] = {
+    "stl": _stl,
+    "obj": _text,
+    "off": _off,
+    "ply": _ply,
+    "dae": _dae,
+}

@@ -1,0 +1,35 @@
+"""XML from strangers: parsed without document types, which are the only place where entities can be declared."""
+
+from xml.etree import ElementTree
+
+MOST_TAGS = 500_000
+"""Most tags of a text: each element takes some hundred bytes of memory."""
+
+
+class RefusedXmlError(Exception):
+    """What is wrong with a text, as the end of a sentence."""
+
+
+class _PlainTreeBuilder(ElementTree.TreeBuilder):
+    """Builds elements; a document type ends the parse."""
+
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
+        raise RefusedXmlError("declares a document type (<!DOCTYPE ...>); entities are refused")
+
+
+def parse_plain_xml(text: str | bytes) -> ElementTree.Element:
+    """The root element of an XML text.
+
+    Raises:
+        RefusedXmlError: it is not well-formed, declares a document type, or has too many tags.
+    """
+    # Tags of UTF-16 count, too: their first byte is the same.
+    tags = text.count(b"<") if isinstance(text, bytes) else text.count("<")
+    if tags > MOST_TAGS:
+        raise RefusedXmlError(f"has {tags} tags; at most {MOST_TAGS} are read")
+    parser = ElementTree.XMLParser(target=_PlainTreeBuilder())
+    try:
+        parser.feed(text)
+        return parser.close()
+    except (ElementTree.ParseError, UnicodeError, ValueError, LookupError) as error:
+        raise RefusedXmlError(f"is not well-formed XML: {error}") from None
