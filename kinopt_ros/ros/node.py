@@ -48,6 +48,7 @@ from kinopt_ros.ros.fk_service import FkService
 from kinopt_ros.ros.frames import Frames
 from kinopt_ros.ros.ik_service import IkService
 from kinopt_ros.ros.joint_states import JointStates
+from kinopt_ros.ros.last_look import LastLook
 from kinopt_ros.ros.markers import MarkersTopic
 from kinopt_ros.ros.motion_output import MotionOutput
 from kinopt_ros.ros.motion_topic import TargetPoseTopic
@@ -118,6 +119,7 @@ class KinoptNode(Node):
         self.create_subscription(JointState, "joint_states", self._take_joint_state, qos_profile_sensor_data)
         self._motions = MotionOutput(
             self.create_publisher(JointTrajectory, "~/joint_trajectory", _NEWEST),
+            LastLook(self._shared),
             lambda: self.get_clock().now().nanoseconds,
         )
         self._target_pose = TargetPoseTopic(self._shared, self._motions, self._reports)

@@ -23,12 +23,13 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.controller_hand_over import PARAMETER as CONTROLLER
 from kinopt_ros.ros.controller_hand_over import ControllerHandOver, Execution
 from kinopt_ros.ros.conversions import error_message, status_message
+from kinopt_ros.ros.last_look import PlannedFor
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.qos import QUEUED
 from kinopt_ros.ros.serving import Pace
 from kinopt_ros.ros.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.trajectory_request import TrajectoryRequest, read_trajectory_request
-from kinopt_ros.ros.trajectory_work import check_in_time, check_still_valid, plan
+from kinopt_ros.ros.trajectory_work import check_in_time, plan
 from kinopt_ros.solvers.paths import Progress
 from kinopt_ros.status import Status
 
@@ -199,7 +200,6 @@ class _Goal:
             elif self._claim is None:
                 self._end(result, self.handle.succeed)
             else:
-                check_still_valid(self._action.context, asked, pooled.result)
                 self._publish(asked, self._claim, result)
         except Exception as error:  # nothing ends a worker
             self.refuse(error)
@@ -214,33 +214,46 @@ class _Goal:
                 message, list(order), [float(start[robot.variable_index[name]]) for name in order]
             )
         result.published = True
+        problem = asked.problem
+        unchecked = "With ignore_collisions the robot moves unchecked"
+        planned = PlannedFor(asked.loaded, problem.start, problem.scene, problem.clearance, unchecked)
         if self._controller is None:
             # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
-            self._end(result, self.handle.succeed, lambda: claim.publish(message))
+            if claim.publish(message, planned, agreed=self._take_end):
+                self._conclude(result, self.handle.succeed)
             return
-        self._controller.wait()
+        controller = self._controller
+        controller.wait()
 
         def ended(done: bool, sentence: str) -> None:
             if not done:
                 result.status = status_message(Status.FAILURE, sentence)
             self._end(result, self.handle.succeed if done else self.handle.abort)
 
-        with self._lock:
-            if not self._ended and claim.holds:
-                self._execution = self._controller.send(message, ended)
+        def send() -> None:
+            with self._lock:
+                if not self._ended:
+                    self._execution = controller.send(message, ended)
+
+        claim.hand_over(message, planned, send)
 
     def _preempt(self, owner: str) -> None:
         result = _failed(Status.PREEMPTED, f"{owner} came later: the robot has one owner at a time")
         self._end(result, self.handle.abort)
 
-    def _end(
-        self, result: Any, transition: Callable[..., None], last: Callable[[], bool] = lambda: True
-    ) -> None:
-        """Give the goal its result, unless it has one, or ``last``, which is called before, is False."""
+    def _end(self, result: Any, transition: Callable[..., None]) -> None:
+        """Give the goal its result, unless it has one."""
+        if self._take_end():
+            self._conclude(result, transition)
+
+    def _take_end(self) -> bool:
+        """Whether whoever asks may end the goal: the first one does."""
         with self._lock:
-            if self._ended or not last():
-                return
-            self._ended = True
+            first, self._ended = not self._ended, True
+            return first
+
+    def _conclude(self, result: Any, transition: Callable[..., None]) -> None:
+        """Give the goal its result; called once, by the one who may."""
         if self._claim is not None:
             self._claim.give_up()
         if self._execution is not None:
