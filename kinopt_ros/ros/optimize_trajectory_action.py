@@ -5,7 +5,6 @@ and rclpy is told only how a goal ends: ``notify_execute`` puts that on the exec
 cancelled goal ends at once, and what its thread still finds is dropped.
 """
 
-import inspect
 import threading
 import time
 import traceback
@@ -13,12 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import rclpy
-from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import CancelResponse, GoalResponse
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler, Task
 from kinopt_ros.planning.statistics import Statistics
+from kinopt_ros.ros.action_server import QuietActionServer, give_result, no_callback
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.controller_hand_over import PARAMETER as CONTROLLER
 from kinopt_ros.ros.controller_hand_over import ControllerHandOver, Execution
@@ -40,15 +40,6 @@ RESULT_SECONDS = 60
 """For so long a result can be asked for."""
 
 
-class _Server(ActionServer):  # type: ignore[type-arg]  # generic in later versions only
-    """An action server that begins no callback by itself."""
-
-    def notify_execute(self, goal_handle: Any, execute_callback: Callable[[Any], Any] | None) -> None:
-        """Run what ends a goal. ``execute()`` of a goal without a callback only says that it is worked on."""
-        if execute_callback is not None:
-            super().notify_execute(goal_handle, execute_callback)
-
-
 class OptimizeTrajectoryAction:
     """Handler of kinopt_msgs/OptimizeTrajectory. Accepts every goal, and ends each with exactly one result.
 
@@ -67,11 +58,11 @@ class OptimizeTrajectoryAction:
         """Those that have no result yet. Touched by the executor's thread only."""
         self._controller: ControllerHandOver | None = None
         self._taking, self.ending = Pace(), Pace()
-        self.server = _Server(
+        self.server = QuietActionServer(
             context.node,
             OptimizeTrajectory,
             f"~/{NAME}",
-            execute_callback=_nothing,
+            execute_callback=no_callback,
             goal_callback=self._take,
             handle_accepted_callback=self._accept,
             cancel_callback=self._cancel,
@@ -121,10 +112,6 @@ class OptimizeTrajectoryAction:
                 goal.cancel()
         # Also of a goal that has just ended otherwise: it then ends so.
         return CancelResponse.ACCEPT
-
-
-def _nothing(handle: Any) -> Any:
-    raise AssertionError("goals are ended with callbacks of their own")
 
 
 class _Goal:
@@ -267,9 +254,7 @@ class _Goal:
             del handle
             action.forget(self)
             action.ending.wait()
-            # Later versions of rclpy send the result within this call, earlier ones what the callback returns.
-            transition(*([result] if inspect.signature(transition).parameters else []))
-            return result
+            return give_result(transition, result)
 
         action.server.notify_execute(self.handle, conclude)
 

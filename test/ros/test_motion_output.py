@@ -78,8 +78,10 @@ def test_an_emergency_stop_has_the_last_motion_until_it_is_over() -> None:
     with pytest.raises(EmergencyStopError, match="~/emergency_stop"):
         output.claim("~/target_pose", lost.append)
     assert stop.publish(JointTrajectory(joint_names=["stop"]))
+    assert stop.publish(JointTrajectory(joint_names=["other joints"]))
+    stop.give_up()
     assert not stop.publish(JointTrajectory())
-    assert [message.joint_names for message in topic.messages] == [["stop"]]
+    assert [message.joint_names for message in topic.messages] == [["stop"], ["other joints"]]
     output.release()
     assert output.claim("~/target_pose", lost.append).publish(JointTrajectory(), UNASKED)
 
