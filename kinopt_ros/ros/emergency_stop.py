@@ -51,13 +51,24 @@ class EmergencyStop:
                 False, "the emergency stop is over: motions are taken again, streams of servo after a pause"
             )
             return
-        claim = self._output.halt("the emergency stop")
-        # Several may run, of different joints, each done by a controller of its own.
-        said = [self._stop_or_say(claim, motion) for motion in self._output.published]
-        sentence = "; ".join(dict.fromkeys(filter(None, said))) or _NOTHING
-        claim.give_up()
+        sentence = self.stop_all("the emergency stop") or _NOTHING
         self._context.node.get_logger().warning(f"emergency stop: {sentence}")
         self._announce(True, sentence)
+
+    def stop_all(self, owner: str) -> str:
+        """Stop whatever this node has published, and refuse new motions until they are released.
+
+        Args:
+            owner: who stops, for those who wanted the robot to move.
+
+        Returns:
+            What was done, or why nothing was; empty if nothing runs.
+        """
+        claim = self._output.halt(owner)
+        # Several may run, of different joints, each done by a controller of its own.
+        said = [self._stop_or_say(claim, motion) for motion in self._output.published]
+        claim.give_up()
+        return "; ".join(dict.fromkeys(filter(None, said)))
 
     def _stop_or_say(self, claim: Stop, motion: Published) -> str:
         """Publish the stop of a motion; says what was done, or why nothing was; nothing about a motion that is over."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from rclpy.duration import Duration
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import KinoptError
@@ -45,6 +46,12 @@ class Published:
     start: int
     """ns of the node's clock at which its first point counts."""
 
+    @property
+    def end(self) -> int:
+        """Likewise of its last point."""
+        last = self.message.points[-1].time_from_start if self.message.points else None
+        return self.start + (0 if last is None else last.sec * 10**9 + last.nanosec)
+
 
 class MotionOutput:
     """Gives the right to publish motions. Thread-safe.
@@ -77,6 +84,12 @@ class MotionOutput:
         return self._published
 
     @property
+    def runs(self) -> bool:
+        """Whether a motion that was published is not over."""
+        now = self._clock()
+        return any(motion.end > now for motion in self._published)
+
+    @property
     def halted(self) -> bool:
         """Whether there is an emergency stop."""
         return self._halted
@@ -99,6 +112,10 @@ class MotionOutput:
         """Refuse new motions for ever: the node ends. The one who has the right keeps it."""
         with self._lock:
             self._closed = True
+
+    def wait_until_heard(self, seconds: float) -> bool:
+        """Wait until all who listen have got what was published; whether they have in so many seconds."""
+        return bool(self._publisher.wait_for_all_acked(Duration(seconds=seconds)))
 
     def release(self) -> None:
         """Allow motions again."""

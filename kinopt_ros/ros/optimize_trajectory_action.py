@@ -56,7 +56,8 @@ class OptimizeTrajectoryAction:
         self.output = output
         self._goals: set[_Goal] = set()
         """Those that have no result yet. Touched by the executor's thread only."""
-        self._controller: ControllerHandOver | None = None
+        self._controllers: dict[str, ControllerHandOver] = {}
+        """By the action's name. One that motions are no longer handed to may still do one."""
         self._taking, self.ending = Pace(), Pace()
         self.server = QuietActionServer(
             context.node,
@@ -86,9 +87,19 @@ class OptimizeTrajectoryAction:
         name = self.context.parameter(CONTROLLER)
         if not name:
             return None
-        if self._controller is None or self._controller.name != name:
-            self._controller = ControllerHandOver(self.context.node, name)
-        return self._controller
+        if name not in self._controllers:
+            self._controllers[name] = ControllerHandOver(self.context.node, name)
+        return self._controllers[name]
+
+    def cancel_motions(self) -> None:
+        """Tell all controllers to stop what they were asked to do. Returns at once. On the executor's thread."""
+        for controller in self._controllers.values():
+            controller.cancel()
+
+    @property
+    def moving(self) -> list[str]:
+        """The controllers' actions that have not told the end of a motion yet."""
+        return [name for name, controller in self._controllers.items() if controller.moves]
 
     def forget(self, goal: "_Goal") -> None:
         """A goal has its result."""

@@ -227,9 +227,7 @@ class SimulatedRobotNode(Node):
         self._start = str(self.declare_parameter("start", "").value)
         self._rate = _rate(self.declare_parameter("rate", RATE).value)
         self._topics: list[str] = list(self.declare_parameter("trajectory_topics", [TOPIC]).value)
-        self._controllers: list[str] = [
-            word for word in self.declare_parameter("controllers", [""]).value if word
-        ]
+        self._controllers: list[str] = list(self.declare_parameter("controllers", [""]).value)
         self._topics_of_robot: SimulatedRobotTopics | None = None
         if source is not None:
             urdf, srdf = find_robot(source)
@@ -264,7 +262,7 @@ class SimulatedRobotNode(Node):
     def _build(self) -> None:
         semantic = self._texts["robot_description_semantic"]
         model = robot_from_urdf(self._texts["robot_description"], semantic or None)
-        chosen = _controllers(model, self._controllers)
+        chosen = _controllers(model, [word for word in self._controllers if word])
         robot = SimulatedRobot(model, chosen, self._where(model))
         if self._topics_of_robot is not None:
             self._topics_of_robot.close()
