@@ -125,6 +125,7 @@ setup(
             "kinopt = kinopt_ros.cli:main",
             "kinopt_node = kinopt_ros.ros.main:main",
             "kinopt_circles = kinopt_ros.ros.circles:main",
+            "kinopt_simulated_robot = kinopt_ros.ros.simulated_robot:main",
         ],
         "kinopt_ros.solvers": [
             "cpu = kinopt_ros.solvers.cpu.plugin:CpuSolver",

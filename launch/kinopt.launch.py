@@ -2,16 +2,18 @@
 
     ros2 launch kinopt_ros kinopt.launch.py
     ros2 launch kinopt_ros kinopt.launch.py trajectory_topic:=/arm_controller/joint_trajectory default_group:=arm
+    ros2 launch kinopt_ros kinopt.launch.py simulated:=true          # joint_states and controllers are simulated
+    ros2 launch kinopt_ros kinopt.launch.py simulated:=my_robot.urdf    # the description comes from there, too
 
 robot_description and joint_states come from the topics of robot_state_publisher and the controllers.
 """
 
-from launch.actions import DeclareLaunchArgument
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
-from launch import LaunchDescription
+from launch import LaunchContext, LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -29,6 +31,13 @@ def generate_launch_description() -> LaunchDescription:
                 default_value="~/joint_trajectory",
                 description="Where motions are published. A controller's topic makes the robot move.",
             ),
+            DeclareLaunchArgument(
+                "simulated",
+                default_value="false",
+                description="A simulated robot beside the node: false, true (that of robot_description), or a URDF file or "
+                "the name of a robot.",
+            ),
+            OpaqueFunction(function=_simulated),
             DeclareLaunchArgument("log_level", default_value="info", description="Log level of the node."),
             Node(
                 package="kinopt_ros",
@@ -45,3 +54,22 @@ def generate_launch_description() -> LaunchDescription:
             ),
         ]
     )
+
+
+def _simulated(context: LaunchContext) -> list[Node]:
+    """The simulated robot, if one is wanted; it listens where the node publishes."""
+    wanted = LaunchConfiguration("simulated").perform(context)
+    if wanted.lower() in ("", "false"):
+        return []
+    topic = LaunchConfiguration("trajectory_topic").perform(context)
+    return [
+        Node(
+            package="kinopt_ros",
+            executable="kinopt_simulated_robot",
+            name="simulated_robot",
+            namespace=LaunchConfiguration("namespace"),
+            output="screen",
+            arguments=[] if wanted.lower() == "true" else [wanted],
+            parameters=[{"trajectory_topics": [topic.replace("~", "kinopt", 1)]}],
+        )
+    ]

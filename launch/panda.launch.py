@@ -1,10 +1,14 @@
-"""The node for the bundled Panda, without a robot: for trying the services by hand.
+"""The node for the bundled Panda, and a simulated one that does what it is told: for trying everything by hand.
 
     ros2 launch kinopt_ros panda.launch.py
+    ros2 launch kinopt_ros panda.launch.py simulated:=false    # where something else is the robot
     ros2 service call /kinopt/solve_ik kinopt_msgs/srv/SolveIK \
         "{poses: [{position: {x: 0.4, z: 0.5}, orientation: {x: 1.0, w: 0.0}}]}"
 """
 
+from launch.actions import DeclareLaunchArgument
+from launch.conditions import IfCondition
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
@@ -13,7 +17,7 @@ from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
-    """The node with the Panda's description as parameters."""
+    """The node with the Panda's description as parameters, and the robot."""
     # Texts must be marked as such, or launch takes them for YAML.
     parameters = {
         name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
@@ -21,12 +25,26 @@ def generate_launch_description() -> LaunchDescription:
     }
     return LaunchDescription(
         [
+            DeclareLaunchArgument(
+                "simulated",
+                default_value="true",
+                description="Whether a simulated robot runs beside the node.",
+            ),
             Node(
                 package="kinopt_ros",
                 executable="kinopt_node",
                 name="kinopt",
                 output="screen",
                 parameters=[{**parameters, "default_group": "panda_arm"}],
-            )
+            ),
+            Node(
+                package="kinopt_ros",
+                executable="kinopt_simulated_robot",
+                name="simulated_robot",
+                output="screen",
+                arguments=["panda"],
+                parameters=[{"start": "ready"}],
+                condition=IfCondition(LaunchConfiguration("simulated")),
+            ),
         ]
     )

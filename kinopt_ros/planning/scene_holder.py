@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from kinopt_ros.errors import InvalidRequestError, KinoptError
 from kinopt_ros.robot.model import RobotModel
@@ -12,6 +12,7 @@ from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
 from kinopt_ros.solvers.clear import prepare_scene
 
 Change: TypeAlias = Callable[[Scene], Scene]
+_T = TypeVar("_T")
 
 
 class SceneHolder:
@@ -21,7 +22,7 @@ class SceneHolder:
         """``report(sentence)`` is called when something of the scene does not fit a new robot."""
         self._report = report
         self._lock = threading.Lock()
-        """Of the two values; never held while anything is computed."""
+        """Of the two values; never held while anything is computed. First of the locks that a motion is sent with."""
         self._changing = threading.Lock()
         """Of those who change the scene: they wait for each other, who asks for it does not."""
         self._scene = EMPTY_SCENE
@@ -35,6 +36,15 @@ class SceneHolder:
         for sentence in said:
             self._report(sentence)
         return scene
+
+    def while_it_is(self, robot: RobotModel, scene: Scene, act: Callable[[], _T]) -> _T | None:
+        """What ``act`` returns, while nobody can change the scene; None if another one, or another robot, is in
+        service.
+
+        ``act`` must return at once, and ask nothing of this object.
+        """
+        with self._lock:
+            return act() if self._scene is scene and self._robot is robot else None
 
     def start(self, robot: RobotModel, make: Callable[[], Scene]) -> None:
         """Begin with another scene than an empty one, unless the scene was changed or begun already.

@@ -67,6 +67,7 @@ class ControllerHandOver:
         self.name = name
         self._type = follow_joint_trajectory()
         self._client: Any = ActionClient(node, self._type, name)
+        self._running: set[Execution] = set()
 
     def wait(self) -> None:
         """Wait until the controller is there; not on the executor's thread.
@@ -79,10 +80,22 @@ class ControllerHandOver:
 
     def send(self, motion: JointTrajectory, ended: Ended) -> "Execution":
         """Let the controller do a motion. Returns at once."""
+        self._running = {one for one in self._running if not one.over}
         execution = Execution(ended)
+        self._running.add(execution)
         future = self._client.send_goal_async(self._type.Goal(trajectory=motion))
         future.add_done_callback(execution.taken)
         return execution
+
+    @property
+    def moves(self) -> bool:
+        """Whether the controller has a motion whose end it has not told yet."""
+        return any(not one.over for one in self._running)
+
+    def cancel(self) -> None:
+        """Tell the controller to stop whatever it was asked to do. Returns at once."""
+        for execution in tuple(self._running):
+            execution.cancel()
 
     def close(self) -> None:
         """Send nothing any more."""
@@ -98,6 +111,11 @@ class Execution:
         self._handle: Any = None
         self._cancelled = False
         self._over = False
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self._over
 
     def cancel(self) -> None:
         """Tell the controller to stop, as soon as it has taken the motion, unless it is done. Returns at once."""

@@ -11,7 +11,7 @@ from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import trajectory_message
-from kinopt_ros.ros.motion_output import Claim, MotionOutput, Published
+from kinopt_ros.ros.motion_output import MotionOutput, Published, Stop
 from kinopt_ros.ros.present_motion import present_motion, published_motion
 from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -51,15 +51,26 @@ class EmergencyStop:
                 False, "the emergency stop is over: motions are taken again, streams of servo after a pause"
             )
             return
-        claim = self._output.halt("the emergency stop")
-        # Several may run, of different joints, each done by a controller of its own.
-        said = [self._stop_or_say(claim, motion) for motion in self._output.published]
-        sentence = "; ".join(dict.fromkeys(filter(None, said))) or _NOTHING
-        claim.give_up()
+        sentence = self.stop_all("the emergency stop") or _NOTHING
         self._context.node.get_logger().warning(f"emergency stop: {sentence}")
         self._announce(True, sentence)
 
-    def _stop_or_say(self, claim: Claim, motion: Published) -> str:
+    def stop_all(self, owner: str) -> str:
+        """Stop whatever this node has published, and refuse new motions until they are released.
+
+        Args:
+            owner: who stops, for those who wanted the robot to move.
+
+        Returns:
+            What was done, or why nothing was; empty if nothing runs.
+        """
+        claim = self._output.halt(owner)
+        # Several may run, of different joints, each done by a controller of its own.
+        said = [self._stop_or_say(claim, motion) for motion in self._output.published]
+        claim.give_up()
+        return "; ".join(dict.fromkeys(filter(None, said)))
+
+    def _stop_or_say(self, claim: Stop, motion: Published) -> str:
         """Publish the stop of a motion; says what was done, or why nothing was; nothing about a motion that is over."""
         try:
             return self._stop(claim, tuple(motion.message.joint_names))
@@ -71,7 +82,7 @@ class EmergencyStop:
             )
             return f"no stop motion was published: internal error ({type(error).__name__})"
 
-    def _stop(self, claim: Claim, joints: tuple[str, ...]) -> str:
+    def _stop(self, claim: Stop, joints: tuple[str, ...]) -> str:
         context = self._context
         robot = context.loaded.model
         # Nobody looks at collisions before the stop is on its way: that may take a compiler, or a package that is
@@ -107,7 +118,7 @@ class EmergencyStop:
             return f"the stop motion failed its check and was not published: {wrong}"
         message = trajectory_message(motion.trajectory, robot.root_link)
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(stop.start, 10**9)
-        if not claim.publish(message, keep=True):
+        if not claim.publish(message):
             return "the stop motion came too late"
         found = [violation.message for violation in motion.report.violations]
         found += self._contact(setup, motion.trajectory, q)

@@ -116,21 +116,17 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
     )
 
 
-def avoiding(
-    context: Context, robot: RobotModel, asked: bool = False, clearance: float = 0.0
-) -> dict[str, Any]:
-    """Arguments of ``ik_problem`` for answers without collisions, if a request or a parameter asks for such.
+def avoiding(context: Context, robot: RobotModel, asked: bool, clearance: float) -> dict[str, Any]:
+    """Arguments of ``ik_problem`` for answers without collisions, if a request asks for such.
 
     Raises:
         InvalidRequestError: a clearance that is negative or not finite, or one that nobody would look at.
     """
     wanted = nonnegative(clearance, "clearance", InvalidRequestError, context.parameter("ik.clearance"))
-    if asked or context.parameter("ik.avoid_collisions"):
+    if asked:
         return {"scene": context.scene.of(robot), "clearance": wanted}
     if clearance > 0.0:
-        raise InvalidRequestError(
-            f"clearance is {clearance:g}, but neither avoid_collisions nor parameter ik.avoid_collisions is set"
-        )
+        raise InvalidRequestError(f"clearance is {clearance:g}, but avoid_collisions is not set")
     return {}
 
 

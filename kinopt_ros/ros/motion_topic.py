@@ -6,8 +6,16 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
+
 from kinopt_msgs.msg import MotionReport
-from kinopt_ros.errors import KinoptError, NotReadyError, SolverUnavailableError, UnsupportedFeatureError
+from kinopt_ros.errors import (
+    KinoptError,
+    NotReadyError,
+    SolverUnavailableError,
+    StartStateError,
+    UnsupportedFeatureError,
+)
 from kinopt_ros.planning.motion import Motion, plan_joint_motion
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
@@ -17,15 +25,19 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context, moving
 from kinopt_ros.ros.conversions import error_message, matrices_from_poses, status_message, trajectory_message
-from kinopt_ros.ros.ik_request import avoiding
+from kinopt_ros.ros.last_look import EnvironmentChangedError, PlannedFor
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.robot_loader import LoadedRobot
 from kinopt_ros.ros.tips import tip_of
+from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION
 
 ALTERNATIVES = 4
 """Goal configurations to which the way is looked at, the nearest first."""
+PLANS = 5
+"""Times that a motion is planned at most, as what it was planned for has changed before it could be published."""
+_ALLOWED = "With parameter ik.avoid_collisions: false the robot moves unchecked"
 
 
 class TargetPoseTopic:
@@ -82,6 +94,28 @@ class TargetPoseTopic:
         self._reports.publish(report)
 
     def _move(self, target: Any, report: MotionReport, start: float, claim: Claim) -> None:
+        """Plan and publish; once more, in time, if what was planned for is no longer so."""
+        deadline = start + self._context.parameter("ik.timeout")
+        for number in range(1, PLANS + 1):
+            planned = self._plan(target, report, deadline)
+            if planned is None:
+                return
+            try:
+                self._publish(*planned, report, claim)
+            except (EnvironmentChangedError, StartStateError) as error:
+                replaced = self._context.loaded is not planned[1].loaded
+                if number == PLANS or replaced or time.monotonic() >= deadline:
+                    times = f" (planned {number} times)" if number > 1 else ""
+                    error.args = (f"{error}{times}",)
+                    raise
+            else:
+                return
+
+    def _plan(
+        self, target: Any, report: MotionReport, deadline: float
+    ) -> tuple[TrajectoryMessage, PlannedFor, float] | None:
+        """The motion, what it was planned for and how long it takes (s); None if there is none, and the report says
+        why."""
         context = self._context
         loaded = context.loaded
         robot = loaded.model
@@ -97,6 +131,7 @@ class TargetPoseTopic:
         needed.update(*(robot.variables_of(name) for name in joints))
         state.require_known(sorted(needed), robot)
         state.require_fresh(sorted(needed), robot, context.parameter("state_timeout"))
+        measured = self._now() - round(1e9 * float(state.age[sorted(needed)].max(initial=0.0)))
 
         T_base_frame = context.frames.T_link_frame(robot, base, target.header.frame_id, state.q)
         asked: dict[str, Any] = {
@@ -106,13 +141,13 @@ class TargetPoseTopic:
             "state": state.q,
             "position_tolerance": context.parameter("ik.position_tolerance"),
             "orientation_tolerance": context.parameter("ik.orientation_tolerance"),
-            "deadline": start + context.parameter("ik.timeout"),
-            **avoiding(context, robot),
+            "deadline": deadline,
+            **self._avoiding(robot),
         }
         T_base_target = T_base_frame @ matrices_from_poses([target.pose], "pose")
         pooled, problem = self._solve(robot, loaded, T_base_target, asked)
         if not _note_answer(pooled, report):
-            return
+            return None
         motions = []
         for q in pooled.result.q[0, : int(pooled.result.num_found[0])]:
             goal = state.q.copy()
@@ -136,7 +171,34 @@ class TargetPoseTopic:
         number = len(motions) - 1 if motions[-1].contact is None else 0
         report.position_error = float(pooled.result.position_error[0, number])
         report.orientation_error = float(pooled.result.orientation_error[0, number])
-        self._publish(robot, motions[number], report, claim)
+        motion = motions[number]
+        if not _note_motion(motion, report):
+            return None
+        message = trajectory_message(motion.trajectory, robot.root_link)
+        if motion.trajectory.velocity[0].any() and measured > 0:
+            # A robot that moves has gone on since it was measured, and the motion with it.
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(measured, 10**9)
+        planned = PlannedFor(loaded, state.q, problem.scene, problem.clearance, unchecked=_ALLOWED)
+        return message, planned, motion.trajectory.duration
+
+    def _avoiding(self, robot: RobotModel) -> dict[str, Any]:
+        """Arguments of ``ik_problem`` for a goal without collisions, unless a parameter says that nobody shall look.
+
+        Raises:
+            KinoptError: nobody can.
+        """
+        context = self._context
+        if not context.parameter("ik.avoid_collisions"):
+            return {}
+        try:
+            check_ready(robot)
+        except KinoptError as error:
+            error.args = (f"{error}. {_ALLOWED}",)
+            raise
+        return {"scene": context.scene.of(robot), "clearance": context.parameter("ik.clearance")}
+
+    def _now(self) -> int:
+        return int(self._context.node.get_clock().now().nanoseconds)
 
     def _solve(
         self, robot: RobotModel, loaded: LoadedRobot, T_base_target: Any, asked: dict[str, Any]
@@ -152,26 +214,36 @@ class TargetPoseTopic:
             problem = ik_problem(robot, T_base_target, **asked)
             return loaded.pool.solve_ik(problem, solver, context.parameter("allow_fallback")), problem
 
-    def _publish(self, robot: RobotModel, motion: Motion, report: MotionReport, claim: Claim) -> None:
-        report.checks = list(dict.fromkeys([*report.checks, *motion.report.checks]))
-        report.not_checked = list(dict.fromkeys([*report.not_checked, *motion.report.not_checked]))
-        if not motion.report.ok:
-            code = Status.VERIFICATION_FAILED
-            if motion.contact is not None:
-                at_start = motion.contact.time == 0.0
-                code = Status.START_STATE_IN_COLLISION if at_start else Status.PLANNING_FAILED
-            report.status = status_message(
-                code,
-                "; ".join(violation.message for violation in motion.report.violations),
-            )
-            return
-        if not claim.publish(trajectory_message(motion.trajectory, robot.root_link)):
+    def _publish(
+        self,
+        message: TrajectoryMessage,
+        planned: PlannedFor,
+        duration: float,
+        report: MotionReport,
+        claim: Claim,
+    ) -> None:
+        if not claim.publish(message, planned):
             report.status = status_message(
                 Status.PREEMPTED, "another motion was asked for: the robot has one owner"
             )
             return
-        report.duration = motion.trajectory.duration
+        report.duration = duration
         report.status = status_message(Status.SUCCESS)
+
+
+def _note_motion(motion: Motion, report: MotionReport) -> bool:
+    """Put the check of a motion into the report; whether it may be sent."""
+    report.checks = list(dict.fromkeys([*report.checks, *motion.report.checks]))
+    report.not_checked = list(dict.fromkeys([*report.not_checked, *motion.report.not_checked]))
+    if not motion.report.ok:
+        code = Status.VERIFICATION_FAILED
+        if motion.contact is not None:
+            at_start = motion.contact.time == 0.0
+            code = Status.START_STATE_IN_COLLISION if at_start else Status.PLANNING_FAILED
+        report.status = status_message(
+            code, "; ".join(violation.message for violation in motion.report.violations)
+        )
+    return motion.report.ok
 
 
 def _note_answer(pooled: PooledResult, report: MotionReport) -> bool:

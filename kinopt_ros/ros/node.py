@@ -2,8 +2,10 @@
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
+import sys
 from typing import Any
 
+import rclpy
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.event_handler import SubscriptionEventCallbacks
@@ -48,6 +50,7 @@ from kinopt_ros.ros.fk_service import FkService
 from kinopt_ros.ros.frames import Frames
 from kinopt_ros.ros.ik_service import IkService
 from kinopt_ros.ros.joint_states import JointStates
+from kinopt_ros.ros.last_look import LastLook
 from kinopt_ros.ros.markers import MarkersTopic
 from kinopt_ros.ros.motion_output import MotionOutput
 from kinopt_ros.ros.motion_topic import TargetPoseTopic
@@ -65,6 +68,8 @@ _LATCHED = QoSProfile(
     depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
 )
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+HEARD_SECONDS = 0.5
+"""For so long the end of the node waits until its last stop is heard."""
 _UPDATES = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 """Each of them counts."""
 
@@ -74,6 +79,7 @@ class KinoptNode(Node):
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__("kinopt", **node_options)
+        self._ended = False
         parameters.declare(self)
         self._reports = self.create_publisher(MotionReport, "~/report", 10)
         self._loader = RobotLoader(self._report_loading)
@@ -96,8 +102,33 @@ class KinoptNode(Node):
         self.add_post_set_parameters_callback(self._parameters_changed)
         self._description.load()
 
+    def end_motions(self) -> None:
+        """Stop what this node moves, and refuse to move anything from now on. Returns at once, but for a stop that has
+        to be heard; controllers' goals have ended when ``moving`` is empty, for which the executor has to go on."""
+        if self._ended:
+            return
+        self._ended = True
+        self._motions.close()
+        said = self._emergency_stop.stop_all("the shutdown of the node")
+        self._trajectory_action.cancel_motions()
+        if said:
+            self.get_logger().warning(f"shutdown: {said}")
+            if not self._motions.wait_until_heard(HEARD_SECONDS):
+                self.get_logger().error(
+                    "shutdown: the stop of the motion that runs was not heard by all listeners"
+                )
+
+    @property
+    def moving(self) -> list[str]:
+        """Controllers' actions that have not told the end of a motion yet."""
+        return self._trajectory_action.moving
+
     def close(self) -> None:
         """Stop background work. The node cannot be used afterwards."""
+        if rclpy.ok():
+            self.end_motions()
+        elif self.moving or self._motions.runs:
+            print("kinopt: ROS was shut down first: the motion that runs cannot be stopped", file=sys.stderr)
         self._trajectory_action.close()
         self._trajectory_scheduler.close()
         self._scheduler.close()
@@ -118,6 +149,7 @@ class KinoptNode(Node):
         self.create_subscription(JointState, "joint_states", self._take_joint_state, qos_profile_sensor_data)
         self._motions = MotionOutput(
             self.create_publisher(JointTrajectory, "~/joint_trajectory", _NEWEST),
+            LastLook(self._shared),
             lambda: self.get_clock().now().nanoseconds,
         )
         self._target_pose = TargetPoseTopic(self._shared, self._motions, self._reports)
@@ -127,6 +159,7 @@ class KinoptNode(Node):
         self.create_subscription(TwistStamped, "~/servo/twist", self._servo.take_twist, _NEWEST)
         self.create_subscription(PoseStamped, "~/servo/target_pose", self._servo.take_target, _NEWEST)
         stop = EmergencyStop(self._shared, self._motions, self._servo.announce_emergency)
+        self._emergency_stop = stop
         # Who asks for what was published before hears latched publishers only: of them alone the second one does, and
         # no warning shall say of the others that nobody hears them.
         self.create_subscription(Bool, "~/emergency_stop", stop.take, _UPDATES)

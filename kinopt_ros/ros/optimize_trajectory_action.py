@@ -5,7 +5,6 @@ and rclpy is told only how a goal ends: ``notify_execute`` puts that on the exec
 cancelled goal ends at once, and what its thread still finds is dropped.
 """
 
-import inspect
 import threading
 import time
 import traceback
@@ -13,22 +12,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import rclpy
-from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import CancelResponse, GoalResponse
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler, Task
 from kinopt_ros.planning.statistics import Statistics
+from kinopt_ros.ros.action_server import QuietActionServer, give_result, no_callback
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.controller_hand_over import PARAMETER as CONTROLLER
 from kinopt_ros.ros.controller_hand_over import ControllerHandOver, Execution
 from kinopt_ros.ros.conversions import error_message, status_message
+from kinopt_ros.ros.last_look import PlannedFor
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.qos import QUEUED
 from kinopt_ros.ros.serving import Pace
 from kinopt_ros.ros.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.trajectory_request import TrajectoryRequest, read_trajectory_request
-from kinopt_ros.ros.trajectory_work import check_in_time, check_still_valid, plan
+from kinopt_ros.ros.trajectory_work import check_in_time, plan
 from kinopt_ros.solvers.paths import Progress
 from kinopt_ros.status import Status
 
@@ -37,15 +38,6 @@ FEEDBACK_SECONDS = 0.05
 """Least time between two messages of feedback."""
 RESULT_SECONDS = 60
 """For so long a result can be asked for."""
-
-
-class _Server(ActionServer):  # type: ignore[type-arg]  # generic in later versions only
-    """An action server that begins no callback by itself."""
-
-    def notify_execute(self, goal_handle: Any, execute_callback: Callable[[Any], Any] | None) -> None:
-        """Run what ends a goal. ``execute()`` of a goal without a callback only says that it is worked on."""
-        if execute_callback is not None:
-            super().notify_execute(goal_handle, execute_callback)
 
 
 class OptimizeTrajectoryAction:
@@ -64,13 +56,14 @@ class OptimizeTrajectoryAction:
         self.output = output
         self._goals: set[_Goal] = set()
         """Those that have no result yet. Touched by the executor's thread only."""
-        self._controller: ControllerHandOver | None = None
+        self._controllers: dict[str, ControllerHandOver] = {}
+        """By the action's name. One that motions are no longer handed to may still do one."""
         self._taking, self.ending = Pace(), Pace()
-        self.server = _Server(
+        self.server = QuietActionServer(
             context.node,
             OptimizeTrajectory,
             f"~/{NAME}",
-            execute_callback=_nothing,
+            execute_callback=no_callback,
             goal_callback=self._take,
             handle_accepted_callback=self._accept,
             cancel_callback=self._cancel,
@@ -94,9 +87,19 @@ class OptimizeTrajectoryAction:
         name = self.context.parameter(CONTROLLER)
         if not name:
             return None
-        if self._controller is None or self._controller.name != name:
-            self._controller = ControllerHandOver(self.context.node, name)
-        return self._controller
+        if name not in self._controllers:
+            self._controllers[name] = ControllerHandOver(self.context.node, name)
+        return self._controllers[name]
+
+    def cancel_motions(self) -> None:
+        """Tell all controllers to stop what they were asked to do. Returns at once. On the executor's thread."""
+        for controller in self._controllers.values():
+            controller.cancel()
+
+    @property
+    def moving(self) -> list[str]:
+        """The controllers' actions that have not told the end of a motion yet."""
+        return [name for name, controller in self._controllers.items() if controller.moves]
 
     def forget(self, goal: "_Goal") -> None:
         """A goal has its result."""
@@ -120,10 +123,6 @@ class OptimizeTrajectoryAction:
                 goal.cancel()
         # Also of a goal that has just ended otherwise: it then ends so.
         return CancelResponse.ACCEPT
-
-
-def _nothing(handle: Any) -> Any:
-    raise AssertionError("goals are ended with callbacks of their own")
 
 
 class _Goal:
@@ -199,7 +198,6 @@ class _Goal:
             elif self._claim is None:
                 self._end(result, self.handle.succeed)
             else:
-                check_still_valid(self._action.context, asked, pooled.result)
                 self._publish(asked, self._claim, result)
         except Exception as error:  # nothing ends a worker
             self.refuse(error)
@@ -214,33 +212,46 @@ class _Goal:
                 message, list(order), [float(start[robot.variable_index[name]]) for name in order]
             )
         result.published = True
+        problem = asked.problem
+        unchecked = "With ignore_collisions the robot moves unchecked"
+        planned = PlannedFor(asked.loaded, problem.start, problem.scene, problem.clearance, unchecked)
         if self._controller is None:
             # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
-            self._end(result, self.handle.succeed, lambda: claim.publish(message))
+            if claim.publish(message, planned, agreed=self._take_end):
+                self._conclude(result, self.handle.succeed)
             return
-        self._controller.wait()
+        controller = self._controller
+        controller.wait()
 
         def ended(done: bool, sentence: str) -> None:
             if not done:
                 result.status = status_message(Status.FAILURE, sentence)
             self._end(result, self.handle.succeed if done else self.handle.abort)
 
-        with self._lock:
-            if not self._ended and claim.holds:
-                self._execution = self._controller.send(message, ended)
+        def send() -> None:
+            with self._lock:
+                if not self._ended:
+                    self._execution = controller.send(message, ended)
+
+        claim.hand_over(message, planned, send)
 
     def _preempt(self, owner: str) -> None:
         result = _failed(Status.PREEMPTED, f"{owner} came later: the robot has one owner at a time")
         self._end(result, self.handle.abort)
 
-    def _end(
-        self, result: Any, transition: Callable[..., None], last: Callable[[], bool] = lambda: True
-    ) -> None:
-        """Give the goal its result, unless it has one, or ``last``, which is called before, is False."""
+    def _end(self, result: Any, transition: Callable[..., None]) -> None:
+        """Give the goal its result, unless it has one."""
+        if self._take_end():
+            self._conclude(result, transition)
+
+    def _take_end(self) -> bool:
+        """Whether whoever asks may end the goal: the first one does."""
         with self._lock:
-            if self._ended or not last():
-                return
-            self._ended = True
+            first, self._ended = not self._ended, True
+            return first
+
+    def _conclude(self, result: Any, transition: Callable[..., None]) -> None:
+        """Give the goal its result; called once, by the one who may."""
         if self._claim is not None:
             self._claim.give_up()
         if self._execution is not None:
@@ -254,9 +265,7 @@ class _Goal:
             del handle
             action.forget(self)
             action.ending.wait()
-            # Later versions of rclpy send the result within this call, earlier ones what the callback returns.
-            transition(*([result] if inspect.signature(transition).parameters else []))
-            return result
+            return give_result(transition, result)
 
         action.server.notify_execute(self.handle, conclude)
 

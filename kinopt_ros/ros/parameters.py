@@ -101,9 +101,9 @@ SPECS = (
     ),
     Spec(
         "ik.avoid_collisions",
-        False,
-        "Whether all solutions must be free of collisions, those of ~/target_pose too; else those whose requests ask "
-        "for it.",
+        True,
+        "Whether motions of ~/target_pose must be free of collisions, goal and way, by ik.clearance; they are refused "
+        "where that cannot be checked. Requests of ~/solve_ik say so themselves, servo has servo.avoid_collisions.",
     ),
     Spec(
         "ik.clearance",

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -31,8 +31,13 @@ class NodeProcess:
         log: Path | None = None,
         name: str = "kinopt",
         namespaces: Mapping[str, Mapping[str, Any]] | None = None,
+        module: str = "kinopt_ros.ros.main",
+        words: Sequence[str] = (),
     ) -> None:
-        """With ``namespaces``, several nodes, one in each, with further parameters of its own."""
+        """With ``namespaces``, several nodes, one in each, with further parameters of its own. ``module`` has the
+        program, which gets ``words`` as its arguments."""
+        self._module = module
+        self._words = tuple(words)
         self._parameters = parameters
         self._name = name
         self._namespaces = dict(namespaces or {})
@@ -63,7 +68,7 @@ class NodeProcess:
         with log.open("wb") as output:
             arguments = ["--ros-args", "-r", f"__node:={self._name}", "--params-file", str(parameters)]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "kinopt_ros.ros.main", *self._namespaces, *arguments],
+                [sys.executable, "-m", self._module, *self._words, *self._namespaces, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -15,6 +15,8 @@ import traceback
 from functools import partial
 from typing import Any
 
+from trajectory_msgs.msg import JointTrajectory
+
 from kinopt_msgs.msg import ServoStatus
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.motion import check_begins_inside
@@ -26,6 +28,7 @@ from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.ros.context import Context, moving
 from kinopt_ros.ros.conversions import status_message, trajectory_message
 from kinopt_ros.ros.joint_states import RobotState
+from kinopt_ros.ros.last_look import EnvironmentChangedError, PlannedFor
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.present_motion import present_motion
 from kinopt_ros.ros.robot_loader import LoadedRobot
@@ -62,7 +65,6 @@ _SETUP = (
     "start_state_tolerance",
     "servo.period",
     "servo.avoid_collisions",
-    "ik.avoid_collisions",
     "ik.clearance",
     "tool_frames",
     "default_group",
@@ -242,7 +244,7 @@ class ServoTopic:
         context, robot = self._context, loaded.model
         values = {name: context.parameter(name) for name in _SETUP}
         scene = None
-        if values["servo.avoid_collisions"] or values["ik.avoid_collisions"]:
+        if values["servo.avoid_collisions"]:
             check_ready(robot)
             scene = context.scene.of(robot)
         key = (robot, scene, *(str(value) for value in values.values()))
@@ -327,16 +329,25 @@ class ServoTopic:
                         "servo a longer period (parameter servo.period)",
                     )
                 return
-            with self._wake:
-                sent = (
-                    not self._closed and self._claim is not None and self._claim.publish(message, keep=True)
-                )
-            if not sent:  # somebody else has the robot: the next period hears of it
+            if not self._send(setup, state, message):
                 return
             self._status.step_time = took
         self._missed = 0
         session.accept(setup, step)
         self._report(setup, state, step, command)
+
+    def _send(self, setup: ServoSetup, state: RobotState, message: JointTrajectory) -> bool:
+        """Whether a motion was sent. If not, somebody else has the robot, or the scene has changed since the period
+        began: the next period hears of it."""
+        claim, loaded = self._claim, self._loaded
+        if claim is None or loaded is None:
+            return False
+        unchecked = "With parameter servo.avoid_collisions: false the robot moves unchecked"
+        planned = PlannedFor(loaded, state.q, setup.scene, setup.clearance, unchecked, goes_on=True)
+        try:
+            return claim.publish(message, planned, keep=True, agreed=lambda: not self._closed)
+        except EnvironmentChangedError:
+            return False
 
     def _report(self, setup: ServoSetup, state: RobotState, step: Step, command: Command | None) -> None:
         """Say what was done."""

@@ -19,6 +19,8 @@ from kinopt_ros.errors import InvalidRequestError, quoted
 from kinopt_ros.ros.node import KinoptNode
 
 _SHUTDOWN_SECONDS = 2.0
+_ANSWER_SECONDS = 0.02
+"""For so long one executor waits for controllers to answer, before another one does."""
 _SWITCH_SECONDS = 5e-4
 
 
@@ -40,6 +42,10 @@ def spin(arguments: list[str] | None = None) -> None:
     if handles_signals:
         signal.signal(signal.SIGINT, running.stop)
         signal.signal(signal.SIGTERM, running.stop)
+        if (
+            signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+        ):  # the terminal is closed; nohup wants to go on
+            signal.signal(signal.SIGHUP, running.stop)
     # Python hands the interpreter over every 5 ms by default: a request would wait for that several times over.
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
@@ -107,12 +113,33 @@ class _Running:
         self._stop()
         for thread in self._threads:
             thread.join()
+        if rclpy.ok():
+            self._end_motions()
         for node in self._nodes:
             node.close()
         for executor in self._executors:
             executor.shutdown(timeout_sec=0.0)
         for node in self._nodes:
             node.destroy_node()
+
+    def _end_motions(self) -> None:
+        """Stop what the nodes move, and wait for the controllers to say so: the end of the process stops what it
+        started."""
+        for node in self._nodes:
+            node.end_motions()
+        end = time.monotonic() + _SHUTDOWN_SECONDS
+        while (left := self._moving()) and time.monotonic() < end and rclpy.ok():
+            for executor in self._executors:
+                executor.spin_once(timeout_sec=_ANSWER_SECONDS)
+        for name in left:
+            print(
+                f"kinopt: the controller {name} was told to stop, but has not said within {_SHUTDOWN_SECONDS:g} s that "
+                "it does",
+                file=sys.stderr,
+            )
+
+    def _moving(self) -> list[str]:
+        return [name for node in self._nodes for name in node.moving]
 
     def _serve(self, executor: SingleThreadedExecutor) -> None:
         while rclpy.ok() and not self._stopping.is_set():

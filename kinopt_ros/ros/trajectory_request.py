@@ -14,7 +14,6 @@ from kinopt_ros.errors import (
     InvalidRequestError,
     InvalidStateError,
     KinoptError,
-    StartStateError,
 )
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
@@ -43,6 +42,7 @@ from kinopt_ros.ros.conversions import (
 )
 from kinopt_ros.ros.ik_request import tips_of, tolerance_of, tool_of
 from kinopt_ros.ros.joint_states import RobotState
+from kinopt_ros.ros.last_look import check_is_at
 from kinopt_ros.ros.robot_loader import LoadedRobot
 from kinopt_ros.ros.tips import tip_of
 from kinopt_ros.scene.scene import Scene
@@ -225,24 +225,6 @@ def start_state(
     if publish:
         check_is_at(robot, measured, q, needed)
     return StartState(q, velocity, measured)
-
-
-AWAY = 0.01
-"""rad or m; farther away from where the robot is no motion is published. MoveIt has the same."""
-
-
-def check_is_at(
-    robot: RobotModel, measured: RobotState, q: Annotated[Float64, "nq"], variables: Sequence[int]
-) -> None:
-    """Raise StartStateError unless the robot is where a motion starts."""
-    index = list(variables)
-    away = np.abs(measured.q[index] - q[index])
-    if away.size and away.max() > AWAY:
-        i = index[int(np.argmax(away))]
-        raise StartStateError(
-            f"the motion starts with {robot.variable_names[i]!r} at {q[i]:.6g}, but it is at {measured.q[i]:.6g}; "
-            f"allowed is a difference of {AWAY:g}"
-        )
 
 
 def assumed_sentence(

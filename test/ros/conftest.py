@@ -16,6 +16,8 @@ if _MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
 else:
     import rclpy
+    from support.control_package import provide
+    from support.moveit_package import BuildError
     from support.ros_requests import READY, StartNode
 
     from kinopt_ros.ros.bundled import bundled_parameters
@@ -46,6 +48,16 @@ def ros() -> Iterator[None]:
     rclpy.init(args=[])
     yield
     rclpy.try_shutdown()
+
+
+@pytest.fixture(scope="session")
+def control_msgs(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The package control_msgs, for this process and those that it starts."""
+    cache = getattr(pytestconfig, "cache", None)
+    try:
+        provide(tmp_path_factory.mktemp("control") if cache is None else cache.mkdir("control_msgs"))
+    except BuildError as error:
+        pytest.skip(f"control_msgs is not installed, and cannot be built for the tests: {error}")
 
 
 @pytest.fixture(scope="session")

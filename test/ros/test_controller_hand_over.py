@@ -1,20 +1,26 @@
-"""Motions handed to a controller's action. What needs control_msgs is skipped where it is not installed."""
+"""Motions handed to a controller's action, and what becomes of them when the node ends."""
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
-from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
+from support.looks import Trusting
 from support.ros_requests import READY, StartNode
 from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
 
 from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.controller_hand_over import ControllerHandOver
+from kinopt_ros.ros.motion_output import MotionOutput
 from kinopt_ros.ros.optimize_trajectory_action import OptimizeTrajectory, _Goal
+from kinopt_ros.ros.process import NodeProcess
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")
@@ -22,21 +28,26 @@ pytestmark = pytest.mark.timeout(900)
 
 AWAY = joints(panda_joint1=0.3)
 ACTION = "/arm_controller/follow_joint_trajectory"
-needs_control_msgs = pytest.mark.skipif(
-    find_spec("control_msgs") is None, reason="control_msgs is not installed"
-)
 
 
 @pytest.fixture
-def goals(start_node: StartNode, panda_parameters: dict[str, object]) -> Iterator[Goals]:
-    """Sends goals to a node that hands motions to a controller."""
-    _, client = start_node("kinopt_hand_over", {**panda_parameters, "controller_action": ACTION})
+def node(
+    control_msgs: None, start_node: StartNode, panda_parameters: dict[str, object]
+) -> Iterator[tuple[NodeProcess, Goals]]:
+    """A node that hands motions to a controller, and who sends goals to it."""
+    process, client = start_node("kinopt_hand_over", {**panda_parameters, "controller_action": ACTION})
     client.pretend_robot(READY)
     client.spin(0.3)
     sender = Goals(client, "kinopt_hand_over")
     until_prepared(client)
-    yield sender
+    yield process, sender
     sender.close()
+
+
+@pytest.fixture
+def goals(node: tuple[NodeProcess, Goals]) -> Goals:
+    """Sends goals to such a node."""
+    return node[1]
 
 
 class Controller:
@@ -106,23 +117,32 @@ def controller(goals: Goals) -> Iterator[Controller]:
     made.close()
 
 
-@pytest.mark.skipif(find_spec("control_msgs") is not None, reason="control_msgs is installed")
-def test_without_control_msgs_a_sentence_says_so(goals: Goals) -> None:
+def test_without_control_msgs_a_sentence_says_so(
+    start_node: StartNode,
+    panda_parameters: dict[str, object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "control_msgs.py").write_text("raise ImportError('hidden')")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    _, client = start_node("kinopt_alone", {**panda_parameters, "controller_action": ACTION})
+    client.pretend_robot(READY)
+    goals = Goals(client, "kinopt_alone")
+    until_prepared(client)
     status, result = goals.run(joint_goals=[AWAY], publish=True)
     assert (status, Status(result.status.code)) == (ABORTED, Status.UNSUPPORTED_FEATURE)
     assert "control_msgs" in result.status.message
     assert "controller_action" in result.status.message
     assert goals.run(joint_goals=[AWAY])[0] == SUCCEEDED  # planning needs no controller
+    goals.close()
 
 
-@needs_control_msgs
 def test_a_controller_that_is_not_there(goals: Goals) -> None:
     status, result = goals.run(joint_goals=[AWAY], publish=True)
     assert status == ABORTED
     assert ACTION in result.status.message
 
 
-@needs_control_msgs
 def test_a_motion_is_done_by_the_controller(goals: Goals, controller: Controller) -> None:
     begin = time.monotonic()
     status, result = goals.run(joint_goals=[AWAY], publish=True)
@@ -133,7 +153,6 @@ def test_a_motion_is_done_by_the_controller(goals: Goals, controller: Controller
     assert not goals.client.trajectories  # the topic is not used as well
 
 
-@needs_control_msgs
 def test_a_controller_that_gives_up_or_refuses(goals: Goals, controller: Controller) -> None:
     controller.error_code = -4
     status, result = goals.run(joint_goals=[AWAY], publish=True)
@@ -145,7 +164,6 @@ def test_a_controller_that_gives_up_or_refuses(goals: Goals, controller: Control
     assert "refuses" in result.status.message
 
 
-@needs_control_msgs
 def test_cancel_is_forwarded(goals: Goals, controller: Controller) -> None:
     controller.seconds = 30.0
     goal = goals.send(joint_goals=[AWAY], publish=True)
@@ -157,7 +175,6 @@ def test_cancel_is_forwarded(goals: Goals, controller: Controller) -> None:
     assert goals.client.spin_until(lambda: controller.cancelled == 1, 5.0)
 
 
-@needs_control_msgs
 def test_a_newer_motion_stops_the_one_that_is_done(goals: Goals, controller: Controller) -> None:
     controller.seconds = 30.0
     first = goals.send(joint_goals=[AWAY], publish=True)
@@ -171,11 +188,70 @@ def test_a_newer_motion_stops_the_one_that_is_done(goals: Goals, controller: Con
     assert controller.cancelled == 1
 
 
-@needs_control_msgs
 def test_a_robot_that_has_moved_meanwhile_is_not_sent_anywhere(goals: Goals, controller: Controller) -> None:
     status, result = goals.run(joint_goals=[AWAY], publish=True, state=joints(panda_joint1=0.05))
     assert (status, Status(result.status.code)) == (ABORTED, Status.START_STATE_INVALID)
     assert not controller.goals
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_end_of_the_node_stops_the_controller_and_waits_for_it(
+    node: tuple[NodeProcess, Goals], controller: Controller, number: int
+) -> None:
+    process, goals = node
+    controller.seconds = 60.0
+    goal = goals.send(joint_goals=[AWAY], publish=True)
+    goal.accepted()
+    assert goals.client.spin_until(lambda: bool(controller.goals), 30.0)
+    goals.client.spin(0.3)
+    os.kill(process.pid, number)
+    os.kill(process.pid, number)  # who is impatient must not leave the arm moving
+    assert goals.client.spin_until(lambda: controller.cancelled == 1, 20.0)
+    assert goals.client.spin_until(lambda: not process.running, 30.0)
+    assert process.stop() == 0, process.log_text()
+    assert controller.cancelled == 1
+    assert "has not said" not in process.log_text()
+    status, result = goal.result()
+    assert (status, Status(result.status.code)) == (ABORTED, Status.PREEMPTED)
+
+
+def test_the_end_of_the_node_does_not_wait_for_ever(
+    node: tuple[NodeProcess, Goals], controller: Controller
+) -> None:
+    process, goals = node
+    controller.seconds = 60.0
+    goals.send(joint_goals=[AWAY], publish=True).accepted()
+    assert goals.client.spin_until(lambda: bool(controller.goals), 30.0)
+    goals.client.spin(0.3)
+    process.interrupt()  # the controller hears nothing any more: nobody spins it
+    assert process.wait(30.0) == 0, process.log_text()
+    assert f"the controller {ACTION} was told to stop, but has not said" in process.log_text()
+
+
+def test_motions_of_a_controller_that_is_no_longer_used_are_ended_too() -> None:
+    hand_over: Any = ControllerHandOver.__new__(ControllerHandOver)
+    accepted: list[Any] = []
+    hand_over._running = set()
+    hand_over._type = SimpleNamespace(Goal=lambda trajectory: trajectory)
+    hand_over._client = SimpleNamespace(
+        send_goal_async=lambda goal: SimpleNamespace(add_done_callback=accepted.append)
+    )
+    told: list[str] = []
+    hand_over.send(None, lambda done, sentence: None)
+    assert hand_over.moves
+    hand_over.cancel()  # before the controller has answered
+    results: list[Any] = []
+    handle = SimpleNamespace(
+        accepted=True,
+        cancel_goal_async=lambda: told.append("cancel"),
+        get_result_async=lambda: SimpleNamespace(add_done_callback=results.append),
+    )
+    accepted[0](SimpleNamespace(result=lambda: handle))
+    assert told == ["cancel"]
+    assert hand_over.moves
+    ended = SimpleNamespace(status=5, result=SimpleNamespace(error_code=0, error_string=""))
+    results[0](SimpleNamespace(result=lambda: ended))
+    assert not hand_over.moves
 
 
 def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
@@ -193,8 +269,11 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
     handle = SimpleNamespace(request=None, abort=lambda: None, succeed=lambda: None)
     goal: Any = _Goal(action, handle)
     goal._controller = SimpleNamespace(wait=lambda: None, send=send)
-    claim, result = SimpleNamespace(holds=True), OptimizeTrajectory.Result()
-    worker = threading.Thread(target=goal._publish, args=(None, claim, result), daemon=True)
+    claim = MotionOutput(None, Trusting()).claim("a goal", lambda owner: None)
+    goal._claim = claim
+    asked = SimpleNamespace(loaded=None, problem=SimpleNamespace(start=None, scene=None, clearance=0.0))
+    result = OptimizeTrajectory.Result()
+    worker = threading.Thread(target=goal._publish, args=(asked, claim, result), daemon=True)
     worker.start()
     worker.join(10.0)
     assert not worker.is_alive()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
+from support.looks import Trusting
 from trajectory_msgs.msg import JointTrajectory
 
 import kinopt_ros.ros.emergency_stop as emergency_stop
@@ -35,6 +36,8 @@ PARAMETERS = {
     "servo.state_timeout": 10.0,
     "servo.tracking_tolerance": 0.05,
 }
+UNASKED: Any = None
+"""What motions were planned for, where nobody looks."""
 
 
 class World:
@@ -55,10 +58,12 @@ class World:
             scene=SceneHolder(lambda *said: None),
         )
         self.slow: list[int] = []
-        self.output = MotionOutput(SimpleNamespace(publish=self.messages.append), lambda: self.now)
+        self.output = MotionOutput(
+            SimpleNamespace(publish=self.messages.append), Trusting(), lambda: self.now
+        )
         self.stop = EmergencyStop(context, self.output, lambda stopped, text: self.said.append(text))
         assert self.output.claim("test", lambda owner: None).publish(
-            trajectory_message(motion, "panda_link0")
+            trajectory_message(motion, "panda_link0"), UNASKED
         )
         self.motion = Commanded(motion, self.now, self.now, self.now)
 
@@ -177,7 +182,7 @@ def test_motions_of_different_joints_are_all_stopped() -> None:
         parts.append(point_to_point(ARM[chosen], q[chosen], q[chosen] + 0.5, *limits))
     world = World(PANDA, parts[0])
     assert world.output.claim("another", lambda owner: None).publish(
-        trajectory_message(parts[1], "panda_link0")
+        trajectory_message(parts[1], "panda_link0"), UNASKED
     )
     world.now += 200_000_000
     world.stop.take(Bool(data=True))

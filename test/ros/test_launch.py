@@ -20,8 +20,15 @@ pytestmark = [pytest.mark.launch, pytest.mark.slow]
 
 _STOP_SECONDS = 20.0
 _ARGUMENTS = {
-    "kinopt.launch.py": {"namespace", "config", "default_group", "trajectory_topic", "log_level"},
-    "panda.launch.py": set(),
+    "kinopt.launch.py": {
+        "namespace",
+        "config",
+        "default_group",
+        "trajectory_topic",
+        "log_level",
+        "simulated",
+    },
+    "panda.launch.py": {"simulated"},
     "four_robots.launch.py": {"robots", "track"},
 }
 

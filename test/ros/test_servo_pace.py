@@ -9,6 +9,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistStamped
 from sensor_msgs.msg import JointState
+from support.looks import Trusting
 from support.servo_runs import STARTS
 
 from kinopt_ros.planning.servo.session import Session
@@ -74,7 +75,7 @@ def test_motions_that_always_come_too_late_are_not_sent_and_that_is_said(
             said.append(status.status.message)
             heard.set()
 
-    output = MotionOutput(SimpleNamespace(publish=sent.append), lambda: now().nanoseconds)
+    output = MotionOutput(SimpleNamespace(publish=sent.append), Trusting(), lambda: now().nanoseconds)
     servo = ServoTopic(context, output, SimpleNamespace(publish=hear))
     twist = TwistStamped()
     twist.twist.linear.y = 0.05

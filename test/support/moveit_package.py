@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 from collections import defaultdict
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib import invalidate_caches
 from importlib.util import find_spec
@@ -64,13 +65,20 @@ class BuildError(Exception):
     """The package cannot be built here; the sentence says why."""
 
 
-def build(folder: Path) -> Path:
+def build(
+    folder: Path, interfaces: Path = INTERFACES, packages: Mapping[str, tuple[str, ...]] = _NEEDED
+) -> Path:
     """Build below a folder that may be kept, unless that was done before; the prefix that it is installed in.
+
+    Args:
+        folder: where.
+        interfaces: file with the interfaces.
+        packages: what each of its packages needs.
 
     Raises:
         BuildError: it cannot be built.
     """
-    text = INTERFACES.read_text()
+    text = interfaces.read_text()
     digest = sha256((text + _CMAKE + sys.version + sysconfig.get_platform()).encode()).hexdigest()[:16]
     prefix = folder / digest
     with (folder / "lock").open("w") as lock:  # processes of one run of the tests build it once
@@ -82,7 +90,7 @@ def build(folder: Path) -> Path:
                 path, _, content = part.partition("\n")
                 package, _, inside = path.partition("/")
                 files[package][inside] = content
-            for package, needed in _NEEDED.items():
+            for package, needed in packages.items():
                 if find_spec(package) is None:
                     _build(package, files[package], needed, prefix)
             (prefix / "done").touch()

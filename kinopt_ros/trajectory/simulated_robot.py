@@ -1,0 +1,120 @@
+"""A robot that does what it is told, for those who have none: one controller for each of its groups."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidRequestError, quoted, shortened
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
+
+SUFFIX = "_controller"
+"""Of the names of controllers: ``arm_controller`` for the group ``arm``."""
+
+
+class SimulatedRobot:
+    """The joints of a robot and their controllers. Times are ns of any one clock."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        controllers: Mapping[str, Sequence[str]] | None = None,
+        start: Mapping[str, float] | None = None,
+    ) -> None:
+        """
+        Args:
+            robot: which robot.
+            controllers: joints by the controller's name; None: see ``usual_controllers``.
+            start: where joints are, rad or m; others where the robot's default has them.
+
+        Raises:
+            KinoptError: a joint that there is none of, one that two controllers have, or one that none can have; a
+                start outside the limits.
+        """
+        self.robot = robot
+        self.joints = tuple(name for name in robot.active_joints if robot.joint(name).type.num_variables == 1)
+        self._still = {name: float(robot.default_q[robot.variables_of(name)[0]]) for name in self.joints}
+        self._put(start or {})
+        chosen = usual_controllers(robot) if controllers is None else controllers
+        taken: dict[str, str] = {}
+        self.controllers: dict[str, SimulatedController] = {}
+        for controller, joints in chosen.items():
+            for name in joints:
+                self._check_joint(name)
+                if name in taken:
+                    raise InvalidRequestError(
+                        f"joint {quoted(name)} is one of two controllers: {taken[name]} and {controller}"
+                    )
+                taken[name] = controller
+            self.controllers[controller] = SimulatedController(
+                joints, np.array([self._still[name] for name in joints])
+            )
+
+    def controller_of(self, names: Sequence[str]) -> SimulatedController:
+        """The controller of these joints, in any order.
+
+        Raises:
+            InvalidRequestError: no controller has just these.
+        """
+        for controller in self.controllers.values():
+            if sorted(controller.joints) == sorted(names):
+                return controller
+        known = "; ".join(
+            f"{name}: {shortened(list(controller.joints))}" for name, controller in self.controllers.items()
+        )
+        raise InvalidRequestError(
+            f"no controller has exactly the joints {shortened(list(names)) or '(none)'}; there are {known or 'none'}"
+        )
+
+    def follow(self, names: Sequence[str], points: Sequence[Waypoint], start: int, now: int) -> None:
+        """Let the controller of these joints follow a trajectory; see ``SimulatedController.take``."""
+        self.controller_of(names).take(names, points, start, now)
+
+    def states(self, now: int) -> tuple[tuple[str, ...], Annotated[Float64, "n"], Annotated[Float64, "n"]]:
+        """Names of all joints, their positions (rad or m) and velocities."""
+        position, velocity = dict(self._still), dict.fromkeys(self.joints, 0.0)
+        for controller in self.controllers.values():
+            state = controller.state(now)
+            position.update(zip(controller.joints, state.position.tolist(), strict=True))
+            velocity.update(zip(controller.joints, state.velocity.tolist(), strict=True))
+        return (
+            self.joints,
+            np.array([position[name] for name in self.joints]),
+            np.array([velocity[name] for name in self.joints]),
+        )
+
+    def _put(self, start: Mapping[str, float]) -> None:
+        limits = self.robot.limits
+        for name, value in start.items():
+            self._check_joint(name)
+            k = self.robot.variables_of(name)[0]
+            if not limits.lower[k] <= value <= limits.upper[k]:
+                raise InvalidRequestError(
+                    f"joint {quoted(name)} cannot start at {value:g}: its limits are {limits.lower[k]:g} to "
+                    f"{limits.upper[k]:g}"
+                )
+            self._still[name] = float(value)
+
+    def _check_joint(self, name: str) -> None:
+        joint = self.robot.joint(name)
+        if name not in self._still:
+            kind = f"follows {joint.mimics!r}" if joint.mimics else f"is {joint.type.value}"
+            raise InvalidRequestError(f"joint {quoted(name)} {kind}: no controller moves it")
+
+
+def usual_controllers(robot: RobotModel) -> dict[str, tuple[str, ...]]:
+    """A controller for each group, the first ones first, as far as no other has its joints."""
+    taken: set[str] = set()
+    found: dict[str, tuple[str, ...]] = {}
+    for group in robot.groups.values():
+        joints = tuple(
+            name
+            for name in group.joints
+            if robot.joint(name).is_active and robot.joint(name).type.num_variables == 1
+        )
+        if joints and taken.isdisjoint(joints):
+            found[f"{group.name}{SUFFIX}"] = joints
+            taken.update(joints)
+    return found

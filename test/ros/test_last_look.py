@@ -1,0 +1,428 @@
+"""The last look before the robot moves, and ~/target_pose that goes through it; without a node."""
+
+import threading
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from support.ros_requests import pose, target
+from trajectory_msgs.msg import JointTrajectory
+
+from kinopt_ros.errors import StaleStateError, StartStateError
+from kinopt_ros.geometry.shapes import Box, PlacedShape
+from kinopt_ros.planning.motion import plan_joint_motion
+from kinopt_ros.planning.scene_holder import SceneHolder
+from kinopt_ros.planning.solver_pool import SolverPool
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.ros.conversions import trajectory_from_message, trajectory_message
+from kinopt_ros.ros.joint_states import JointStates
+from kinopt_ros.ros.last_look import (
+    LOOKS,
+    EnvironmentChangedError,
+    LastLook,
+    PlannedFor,
+    UncheckableError,
+)
+from kinopt_ros.ros.motion_output import MotionOutput
+from kinopt_ros.ros.motion_topic import PLANS, TargetPoseTopic
+from kinopt_ros.scene import changes
+from kinopt_ros.scene.scene import Scene, SceneObject
+from kinopt_ros.solvers.clear import prepare_collisions
+from kinopt_ros.status import Status
+
+pytest.importorskip("coal")
+
+PANDA = load_robot("panda")
+ARM = tuple(f"panda_joint{i + 1}" for i in range(7))
+START = PANDA.default_q
+GOAL = START + np.array([0.5, *[0.0] * 7])
+PARAMETERS = {
+    "state_timeout": 1e6,
+    "default_group": "",
+    "controller_joints": list(ARM),
+    "target_pose.tip_link": "",
+    "ik.avoid_collisions": True,
+    "ik.clearance": 0.0,
+    "ik.position_tolerance": 1e-4,
+    "ik.orientation_tolerance": 1e-3,
+    "ik.timeout": 1e6,
+    "velocity_scaling": 0.5,
+    "acceleration_scaling": 0.5,
+    "start_state_tolerance": 1e-3,
+    "allow_fallback": True,
+    "solver": "cpu",
+    "ik.solver": "",
+}
+
+
+class World:
+    """A scene, a robot and its state, of which the last look and ~/target_pose learn as in a node."""
+
+    def __init__(self, robot: RobotModel = PANDA) -> None:
+        self.now = 10**15
+        self.robot = robot
+        self.scene = SceneHolder(lambda sentence: None)
+        self.joint_states = JointStates()
+        self.parameters = dict(PARAMETERS)
+        self.loaded: Any = SimpleNamespace(model=robot, pool=None)
+        self.sent: list[Any] = []
+        self.reports: list[Any] = []
+        clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self.now))
+        quiet = SimpleNamespace(warning=lambda text, **options: None, error=pytest.fail)
+        self.node: Any = SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: quiet)
+        self.frames = SimpleNamespace(T_link_frame=lambda robot, base, frame, q: np.eye(4))
+        self.is_at(START)
+        self.scene.of(robot)
+
+    def is_at(self, q: np.ndarray, velocity: np.ndarray | None = None) -> None:
+        names = list(self.robot.variable_names)
+        speed = [] if velocity is None else velocity.tolist()
+        self.joint_states.update(
+            SimpleNamespace(name=names, position=q[: len(names)].tolist(), velocity=speed)
+        )
+
+    def parameter(self, name: str) -> Any:
+        return self.parameters[name]
+
+    def group_name(self, robot: RobotModel) -> str:
+        return "panda_arm"
+
+    def put(self, y: float) -> None:
+        """An obstacle, confirmed when this returns."""
+        T = np.eye(4)
+        T[:3, 3] = 0.4, y, 0.5
+        late = SceneObject("late", (PlacedShape(Box(0.3, 0.05, 1.0), np.eye(4)),), T)
+        change = lambda scene: changes.add(scene, self.robot, late, replacing=True)  # noqa: E731
+        self.scene.change(self.robot, [("add", change)])
+
+    def motion(self, velocity: np.ndarray | None = None) -> JointTrajectory:
+        speed = np.zeros(PANDA.nq) if velocity is None else velocity
+        planned = plan_joint_motion(PANDA, ARM, START, speed, GOAL, 0.5, 0.5)
+        return trajectory_message(planned.trajectory, "panda_link0")
+
+    def send(
+        self, scene: Scene | None, message: JointTrajectory | None = None, loaded: Any = None, **rest: Any
+    ) -> bool:
+        planned = PlannedFor(loaded or self.loaded, START, scene, **rest)
+
+        def send() -> bool:
+            self.sent.append(message)
+            return True
+
+        look: Any = LastLook(self)  # type: ignore[arg-type]
+        return bool(look.send(planned, message or self.motion(), send))
+
+
+def test_an_unchanged_world_is_as_planned() -> None:
+    world = World()
+    assert world.send(world.scene.of(PANDA))
+    assert world.send(None)
+    assert len(world.sent) == 2
+
+
+def test_an_obstacle_that_came_meanwhile() -> None:
+    world = World()
+    before = world.scene.of(PANDA)
+    world.put(3.0)  # not in the way
+    assert world.send(before)
+    world.put(0.2)
+    with pytest.raises(EnvironmentChangedError, match="late"):
+        world.send(before)
+    assert len(world.sent) == 1
+    assert world.send(None)  # whoever ignores collisions ignores new ones
+    assert EnvironmentChangedError.status is Status.ENVIRONMENT_CHANGED
+
+
+def test_a_change_that_is_confirmed_while_a_motion_is_looked_at_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    before = world.scene.of(PANDA)
+    world.put(3.0)
+    from kinopt_ros.ros import last_look
+
+    looked = []
+
+    def first_contact(*given: Any, **options: Any) -> Any:
+        looked.append(given[1].version)
+        if len(looked) == 1:
+            world.put(0.2)  # after the scene was taken
+        return original(*given, **options)
+
+    original = last_look.first_contact
+    monkeypatch.setattr(last_look, "first_contact", first_contact)
+    with pytest.raises(EnvironmentChangedError, match="late"):
+        world.send(before)
+    assert looked == [2, 3]
+    assert not world.sent
+
+
+def test_no_change_is_confirmed_while_a_motion_is_being_sent() -> None:
+    world = World()
+    scene = world.scene.of(PANDA)
+    planned = PlannedFor(world.loaded, START, scene)
+    sent, confirmed = [], threading.Event()
+    changing = threading.Thread(target=lambda: (world.put(0.2), confirmed.set()))
+
+    def send() -> bool:
+        changing.start()
+        sent.append(confirmed.wait(0.3))
+        return True
+
+    assert LastLook(world).send(planned, world.motion(), send)  # type: ignore[arg-type]
+    changing.join(30.0)
+    assert (sent, confirmed.is_set()) == ([False], True)
+
+
+def test_a_scene_that_never_rests_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    before = world.scene.of(PANDA)
+    world.put(3.0)
+    from kinopt_ros.ros import last_look
+
+    monkeypatch.setattr(last_look, "first_contact", lambda *given, **options: world.put(3.0))
+    with pytest.raises(EnvironmentChangedError, match=f"changed {LOOKS} times"):
+        world.send(before)
+
+
+def test_a_joint_that_the_motion_leaves_out_and_that_has_moved() -> None:
+    """The hand opened, beside what it would hit then."""
+    world = World()
+    scene = world.scene.of(PANDA)
+    opened = START.copy()
+    opened[7] = 0.04
+    world.is_at(opened)
+    assert world.send(scene)  # looked at again, and free
+    from kinopt_ros.kinematics.forward import forward_kinematics
+
+    finger = forward_kinematics(PANDA, opened, links=("panda_leftfinger",))[0]
+    beside = finger @ np.array([0.0, 0.012, 0.03, 1.0])
+    T = np.eye(4)
+    T[:3, 3] = beside[:3]
+    thing = SceneObject("thing", (PlacedShape(Box(0.004, 0.004, 0.004), np.eye(4)),), T)
+    world.is_at(START)
+    world.scene.change(PANDA, [("add", lambda scene: changes.add(scene, PANDA, thing))])
+    scene = world.scene.of(PANDA)
+    assert world.send(scene)
+    world.is_at(opened)
+    with pytest.raises(EnvironmentChangedError, match=r"leaves out have moved.*thing|leaves out have moved"):
+        world.send(scene)
+
+
+def test_another_robot() -> None:
+    world = World()
+    with pytest.raises(EnvironmentChangedError, match="description"):
+        world.send(world.scene.of(PANDA), loaded=SimpleNamespace(model=PANDA))
+    with pytest.raises(EnvironmentChangedError, match="description"):
+        world.send(None, loaded=SimpleNamespace(model=PANDA))
+
+
+def test_a_robot_that_moved_or_is_silent() -> None:
+    world = World()
+    away = START.copy()
+    away[2] += 0.02
+    world.is_at(away)
+    with pytest.raises(StartStateError, match="panda_joint3"):
+        world.send(None)
+    near = START.copy()
+    near[2] += 0.005
+    world.is_at(near)
+    assert world.send(None)
+    world.parameters["state_timeout"] = -1.0
+    with pytest.raises(StaleStateError):
+        world.send(None)
+
+
+def test_a_robot_that_has_begun_to_move_or_has_gone_on() -> None:
+    world = World()
+    velocity = np.zeros(PANDA.nq)
+    velocity[0] = 0.3
+    world.is_at(START, velocity)
+    with pytest.raises(StartStateError, match="velocity"):
+        world.send(None)  # planned for one that stands
+    message = world.motion(velocity)
+    stamp = message.header.stamp
+    stamp.sec, stamp.nanosec = divmod(world.now, 10**9)
+    assert world.send(None, message)
+    world.now += 20_000_000
+    on = START.copy()
+    on[0] += 0.006
+    world.is_at(on, velocity)  # as the motion has it then
+    assert world.send(None, message)
+    on[0] += 0.02
+    world.is_at(on, velocity)
+    with pytest.raises(StartStateError, match="panda_joint1"):
+        world.send(None, message)
+
+
+def test_a_robot_without_shapes_is_not_said_to_be_free() -> None:
+    links = "".join(f'<link name="l{i}"/>' for i in range(2))
+    joint = (
+        '<joint name="j" type="revolute"><parent link="l0"/><child link="l1"/><axis xyz="0 0 1"/>'
+        '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint>'
+    )
+    robot = robot_from_urdf(f'<robot name="bare">{links}{joint}</robot>')
+    world = World(robot)
+    world.is_at(np.zeros(1))
+    message = trajectory_message(
+        plan_joint_motion(robot, ["j"], np.zeros(1), np.zeros(1), np.ones(1) * 0.5, 0.5, 0.5).trajectory, "l0"
+    )
+    with pytest.raises(UncheckableError, match=r"no collision shapes.*Say so"):
+        LastLook(world).send(  # type: ignore[arg-type]
+            PlannedFor(world.loaded, np.zeros(1), world.scene.of(robot), unchecked="Say so"),
+            message,
+            pytest.fail,
+        )
+
+
+def test_motions_of_servo_are_made_anew_rather_than_looked_at_again() -> None:
+    world = World()
+    before = world.scene.of(PANDA)
+    assert world.send(before, goes_on=True)
+    world.put(3.0)
+    with pytest.raises(EnvironmentChangedError):
+        world.send(before, goes_on=True)
+
+
+class Pool:
+    """Solvers, during whose work something happens."""
+
+    def __init__(self, robot: RobotModel, meanwhile: Callable[[int], None]) -> None:
+        self._pool = SolverPool(robot, {}, ())
+        self._pool.prepare("cpu")
+        self._pool.warm_up()
+        self._meanwhile = meanwhile
+        self.solved = 0
+
+    def solve_ik(self, *given: Any, **options: Any) -> Any:
+        answer = self._pool.solve_ik(*given, **options)
+        self.solved += 1
+        self._meanwhile(self.solved)
+        return answer
+
+
+def moved(world: World, meanwhile: Callable[[int], None], at: PoseStamped | None = None) -> Any:
+    """The report of a target, while whose motion is planned something happens."""
+    prepare_collisions(world.robot)
+    pool = Pool(world.robot, meanwhile)
+    world.loaded.pool = pool
+    topic = SimpleNamespace(publish=world.sent.append)
+    output = MotionOutput(topic, LastLook(world), lambda: world.now)  # type: ignore[arg-type]
+    handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
+    handler._handle(at or target(pose(0.4, 0.3, 0.5)))
+    handler.close()
+    assert len(world.reports) == 1
+    return world.reports[0], pool
+
+
+@pytest.fixture
+def _solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kinopt_ros.ros import motion_topic
+
+    monkeypatch.setattr(motion_topic.parameters, "ik_solver", lambda node: "cpu")
+
+
+@pytest.mark.usefixtures("_solver")
+def test_a_target_is_planned_for_again_when_an_obstacle_comes_meanwhile() -> None:
+    """60 of 60 such motions were published, through what had been confirmed to be there."""
+    world = World()
+    report, pool = moved(world, lambda solved: world.put(0.2) if solved == 1 else None)
+    assert pool.solved > 1
+    if world.sent:  # another way was found
+        (message,) = world.sent
+        assert report.status.code == Status.SUCCESS
+        from kinopt_ros.verification.sweep import first_contact
+
+        variables = np.arange(7)
+        assert not first_contact(
+            PANDA, world.scene.of(PANDA), START, variables, trajectory_from_message(message)
+        )
+    else:
+        assert "late" in report.status.message
+
+
+@pytest.mark.usefixtures("_solver")
+def test_a_target_in_a_world_that_never_rests() -> None:
+    world = World()
+    report, pool = moved(world, lambda solved: world.put(0.2) if solved % 2 else world.put(3.0))
+    assert pool.solved <= 2 * PLANS
+    assert not world.sent or report.status.code == Status.SUCCESS
+    world = World()
+    away = START.copy()
+
+    def walk(solved: int) -> None:
+        away[2] += 0.02
+        world.is_at(away)
+
+    report, pool = moved(world, walk)
+    assert (report.status.code, pool.solved) == (Status.START_STATE_INVALID, PLANS)
+    assert f"planned {PLANS} times" in report.status.message
+    assert not world.sent
+    assert report.duration == 0.0
+
+
+@pytest.mark.usefixtures("_solver")
+def test_a_target_of_a_robot_that_was_replaced_is_not_planned_for_again() -> None:
+    world = World()
+
+    def replace(solved: int) -> None:
+        world.loaded = SimpleNamespace(model=load_robot("panda"), pool=None)
+
+    report, pool = moved(world, replace)
+    assert (report.status.code, pool.solved) == (Status.ENVIRONMENT_CHANGED, 1)
+    assert not world.sent
+
+
+@pytest.mark.usefixtures("_solver")
+def test_a_robot_that_moves_is_taken_from_where_it_was_measured_at_that_time() -> None:
+    world = World()
+    velocity = np.zeros(PANDA.nq)
+    velocity[0] = 0.8
+    world.is_at(START, velocity)
+
+    def goes_on(solved: int) -> None:
+        world.now += 20_000_000
+        on = START.copy()
+        on[0] += 0.016
+        world.is_at(on, velocity)
+
+    report, pool = moved(world, goes_on)
+    assert (report.status.code, pool.solved) == (Status.SUCCESS, 1), report.status.message
+    (message,) = world.sent
+    stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+    assert world.now - stamp >= 20_000_000
+    from kinopt_ros.trajectory.interpolation import evaluate
+
+    position, _, _ = evaluate(trajectory_from_message(message), np.array([(world.now - stamp) / 1e9]))
+    assert abs(position[0, 0] - START[0] - 0.016) < 0.01
+
+
+@pytest.mark.usefixtures("_solver")
+@pytest.mark.parametrize("avoid", [True, False])
+def test_collisions_are_avoided_unless_a_parameter_says_otherwise(
+    avoid: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kinopt_ros.errors import MissingPackageError
+    from kinopt_ros.ros import motion_topic
+
+    def missing(robot: RobotModel) -> None:
+        raise MissingPackageError("collision checks need the package coal")
+
+    monkeypatch.setattr(motion_topic, "check_ready", missing)
+    world = World()
+    world.parameters["ik.avoid_collisions"] = avoid
+    report, _ = moved(world, lambda solved: None)
+    if avoid:
+        assert report.status.code == Status.UNSUPPORTED_FEATURE
+        assert "coal" in report.status.message
+        assert "ik.avoid_collisions" in report.status.message
+        assert not world.sent
+    else:
+        assert report.status.code == Status.SUCCESS, report.status.message
+        assert {"self collision", "world collision"} <= set(report.not_checked)
+        assert len(world.sent) == 1

@@ -1,0 +1,244 @@
+"""The simulated robot beside the node: motions are done, not only published."""
+
+import re
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from action_msgs.msg import GoalStatus
+from geometry_msgs.msg import PoseStamped
+from rclpy.action import ActionClient
+from sensor_msgs.msg import JointState
+from support.ros_requests import READY, StartNode
+from test_readme import README, filled
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.conversions import matrices_from_poses
+from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.ros.simulated_robot import SimulatedRobotTopics
+from kinopt_ros.status import Status
+from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
+
+pytest.importorskip("coal")
+pytestmark = pytest.mark.timeout(900)
+
+PANDA = load_robot("panda")
+MODULE = "kinopt_ros.ros.simulated_robot"
+COMMAND = re.compile(
+    r"ros2 (?:service call|topic pub --once) (/kinopt/\w+) (\w+)/(?:srv|msg)/(\w+)\s*\\?\s*(?:\"(\{.*\})\")?"
+)
+FIRST_BLOCK = COMMAND.findall(README[README.index("## In ROS") : README.index("| | name | type |")])
+
+
+class Listener:
+    """Where the robot is."""
+
+    def __init__(self, client: Client) -> None:
+        self.at: dict[str, float] = {}
+        client.node.create_subscription(JointState, "joint_states", self._hear, 10)
+
+    def _hear(self, message: Any) -> None:
+        self.at.update(zip(message.name, message.position, strict=True))
+
+
+def test_the_first_commands_of_the_readme_move_the_robot(
+    ros: None, panda_parameters: dict[str, object], tmp_path: Path
+) -> None:
+    """As panda.launch.py runs both, with the parameters that it gives; nobody else says where the robot is."""
+    assert {topic for topic, *_ in FIRST_BLOCK} == {
+        "/kinopt/solve_ik",
+        "/kinopt/compute_fk",
+        "/kinopt/ready",
+        "/kinopt/target_pose",
+    }
+    start = {"start": "ready"}
+    with (
+        NodeProcess(panda_parameters, tmp_path / "node.log") as node,
+        NodeProcess(
+            start, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=["panda"]
+        ) as robot,
+    ):
+        client = Client()
+        listener = Listener(client)
+        client.wait_until_ready(180.0, lambda: node.running)
+        assert client.spin_until(lambda: bool(listener.at), 60.0), robot.log_text()
+        assert {name: listener.at[name] for name in READY} == pytest.approx(READY, abs=1e-3)
+        for topic, package, kind, text in FIRST_BLOCK:
+            name = topic.removeprefix("/kinopt/")
+            values = yaml.safe_load(text) if text else {}
+            if name == "target_pose":
+                continue
+            request = filled(getattr(import_module(f"{package}.srv"), kind).Request(), values)
+            answer = client.call(name, request)
+            assert getattr(answer, "success", True)
+            if hasattr(answer, "status"):
+                assert answer.status.code == Status.SUCCESS, answer.status.message
+        (text,) = (text for topic, *_, text in FIRST_BLOCK if topic == "/kinopt/target_pose")
+        wanted = filled(PoseStamped(), yaml.safe_load(text))
+        end = time.monotonic() + 800.0
+        while True:  # on a new machine collision checks are being compiled
+            report, trajectory = client.move_to(wanted, 60.0)
+            if report.status.code != Status.NOT_READY or time.monotonic() > end:
+                break
+            client.spin(1.0)
+        assert report.status.code == Status.SUCCESS, report.status.message
+        assert trajectory is not None
+        goal = dict(zip(trajectory.joint_names, trajectory.points[-1].positions, strict=True))
+        assert client.spin_until(
+            lambda: max(abs(listener.at[name] - value) for name, value in goal.items()) < 1e-6, 60.0
+        ), robot.log_text()
+        q = PANDA.default_q.copy()
+        for name, value in listener.at.items():
+            q[PANDA.variable_index[name]] = value
+        reached = forward_kinematics(PANDA, q, links=("panda_link0", "panda_link8"))
+        expected = matrices_from_poses([wanted.pose])[0]
+        np.testing.assert_allclose(np.linalg.inv(reached[0]) @ reached[1], expected, atol=2e-4)
+        client.close()
+        for process in (node, robot):
+            assert process.stop() == 0, process.log_text()
+            assert "Traceback" not in process.log_text()
+
+
+def test_a_node_finds_the_description_of_a_simulated_robot(start_node: StartNode, tmp_path: Path) -> None:
+    """`kinopt_simulated_robot panda` in place of robot_state_publisher and controllers, one of them chosen."""
+    _, client = start_node("kinopt_found", {}, ready=False)
+    parameters = {"controllers": ["arm=panda_arm"], "trajectory_topics": ["kinopt_found/joint_trajectory"]}
+    with NodeProcess(
+        parameters, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=["panda"]
+    ) as robot:
+        assert "panda" in client.wait_until_ready(180.0, lambda: robot.running)
+        topics = dict(client.node.get_topic_names_and_types())
+        assert "/arm/joint_trajectory" in topics
+        assert robot.stop() == 0, robot.log_text()
+
+
+def test_a_wrong_robot_is_told_in_a_sentence(ros: None, tmp_path: Path) -> None:
+    for words, parameters, said in (
+        (["nobody"], {}, "nobody"),
+        (["panda", "panda"], {}, "2 robots"),
+        (["panda"], {"controllers": ["arm"]}, "NAME=GROUP"),
+        (["panda"], {"controllers": ["arm=legs"]}, "legs"),
+        (["panda"], {"rate": 0.0}, "rate is 0"),
+        (["panda"], {"start": "lying"}, "lying"),
+    ):
+        with NodeProcess(
+            parameters, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=words
+        ) as robot:
+            assert robot.wait(60.0) == 1, robot.log_text()
+            assert said in robot.log_text()
+            assert "Traceback" not in robot.log_text(), robot.log_text()
+
+
+@pytest.fixture
+def arm(control_msgs: None, ros: None) -> Iterator[tuple[Client, SimulatedRobotTopics]]:
+    """A simulated Panda in this process."""
+    client = Client("arm_client", "nobody")
+    topics = SimulatedRobotTopics(client.node, SimulatedRobot(PANDA), ["anywhere"])
+    yield client, topics
+    topics.close()
+    client.close()
+
+
+def trajectory(to: float, seconds: float = 1.0) -> JointTrajectory:
+    message = JointTrajectory(joint_names=[f"panda_joint{i + 1}" for i in range(7)])
+    point = JointTrajectoryPoint(positions=[to, 0.0, 0.0, -1.5, 0.0, 1.5, 0.0])
+    point.time_from_start.sec, point.time_from_start.nanosec = divmod(round(seconds * 1e9), 10**9)
+    message.points = [point]
+    return message
+
+
+class Sender:
+    """Sends goals to a controller."""
+
+    def __init__(self, client: Client) -> None:
+        self.kind = import_module("control_msgs.action").FollowJointTrajectory
+        self.client = client
+        self.actions = ActionClient(client.node, self.kind, "panda_arm_controller/follow_joint_trajectory")
+        assert client.spin_until(self.actions.server_is_ready, 20.0)
+
+    def send(self, message: JointTrajectory) -> Any:
+        future = self.actions.send_goal_async(self.kind.Goal(trajectory=message))
+        assert self.client.spin_until(future.done, 20.0)
+        return future.result()
+
+    def result(self, handle: Any, within: float = 20.0) -> tuple[int, Any]:
+        future = handle.get_result_async()
+        assert self.client.spin_until(future.done, within)
+        return future.result().status, future.result().result
+
+
+def test_a_goal_is_done_and_ends_when_the_motion_does(arm: tuple[Client, SimulatedRobotTopics]) -> None:
+    client, topics = arm
+    sender = Sender(client)
+    begin = time.monotonic()
+    handle = sender.send(trajectory(0.5, 0.5))
+    assert handle.accepted
+    status, result = sender.result(handle)
+    assert (status, result.error_code) == (GoalStatus.STATUS_SUCCEEDED, 0)
+    assert time.monotonic() - begin > 0.45
+    assert topics.robot.states(topics.now())[1][0] == 0.5
+    assert topics.at_rest()
+
+
+def test_goals_that_a_controller_refuses(arm: tuple[Client, SimulatedRobotTopics]) -> None:
+    client, topics = arm
+    sender = Sender(client)
+    few = trajectory(0.5)
+    few.joint_names = few.joint_names[:3]
+    for bad in (few, JointTrajectory(joint_names=trajectory(0.0).joint_names)):
+        assert not sender.send(bad).accepted
+    assert topics.at_rest()
+
+
+def test_a_cancelled_goal_stops_the_robot(arm: tuple[Client, SimulatedRobotTopics]) -> None:
+    client, topics = arm
+    sender = Sender(client)
+    handle = sender.send(trajectory(2.0, 60.0))
+    client.spin(0.3)
+    handle.cancel_goal_async()
+    assert sender.result(handle)[0] == GoalStatus.STATUS_CANCELED
+    assert topics.at_rest()
+    _, position, velocity = topics.robot.states(topics.now())
+    assert 0.0 < position[0] < 1.0
+    assert not velocity.any()
+
+
+def test_whatever_comes_next_takes_the_place_of_a_goal(arm: tuple[Client, SimulatedRobotTopics]) -> None:
+    client, topics = arm
+    sender = Sender(client)
+    first = sender.send(trajectory(2.0, 60.0))
+    second = sender.send(trajectory(1.0, 60.0))
+    assert sender.result(first)[0] == GoalStatus.STATUS_ABORTED
+    publisher = client.node.create_publisher(JointTrajectory, "panda_arm_controller/joint_trajectory", 10)
+    assert client.spin_until(lambda: publisher.get_subscription_count() > 0, 20.0)
+    publisher.publish(trajectory(0.25, 0.1))
+    assert sender.result(second)[0] == GoalStatus.STATUS_ABORTED
+    assert client.spin_until(topics.at_rest, 20.0)
+    assert topics.robot.states(topics.now())[1][0] == 0.25
+
+
+def test_topics_for_all_controllers_choose_by_joints(arm: tuple[Client, SimulatedRobotTopics]) -> None:
+    client, topics = arm
+    publisher = client.node.create_publisher(JointTrajectory, "anywhere", 10)
+    assert client.spin_until(lambda: publisher.get_subscription_count() > 0, 20.0)
+    hand = trajectory(0.0)
+    hand.joint_names = ["panda_finger_joint1"]
+    hand.points[0].positions = [0.03]
+    nobody = trajectory(1.0, 0.01)
+    nobody.joint_names[0] = "elbow"
+    for message in (nobody, trajectory(0.3, 0.05), hand):
+        publisher.publish(message)
+
+    def arrived() -> bool:
+        _, position, _ = topics.robot.states(topics.now())
+        return bool(position[0] == 0.3 and position[7] == 0.03)
+
+    assert client.spin_until(arrived, 20.0)

@@ -1,0 +1,177 @@
+"""The simulated controller and robot: they do what joint_trajectory_controller does, at times that the test sets."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.motion import plan_joint_motion
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
+from kinopt_ros.trajectory.simulated_robot import SimulatedRobot, usual_controllers
+
+PANDA = load_robot("panda")
+ARM = tuple(f"panda_joint{i + 1}" for i in range(7))
+SECOND = 10**9
+NOW = 5_000 * SECOND
+
+
+def controller() -> SimulatedController:
+    return SimulatedController(["a", "b"], np.array([0.1, -0.2]))
+
+
+def at(one: SimulatedController, seconds: float) -> tuple[list[float], list[float]]:
+    state = one.state(NOW + round(seconds * SECOND))
+    return state.position.tolist(), state.velocity.tolist()
+
+
+def test_it_stands_until_it_is_told_to_move() -> None:
+    assert at(controller(), 0.0) == ([0.1, -0.2], [0.0, 0.0])
+
+
+def test_positions_are_joined_by_lines() -> None:
+    one = controller()
+    one.take(["b", "a"], [Waypoint(SECOND, [0.8, 0.3]), Waypoint(3 * SECOND, [0.8, 0.5])], 0, NOW)
+    for seconds, position, velocity in (
+        (0.0, [0.1, -0.2], [0.2, 1.0]),
+        (0.5, [0.2, 0.3], [0.2, 1.0]),
+        (2.0, [0.4, 0.8], [0.1, 0.0]),
+        (3.0, [0.5, 0.8], [0.0, 0.0]),
+        (9.0, [0.5, 0.8], [0.0, 0.0]),
+    ):
+        p, v = at(one, seconds)
+        np.testing.assert_allclose(p, position, atol=1e-12)
+        np.testing.assert_allclose(v, velocity, atol=1e-12)
+
+
+def test_velocities_make_cubics_that_meet_them() -> None:
+    one = controller()
+    points = [Waypoint(SECOND, [0.3, 0.0], [0.4, -0.1]), Waypoint(2 * SECOND, [0.5, 0.0], [0.0, 0.0])]
+    one.take(["a", "b"], points, 0, NOW)
+    p, v = at(one, 1.0)
+    np.testing.assert_allclose((p, v), ([0.3, 0.0], [0.4, -0.1]), atol=1e-12)
+    # x(s) of the second piece: a cubic with these ends, at its middle.
+    p, v = at(one, 1.5)
+    np.testing.assert_allclose(p[0], (0.3 + 0.5) / 2 + (0.4 - 0.0) / 8, atol=1e-12)
+    np.testing.assert_allclose(v[0], 1.5 * 0.2 - 0.4 / 4, atol=1e-12)
+
+
+def test_a_whole_motion_is_what_is_verified() -> None:
+    start = PANDA.default_q
+    motion = plan_joint_motion(
+        PANDA, ARM, start, np.zeros(8), start + np.array([0.8, 0.3, *[0.1] * 5, 0.0]), 0.5, 0.5
+    ).trajectory
+    one = SimulatedController(ARM, start[:7])
+    rows = zip(motion.nanoseconds, motion.position, motion.velocity, motion.acceleration, strict=True)
+    one.take(ARM, [Waypoint(int(t), p, v, a) for t, p, v, a in rows], 0, NOW)
+    times = np.linspace(0.0, motion.duration, 301)
+    position, velocity, _ = evaluate(motion, times)
+    states = [one.state(NOW + round(t * SECOND)) for t in times]
+    np.testing.assert_allclose([state.position for state in states], position, atol=1e-8)
+    np.testing.assert_allclose([state.velocity for state in states[:-1]], velocity[:-1], atol=1e-6)
+    assert one.end == NOW + int(motion.nanoseconds[-1])
+
+
+def test_a_trajectory_that_counts_later_or_has_begun_already() -> None:
+    one = controller()
+    one.take(["a", "b"], [Waypoint(0, [0.1, -0.2]), Waypoint(SECOND, [0.3, -0.2])], NOW + SECOND, NOW)
+    assert at(one, 0.5)[0] == [0.1, -0.2]
+    np.testing.assert_allclose(at(one, 1.5)[0], [0.2, -0.2])
+    one = controller()
+    points = [Waypoint(k * SECOND, [0.1 + 0.1 * k, -0.2]) for k in range(4)]
+    one.take(["a", "b"], points, NOW - SECOND - SECOND // 2, NOW)
+    np.testing.assert_allclose(at(one, 0.0)[0], [0.25, -0.2])  # in the middle of the second piece, at once
+    np.testing.assert_allclose(at(one, 1.5)[0], [0.4, -0.2])
+
+
+def test_a_newer_trajectory_begins_where_the_one_before_has_come_to() -> None:
+    one = controller()
+    one.take(["a", "b"], [Waypoint(2 * SECOND, [1.1, -0.2])], 0, NOW)
+    one.take(["a", "b"], [Waypoint(SECOND, [0.6, 0.8])], 0, NOW + SECOND)
+    np.testing.assert_allclose(at(one, 1.0)[0], [0.6, -0.2])
+    np.testing.assert_allclose(at(one, 1.5)[0], [0.6, 0.3])
+
+
+def test_hold_stops_at_once() -> None:
+    one = controller()
+    one.take(["a", "b"], [Waypoint(2 * SECOND, [1.1, -0.2])], 0, NOW)
+    one.hold(NOW + SECOND)
+    for seconds in (1.0, 3.0):
+        np.testing.assert_allclose(at(one, seconds), ([0.6, -0.2], [0.0, 0.0]))
+    assert one.end <= NOW + SECOND
+
+
+GOOD: dict[str, Any] = {"names": ["a", "b"], "points": [Waypoint(SECOND, [0.2, 0.1])], "start": 0}
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"names": []}, "joints are none"),
+        ({"names": ["a"], "points": [Waypoint(SECOND, [0.2])]}, "joints are a;"),
+        ({"names": ["a", "c"]}, "the controller's are a, b"),
+        ({"names": ["a", "b", "b"]}, "controller's are"),
+        ({"points": []}, "no points"),
+        ({"start": NOW - 2 * SECOND}, "past"),
+        ({"points": [Waypoint(SECOND, [0.2, 0.1]), Waypoint(SECOND, [0.2, 0.1])]}, "time of point 1"),
+        ({"points": [Waypoint(-1, [0.2, 0.1])]}, "time of point 0"),
+        ({"points": [Waypoint(SECOND, [0.2])]}, "1 positions for 2 joints"),
+        ({"points": [Waypoint(SECOND, [])]}, "0 positions"),
+        ({"points": [Waypoint(SECOND, [0.2, 0.1], [0.0])]}, "1 velocities"),
+        ({"points": [Waypoint(SECOND, [0.2, 0.1], [0.0, 0.0], [0.0])]}, "1 accelerations"),
+        ({"points": [Waypoint(SECOND, [0.2, 0.1], effort=[1.0, 1.0])]}, "efforts"),
+        ({"points": [Waypoint(SECOND, [0.2, 0.1], [0.0, 1e-3])]}, "'b' is 0.001"),
+        ({"points": [Waypoint(SECOND, [0.2, float("nan")])]}, "not finite"),
+    ],
+)
+def test_what_the_controller_refuses_leaves_it_as_it_was(bad: dict[str, Any], said: str) -> None:
+    one = controller()
+    one.take(["a", "b"], [Waypoint(10 * SECOND, [1.1, -0.2])], 0, NOW)
+    with pytest.raises(KinoptError, match=said):
+        one.take(**{**GOOD, **bad}, now=NOW)
+    np.testing.assert_allclose(at(one, 5.0)[0], [0.6, -0.2])
+    one.take(**GOOD, now=NOW)
+    np.testing.assert_allclose(at(one, 5.0)[0], [0.2, 0.1])
+
+
+def test_a_robot_has_a_controller_for_each_group_and_none_has_joints_of_another() -> None:
+    assert usual_controllers(PANDA) == {
+        "panda_arm_controller": ARM,
+        "hand_controller": ("panda_finger_joint1",),
+    }
+    robot = SimulatedRobot(PANDA, start={"panda_joint1": 0.4})
+    names, position, velocity = robot.states(NOW)
+    assert names == (*ARM, "panda_finger_joint1")
+    assert position[0] == 0.4
+    assert not velocity.any()
+    robot.follow(["panda_finger_joint1"], [Waypoint(SECOND, [0.04])], 0, NOW)
+    robot.follow(ARM[::-1], [Waypoint(SECOND, [0.1] * 3 + [-1.0] + [0.1] * 3)], 0, NOW)
+    _, position, _ = robot.states(NOW + SECOND)
+    np.testing.assert_allclose(position, [0.1] * 3 + [-1.0] + [0.1] * 3 + [0.04])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"controllers": {"x": ["panda_joint1"], "y": ["panda_joint1"]}}, "one of two controllers: x and y"),
+        ({"controllers": {"x": ["panda_finger_joint2"]}}, "follows"),
+        ({"controllers": {"x": ["panda_joint8"]}}, "fixed"),
+        ({"controllers": {"x": ["elbow"]}}, "elbow"),
+        ({"controllers": {"x": []}}, "not none"),
+        ({"start": {"panda_joint4": 0.5}}, "limits"),
+        ({"start": {"panda_joint4": float("nan")}}, "limits"),
+    ],
+)
+def test_a_robot_that_cannot_be(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(KinoptError, match=said):
+        SimulatedRobot(PANDA, **given)
+
+
+def test_joints_of_no_controller() -> None:
+    robot = SimulatedRobot(PANDA)
+    with pytest.raises(
+        KinoptError, match=r"exactly the joints panda_joint1; there are panda_arm_controller: "
+    ):
+        robot.follow(["panda_joint1"], [Waypoint(SECOND, [0.1])], 0, NOW)
