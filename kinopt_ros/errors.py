@@ -5,6 +5,7 @@ Each exception carries the ``Status`` that a ROS answer reports for it.
 """
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
@@ -14,6 +15,34 @@ from kinopt_ros.status import Status
 def quoted(given: str, most: int = 100) -> str:
     """A name as a message shows it: in quotes, and not without end."""
     return repr(given) if len(given) <= most else f"{given[:most]!r}... ({len(given)} characters)"
+
+
+def cut(text: str, most: int = 1000) -> str:
+    """A sentence that may hold what somebody sent, not without end."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
+
+
+def shown(given: object, most: int = 100) -> str:
+    """Any value as a message shows it: not without end, and never an error itself (Python writes no integers of
+    thousands of digits)."""
+    return cut(_SHORT.repr(given), most)
+
+
+class _Short(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = 100
+
+    def repr_int(self, x: int, level: int) -> str:
+        del level
+        return f"a whole number of {x.bit_length()} bits" if x.bit_length() > 400 else repr(x)
+
+    def repr_str(self, x: str, level: int) -> str:
+        del level
+        return quoted(x)
+
+
+_SHORT = _Short()
 
 
 def shortened(names: Sequence[str], most: int = 8) -> str:

@@ -28,7 +28,7 @@ from typing import Any
 
 import yaml
 
-from kinopt_ros.errors import InvalidShapeError, KinoptError, quoted
+from kinopt_ros.errors import InvalidShapeError, KinoptError, quoted, shown
 from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene import yaml_text as read
@@ -53,7 +53,7 @@ def load_scene(path: str | Path, robot: RobotModel) -> Scene:
         frame = given.get("frame", robot.root_link)
         if frame != robot.root_link:
             raise InvalidShapeError(
-                f"frame is {read.shown(frame)}; allowed is the robot's root link, {robot.root_link!r}"
+                f"frame is {shown(frame)}; allowed is the robot's root link, {robot.root_link!r}"
             )
         scene = EMPTY_SCENE
         for id, said in read.mapping(given.get("objects"), "objects").items():
@@ -67,7 +67,7 @@ def load_scene(path: str | Path, robot: RobotModel) -> Scene:
         for index, pair in enumerate(read.sequence(given.get("allowed"), "allowed")):
             with _at(f"allowed[{index}]"):
                 if len(read.sequence(pair, "it")) != 2:
-                    raise InvalidShapeError(f"it is {read.shown(pair)}; allowed are two names")
+                    raise InvalidShapeError(f"it is {shown(pair)}; allowed are two names")
                 scene = allow(scene, robot, *(read.text(name, "a name") for name in pair))
         scene = set_padding(scene, robot, read.number(given.get("default_padding", 0.0), "default_padding"))
         for name, value in read.mapping(given.get("padding"), "padding").items():

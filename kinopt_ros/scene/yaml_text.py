@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from kinopt_ros.errors import InvalidShapeError, quoted
+from kinopt_ros.errors import InvalidShapeError, cut, quoted, shown
 
 
 def parsed(text: str) -> Any:
@@ -16,11 +16,11 @@ def parsed(text: str) -> Any:
     """
     try:
         return yaml.load(text, _Loader)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError, ArithmeticError) as error:
         sentence = (
             " ".join(str(error).split()) if not isinstance(error, RecursionError) else "nested too deeply"
         )
-        raise InvalidShapeError(f"it cannot be read as YAML: {sentence}") from None
+        raise InvalidShapeError(f"it cannot be read as YAML: {cut(sentence, 300)}") from None
 
 
 def mapping(
@@ -78,12 +78,6 @@ def numbers(given: Any, what: str, count: int) -> list[float]:
     return [number(value, what) for value in given]
 
 
-def shown(given: Any) -> str:
-    """A value as a message shows it."""
-    said = repr(given)
-    return said if len(said) <= 80 else f"{said[:80]}..."
-
-
 class _Loader(yaml.SafeLoader):
     """Refuses aliases, of which a short text could make gigabytes, tags (!!name), and names that are given twice or
     merged into others (<<)."""
@@ -99,6 +93,14 @@ class _Loader(yaml.SafeLoader):
             )
         return super().compose_node(parent, index)
 
+    def construct_scalar(self, node: Any) -> Any:
+        said = super().construct_scalar(node)
+        if isinstance(said, str) and any("\ud800" <= letter <= "\udfff" for letter in said):
+            raise yaml.constructor.ConstructorError(
+                None, None, "half a character (\\ud800 to \\udfff) is not allowed", node.start_mark
+            )
+        return said
+
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         names: set[str] = set()
         for key, _ in node.value:
@@ -109,7 +111,7 @@ class _Loader(yaml.SafeLoader):
             name = str(key.value)
             if name in names:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"{name!r} is given twice", key.start_mark
+                    None, None, f"{quoted(name)} is given twice", key.start_mark
                 )
             names.add(name)
         return super().construct_mapping(node, deep)
