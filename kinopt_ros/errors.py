@@ -19,31 +19,40 @@ def quoted(given: Any, most: int = 100) -> str:
     return repr(given) if len(given) <= most else f"{given[:most]!r}... ({len(given)} characters)"
 
 
-def shortened(names: Sequence[str], most: int = 8) -> str:
-    """A list of names as a message shows it."""
-    cut = (name if len(name) <= _NAME else f"{name[:_NAME]}..." for name in names[:most])
-    return ", ".join(cut) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+def cut(text: str, most: int = 1000) -> str:
+    """A sentence that may hold what somebody sent, not without end."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
 
 
-def shown(given: Any, most: int = 80) -> str:
-    """Any value as a message shows it, without writing out the rest of a long one."""
-    said = _SHOWN.repr(given)
-    return said if len(said) <= most else f"{said[:most]}..."
+def shown(given: object, most: int = 100) -> str:
+    """Any value as a message shows it: not without end, and never an error itself (Python writes no integers of
+    thousands of digits)."""
+    return cut(_SHORT.repr(given), most)
 
 
-class _Shown(reprlib.Repr):
-    """Python refuses to write out numbers of thousands of digits."""
-
+class _Short(reprlib.Repr):
     def __init__(self) -> None:
         super().__init__()
-        self.maxstring = self.maxother = 200
-        self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = self.maxarray = 20
+        self.maxstring = self.maxother = 100
 
     def repr_int(self, x: int, level: int) -> str:
-        return repr(x) if x.bit_length() <= 256 else f"a whole number of {x.bit_length()} bits"
+        del level
+        return f"a whole number of {x.bit_length()} bits" if x.bit_length() > 400 else repr(x)
+
+    def repr_str(self, x: str, level: int) -> str:
+        del level
+        return quoted(x)
 
 
-_SHOWN = _Shown()
+_SHORT = _Short()
+
+
+def shortened(names: Sequence[str], most: int = 8) -> str:
+    """A list of names as a message shows it."""
+    said = (name if len(name) <= _NAME else f"{name[:_NAME]}..." for name in names[:most])
+    return ", ".join(said) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
 _NAME = 200
 """Characters of a name in a list."""
 

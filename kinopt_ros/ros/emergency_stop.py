@@ -47,9 +47,9 @@ class EmergencyStop:
             return
         if not message.data:
             self._output.release()
-            self._announce(
-                False, "the emergency stop is over: motions are taken again, streams of servo after a pause"
-            )
+            over = "the emergency stop is over: motions are taken again, streams of servo after a pause"
+            self._context.node.get_logger().warning(over)
+            self._announce(False, over)
             return
         sentence = self.stop_all("the emergency stop") or _NOTHING
         self._context.node.get_logger().warning(f"emergency stop: {sentence}")

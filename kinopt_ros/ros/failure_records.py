@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from rclpy.node import Node
 
-from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.errors import InvalidRequestError, cut, quoted
 from kinopt_ros.problems.record import make_record, save_record
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.ros import parameters
@@ -35,10 +35,16 @@ def checked_folder(given: str) -> Path | None:
     """
     if not given:
         return None
-    folder = Path(given).expanduser()
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+    try:
+        folder = Path(given).expanduser()
+        usable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    except (RuntimeError, OSError, ValueError) as error:  # no such user, a name too long, a null byte
+        usable, why = False, f" ({cut(str(error), 200)})"
+    else:
+        why = ""
+    if not usable:
         raise InvalidRequestError(
-            f"record_failures is {given!r}; allowed is an existing folder that can be written to"
+            f"record_failures is {quoted(given)}; allowed is an existing folder that can be written to{why}"
         )
     return folder
 

@@ -1,13 +1,19 @@
 """MoveIt's joint limits parameters: ``robot_description_planning.joint_limits.<joint>.<key>``.
 
 They are declared when the robot is known, so that a joint_limits.yaml of a MoveIt configuration can be given to
-the node as it is.
+the node as it is. None of them is ever unset, as `ros2 param dump` writes what nobody can read for those: a limit that is
+not given is NaN.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
 from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.model import RobotModel
@@ -26,21 +32,39 @@ _KEYS = {
     "has_jerk_limits": "Whether max_jerk counts.",
     "max_jerk": "Jerk limit (rad/s^3 or m/s^3).",
 }
+_VALUES = {
+    flag: [key for key in _KEYS if key.endswith(f"_{what}")]
+    for flag, what in (
+        ("has_position_limits", "position"),
+        ("has_velocity_limits", "velocity"),
+        ("has_acceleration_limits", "acceleration"),
+        ("has_jerk_limits", "jerk"),
+    )
+}
 
 
-def declare_joint_limits(node: Node, robot: RobotModel) -> list[str]:
-    """Declare the parameters of every joint, unset unless the node was given them.
-
-    Returns the names of given parameters that belong to no joint and no key: they would be lost without a word.
-    """
+def declaration(node: Node, robot: RobotModel) -> Iterator[Callable[[], None]]:
+    """Steps that declare the parameters of every joint; for the thread that serves the node's callbacks."""
     for name in _limited_names(robot):
-        for key, description in _KEYS.items():
-            parameter = f"{PREFIX}{name}.{key}"
-            if not node.has_parameter(parameter):
-                node.declare_parameter(parameter, None, parameters.described(parameter, description))
-    # What a node was started with is known to rclpy only; it offers no way to ask for what is not declared.
-    given = getattr(node, "_parameter_overrides", {})
-    return sorted(name for name in given if name.startswith(PREFIX) and not node.has_parameter(name))
+        yield partial(_declare, node, name)
+
+
+def unknown_limits(node: Node, robot: RobotModel) -> list[str]:
+    """Names of given parameters that belong to no joint and no key: they would be lost without a word."""
+    known = {f"{PREFIX}{name}.{key}" for name in _limited_names(robot) for key in _KEYS}
+    return sorted(
+        name for name in parameters.given_at_start(node) if name.startswith(PREFIX) and name not in known
+    )
+
+
+def converted(given: list[Parameter[Any]]) -> list[Parameter[Any]]:
+    """Limits that somebody sets, as the node keeps them: floats, and NaN for one that is unset."""
+    return [
+        Parameter(parameter.name, value=_stored(key, parameter.value))
+        if parameter.name.startswith(PREFIX) and (key := parameter.name.rpartition(".")[2]) in _KEYS
+        else parameter
+        for parameter in given
+    ]
 
 
 def with_joint_limits(node: Node, robot: RobotModel, proposed: Mapping[str, Any] | None = None) -> RobotModel:
@@ -54,15 +78,53 @@ def with_joint_limits(node: Node, robot: RobotModel, proposed: Mapping[str, Any]
     Raises:
         RobotDescriptionError: a value that cannot be a limit.
     """
+    start = parameters.given_at_start(node)
     given: dict[str, dict[str, object]] = {}
     for name in _limited_names(robot):
+        entry: dict[str, object] = {}
         for key in _KEYS:
             parameter = f"{PREFIX}{name}.{key}"
-            present = parameters.value(node, parameter) if node.has_parameter(parameter) else None
-            value = (proposed or {}).get(parameter, present)
-            if value is not None:
-                given.setdefault(name, {})[key] = value
+            if proposed is not None and parameter in proposed:
+                value = proposed[parameter]
+            elif node.has_parameter(parameter):
+                value = node.get_parameter(parameter).value
+            else:  # not declared yet, or any more
+                value = start[parameter].value if parameter in start else None
+            if not _is_unset(value):
+                entry[key] = value
+        for flag, values in _VALUES.items():
+            if entry.get(flag) is True and not any(key in entry for key in values):
+                forgotten = f"{PREFIX}{name}.{flag}" in start and not any(
+                    f"{PREFIX}{name}.{key}" in start for key in values
+                )
+                if not forgotten:  # else it is refused: a limit that somebody wanted is missing
+                    del entry[flag]
+        if entry:
+            given[name] = entry
     return apply_joint_limits(robot, given) if given else robot
+
+
+def _declare(node: Node, joint: str) -> None:
+    start = parameters.given_at_start(node)
+    for key, description in _KEYS.items():
+        name = f"{PREFIX}{joint}.{key}"
+        if not node.has_parameter(name):
+            value = _stored(key, start[name].value if name in start else None)
+            note = "" if key in _VALUES else " NaN: none is given."
+            node.declare_parameter(
+                name, value, parameters.described(name, description + note), ignore_override=True
+            )
+
+
+def _stored(key: str, given: Any) -> Any:
+    """A value as the node keeps it; what is not allowed as it came, to be refused."""
+    if given is None:
+        return True if key in _VALUES else math.nan
+    return float(given) if type(given) is int and key not in _VALUES else given
+
+
+def _is_unset(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _limited_names(robot: RobotModel) -> list[str]:

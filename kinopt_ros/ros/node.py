@@ -35,7 +35,7 @@ from kinopt_ros.errors import InvalidStateError, KinoptError
 from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.planning.statistics import Statistics
-from kinopt_ros.ros import parameters
+from kinopt_ros.ros import joint_limits, parameters
 from kinopt_ros.ros.answers import answering
 from kinopt_ros.ros.cartesian_path_service import CartesianPathService
 from kinopt_ros.ros.check_state_service import CheckStateService
@@ -45,7 +45,7 @@ from kinopt_ros.ros.description import NAMING, Description, check_names
 from kinopt_ros.ros.diagnostics import create_diagnostics
 from kinopt_ros.ros.differential_services import JacobianService, TwistService
 from kinopt_ros.ros.emergency_stop import EmergencyStop
-from kinopt_ros.ros.failure_records import FailureRecords, checked_folder
+from kinopt_ros.ros.failure_records import FailureRecords
 from kinopt_ros.ros.fk_service import FkService
 from kinopt_ros.ros.frames import Frames
 from kinopt_ros.ros.ik_service import IkService
@@ -56,6 +56,7 @@ from kinopt_ros.ros.motion_output import MotionOutput
 from kinopt_ros.ros.motion_topic import TargetPoseTopic
 from kinopt_ros.ros.moveit.offer import offer_moveit_services
 from kinopt_ros.ros.optimize_trajectory_action import OptimizeTrajectoryAction
+from kinopt_ros.ros.parameter_services import careful
 from kinopt_ros.ros.plan_trajectory_service import PlanTrajectoryService
 from kinopt_ros.ros.robot_loader import RobotLoader
 from kinopt_ros.ros.scene_service import ApplySceneService, GetSceneService
@@ -63,6 +64,7 @@ from kinopt_ros.ros.scene_topic import ScenePublisher, SceneUpdateTopic
 from kinopt_ros.ros.serving import Serving
 from kinopt_ros.ros.servo_topic import ServoTopic
 from kinopt_ros.ros.solvers_service import SolversService
+from kinopt_ros.ros.waiting_for_robot import WaitingForRobot
 
 _LATCHED = QoSProfile(
     depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
@@ -89,6 +91,7 @@ class KinoptNode(Node):
         self._description = Description(self, self._loader, self._shared.scene)
         self._records = FailureRecords(self, self._description)
         self._records.use(parameters.value(self, "record_failures"))
+        self._waiting = WaitingForRobot(self, self._description)
         self._scheduler = self._create_scheduler()
         # Threads of their own: what takes seconds must not keep those busy that everybody else needs.
         self._trajectory_scheduler = Scheduler(
@@ -98,6 +101,7 @@ class KinoptNode(Node):
         )
         self._create_topics()
         self._create_services()
+        self.add_pre_set_parameters_callback(self._converted_parameters)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._parameters_changed)
         self._description.load()
@@ -123,6 +127,10 @@ class KinoptNode(Node):
         """Controllers' actions that have not told the end of a motion yet."""
         return self._trajectory_action.moving
 
+    def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
+        """As rclpy's, which creates its parameter services by it; those are made ``careful``."""
+        return super().create_service(srv_type, srv_name, careful(self, srv_type, callback), **options)
+
     def close(self) -> None:
         """Stop background work. The node cannot be used afterwards."""
         if rclpy.ok():
@@ -138,6 +146,7 @@ class KinoptNode(Node):
         self._scene.close()
         self._markers.close()
         self._records.close()
+        self._description.close()
         self._loader.close()
 
     def _create_topics(self) -> None:
@@ -224,8 +233,13 @@ class KinoptNode(Node):
         except InvalidStateError as error:
             self.get_logger().warning(f"joint_states: {error}", throttle_duration_sec=5.0)
 
+    def _converted_parameters(self, given: list[Parameter[Any]]) -> list[Parameter[Any]]:
+        return joint_limits.converted(parameters.converted(given))
+
     def _check_parameters(self, given: list[Parameter[Any]]) -> SetParametersResult:
-        for check in (parameters.check, _check_folder, self._description.check, self._check_names):
+        if self._description.is_declaring:
+            return SetParametersResult(successful=True)
+        for check in (parameters.check, self._description.check, self._check_names):
             result = check(given)
             if not result.successful:
                 return result
@@ -245,8 +259,9 @@ class KinoptNode(Node):
         return SetParametersResult(successful=True)
 
     def _parameters_changed(self, given: list[Parameter[Any]]) -> None:
+        if self._description.is_declaring:
+            return
         self._shared.forget_parameters()
-        self._records.use(parameters.value(self, "record_failures"))
         self._scheduler.capacity = self._trajectory_scheduler.capacity = parameters.value(self, "queue_size")
         self._scheduler.most_alike = parameters.value(self, "batching")
         if self._description.concerned_by(given):
@@ -262,14 +277,3 @@ class KinoptNode(Node):
 
     def _report_scene(self, sentence: str) -> None:
         self.get_logger().warning(f"scene: {sentence}")
-
-
-def _check_folder(given: list[Parameter[Any]]) -> SetParametersResult:
-    """Refuse a folder for records that cannot be used."""
-    try:
-        for parameter in given:
-            if parameter.name == "record_failures":
-                checked_folder(parameter.value)
-    except KinoptError as error:
-        return parameters.refusal(str(error))
-    return SetParametersResult(successful=True)

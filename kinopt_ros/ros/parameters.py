@@ -4,6 +4,7 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 import math
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError
+from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError, shown
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
@@ -22,6 +23,12 @@ from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class, solver
 
 _TINY = 1e-9
 _SOLVERS = ("solver", "ik.solver", "trajectory.solver")
+_DESCRIPTIONS = ("robot_description", "robot_description_semantic")
+_LONGEST = 100_000
+"""Characters of any other text."""
+_MOST_NAMES = 10_000
+_NO_NAMES = [""]
+"""An empty list of names, as ROS writes it: of a list without anything in it nobody knows what it is a list of."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,8 @@ class Spec:
     minimum: float | None = None
     maximum: float | None = None
     read_only: bool = False
+    choices: tuple[str, ...] = ()
+    """Of a text: what it may be, as of ``Option``; empty: any text."""
 
     def check(self, given: Any) -> Any:
         """The value given if it is allowed; whole numbers pass for floats, as people write them in YAML.
@@ -45,10 +54,28 @@ class Spec:
             names = (
                 [] if given is None else list(given) if isinstance(given, list | tuple | array) else [given]
             )
+            if len(names) > _MOST_NAMES:
+                raise InvalidRequestError(
+                    f"{self.name} has {len(names)} names; allowed are at most {_MOST_NAMES}"
+                )
+            if names == _NO_NAMES:
+                return []
             if not all(isinstance(name, str) and name for name in names):
-                raise InvalidRequestError(f"{self.name} takes a list of names, not {given!r}")
+                raise InvalidRequestError(f"{self.name} takes a list of names, not {shown(given)}")
             return names
-        return Option(self.name, self.default, self.description, self.minimum, self.maximum).check(given)
+        if isinstance(given, str) and len(given) > _LONGEST and self.name not in _DESCRIPTIONS:
+            raise InvalidRequestError(
+                f"{self.name} has {len(given)} characters; allowed are at most {_LONGEST}"
+            )
+        return Option(
+            self.name, self.default, self.description, self.minimum, self.maximum, choices=self.choices
+        ).check(given)
+
+    def stored(self, given: Any) -> Any:
+        """The value given as rclpy keeps it: always of one type, and never unset. `ros2 param dump` writes ``null`` for
+        what is unset, and a text "null" is what comes back. Raises as ``check``."""
+        allowed = self.check(given)
+        return (allowed or _NO_NAMES) if isinstance(self.default, tuple) else allowed
 
     def descriptor(self) -> ParameterDescriptor:
         """What `ros2 param describe` shows. Types are checked by ``check``: ROS would refuse 1 for 1.0."""
@@ -61,6 +88,8 @@ class Spec:
                 descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
             else:
                 descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
+        if self.choices:
+            descriptor.additional_constraints = f"one of: {', '.join(self.choices)}"
         return descriptor
 
 
@@ -231,6 +260,7 @@ SPECS = (
         "record_failures",
         "",
         "Folder for failed IK requests, as records for `kinopt replay`, 1000 at most. Empty: none are kept.",
+        read_only=True,
     ),
     Spec(
         "scene_file",
@@ -255,20 +285,39 @@ def declare(node: Node) -> None:
     Raises:
         InvalidRequestError: a value given at the start is not allowed.
     """
+    given = given_at_start(node)
     for spec in (*SPECS, *_solver_specs()):
         try:
-            default = None if isinstance(spec.default, tuple) else spec.default
-            given: Parameter[Any] = node.declare_parameter(spec.name, default, spec.descriptor())
-        except InvalidParameterValueException as error:
+            value = spec.stored(given[spec.name].value if spec.name in given else spec.default)
+            # What was given is in the value: rclpy would put it in as it came, whole numbers for others.
+            declared = node.declare_parameter(spec.name, value, spec.descriptor(), ignore_override=True)
+            _check_tool_frames(declared)
+            # A solver that is known and cannot run is no reason: others may take over.
+            _check_solver_names(declared)
+        except (KinoptError, InvalidParameterValueException) as error:
             raise InvalidRequestError(f"parameter {spec.name}: {error}") from error
-        spec.check(given.value)
-        _check_tool_frames(given)
-        try:
-            _check_solver_names(given)
-        except (
-            UnknownSolverError
-        ) as error:  # one that is known and cannot run is no reason: others may take over
-            raise InvalidRequestError(f"parameter {spec.name}: {error}") from error
+
+
+def given_at_start(node: Node) -> Mapping[str, Parameter[Any]]:
+    """Parameters that the node was started with, declared or not: rclpy knows them and offers no way to ask."""
+    given: Mapping[str, Parameter[Any]] = getattr(node, "_parameter_overrides", {})
+    return given
+
+
+def converted(given: list[Parameter[Any]]) -> list[Parameter[Any]]:
+    """Parameters that somebody sets, as the node keeps them: whole numbers become floats where those are meant. What is
+    not allowed stays as it is, to be refused."""
+    specs = _BY_NAME | {spec.name: spec for spec in _solver_specs()}
+    return [_converted(parameter, specs.get(parameter.name)) for parameter in given]
+
+
+def _converted(parameter: Parameter[Any], spec: Spec | None) -> Parameter[Any]:
+    if spec is None or parameter.type_ == Parameter.Type.NOT_SET:
+        return parameter
+    try:
+        return Parameter(parameter.name, value=spec.stored(parameter.value))
+    except KinoptError:
+        return parameter
 
 
 def described(name: str, description: str) -> ParameterDescriptor:
@@ -277,7 +326,7 @@ def described(name: str, description: str) -> ParameterDescriptor:
 
 
 def value(node: Node, name: str) -> Any:
-    """Present value of a declared parameter; None, or an empty list of names, if it is unset."""
+    """Present value of a declared parameter."""
     present = node.get_parameter(name).value
     return _BY_NAME[name].check(present) if name in _BY_NAME else present
 
@@ -352,4 +401,11 @@ def _solver_specs() -> tuple[Spec, ...]:
 
 
 def _from_option(solver: str, option: Option) -> Spec:
-    return Spec(f"{solver}.{option.name}", option.default, option.description, option.minimum, option.maximum)
+    return Spec(
+        f"{solver}.{option.name}",
+        option.default,
+        option.description,
+        option.minimum,
+        option.maximum,
+        choices=option.choices,
+    )

@@ -10,13 +10,15 @@ import time
 from collections.abc import Sequence
 
 import rclpy
-from rclpy.exceptions import InvalidNamespaceException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.exceptions import InvalidNamespaceException, ParameterException
+from rclpy.executors import ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from kinopt_ros.errors import InvalidRequestError, quoted
+from kinopt_ros.ros.guarded_executor import GuardedExecutor
 from kinopt_ros.ros.node import KinoptNode
+from kinopt_ros.ros.start_errors import argument_error
 
 _SHUTDOWN_SECONDS = 2.0
 _ANSWER_SECONDS = 0.02
@@ -38,7 +40,10 @@ def spin(arguments: list[str] | None = None) -> None:
     running = _Running()
     handles_signals = threading.current_thread() is threading.main_thread()
     handling = SignalHandlerOptions.NO if handles_signals else SignalHandlerOptions.ALL
-    rclpy.init(args=arguments, signal_handler_options=handling)
+    try:
+        rclpy.init(args=arguments, signal_handler_options=handling)
+    except RuntimeError as error:  # of which rclpy's about arguments are some
+        raise argument_error(error) from error
     if handles_signals:
         signal.signal(signal.SIGINT, running.stop)
         signal.signal(signal.SIGTERM, running.stop)
@@ -68,7 +73,7 @@ class _Running:
     def __init__(self) -> None:
         self._stopping = threading.Event()
         self._nodes: list[KinoptNode] = []
-        self._executors: list[SingleThreadedExecutor] = []
+        self._executors: list[GuardedExecutor] = []
         self._threads: list[threading.Thread] = []
         self._failure: BaseException | None = None
 
@@ -76,6 +81,8 @@ class _Running:
         """Create a node; it is served by ``spin``."""
         try:
             node = KinoptNode(namespace=namespace)
+        except ParameterException as error:  # about one of rclpy's own
+            raise argument_error(error) from error
         except InvalidNamespaceException as error:
             raise InvalidRequestError(
                 f"{quoted(namespace or '')} is no namespace: {' '.join(str(error).split())}"
@@ -87,7 +94,7 @@ class _Running:
                 f"there would be two nodes {node.get_fully_qualified_name()}; several need namespaces of their own, "
                 "which no __ns changes"
             )
-        executor = SingleThreadedExecutor()
+        executor = GuardedExecutor()
         executor.add_node(node)
         self._executors.append(executor)
 
@@ -141,12 +148,12 @@ class _Running:
     def _moving(self) -> list[str]:
         return [name for node in self._nodes for name in node.moving]
 
-    def _serve(self, executor: SingleThreadedExecutor) -> None:
+    def _serve(self, executor: GuardedExecutor) -> None:
         while rclpy.ok() and not self._stopping.is_set():
             # Not for ever: a signal that arrives between the check and the wait would go unnoticed.
             executor.spin_once(timeout_sec=1.0)
 
-    def _serve_beside(self, executor: SingleThreadedExecutor) -> None:
+    def _serve_beside(self, executor: GuardedExecutor) -> None:
         try:
             self._serve(executor)
         except ExternalShutdownException:

@@ -47,13 +47,19 @@ class Tip:
         return np.asarray(self.T_link_tip @ T_tip_tool)
 
 
+MOST_TEXT = 16_384
+"""Characters, some 200 tool frames: reading YAML takes 25 us per character or so."""
+
+
 @lru_cache(maxsize=16)
 def tool_frames(text: str) -> Mapping[str, Tip]:
     """The tool frames of a YAML text; none of an empty one.
 
     Raises:
-        InvalidRequestError: the text is no mapping from names to links and poses.
+        InvalidRequestError: the text is too long, or no mapping from names to links and poses.
     """
+    if len(text) > MOST_TEXT:
+        raise InvalidRequestError(f"tool frames: {len(text)} characters; allowed are at most {MOST_TEXT}")
     try:
         frames = {}
         for name, said in read.mapping(read.parsed(text), "the text").items():

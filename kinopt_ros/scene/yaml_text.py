@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from kinopt_ros.errors import InvalidShapeError, quoted, shown
+from kinopt_ros.errors import InvalidShapeError, cut, quoted, shown
 
 LARGEST_TEXT = 4 * 2**20
 """Characters of a text; reading that many takes seconds."""
@@ -27,8 +27,7 @@ def parsed(text: str) -> Any:
         return _document(yaml.parse(text, _PARSER))
     except (yaml.YAMLError, ValueError) as error:
         sentence = " ".join(str(error).split())
-        sentence = sentence if len(sentence) <= 400 else f"{sentence[:400]}..."
-        raise InvalidShapeError(f"it cannot be read as YAML: {sentence}") from None
+        raise InvalidShapeError(f"it cannot be read as YAML: {cut(sentence, 300)}") from None
 
 
 def mapping(
@@ -97,6 +96,8 @@ class _Scalars(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
         """Of a scalar without a tag."""
         tag = self.resolve(yaml.ScalarNode, event.value, event.implicit)  # type: ignore[no-untyped-call]
         if tag == "tag:yaml.org,2002:str":
+            if any("\ud800" <= letter <= "\udfff" for letter in event.value):
+                raise _refusal(event, "half a character (\\ud800 to \\udfff) is not allowed")
             return event.value
         if len(event.value) > _LONGEST_NUMBER:
             raise _refusal(event, f"a number of {len(event.value)} characters is not allowed")

@@ -11,7 +11,14 @@ from typing import Annotated, Any, ClassVar, final
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidRequestError, NotReadyError, UnknownNameError, UnsupportedFeatureError
+from kinopt_ros.errors import (
+    InvalidRequestError,
+    NotReadyError,
+    UnknownNameError,
+    UnsupportedFeatureError,
+    quoted,
+    shown,
+)
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
@@ -61,6 +68,8 @@ class Option:
     description: str
     minimum: float | None = None
     maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    """Of a text: what it may be; ``cuda:N`` stands for ``cuda:`` and a whole number. Empty: any text."""
 
     def check(self, given: object) -> Any:
         """The value given, if it is of the right type and in range."""
@@ -68,13 +77,28 @@ class Option:
         if wanted is float and isinstance(given, int) and not isinstance(given, bool):
             given = float(given)
         if type(given) is not wanted:
-            raise InvalidRequestError(f"{self.name} takes a {wanted.__name__}, not {given!r}")
+            hint = "; quotes make a text of it" if wanted is str and isinstance(given, int | float) else ""
+            raise InvalidRequestError(f"{self.name} takes {_WANTED[wanted]}, not {shown(given)}{hint}")
+        if isinstance(given, str) and self.choices and not _is_one_of(self.choices, given):
+            raise InvalidRequestError(
+                f"{self.name} is {quoted(given)}; allowed are {', '.join(self.choices)}"
+            )
         if isinstance(given, int | float) and not isinstance(given, bool):
             low = -float("inf") if self.minimum is None else self.minimum
             high = float("inf") if self.maximum is None else self.maximum
             if not low <= given <= high:
-                raise InvalidRequestError(f"{self.name} is {given!r}; allowed is {low} to {high}")
+                raise InvalidRequestError(f"{self.name} is {shown(given)}; allowed is {low} to {high}")
         return given
+
+
+_WANTED = {bool: "true or false", int: "a whole number", float: "a float", str: "a text"}
+
+
+def _is_one_of(choices: tuple[str, ...], given: str) -> bool:
+    kind, _, number = given.partition(":")
+    if number.isascii() and number.isdecimal():
+        return f"{kind}:N" in choices
+    return given in choices and not given.endswith(":N")
 
 
 @remembered

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kinopt_ros.solvers.hjcd.stand_in import StandIn
 
 ALGORITHMS = ("screened_lm", "hjcd_ik")
+DEVICES = ("auto", "cpu", "cuda", "cuda:N")
 DEFAULT_GROUP = "default"
 
 
@@ -51,12 +52,14 @@ class HjcdSolver(Solver):
             "device",
             "auto",
             "Where to compute: auto (the first CUDA device, else the CPU), cpu, cuda, cuda:1, ...",
+            choices=DEVICES,
         ),
         Option(
             "algorithm",
             "screened_lm",
             "screened_lm (the best of many starts by their tips, then damped least squares), or hjcd_ik (HJCD-IK as "
             "published: PO-CCD and PJ-IK)",
+            choices=ALGORITHMS,
         ),
         Option("rounds", 12, "Most rounds per request, each from other starts", 1, 10_000),
         Option(
@@ -183,10 +186,6 @@ class HjcdSolver(Solver):
 
 
 def _check(options: Mapping[str, Any]) -> None:
-    if options["algorithm"] not in ALGORITHMS:
-        raise InvalidRequestError(
-            f"algorithm is {options['algorithm']!r}; allowed are {' and '.join(ALGORITHMS)}"
-        )
     if options["screen.keep"] > options["screen.num_starts"]:
         raise InvalidRequestError(
             f"screen.keep ({options['screen.keep']}) must not exceed screen.num_starts ({options['screen.num_starts']})"

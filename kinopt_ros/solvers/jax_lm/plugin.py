@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kinopt_ros.solvers.jax_lm.chain import LaneChain
 
 JACOBIANS = ("analytic", "autodiff")
+DEVICES = ("auto", "cpu", "cuda", "cuda:N")
 OLDEST_JAX = (0, 8)
 DEFAULT_GROUP = "default"
 ESCALATION_POLISH_STEPS = 30
@@ -54,7 +55,12 @@ class JaxLmSolver(Solver):
         max_variables=32,
     )
     options: ClassVar[tuple[Option, ...]] = (
-        Option("device", "auto", "Where to compute: auto (what JAX prefers), cpu, cuda, cuda:0, cuda:1, ..."),
+        Option(
+            "device",
+            "auto",
+            "Where to compute: auto (what JAX prefers), cpu, cuda, cuda:0, cuda:1, ...",
+            choices=DEVICES,
+        ),
         Option("beam.num_seeds", 64, "Starts per request", 1, 65536),
         Option("beam.keep", 4, "Best of them that go on", 1, 4096),
         Option("beam.init_steps", 6, "Steps of all starts", 0, 1000),
@@ -82,6 +88,7 @@ class JaxLmSolver(Solver):
             "jacobian",
             "analytic",
             "analytic (from the joint axes), or autodiff (forward mode, for comparison)",
+            choices=JACOBIANS,
         ),
         Option(
             "groups",
@@ -183,8 +190,6 @@ class JaxLmSolver(Solver):
 
 def _effort(options: Mapping[str, Any], on_cpu: bool) -> Effort:
     jacobian = options["jacobian"]
-    if jacobian not in JACOBIANS:
-        raise InvalidRequestError(f"jacobian is {jacobian!r}; allowed are {' and '.join(JACOBIANS)}")
     beam = BeamShape(
         options["beam.num_seeds"],
         options["beam.keep"],

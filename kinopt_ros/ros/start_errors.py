@@ -1,0 +1,23 @@
+"""Sentences for what rclpy raises about the arguments that a process was started with."""
+
+import re
+
+from kinopt_ros.errors import InvalidRequestError, cut
+
+_HINTS = {
+    "log level": "allowed are debug, info, warn, error and fatal",
+    "remap rule": "a rule is FROM:=TO, both names of letters, digits, _ and /, no part of which begins with a digit",
+    "parameter override": "a parameter is given as -p NAME:=VALUE, the value as YAML",
+    "params file": "a file has the node's name or /**, below it ros__parameters, below that names and values",
+    "Enclave": "an enclave is a name such as /left/kinopt",
+}
+
+
+def argument_error(error: Exception) -> InvalidRequestError:
+    """The error of rclpy in terms of who gave the arguments."""
+    said = re.sub(r", at [^\s,]+:\d+", "", str(error)).removeprefix("failed to initialize rcl: ")
+    said = re.sub(r"\.? ?Error: error not set", "", " ".join(said.split())).rstrip(".")
+    if said.startswith("["):  # all that UnknownROSArgsError says
+        said = f"unknown arguments {said} after --ros-args"
+    hints = [hint for words, hint in _HINTS.items() if words in said]
+    return InvalidRequestError("; ".join((cut(said, 500), *hints)))

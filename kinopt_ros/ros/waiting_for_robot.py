@@ -1,0 +1,47 @@
+"""Says in the log what a node without a description is waiting for: soon, then rarely."""
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
+from typing import Protocol
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+PERIOD = 5.0
+_ROUNDS = (1, 6)
+"""After how many periods it is said first, and then again; from there after twice as many each time."""
+
+
+class _Description(Protocol):
+    @property
+    def is_there(self) -> bool: ...
+
+
+class WaitingForRobot:
+    """Looks every few seconds until there is a description."""
+
+    def __init__(self, node: Node, description: _Description) -> None:
+        self._node = node
+        self._description = description
+        self._round = 0
+        self._next, self._after = _ROUNDS
+        steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may stand still
+        self._timer = node.create_timer(PERIOD, self.look, clock=steady)
+
+    def look(self) -> None:
+        """Say it if it is time to."""
+        if self._description.is_there:
+            self._timer.cancel()
+            return
+        self._round += 1
+        if self._round < self._next:
+            return
+        self._next, self._after = self._after, 2 * self._after
+        topic = self._node.resolve_topic_name("robot_description")
+        heard = (
+            "that nobody publishes" if not self._node.count_publishers(topic) else "that came with no text"
+        )
+        self._node.get_logger().warning(
+            f"waiting for a robot: publish {topic} (std_msgs/String, latched as robot_state_publisher does), {heard} "
+            "yet, or set the parameter robot_description"
+        )
