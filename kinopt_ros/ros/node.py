@@ -60,6 +60,7 @@ from kinopt_ros.ros.scene_topic import ScenePublisher, SceneUpdateTopic
 from kinopt_ros.ros.serving import Serving
 from kinopt_ros.ros.servo_topic import ServoTopic
 from kinopt_ros.ros.solvers_service import SolversService
+from kinopt_ros.ros.twins import TwinWatch
 
 _LATCHED = QoSProfile(
     depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
@@ -94,6 +95,7 @@ class KinoptNode(Node):
         self._create_services()
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._parameters_changed)
+        TwinWatch(self)
         self._description.load()
 
     def close(self) -> None:
