@@ -124,7 +124,7 @@ setup(
         "console_scripts": [
             "kinopt = kinopt_ros.cli:main",
             "kinopt_node = kinopt_ros.ros.main:main",
-            "kinopt_circles = kinopt_ros.ros.circles:main",
+            "kinopt_circles = kinopt_ros.ros.main:circles",
             "kinopt_simulated_robot = kinopt_ros.ros.simulated_robot:main",
         ],
         "kinopt_ros.solvers": [

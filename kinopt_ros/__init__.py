@@ -14,82 +14,27 @@
 Conventions (units, frames, ``T_a_b``): kinopt_ros.robot.model. Nothing here needs ROS.
 """
 
-from kinopt_ros.errors import KinoptError
-from kinopt_ros.kinematics.differential import frame_jacobian, joint_velocity
-from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
-from kinopt_ros.kinematics.free_joint import with_free_joint
-from kinopt_ros.kinematics.jacobian import geometric_jacobian
-from kinopt_ros.planning.problem_files import load_problem
-from kinopt_ros.planning.trajectories import plan_trajectory
-from kinopt_ros.problems.along import upright
-from kinopt_ros.problems.builder import ik_problem
-from kinopt_ros.problems.ik import IkProblem, PoseTarget
-from kinopt_ros.problems.trajectory import (
-    CostWeights,
-    JointGoal,
-    PoseAlong,
-    PoseGoal,
-    StraightLine,
-    TrajectoryProblem,
-)
-from kinopt_ros.problems.trajectory_builder import trajectory_problem
-from kinopt_ros.robot.chain import KinematicChain, build_chain
-from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.scene.files import load_scene
-from kinopt_ros.scene.scene import EMPTY_SCENE, AttachedObject, Scene, SceneObject
-from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.clear import prepare_collisions
-from kinopt_ros.solvers.registry import create_solver, list_solvers
-from kinopt_ros.solvers.result import IkResult
-from kinopt_ros.solvers.trajectory_result import TrajectoryResult
-from kinopt_ros.status import Status
-from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
-from kinopt_ros.verification.collision import check_collisions, clearance_of
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kinopt_ros.public import *  # noqa: F403
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "EMPTY_SCENE",
-    "AttachedObject",
-    "CostWeights",
-    "IkProblem",
-    "IkResult",
-    "JointGoal",
-    "JointTrajectory",
-    "KinematicChain",
-    "KinoptError",
-    "PoseAlong",
-    "PoseGoal",
-    "PoseTarget",
-    "RobotModel",
-    "Scene",
-    "SceneObject",
-    "Solver",
-    "Status",
-    "StraightLine",
-    "TrajectoryProblem",
-    "TrajectoryResult",
-    "__version__",
-    "build_chain",
-    "chain_pose",
-    "check_collisions",
-    "clearance_of",
-    "create_solver",
-    "forward_kinematics",
-    "frame_jacobian",
-    "geometric_jacobian",
-    "ik_problem",
-    "joint_velocity",
-    "list_solvers",
-    "load_problem",
-    "load_robot",
-    "load_scene",
-    "plan_trajectory",
-    "prepare_collisions",
-    "robot_from_urdf",
-    "trajectory_problem",
-    "upright",
-    "with_free_joint",
-]
+
+def __getattr__(name: str) -> Any:
+    """What ``kinopt_ros.public`` has, imported when it is first asked for: programs of this package begin here, too,
+    and must hear Ctrl-C before anything is imported that takes time."""
+    if name.startswith("__") and name != "__all__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    public = import_module("kinopt_ros.public")
+    value = globals().get(name, getattr(public, name, None))  # modules, too, once they are imported
+    if value is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return value
+
+
+def __dir__() -> list[str]:
+    public = import_module("kinopt_ros.public")
+    return sorted({*globals(), *public.__all__})

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.interrupts import INTERRUPTED, silent_imports
 
 COMMANDS = {
     "demo": "start the node, ask it for a motion, show the verified answer",
@@ -21,7 +22,8 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = _parser(only=given[0] if given and given[0] in COMMANDS else None)
+    with silent_imports():
+        parser = _parser(only=given[0] if given and given[0] in COMMANDS else None)
     args = parser.parse_args(given)
     try:
         return int(args.run(args))
@@ -29,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"kinopt {args.command}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:  # `kinopt ... | head`
         sys.stderr.close()
         return 141

@@ -39,7 +39,9 @@ def check_node(install: Path) -> None:
     import rclpy
 
     from kinopt_msgs.srv import ListSolvers
+    from kinopt_ros.ros.isolation import elsewhere, isolate
 
+    isolate()
     node = subprocess.Popen([install / "kinopt_ros" / "lib" / "kinopt_ros" / "kinopt_node"])
     rclpy.init()
     client_node = rclpy.create_node("check_install")
@@ -53,6 +55,7 @@ def check_node(install: Path) -> None:
         rclpy.spin_until_future_complete(client_node, future, timeout_sec=10.0)
         answer = future.result()
         assert answer is not None, "kinopt_node did not answer"
+        assert not elsewhere(node.pid), elsewhere(node.pid)
         print("solvers of the installed node:", ", ".join(solver.name for solver in answer.solvers))
     finally:
         client_node.destroy_node()
@@ -63,7 +66,6 @@ def check_node(install: Path) -> None:
 
 def main() -> None:
     """Run the checks."""
-    os.environ["ROS_DOMAIN_ID"] = str(os.getpid() % 101 + 1)  # not the caller's, where a robot may listen
     install = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as elsewhere:
         os.chdir(elsewhere)  # nothing is imported from the source folder

@@ -4,6 +4,7 @@ import importlib
 import sys
 
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.interrupts import INTERRUPTED, end_silently, silent_imports
 
 _REMEDIES = {
     "rclpy": (
@@ -39,6 +40,7 @@ def _problem_of(module: str) -> str | None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the node, or several nodes in one process: ``kinopt_node left right --ros-args ...`` runs one in each of the
     namespaces. Parameters of each are given by file, under its full name (``/left/kinopt``)."""
+    end_silently()  # until ``spin`` has something to tidy up
     remedy = missing()
     if remedy is not None:
         print(f"kinopt: {remedy}", file=sys.stderr)
@@ -51,8 +53,15 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"kinopt: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:  # while starting
-        return 130
+        return INTERRUPTED
     return 0
+
+
+def circles() -> int:
+    """Entry point of ``kinopt_circles``."""
+    with silent_imports():
+        from kinopt_ros.ros.circles import main as track_circles
+    return track_circles()
 
 
 if __name__ == "__main__":

@@ -64,6 +64,7 @@ from kinopt_ros.ros.scene_topic import ScenePublisher, SceneUpdateTopic
 from kinopt_ros.ros.serving import Serving
 from kinopt_ros.ros.servo_topic import ServoTopic
 from kinopt_ros.ros.solvers_service import SolversService
+from kinopt_ros.ros.twins import TwinWatch
 from kinopt_ros.ros.waiting_for_robot import WaitingForRobot
 
 _LATCHED = QoSProfile(
@@ -104,6 +105,7 @@ class KinoptNode(Node):
         self.add_pre_set_parameters_callback(self._converted_parameters)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._parameters_changed)
+        TwinWatch(self)
         self._description.load()
 
     def end_motions(self) -> None:

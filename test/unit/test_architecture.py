@@ -12,7 +12,7 @@ import kinopt_ros
 PACKAGE = Path(kinopt_ros.__file__).parent
 
 LAYERS = [
-    {"errors", "status", "array", "stale", "files", "pauses", "plain_xml"},
+    {"errors", "status", "array", "stale", "files", "interrupts", "pauses", "plain_xml"},
     {"geometry"},
     {"robot"},
     {"kinematics"},
@@ -23,7 +23,7 @@ LAYERS = [
     {"verification"},
     {"solvers"},
     {"planning", "conformance"},
-    {"ros", "viewer", "bench"},
+    {"ros", "viewer", "bench", "public"},
     {"commands", "cli"},
 ]
 """From the bottom up; a module may import its own layer and those below."""
@@ -105,7 +105,7 @@ def test_plugins_do_not_import_one_another() -> None:
 
 def test_the_library_imports_nothing_heavy() -> None:
     program = (
-        "import sys, kinopt_ros, kinopt_ros.solvers.registry as r; r.list_solvers();"
+        "import sys, kinopt_ros as ko, kinopt_ros.solvers.registry as r; r.list_solvers(); ko.load_robot;"
         "print([m for m in ('numba', 'jax', 'warp', 'rclpy', 'ruckig', 'matplotlib', 'scipy') if m in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

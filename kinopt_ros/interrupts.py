@@ -1,0 +1,45 @@
+"""Ctrl-C while a program is still being imported: it ends without a word, and without a stack trace of somebody's
+library."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+INTERRUPTED = 130
+"""Exit status, as shells have it."""
+
+
+def end_silently() -> None:
+    """From now on Ctrl-C ends the process at once. To be called before anything is imported that takes time.
+
+    An exception would come out in the middle of an import, where libraries catch it, or print it and go on.
+    """
+    on_main_thread = threading.current_thread() is threading.main_thread()
+    # Whoever ignores signals, as `nohup` does, or has a handler, knows why.
+    if on_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def raise_again() -> None:
+    """From now on Ctrl-C raises KeyboardInterrupt, as usual: there is something to be tidied up."""
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def silent_imports() -> Iterator[None]:
+    """Within it, Ctrl-C ends the process at once."""
+    end_silently()
+    try:
+        yield
+    finally:
+        raise_again()
+
+
+def _end(number: int, frame: object) -> None:
+    del number, frame
+    sys.stdout.flush()
+    os._exit(INTERRUPTED)

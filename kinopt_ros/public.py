@@ -1,0 +1,78 @@
+"""The names of `import kinopt_ros`: what the library offers to everybody."""
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.kinematics.differential import frame_jacobian, joint_velocity
+from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
+from kinopt_ros.kinematics.free_joint import with_free_joint
+from kinopt_ros.kinematics.jacobian import geometric_jacobian
+from kinopt_ros.planning.problem_files import load_problem
+from kinopt_ros.planning.trajectories import plan_trajectory
+from kinopt_ros.problems.along import upright
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.ik import IkProblem, PoseTarget
+from kinopt_ros.problems.trajectory import (
+    CostWeights,
+    JointGoal,
+    PoseAlong,
+    PoseGoal,
+    StraightLine,
+    TrajectoryProblem,
+)
+from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.robot.chain import KinematicChain, build_chain
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.scene.files import load_scene
+from kinopt_ros.scene.scene import EMPTY_SCENE, AttachedObject, Scene, SceneObject
+from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.clear import prepare_collisions
+from kinopt_ros.solvers.registry import create_solver, list_solvers
+from kinopt_ros.solvers.result import IkResult
+from kinopt_ros.solvers.trajectory_result import TrajectoryResult
+from kinopt_ros.status import Status
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.verification.collision import check_collisions, clearance_of
+
+__all__ = [
+    "EMPTY_SCENE",
+    "AttachedObject",
+    "CostWeights",
+    "IkProblem",
+    "IkResult",
+    "JointGoal",
+    "JointTrajectory",
+    "KinematicChain",
+    "KinoptError",
+    "PoseAlong",
+    "PoseGoal",
+    "PoseTarget",
+    "RobotModel",
+    "Scene",
+    "SceneObject",
+    "Solver",
+    "Status",
+    "StraightLine",
+    "TrajectoryProblem",
+    "TrajectoryResult",
+    "build_chain",
+    "chain_pose",
+    "check_collisions",
+    "clearance_of",
+    "create_solver",
+    "forward_kinematics",
+    "frame_jacobian",
+    "geometric_jacobian",
+    "ik_problem",
+    "joint_velocity",
+    "list_solvers",
+    "load_problem",
+    "load_robot",
+    "load_scene",
+    "plan_trajectory",
+    "prepare_collisions",
+    "robot_from_urdf",
+    "trajectory_problem",
+    "upright",
+    "with_free_joint",
+]

@@ -1,0 +1,108 @@
+"""docs/security/policy.xml lets the node do what it does, and nothing else; and the others what the node offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.process import NodeProcess
+
+POLICY = ElementTree.parse(Path(__file__).parents[2] / "docs" / "security" / "policy.xml").getroot()
+NAMES = {"kinopt": "/kinopt", "kinopt_operator": "/kinopt_operator", "kinopt_viewer": "/kinopt_viewer"}
+SOMETIMES = {
+    "subscribe": {"/clock", "/parameter_events", "/tf", "/tf_static"},
+    "publish": {"/diagnostics"},
+    "reply": {
+        f"/{name}"
+        for name in (
+            "check_state_validity",
+            "compute_cartesian_path",
+            "compute_fk",
+            "compute_ik",
+            "plan_kinematic_path",
+        )
+    }
+    | {"/kinopt/get_type_description"},
+    "execute": set(),
+}
+"""Which depend on parameters, on what is installed, and on the distribution."""
+CHANGES = (
+    "set_parameters",
+    "apply_scene",
+    "target_pose",
+    "twist",
+    "emergency_stop",
+    "scene_update",
+    "trajectory",
+)
+
+
+def allowed(node: str, what: str) -> set[str]:
+    """Full names of topics, services or actions that the policy allows a node."""
+    profile = POLICY.find(f".//profile[@node='{node}']")
+    assert profile is not None
+    found = profile.findall(f"./*[@{what}='ALLOW']/*")
+    texts = [str(one.text) for one in found]
+    assert len(set(texts)) == len(texts)
+    return {text.replace("~", f"/{node}") if text[0] in "~/" else f"/{text}" for text in texts}
+
+
+@pytest.fixture(scope="module")
+def graph(ros: None) -> Iterator[dict[str, set[str]]]:
+    """What a node under its default name publishes, hears and offers."""
+    with NodeProcess({}) as process:
+        client = Client("policy_client")
+        try:
+            client.spin_until(lambda: _services(client) >= {"/kinopt/ready", "/kinopt/list_solvers"}, 60.0)
+            client.spin(1.0)
+            node = client.node
+            publishers = node.get_publisher_names_and_types_by_node("kinopt", "/")
+            subscribers = node.get_subscriber_names_and_types_by_node("kinopt", "/")
+            services = _services(client)
+            yield {
+                "publish": {name for name, _ in publishers if "/_action/" not in name},
+                "subscribe": {name for name, _ in subscribers},
+                "reply": {name for name in services if "/_action/" not in name},
+                "execute": {name.split("/_action/")[0] for name in services if "/_action/" in name},
+            }
+        finally:
+            client.close()
+        assert process.running
+
+
+def _services(client: Client) -> set[str]:
+    try:
+        return {name for name, _ in client.node.get_service_names_and_types_by_node("kinopt", "/")}
+    except Exception:  # it is not there yet
+        return set()
+
+
+@pytest.mark.parametrize("what", SOMETIMES)
+def test_the_node_may_do_what_it_does_and_nothing_else(graph: dict[str, set[str]], what: str) -> None:
+    permitted = allowed("kinopt", what)
+    assert graph[what] - permitted == set()
+    assert permitted - graph[what] - SOMETIMES[what] == set()
+
+
+@pytest.mark.parametrize("who", ["kinopt_operator", "kinopt_viewer"])
+def test_others_ask_for_what_there_is(graph: dict[str, set[str]], who: str) -> None:
+    own = {"/parameter_events", "/rosout"}
+    assert allowed(who, "publish") - own <= graph["subscribe"]
+    assert allowed(who, "subscribe") - own <= graph["publish"] | SOMETIMES["publish"]
+    assert allowed(who, "request") <= graph["reply"]
+    assert allowed(who, "call") <= graph["execute"]
+
+
+def test_who_only_looks_changes_nothing() -> None:
+    permitted = allowed("kinopt_viewer", "publish") | allowed("kinopt_viewer", "request")
+    permitted |= allowed("kinopt_viewer", "call")
+    assert not [name for name in permitted if any(word in name for word in CHANGES)]
+
+
+def test_every_enclave_is_that_of_its_node() -> None:
+    paths = {one.get("path") for one in POLICY.iter("enclave")}
+    assert paths == set(NAMES.values())

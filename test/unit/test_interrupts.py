@@ -1,0 +1,141 @@
+"""Ctrl-C while a program is being imported or begins: it ends without a stack trace, wherever it is."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from kinopt_ros.interrupts import INTERRUPTED, end_silently, raise_again, silent_imports
+
+PROGRAM = """
+import os, signal, sys
+
+class Interrupts:
+    "Sends Ctrl-C when a module is asked for; then looks whether it was heard within the import."
+
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(1000):
+                pass
+        return None
+
+sys.meta_path.insert(0, Interrupts())
+sys.argv = {arguments!r}
+{start}
+print("not interrupted")
+"""
+NODE = "import runpy; runpy.run_module('kinopt_ros.ros.main', run_name='__main__', alter_sys=True)"
+SCRIPT = "from kinopt_ros.ros.main import {name}; sys.exit({name}())"
+COMMAND = "import runpy; runpy.run_module('kinopt_ros.cli', run_name='__main__', alter_sys=True)"
+CASES = {
+    "node, numpy": (NODE, ["kinopt_node"], "numpy"),
+    "node, rclpy": (NODE, ["kinopt_node"], "rclpy"),
+    "node, messages": (NODE, ["kinopt_node"], "kinopt_msgs.srv"),
+    "node, its own": (NODE, ["kinopt_node"], "kinopt_ros.ros.servo_topic"),
+    "script": (SCRIPT.format(name="main"), ["kinopt_node"], "kinopt_ros.ros.node"),
+    "circles": (SCRIPT.format(name="circles"), ["kinopt_circles"], "numpy"),
+    "command": (COMMAND, ["kinopt", "ik", "--help"], "numpy"),
+    "a command at work": (COMMAND, ["kinopt", "fk", "--robot", "panda"], "kinopt_ros.kinematics.forward"),
+    "demo": (COMMAND, ["kinopt", "demo"], "kinopt_ros.ros.demo"),
+}
+NEEDS_ROS = {"node, messages", "node, its own", "script", "circles", "demo"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_interrupted_import_ends_the_program_without_a_word(case: str) -> None:
+    if case in NEEDS_ROS:
+        pytest.importorskip("rclpy")
+        pytest.importorskip("kinopt_msgs.msg", reason="kinopt_msgs is not built")
+    start, arguments, module = CASES[case]
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(start=start, arguments=arguments, module=module)],
+        capture_output=True,
+        text=True,
+        timeout=120.0,
+        check=False,
+    )
+    assert result.stderr == ""
+    assert result.stdout == ""
+    assert result.returncode == INTERRUPTED
+
+
+BEGINNINGS = {
+    "rclpy.init": "rclpy.init = first(rclpy.init)",
+    "making the node": "Node.__init__ = first(Node.__init__)",
+    "declaring parameters": "Node.declare_parameter = first(Node.declare_parameter)",
+    "the first turn": "SingleThreadedExecutor.spin_once = first(SingleThreadedExecutor.spin_once)",
+}
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("where", BEGINNINGS)
+def test_a_node_that_begins_is_interrupted(where: str, number: signal.Signals) -> None:
+    pytest.importorskip("rclpy")
+    pytest.importorskip("kinopt_msgs.msg", reason="kinopt_msgs is not built")
+    program = (
+        "import os, sys\n"
+        "from kinopt_ros.ros.isolation import isolate\n"
+        "isolate()\n"
+        "import rclpy\n"
+        "from rclpy.node import Node\n"
+        "from rclpy.executors import SingleThreadedExecutor\n"
+        "def first(function):\n"
+        "    def interrupted(*arguments, **named):\n"
+        f"        os.kill(os.getpid(), {int(number)})\n"
+        "        return function(*arguments, **named)\n"
+        "    return interrupted\n"
+        f"{BEGINNINGS[where]}\n"
+        "from kinopt_ros.ros.main import main\n"
+        "sys.exit(main(['kinopt_node']))\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120.0, check=False
+    )
+    assert "Traceback" not in result.stderr
+    assert result.returncode in (0, INTERRUPTED, -signal.SIGTERM)
+    if where == "rclpy.init":
+        assert result.stderr == ""
+
+
+def test_who_ignores_ctrl_c_or_has_a_handler_keeps_it() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        for handler in (signal.SIG_IGN, lambda number, frame: None):
+            signal.signal(signal.SIGINT, handler)
+            with silent_imports():
+                assert signal.getsignal(signal.SIGINT) is handler
+            assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_afterwards_it_raises_as_usual() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        end_silently()
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        raise_again()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_leave_signals_alone() -> None:
+    seen: list[object] = []
+
+    def look() -> None:
+        with silent_imports():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert seen == [before]
