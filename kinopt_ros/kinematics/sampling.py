@@ -13,7 +13,8 @@ UNBOUNDED_ANGLE = float(np.pi)
 """A rotation whose limits are infinite, or wider than a thousand radians, is sampled in +- this, rad."""
 UNBOUNDED_LENGTH = 1.0
 """A translation whose limits are infinite, or wider than a kilometre, is sampled in +- this, m."""
-_WIDEST = 1000.0
+WIDEST = 1000.0
+"""rad or m"""
 WIDE_ANGLE, WIDE_LENGTH = 4.0 * np.pi, 10.0
 """Ranges wider than this (rad, m) are searched around what is known only, see ``range_around``."""
 _AROUND_LENGTH, _MOST_AROUND = 3.0, 20.0
@@ -62,7 +63,7 @@ def sampling_range(robot: RobotModel) -> tuple[Annotated[Float64, "nq"], Annotat
     lower, upper = robot.limits.lower.copy(), robot.limits.upper.copy()
     half = np.full(robot.nq, UNBOUNDED_ANGLE)
     half[_translations(robot)] = UNBOUNDED_LENGTH
-    low_open, high_open = lower < -_WIDEST, upper > _WIDEST
+    low_open, high_open = lower < -WIDEST, upper > WIDEST
     both = low_open & high_open
     lower = np.where(both, -half, np.where(low_open, upper - 2.0 * half, lower))
     upper = np.where(both, half, np.where(high_open, lower + 2.0 * half, upper))

@@ -5,6 +5,7 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
+from kinopt_ros.kinematics.sampling import WIDEST
 from kinopt_ros.robot.chain import KinematicChain, Motion
 
 MAX_ROTATION_STEP = 1.0
@@ -28,9 +29,9 @@ def variable_rows(
     rotation = chain.motion == Motion.ROTATION
     rotates[chain.column[~rotation]] = False
     periodic[chain.column[~rotation | (chain.multiplier % 1.0 != 0.0)]] = False
-    # One full turn holds every pose that more turns hold; an endless axis starts near 0.
+    # One full turn holds every pose that more turns hold; an endless axis starts near 0, as one of kilometres does.
     reach = np.where(rotates, np.pi, 1.0)
-    narrowed = (upper - lower > 2.0 * reach) & (periodic | ~np.isfinite(upper - lower))
+    narrowed = (upper - lower > 2.0 * reach) & (periodic | ~(upper - lower <= WIDEST))
     centre = np.minimum(np.maximum(0.0, lower + reach), upper - reach)
     sample_lower = np.where(narrowed, centre - reach, lower)
     sample_upper = np.where(narrowed, centre + reach, upper)

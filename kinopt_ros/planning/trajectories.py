@@ -24,6 +24,7 @@ from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.solvers.paths import PathRequest, Report
+from kinopt_ros.solvers.scene_ready import wait_for_scene
 from kinopt_ros.solvers.trajectory_gate import OPTIMIZE, Gate
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.status import Status
@@ -57,6 +58,7 @@ def plan_trajectory(
         solver.warm_up()
     elif problem.scene is not None:
         check_ready(robot)
+        wait_for_scene(robot, problem.scene, problem.deadline)
     return _Search(solver, problem, report, memory).run()
 
 

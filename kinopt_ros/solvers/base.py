@@ -30,6 +30,7 @@ from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Report, check_path_request
 from kinopt_ros.solvers.remedies import with_remedies
 from kinopt_ros.solvers.result import IkCandidates, IkResult
+from kinopt_ros.solvers.scene_ready import wait_for_scene
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.solvers.verified import verified_ik_result
 from kinopt_ros.verification.configuration import prepared
@@ -173,6 +174,7 @@ class Solver(ABC):
         self.check_supported(problem)
         if problem.scene is not None and problem.deadline is not None:
             check_ready(robot)
+            wait_for_scene(robot, problem.scene, problem.deadline)
         if problem.scene is None:
             candidates = self._solve_ik(problem)
         else:
@@ -200,6 +202,7 @@ class Solver(ABC):
         check_path_request(problem, request)
         if problem.scene is not None and problem.deadline is not None:
             check_ready(self.robot)
+            wait_for_scene(self.robot, problem.scene, problem.deadline)
         candidates = self._optimize_trajectory(problem, request, report)
         gate = Gate(self.robot, problem, self.name)
         gate.stages[OPTIMIZE] = time.perf_counter() - begin

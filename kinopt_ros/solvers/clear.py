@@ -349,8 +349,17 @@ def prepare_scene(robot: RobotModel, scene: Scene) -> None:
         judge.prepare(item.shape)
     packed_bodies_of(robot, scene)
     field_of(robot, scene)
+    with _lock:
+        _scenes.setdefault(scene, WeakSet()).add(robot)
 
 
+def is_prepared(robot: RobotModel, scene: Scene) -> bool:
+    """Whether ``prepare_scene`` has been called for both."""
+    with _lock:
+        return robot in _scenes.get(scene, ())
+
+
+_scenes: WeakKeyDictionary[Scene, WeakSet[RobotModel]] = WeakKeyDictionary()
 _prepared: WeakSet[RobotModel] = WeakSet()
 _refused: WeakKeyDictionary[RobotModel, tuple[type[KinoptError], str]] = WeakKeyDictionary()
 """Robots that could not be prepared, and why."""

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from kinopt_ros.errors import InvalidRequestError
-from kinopt_ros.kinematics.sampling import halton, halton_configurations, random_configurations
+from kinopt_ros.kinematics.sampling import (
+    halton,
+    halton_configurations,
+    random_configurations,
+    range_around,
+)
 from kinopt_ros.robot.urdf import robot_from_urdf
 
 SAMPLERS = [random_configurations, halton_configurations]
@@ -60,3 +65,38 @@ def test_halton_is_the_known_sequence():
 def test_random_numbers_are_the_same_everywhere(urdf):
     robot = robot_from_urdf(urdf("r revolute a b"))
     np.testing.assert_allclose(random_configurations(robot, 2, 0)[:, 0], [0.27392337, -0.46042657], atol=1e-8)
+
+
+def test_wide_ranges_are_searched_around_what_is_known(robot):
+    """A base that may go a million metres is looked for where the robot and its goals are."""
+    known = np.zeros((2, robot.nq))
+    known[:, 2] = 5e5, 5e5 + 2.0
+    known[:, 3] = 40.0, 50.0
+    known[0, 0] = -1.1  # a little outside
+    known[1, 1] = 9.0
+    low, high = range_around(robot, known)
+    np.testing.assert_allclose(low[:4], [-1.1, -np.pi, 5e5 - 3.0, 35.0])
+    np.testing.assert_allclose(high[:4], [1.0, 9.0 + np.pi, 5e5 + 5.0, 55.0])
+    far = known.copy()
+    far[1, 2] = -9e5
+    low, high = range_around(robot, far)
+    assert (low[2], high[2]) == (-9e5 - 20.0, 5e5 + 20.0)
+    assert np.isfinite(low).all()
+    assert np.isfinite(high).all()
+    low, high = range_around(robot, known[:1])
+    assert (low[3], high[3]) == (37.0, 43.0)
+    edge = known[:1].copy()
+    edge[0, 3] = 2.5
+    assert range_around(robot, edge)[0][3] == 2.0  # its limit
+
+
+def test_ordinary_ranges_are_searched_all_over(urdf):
+    robot = robot_from_urdf(
+        urdf(
+            'turns revolute a b <limit lower="-6.2832" upper="6.2832" effort="1" velocity="1"/>',
+            'rail prismatic b c <limit lower="-1" upper="4" effort="1" velocity="1"/>',
+        )
+    )
+    low, high = range_around(robot, np.array([[0.3, 0.2]]))
+    np.testing.assert_array_equal(low, robot.limits.lower)
+    np.testing.assert_array_equal(high, robot.limits.upper)

@@ -11,6 +11,7 @@ from kinopt_ros.planning import sampling
 from kinopt_ros.planning.sampling import sampled_path
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
 
 SOON = 20.0
 
@@ -123,3 +124,33 @@ def test_bad_input_and_a_missing_library_are_refused(robot, problem, monkeypatch
         sampled_path(robot, problem, np.zeros((1, 6)), wall, time.monotonic() + 1.0, 1)
     with pytest.raises(InvalidRequestError, match="seed is 0"):
         sampled_path(robot, problem, goals_of(problem), wall, time.monotonic() + 1.0, 0)
+
+
+BASE = """<robot name="base"><link name="floor"/><link name="x"/><link name="y"/><link name="arm"/>
+  <joint name="slide_x" type="prismatic"><parent link="floor"/><child link="x"/><axis xyz="1 0 0"/>
+    <limit lower="-999999" upper="999999" effort="1" velocity="1"/></joint>
+  <joint name="slide_y" type="prismatic"><parent link="x"/><child link="y"/><axis xyz="0 1 0"/>
+    <limit lower="-999999" upper="999999" effort="1" velocity="1"/></joint>
+  <joint name="turn" type="continuous"><parent link="y"/><child link="arm"/><axis xyz="0 0 1"/></joint>
+</robot>"""
+
+
+def test_a_base_without_real_limits_stays_near():
+    """In a range of two million metres lines of 10^5 m were looked at, and paths went kilometres around a wall."""
+    pytest.importorskip("ompl")
+    robot = robot_from_urdf(BASE)
+    joints = ("slide_x", "slide_y", "turn")
+    start = np.array([400.0, -300.0, 0.0])
+    goal = np.array([402.0, -300.0, 0.5])
+    problem = trajectory_problem(robot, goal, start=start, joints=joints)
+    lines = []
+
+    def around_the_wall(a, b):
+        lines.append(float(np.abs(b - a).max()))
+        rows = a + np.linspace(0.0, 1.0, 200)[:, None] * (b - a)
+        return not ((np.abs(rows[:, 0] - 401.0) < 0.1) & (np.abs(rows[:, 1] + 300.0) < 2.0)).any()
+
+    path = sampled_path(robot, problem, goals_of(problem), around_the_wall, time.monotonic() + SOON, 1)
+    assert path is not None
+    assert max(lines) < 30.0
+    assert np.abs(path[:, :2] - start[:2]).max() < 10.0

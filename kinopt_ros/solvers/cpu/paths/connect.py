@@ -17,6 +17,8 @@ RESOLUTION = 0.06
 """rad or m, the most that a variable moves between two looks."""
 STRIDE = 10
 """Looks between two nodes of a tree."""
+LONGEST = 1_000
+"""Looks at one shortcut: longer ones are not tried, as nobody could stop in between."""
 
 # Entries of ``state``.
 DRAWN, SIDE, LOOKS, MEETING = range(4)
@@ -220,7 +222,7 @@ def shorten(tree, around, anchors, wanted, corners, count, draws, new, work, sta
         for c in range(n):
             a[c] = corners[i, c] + u * (corners[i + 1, c] - corners[i, c])
             b[c] = corners[j, c] + v * (corners[j + 1, c] - corners[j, c])
-        if _walk(tree, around, anchors, a, b, wanted, work, state, 1 << 30) < 1.0:
+        if _walk(tree, around, anchors, a, b, wanted, work, state, LONGEST) < 1.0:
             continue
         # Corners 0 to i, a, b, j + 1 to the end; a and b only where they are none of these.
         first, second = u > 0.0, v < 1.0

@@ -75,10 +75,15 @@ def rough_path(
     corners = np.concatenate([near[::-1], far[1:]])
     count = len(corners)
     new = np.empty_like(corners)
-    for draws in rng.random((3, SHORTCUTS // 3, 2)):
+    draws = rng.random((SHORTCUTS, 2))
+    while len(draws):
         if not go_on():
             return None
-        count = connect.shorten(*model_arrays, anchors, wanted, corners, count, draws, new, work, state)
+        length = float(np.abs(np.diff(corners[:count], axis=0)).max(axis=1).sum())
+        looks_each = min(length / connect.RESOLUTION, connect.LONGEST) + 1.0
+        some = min(max(int(2 * PIECE / looks_each), 1), SHORTCUTS // 3)
+        now, draws = draws[:some], draws[some:]
+        count = connect.shorten(*model_arrays, anchors, wanted, corners, count, now, new, work, state)
     return corners[:count].copy()
 
 

@@ -103,3 +103,19 @@ def test_what_was_spent_is_in_the_result(problem: TrajectoryProblem) -> None:
     assert (result.iterations, result.attempts, result.scene_version) == (30, 2, 4)
     assert 0.0 < result.solve_time < 60.0
     assert math.isfinite(result.solve_time)
+
+
+def test_in_the_middle_of_a_stage_it_ends_likewise(problem: TrajectoryProblem) -> None:
+    heard: list[str] = []
+
+    def report(progress: Progress) -> bool:
+        heard.append(progress.stage)
+        return len(heard) < 3
+
+    course = Course(replace(problem, deadline=time.monotonic() + 60.0), report)
+    course.go_on("goals")
+    course.pause()
+    with pytest.raises(Stopped) as stop:
+        course.pause()
+    assert stop.value.status is Status.PREEMPTED
+    assert heard == ["goals"] * 3

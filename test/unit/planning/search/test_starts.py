@@ -92,7 +92,7 @@ def starts_of(
 ) -> tuple[Starts, Course]:
     guide.asked.clear()
     course = Course(problem, None)
-    looks = Looks(guide.robot, course.problem)
+    looks = Looks(guide.robot, course.problem, course.pause)
     return Starts(guide, course, looks, memory, ENDS, list(vias)), course
 
 

@@ -1,0 +1,69 @@
+"""Scenes with large shapes take seconds to prepare, once: a request waits for that no longer than its deadline."""
+
+import threading
+import time
+from weakref import WeakKeyDictionary
+
+from kinopt_ros.errors import NotReadyError
+from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PointCloud, Shape
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.scene import Scene
+from kinopt_ros.solvers.clear import is_prepared, prepare_scene
+
+LARGE = 5_000
+"""Triangles, points or cells in all; fewer take less than 20 ms."""
+
+
+def wait_for_scene(robot: RobotModel, scene: Scene, deadline: float) -> None:
+    """Have a scene with large shapes prepared for a robot that is, by a thread that others wait for, too.
+
+    Args:
+        robot: the robot.
+        scene: what is asked about.
+        deadline: value of time.monotonic().
+
+    Raises:
+        NotReadyError: the deadline came before. The work goes on, so that a later request finds it done.
+    """
+    things = (*scene.objects.values(), *scene.attached.values())
+    if sum(_size(placed.shape) for thing in things for placed in thing.shapes) < LARGE:
+        return
+    if is_prepared(robot, scene):
+        return
+    with _lock:
+        known = _under_way.setdefault(scene, WeakKeyDictionary())
+        done = known.get(robot)
+        if done is None:
+            done = known[robot] = threading.Event()
+            threading.Thread(target=_prepare, args=(robot, scene, done), daemon=True).start()
+    if not done.wait(max(deadline - time.monotonic(), 0.0)):
+        raise NotReadyError(
+            "the large shapes of the scene are being prepared, which no deadline waits for; ask again later, or call "
+            "prepare_scene(robot, scene) before"
+        )
+
+
+def _size(shape: Shape) -> int:
+    match shape:
+        case Mesh():
+            return len(shape.triangles)
+        case HeightMap():
+            return int(shape.heights.size)
+        case PointCloud():
+            return len(shape.points)
+        case Octomap():
+            return len(shape.centers)
+        case _:
+            return 0
+
+
+def _prepare(robot: RobotModel, scene: Scene, done: threading.Event) -> None:
+    try:
+        prepare_scene(robot, scene)
+    finally:  # what it raises those who wait will meet themselves
+        done.set()
+
+
+_under_way: WeakKeyDictionary[Scene, WeakKeyDictionary[RobotModel, threading.Event]] = WeakKeyDictionary()
+"""Set when a scene is ready for a robot."""
+_lock = threading.Lock()

@@ -1,0 +1,72 @@
+"""Large shapes are prepared beside the requests, which wait no longer than their deadlines."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from kinopt_ros.errors import NotReadyError
+from kinopt_ros.geometry.shapes import Box, PlacedShape, PointCloud, Shape
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.scene.scene import Scene, SceneObject
+from kinopt_ros.solvers import clear, scene_ready
+from kinopt_ros.solvers.scene_ready import LARGE, wait_for_scene
+
+
+def scene_of(shape: Shape) -> Scene:
+    return Scene(objects={"it": SceneObject("it", (PlacedShape(shape, np.eye(4)),), np.eye(4))})
+
+
+def cloud(count: int) -> Scene:
+    return scene_of(PointCloud(np.random.default_rng(0).random((count, 3)), 0.01))
+
+
+@pytest.fixture
+def robot() -> RobotModel:
+    return robot_from_urdf('<robot name="r"><link name="a"/></robot>')
+
+
+def test_a_large_scene_is_prepared_once_beside_the_requests(
+    robot: RobotModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, asked = threading.Event(), []
+
+    def slow(robot: RobotModel, scene: Scene) -> None:
+        asked.append(scene)
+        assert go.wait(60.0)
+
+    monkeypatch.setattr(scene_ready, "prepare_scene", slow)
+    scene = cloud(LARGE)
+    for _ in range(3):
+        with pytest.raises(NotReadyError, match="prepare_scene"):
+            wait_for_scene(robot, scene, time.monotonic())
+    go.set()
+    wait_for_scene(robot, scene, time.monotonic() + 60.0)
+    wait_for_scene(robot, scene, time.monotonic() - 1.0)  # it is ready
+    assert asked == [scene]
+
+
+def test_small_scenes_wait_for_nobody(robot: RobotModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(robot: RobotModel, scene: Scene) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(scene_ready, "prepare_scene", never)
+    for scene in (scene_of(Box(1.0, 1.0, 1.0)), cloud(LARGE - 1)):
+        wait_for_scene(robot, scene, time.monotonic())
+
+
+def test_who_has_prepared_it_need_not_wait(robot: RobotModel) -> None:
+    scene = cloud(LARGE)
+    clear.prepare_collisions(robot)
+    clear.prepare_scene(robot, scene)
+    wait_for_scene(robot, scene, time.monotonic() - 1.0)
+
+
+def test_a_failure_is_left_to_the_request(robot: RobotModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(robot: RobotModel, scene: Scene) -> None:
+        raise SystemExit  # ends the thread without a word
+
+    monkeypatch.setattr(scene_ready, "prepare_scene", fails)
+    wait_for_scene(robot, cloud(LARGE), time.monotonic() + 60.0)
