@@ -34,8 +34,8 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument(
                 "simulated",
                 default_value="false",
-                description="A simulated robot beside the node: false, true (that of robot_description), or a URDF file or "
-                "the name of a robot.",
+                description="A simulated robot beside the node: false, true (that of robot_description), or a URDF "
+                "file or the name of a robot.",
             ),
             OpaqueFunction(function=_simulated),
             DeclareLaunchArgument("log_level", default_value="info", description="Log level of the node."),

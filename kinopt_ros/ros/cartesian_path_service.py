@@ -87,7 +87,7 @@ def _read(context: Context, request: Any, arrived: float) -> _Asked:
             **pace(context, request),
             "deadline": arrived + timeout,
         },
-        assumed=assumed_sentence(robot, start.state, sorted(needed), request.state.name),
+        assumed=assumed_sentence(robot, start.state, sorted(needed), request.state.name, scene),
         solver=request.solver or context.parameter("ik.solver") or context.parameter("solver"),
         allow_fallback=context.parameter("allow_fallback") and not request.no_fallback,
         timeout=timeout,

@@ -43,6 +43,10 @@ _SERVICES = {
 }
 
 
+PREPARED_SECONDS = 800.0
+"""For so long a compiler may be at work, on a new and busy machine."""
+
+
 class NodeTimeoutError(Exception):
     """The node did not answer in time."""
 
@@ -168,9 +172,18 @@ class Client:
         self._targets.publish(target)
 
     def move_to(
-        self, target: PoseStamped, timeout: float = 30.0
+        self, target: PoseStamped, timeout: float = 30.0, patience: float = PREPARED_SECONDS
     ) -> tuple[MotionReport, JointTrajectory | None]:
-        """Ask for a motion; the report, and the trajectory if one was published."""
+        """Ask for a motion; the report, and the trajectory if one was published. While the node prepares what it needs
+        for that, ask again, for ``patience`` (s)."""
+        end = time.monotonic() + patience
+        while True:
+            report, trajectory = self._move_to(target, timeout)
+            if report.status.code != report.status.NOT_READY or time.monotonic() > end:
+                return report, trajectory
+            self.spin(1.0)
+
+    def _move_to(self, target: PoseStamped, timeout: float) -> tuple[MotionReport, JointTrajectory | None]:
         reports, trajectories = len(self.reports), len(self.trajectories)
         self.publish_target(target)
         if not self.spin_until(lambda: len(self.reports) > reports, timeout):

@@ -93,9 +93,7 @@ class Context:
     ) -> str:
         """A sentence about values that matter (see ``configuration``) and that nobody published; else nothing."""
         known = (state or self.joint_states.of(robot)).known
-        names = [robot.variable_names[i] for i in moving(robot, ways) if not known[i]]
-        names = [name for name in names if name not in named]
-        return f"joint_states has no value for {shortened(names)}: the default is assumed" if names else ""
+        return assumed_default([robot.variable_names[i] for i in moving(robot, ways) if not known[i]], named)
 
     def group_name(self, robot: RobotModel, given: str = "") -> str:
         """The group of a request: the one given, else parameter default_group, else the robot's first."""
@@ -109,6 +107,13 @@ class Context:
             raise InvalidRequestError(
                 f"{size} {what} were given; allowed are 1 to {most} (parameter max_batch)"
             )
+
+
+def assumed_default(unknown: Iterable[str], named: Container[str] = ()) -> str:
+    """A sentence about variables that nobody published, but for those that a request names; nothing if there are
+    none."""
+    names = [name for name in unknown if name not in named]
+    return f"joint_states has no value for {shortened(names)}: the default is assumed" if names else ""
 
 
 def moving(robot: RobotModel, ways: Ways) -> list[int]:

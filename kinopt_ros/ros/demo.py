@@ -7,17 +7,25 @@ import rclpy
 from geometry_msgs.msg import PoseStamped
 from rich.console import Console
 from rich.table import Table
+from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.srv import SolveIK
+from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.bundled import bundled_parameters
 from kinopt_ros.ros.client import Client, NodeTimeoutError
 from kinopt_ros.ros.conversions import seconds
 from kinopt_ros.ros.isolation import elsewhere, isolate
 from kinopt_ros.ros.process import NodeProcess
 from kinopt_ros.ros.rotations import quaternion_from_rpy
+from kinopt_ros.ros.simulated_robot import SimulatedRobotTopics
+from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 
 _READY = (0.0, -0.785398163397448, 0.0, -2.356194490192345, 0.0, 1.570796326794897, 0.785398163397448)
 _POSE = (0.45, 0.2, 0.45, 3.141592653589793, 0.0, 0.4)
+_ARRIVED = 1e-6
+"""rad or m, from the last point."""
+_LATE_SECONDS = 10.0
+"""How much longer than its motion the robot may take on a busy machine."""
 _SHOWN = 4
 """Points shown from either end of the trajectory."""
 
@@ -45,10 +53,11 @@ def run(once: bool) -> int:
                 console.print(f"[red]ROS listens on other networks, too: {', '.join(reachable)}[/]")
                 return 1
             joints = [f"panda_joint{i + 1}" for i in range(7)]
-            client.pretend_robot(dict(zip(joints, _READY, strict=True)))
-            good = _show_motion(console, client, _POSE)
+            start = dict(zip(joints, _READY, strict=True))
+            robot = SimulatedRobotTopics(client.node, SimulatedRobot(load_robot("panda"), start=start))
+            good = _show_motion(console, client, robot, _POSE)
             if good and not once and sys.stdin.isatty():
-                _ask(console, client)
+                _ask(console, client, robot)
             return 0 if good else 1
         except NodeTimeoutError as error:
             console.print(f"[red]{error}[/]\n{process.log_text()}", highlight=False, soft_wrap=True)
@@ -60,7 +69,7 @@ def run(once: bool) -> int:
             rclpy.try_shutdown()
 
 
-def _ask(console: Console, client: Client) -> None:
+def _ask(console: Console, client: Client, robot: SimulatedRobotTopics) -> None:
     while True:
         line = console.input("\nAnother pose: x y z \\[roll pitch yaw], or Enter to end: ")
         if not line.strip():
@@ -77,11 +86,13 @@ def _ask(console: Console, client: Client) -> None:
                 soft_wrap=True,
             )
             continue
-        _show_motion(console, client, (*numbers, *_POSE[len(numbers) :]))
+        _show_motion(console, client, robot, (*numbers, *_POSE[len(numbers) :]))
 
 
-def _show_motion(console: Console, client: Client, numbers: tuple[float, ...]) -> bool:
-    client.spin(0.3)  # the pretended robot stands still while nobody spins: let the node see it again
+def _show_motion(
+    console: Console, client: Client, robot: SimulatedRobotTopics, numbers: tuple[float, ...]
+) -> bool:
+    client.spin(0.3)  # the simulated robot is silent while nobody spins: let the node see it again
     target = PoseStamped()
     target.header.frame_id = "panda_link0"
     position, orientation = target.pose.position, target.pose.orientation
@@ -144,5 +155,30 @@ def _show_motion(console: Console, client: Client, numbers: tuple[float, ...]) -
         highlight=False,
         soft_wrap=True,
     )
-    client.pretend_robot(dict(zip(trajectory.joint_names, points[-1].positions, strict=True)))
-    return True
+    return _follow(console, client, robot, trajectory, report.duration)
+
+
+def _follow(
+    console: Console,
+    client: Client,
+    robot: SimulatedRobotTopics,
+    trajectory: JointTrajectory,
+    duration: float,
+) -> bool:
+    """Whether the robot arrives."""
+    goal = dict(zip(trajectory.joint_names, trajectory.points[-1].positions, strict=True))
+
+    def away() -> float:
+        names, position, _ = robot.robot.states(robot.now())
+        now = dict(zip(names, position.tolist(), strict=True))
+        return max(abs(now[name] - value) for name, value in goal.items())
+
+    with console.status("the simulated robot moves"):
+        arrived = client.spin_until(lambda: away() <= _ARRIVED, duration + _LATE_SECONDS)
+    if arrived:
+        console.print("[green]the simulated robot has arrived[/]", highlight=False)
+    else:
+        console.print(
+            f"[red]the simulated robot is {away():.3g} rad away from the last point[/]", highlight=False
+        )
+    return arrived

@@ -12,15 +12,16 @@ from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.chains import resolve_joints
 from kinopt_ros.problems.ik import MIN_SEPARATION, IkProblem, Tolerance
-from kinopt_ros.problems.posture import ANY, REST
+from kinopt_ros.problems.posture import ANY, CLOSEST, REST
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.context import Context, Ways, assumed_default, moving
 from kinopt_ros.ros.conversions import (
     configuration_from_joint_state,
     matrices_from_poses,
     nonnegative,
 )
+from kinopt_ros.ros.joint_states import RobotState
 from kinopt_ros.ros.robot_loader import LoadedRobot
 from kinopt_ros.ros.tips import tip_of
 from kinopt_ros.scene.tool_frames import Tip
@@ -104,16 +105,29 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
         deadline=arrived + timeout,
         random_seed=request.random_seed,
     )
-    given = {*request.state.name, *(robot.variable_names[i] for i in problem.variables)}
     return IkRequest(
         loaded=loaded,
         problem=problem,
         T_base_frame=T_base_frame,
-        assumed=context.assumed(robot, ways, given, state),
+        assumed=_assumed(robot, request, problem, ways, state),
         solver=request.solver or context.parameter("ik.solver") or context.parameter("solver"),
         allow_fallback=context.parameter("allow_fallback") and not request.no_fallback,
         timeout=timeout,
     )
+
+
+def _assumed(robot: RobotModel, request: Any, problem: IkProblem, ways: Ways, state: RobotState) -> str:
+    """A sentence about joints whose values matter to the answer and that nobody published; else nothing."""
+    solved = {robot.variable_names[i] for i in problem.variables}
+    matter = {robot.variable_names[i] for i in moving(robot, ways)} - solved
+    if problem.scene is not None:  # where the other links are
+        matter |= {*robot.variable_names} - solved
+    if request.prefer == CLOSEST:  # to where the robot is
+        matter |= solved
+    if request.prefer == REST:  # what it does not name rests where it is
+        matter |= solved - {*request.rest.name}
+    unknown = [name for i, name in enumerate(robot.variable_names) if name in matter and not state.known[i]]
+    return assumed_default(unknown, request.state.name)
 
 
 def avoiding(context: Context, robot: RobotModel, asked: bool, clearance: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import MotionReport
@@ -23,7 +24,7 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.posture import CLOSEST
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
-from kinopt_ros.ros.context import Context, moving
+from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.conversions import error_message, matrices_from_poses, status_message, trajectory_message
 from kinopt_ros.ros.last_look import EnvironmentChangedError, PlannedFor
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
@@ -178,6 +179,9 @@ class TargetPoseTopic:
         if motion.trajectory.velocity[0].any() and measured > 0:
             # A robot that moves has gone on since it was measured, and the motion with it.
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(measured, 10**9)
+        if problem.scene is not None:
+            names = robot.variable_names
+            report.status.message = assumed_default([names[i] for i in np.flatnonzero(~state.known)])
         planned = PlannedFor(loaded, state.q, problem.scene, problem.clearance, unchecked=_ALLOWED)
         return message, planned, motion.trajectory.duration
 
@@ -228,7 +232,7 @@ class TargetPoseTopic:
             )
             return
         report.duration = duration
-        report.status = status_message(Status.SUCCESS)
+        report.status = status_message(Status.SUCCESS, report.status.message)
 
 
 def _note_motion(motion: Motion, report: MotionReport) -> bool:

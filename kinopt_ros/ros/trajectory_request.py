@@ -34,7 +34,7 @@ from kinopt_ros.problems.trajectory import (
 )
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.ros.context import Context, moving
+from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.conversions import (
     configuration_from_joint_state,
     matrices_from_poses,
@@ -145,7 +145,7 @@ def read_trajectory_request(
     return TrajectoryRequest(
         loaded=loaded,
         problem=problem,
-        assumed=assumed_sentence(robot, start.state, needed, request.state.name),
+        assumed=assumed_sentence(robot, start.state, needed, request.state.name, scene),
         solver=request.solver or context.parameter("trajectory.solver") or context.parameter("solver"),
         allow_fallback=context.parameter("allow_fallback") and not request.no_fallback,
         timeout=timeout,
@@ -228,12 +228,16 @@ def start_state(
 
 
 def assumed_sentence(
-    robot: RobotModel, state: RobotState, needed: Sequence[int], named: Sequence[str]
+    robot: RobotModel,
+    state: RobotState,
+    needed: Sequence[int],
+    named: Sequence[str],
+    scene: Scene | None = None,
 ) -> str:
-    """About variables that matter and that nobody published; else nothing."""
-    names = [robot.variable_names[i] for i in needed if not state.known[i]]
-    names = [name for name in names if name not in named]
-    return f"joint_states has no value for {', '.join(names)}: the default is assumed" if names else ""
+    """About variables that matter and that nobody published; else nothing. With a scene all of them matter: they say
+    where the links are that must not be hit."""
+    matter = needed if scene is None else range(robot.nq)
+    return assumed_default([robot.variable_names[i] for i in matter if not state.known[i]], named)
 
 
 def demand(context: Context, scene: Scene | None, request: Any) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def test_without_a_robot_every_answer_says_so(bare: Client) -> None:
     solvers = bare.call("list_solvers", ListSolvers.Request())
     assert solvers.status.code == Status.NOT_READY
     assert solvers.solvers
-    report, trajectory = bare.move_to(target(pose()))
+    report, trajectory = bare.move_to(target(pose()), patience=0.0)
     assert report.status.code == Status.NOT_READY
     assert trajectory is None
 

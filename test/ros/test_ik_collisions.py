@@ -177,16 +177,15 @@ def test_bad_clearances(empty: Client, request_: SolveIK.Request, words: str) ->
     assert words in answer.status.message
 
 
-def test_by_parameter_for_all_requests_and_for_motions(
+def test_motions_keep_clear_unless_a_parameter_says_otherwise_and_requests_say_so_themselves(
     start_node: StartNode, panda_parameters: dict[str, object]
 ) -> None:
-    _, client = start_node(
-        "careful", {**panda_parameters, "ik.avoid_collisions": True, "ik.clearance": 0.01, "ik.timeout": 8.0}
-    )
+    _, client = start_node("careful", {**panda_parameters, "ik.clearance": 0.01, "ik.timeout": 8.0})
     client.pretend_robot(READY)
     assert solve(client, pose()).status.code == Status.SUCCESS
     version = apply(client, ball("ball", 0.15, 0.4, 0.1, 0.5))
-    answer = client.call("solve_ik", ik(pose()))
+    assert client.call("solve_ik", ik(pose())).scene_version == 0
+    answer = solve(client, pose())
     assert answer.status.code == Status.GOAL_IN_COLLISION
     assert answer.scene_version == version
     assert "a clearance of 0.01 m is wanted" in answer.status.message
@@ -199,12 +198,15 @@ def test_by_parameter_for_all_requests_and_for_motions(
     assert trajectory is not None
     assert "world collision at the goal" in report.checks
     assert ON_THE_WAY in report.checks
+    apply(client, ball("ball", 0.15, 0.4, 0.1, 0.5))
     setting = client.node.create_client(SetParameters, "careful/set_parameters")
     assert setting.wait_for_service(10.0)
     wanted = Parameter("ik.avoid_collisions", value=False).to_parameter_msg()
     future = setting.call_async(SetParameters.Request(parameters=[wanted]))
     assert client.spin_until(future.done, 10.0)
-    assert client.call("solve_ik", ik(pose())).scene_version == 0
+    report, trajectory = client.move_to(target(pose()))
+    assert report.status.code == Status.SUCCESS, report.status.message
+    assert {"world collision", ON_THE_WAY} <= set(report.not_checked)
 
 
 def test_failures_are_recorded_with_their_scene(

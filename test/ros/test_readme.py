@@ -3,11 +3,11 @@
 import re
 import time
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from support.readme import README, filled
 from support.trajectory_goals import COMPILER, SUCCEEDED, Goals
 
 from kinopt_msgs.action import OptimizeTrajectory
@@ -23,7 +23,6 @@ from kinopt_msgs.srv import (
 from kinopt_ros.ros.client import Client
 from kinopt_ros.status import Status
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| ([^|`]+) \| `(\{.*\})` \|$", re.MULTILINE)
 MOTIONS = ROW.findall(README[README.index("### Trajectories") : README.index("### The robot's shapes")])
 ROWS = [row for row in ROW.findall(README) if row not in MOTIONS]
@@ -41,24 +40,6 @@ def panda_parameters(panda_parameters: dict[str, object]) -> dict[str, object]:
         **panda_parameters,
         "tool_frames": "{camera: {link: panda_hand, pose: {xyz: [0, 0.05, 0.02]}}}",
     }
-
-
-def filled(message: Any, values: dict[str, Any]) -> Any:
-    """A message with fields as `ros2 service call` takes them."""
-    types = message.get_fields_and_field_types()
-    for name, value in values.items():
-        assert name in types, f"{type(message).__name__} has no {name}"
-        part = getattr(message, name)
-        if isinstance(value, dict):
-            filled(part, value)
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
-            kind = re.fullmatch(r"sequence<(\w+)/(\w+)(, \d+)?>", types[name])
-            assert kind is not None, types[name]
-            made = getattr(import_module(f"{kind[1]}.msg"), kind[2])
-            setattr(message, name, [filled(made(), one) for one in value])
-        else:
-            setattr(message, name, value)
-    return message
 
 
 def test_there_are_requests() -> None:

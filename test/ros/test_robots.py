@@ -177,6 +177,17 @@ def test_what_nobody_published_is_named(start_node: StartNode, panda_parameters:
     assert answer.status.code == Status.SUCCESS
     assert "panda_joint1, panda_joint2" in answer.status.message
     assert client.call("solve_ik", ik(pose())).status.message == ""
+    said = "joint_states has no value for panda_joint1, panda_joint2"
+    for fields in ({"prefer": "closest"}, {"prefer": "rest"}):
+        answer = client.call("solve_ik", ik(pose(), **fields))
+        assert answer.status.code == Status.SUCCESS
+        assert said in answer.status.message
+        assert "the default is assumed" in answer.status.message
+    named = JointState(name=list(READY), position=list(READY.values()))
+    answer = client.call("solve_ik", ik(pose(), prefer="closest", state=named))
+    assert answer.status.message == ""
+    answer = client.call("solve_ik", ik(pose(), prefer="rest", rest=named))
+    assert answer.status.message == ""
     held = client.call("solve_ik", ik(pose(0.3, 0.0, 0.3), base_link="panda_link2", tip_link="panda_link8"))
     assert held.status.code == Status.SUCCESS or held.status.code == Status.NO_IK_SOLUTION
     report, trajectory = client.move_to(target(pose()))
