@@ -99,6 +99,8 @@ class CartesianResult:
     checks: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
     scene_version: int | None = None
+    notes: tuple[str, ...] = ()
+    """What must be known of a motion that was found, a sentence each."""
 
 
 def plan_cartesian_path(
@@ -301,7 +303,10 @@ class _Path:
         q0 = self._asked.state[:, self._asked.variables]
         if not self._free(q0)[0]:
             return self._ended(
-                _Why(Status.START_STATE_IN_COLLISION, f"the start is in collision: {self._contacts(q0[0])}")
+                _Why(
+                    Status.START_STATE_IN_COLLISION,
+                    f"the start is in collision: {self._contacts(q0[0], remedy=True)}",
+                )
             )
         q, why = self._followed(lines, q0[0])
         q, why = self._without_jumps(q, why)
@@ -419,14 +424,15 @@ class _Path:
             self._robot, scene, self._whole(q), self._problem.clearance, contacts=False
         ).free
 
-    def _contacts(self, q: Annotated[Float64, "n"]) -> str:
-        from kinopt_ros.verification.collision import check_collisions
+    def _contacts(self, q: Annotated[Float64, "n"], remedy: bool = False) -> str:
+        from kinopt_ros.verification.collision import check_collisions, self_collision_remedy
 
         assert self._problem.scene is not None
         report = check_collisions(
             self._robot, self._problem.scene, self._whole(q[None]), self._problem.clearance
         )
-        return named_contacts(report.contacts[0])
+        contacts = report.contacts[0]
+        return named_contacts(contacts) + (self_collision_remedy(self._robot, contacts) if remedy else "")
 
     def _in_the_way(self, lines: _Lines, k: int, what: str) -> _Why:
         return _Why(Status.PLANNING_FAILED, f"the path is in collision {_where(lines, k)}: {what}")
@@ -514,6 +520,7 @@ class _Path:
             (*found.checks, f"{LINE} (looked at {_SAMPLES} times)"),
             found.not_checked,
             None if scene is None else scene.version,
+            found.notes,
         )
 
     def _ended(self, why: _Why) -> CartesianResult:

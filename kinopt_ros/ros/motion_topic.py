@@ -16,7 +16,13 @@ from kinopt_ros.problems.posture import CLOSEST
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context, moving
-from kinopt_ros.ros.conversions import error_message, matrices_from_poses, status_message, trajectory_message
+from kinopt_ros.ros.conversions import (
+    error_message,
+    matrices_from_poses,
+    said,
+    status_message,
+    trajectory_message,
+)
 from kinopt_ros.ros.ik_request import avoiding
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.robot_loader import LoadedRobot
@@ -171,7 +177,7 @@ class TargetPoseTopic:
             )
             return
         report.duration = motion.trajectory.duration
-        report.status = status_message(Status.SUCCESS)
+        report.status = status_message(Status.SUCCESS, report.status.message)
 
 
 def _note_answer(pooled: PooledResult, report: MotionReport) -> bool:
@@ -187,6 +193,8 @@ def _note_answer(pooled: PooledResult, report: MotionReport) -> bool:
     report.orientation_error = float(
         result.orientation_error[0, 0] if solved else result.attempt_orientation_error[0]
     )
-    if not solved:
+    if solved:
+        report.status.message = said(*result.notes)
+    else:
         report.status = status_message(Status(int(result.status[0])), result.messages[0])
     return solved
