@@ -19,6 +19,7 @@ from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import rotation_angle, so3_exp, so3_log
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem, Posture
+from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE
 from kinopt_ros.problems.trajectory import JointGoal, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.problems.validation import check_transforms, variables_of_joints
@@ -122,6 +123,7 @@ def plan_cartesian_path(
     acceleration_scaling: float = 0.1,
     deadline: float | None = None,
     random_seed: int = 0,
+    limit_tolerance: float = LIMIT_TOLERANCE,
 ) -> CartesianResult:
     """Move a link from where it is along straight lines through poses, at rest at both ends.
 
@@ -143,6 +145,8 @@ def plan_cartesian_path(
         acceleration_scaling: share of the acceleration limits in (0, 1].
         deadline: value of time.monotonic() at which the path ends where it is.
         random_seed: of the solver.
+        limit_tolerance: a start that is beyond a position limit by no more than this, rad or m, is moved to the limit;
+            ``notes`` of the result say so.
 
     Raises:
         KinoptError: something in it is not usable.
@@ -187,7 +191,9 @@ def plan_cartesian_path(
         acceleration_scaling=acceleration_scaling,
         deadline=deadline,
         random_seed=random_seed,
+        limit_tolerance=limit_tolerance,
     )
+    asked = replace(asked, state=problem.start[None].copy())
     path = _Path(robot, solve_ik, asked, problem, steps or CartesianSteps())
     T_start = path.poses_of(asked.state[:, variables])[0]
     if keep_orientation:

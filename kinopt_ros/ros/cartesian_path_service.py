@@ -92,6 +92,7 @@ def _read(context: Context, request: Any, arrived: float) -> _Asked:
             **demand(context, scene, request),
             **pace(context, request),
             "deadline": arrived + timeout,
+            "limit_tolerance": context.parameter("limit_tolerance"),
         },
         assumed=assumed_sentence(robot, start.state, sorted(needed), request.state.name),
         solver=request.solver or context.parameter("ik.solver") or context.parameter("solver"),

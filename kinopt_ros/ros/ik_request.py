@@ -103,6 +103,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
         **avoiding(context, robot, request.avoid_collisions, request.clearance),
         deadline=arrived + timeout,
         random_seed=request.random_seed,
+        limit_tolerance=context.parameter("limit_tolerance"),
     )
     given = {*request.state.name, *(robot.variable_names[i] for i in problem.variables)}
     return IkRequest(

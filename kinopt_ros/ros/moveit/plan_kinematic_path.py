@@ -13,9 +13,10 @@ from kinopt_ros.errors import InvalidGoalError, UnsupportedFeatureError
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.conversions import said
 from kinopt_ros.ros.moveit.codes import fill_error_code
 from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, refuse_constraints
-from kinopt_ros.ros.moveit.goals import goal_fields
+from kinopt_ros.ros.moveit.goals import goal_fields, keep_limits
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
 from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
@@ -62,6 +63,7 @@ class PlanKinematicPath(MoveItService):
         q = configuration_of(context, state, frames)
         ours = given.planner_id in solver_names()
         asked_for = " ".join(filter(None, (given.pipeline_id, "" if ours else given.planner_id)))
+        moved = keep_limits(robot, given.goal_constraints, context.parameter("limit_tolerance"))
         fields = goal_fields(context, robot, given.goal_constraints, q)
         task = self._plan(
             PlanTrajectory.Request(
@@ -75,7 +77,7 @@ class PlanKinematicPath(MoveItService):
             reply,
         )
         note = f"{asked_for!r} is no planner of this node, which used its own" if asked_for else ""
-        return task, _Asked(task.asked, given.goal_constraints, given.group_name, q, note)
+        return task, _Asked(task.asked, given.goal_constraints, given.group_name, q, said(note, moved))
 
     def write(self, response: Any, answer: Any, asked: _Asked | None) -> None:
         """The motion."""
