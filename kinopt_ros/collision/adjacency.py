@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.model import Joint, JointType, RobotModel
 
 LinkPair = tuple[str, str]
 """Two links, in the order of ``robot.link_names``."""
@@ -24,16 +24,24 @@ def rigid_pairs(robot: RobotModel) -> frozenset[LinkPair]:
 
 
 def adjacent_pairs(robot: RobotModel) -> frozenset[LinkPair]:
-    """Pairs of links with shapes that a joint connects, or several with nothing but links without shapes between.
+    """Pairs of links with shapes that a joint connects, or several with nothing but links without shapes between, of
+    which no more than one moves.
 
-    Links whose shapes could not be read count as having some.
+    Several that move, as those of a shoulder whose links between have no shapes, can fold the outer link back onto the
+    inner one. Links whose shapes could not be read count as having some.
     """
     solid = set(robot.collision_shapes) | set(robot.unchecked_links)
     pairs = set()
     for name in robot.collision_shapes:
         above = robot.parent_joint.get(name)
+        moving = int(_moves(above))
         while above is not None and above.parent_link not in solid:
             above = robot.parent_joint.get(above.parent_link)
-        if above is not None and above.parent_link in robot.collision_shapes:
+            moving += _moves(above)
+        if above is not None and above.parent_link in robot.collision_shapes and moving <= 1:
             pairs.add((above.parent_link, name))
     return frozenset(pairs)
+
+
+def _moves(joint: Joint | None) -> bool:
+    return joint is not None and joint.type is not JointType.FIXED

@@ -13,9 +13,12 @@ from kinopt_ros.collision.pairs import ALWAYS, LinkPairs, Reason, checked_pairs
 from kinopt_ros.collision.spheres import RobotSpheres
 from kinopt_ros.geometry.surfaces import surface_points
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.srdf_line import disable_collisions
 
 _POINTS = 20_000
 """Random points by which volumes are compared."""
+OFTEN = 0.1
+"""Checked pairs that collide in this part of the configurations may be in the way of most requests."""
 _SAMPLED_PAIRS = 400_000
 """Most configurations times pairs that are sampled: of robots with many links fewer configurations."""
 
@@ -62,6 +65,9 @@ class FitReport:
     """Reasons why pairs are not checked, and of how many."""
     suspicious: tuple[PairFinding, ...]
     samples: int
+    srdf: tuple[str, ...]
+    """Lines for an SRDF of a robot that has none: pairs that cannot be otherwise, then, as comments, those that
+    somebody must decide. None for a robot whose SRDF disables pairs."""
 
 
 def report_fit(robot: RobotModel, spheres: RobotSpheres) -> FitReport:
@@ -85,7 +91,20 @@ def report_fit(robot: RobotModel, spheres: RobotSpheres) -> FitReport:
         excluded=tuple((reason.value, count) for reason, count in Counter(pairs.excluded.values()).items()),
         suspicious=tuple(_suspicious(robot, pairs, found)),
         samples=samples,
+        srdf=() if robot.disabled_collisions else tuple(_srdf_lines(pairs, found)),
     )
+
+
+def _srdf_lines(pairs: LinkPairs, samples: PairSamples) -> Iterator[str]:
+    for pair, reason in pairs.excluded.items():
+        yield disable_collisions(*pair, "Always" if reason is Reason.ALWAYS else "Adjacent")
+    often = [pair for pair in pairs.checked if samples.share[pair] >= OFTEN or pair in samples.at_default]
+    for pair in sorted(often, key=lambda pair: -samples.share[pair]):
+        where = ", also at the default configuration" if pair in samples.at_default else ""
+        yield (
+            f"<!-- {disable_collisions(*pair, 'Default')} only if they touch by design or their shapes are too coarse: "
+            f"they collide in {100.0 * samples.share[pair]:.3g} % of the states{where} -->"
+        )
 
 
 def _suspicious(robot: RobotModel, pairs: LinkPairs, samples: PairSamples) -> Iterator[PairFinding]:
@@ -98,10 +117,8 @@ def _suspicious(robot: RobotModel, pairs: LinkPairs, samples: PairSamples) -> It
             what = "is in collision at the default configuration, and checked"
         elif reason is Reason.DISABLED and 0.0 < share < ALWAYS:
             what = "is disabled in the SRDF, but does collide"
-        elif reason is Reason.DEFAULT:
-            what = "is not checked, since it collides at the default configuration"
         elif reason is Reason.ALWAYS:
-            what = "is not checked, since it is always in collision"
+            what = "is not checked, since it is in collision in nearly every state"
         else:
             continue
         yield PairFinding(first, second, what, share)

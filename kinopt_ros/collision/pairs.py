@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kinopt_ros.collision.adjacency import LinkPair, adjacent_pairs, link_pairs, rigid_pairs
-from kinopt_ros.collision.pair_samples import PairSamples, sample_pairs
+from kinopt_ros.collision.pair_samples import sample_pairs
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 
-ALWAYS = 0.995
-"""A pair that collides in at least this part of the samples is taken to touch by design."""
-DEFAULT = 0.1
-"""So is one that collides at the default configuration and in at least this part of the samples. One that collides
-there, but more rarely, stays checked: then rather the default configuration is not a good one."""
+ALWAYS = 0.95
+"""A pair that collides in at least this part of the samples is taken to touch by design, as MoveIt's setup assistant
+takes it. Whatever collides less often
+is checked, also where the robot begins: two arms may cross at mid-limits, which nobody chose."""
 
 
 class Reason(Enum):
@@ -22,8 +21,7 @@ class Reason(Enum):
     DISABLED = "disabled in the SRDF"
     RIGID = "no joint between them moves"
     ADJACENT = "connected by a joint"
-    ALWAYS = "always in collision"
-    DEFAULT = "in collision at the default configuration, and often"
+    ALWAYS = "in collision in nearly every state"
 
 
 @dataclass(frozen=True)
@@ -36,13 +34,9 @@ class LinkPairs:
     """Checked ones that never collided in the samples: a search may skip them, a verification must not."""
 
     @property
-    def sampled_away(self) -> dict[str, list[LinkPair]]:
-        """Excluded pairs that nobody but the samples speaks for, by reason."""
-        found: dict[str, list[LinkPair]] = {}
-        for pair, reason in self.excluded.items():
-            if reason in (Reason.ALWAYS, Reason.DEFAULT):
-                found.setdefault(reason.value, []).append(pair)
-        return found
+    def guessed(self) -> tuple[LinkPair, ...]:
+        """Excluded pairs that nobody but the samples speaks for."""
+        return tuple(pair for pair, reason in self.excluded.items() if reason is Reason.ALWAYS)
 
 
 @remembered
@@ -50,7 +44,7 @@ def checked_pairs(robot: RobotModel) -> LinkPairs:
     """The pairs to check: all but those that the SRDF disables and those that touch by design.
 
     An SRDF that disables pairs is taken at its word. Without one, configurations are sampled (the same ones for the
-    same robot), and pairs that are always in collision are left out, too. Needs coal then.
+    same robot), and pairs that are always in collision are left out, too: a guess, which answers name. Needs coal then.
     """
     pairs = link_pairs(robot)
     excluded: dict[LinkPair, Reason] = {}
@@ -66,7 +60,7 @@ def checked_pairs(robot: RobotModel) -> LinkPairs:
     if robot.disabled_collisions or not left:
         return LinkPairs(left, excluded)
     samples = sample_pairs(robot, left)
-    excluded.update(_touching(samples))
+    excluded.update({pair: Reason.ALWAYS for pair, share in samples.share.items() if share >= ALWAYS})
     return LinkPairs(
         checked=tuple(pair for pair in left if pair not in excluded),
         excluded=excluded,
@@ -74,13 +68,3 @@ def checked_pairs(robot: RobotModel) -> LinkPairs:
             pair for pair in left if samples.share[pair] == 0.0 and pair not in samples.at_default
         ),
     )
-
-
-def _touching(samples: PairSamples) -> dict[LinkPair, Reason]:
-    found = {}
-    for pair, share in samples.share.items():
-        if share >= ALWAYS:
-            found[pair] = Reason.ALWAYS
-        elif pair in samples.at_default and share >= DEFAULT:
-            found[pair] = Reason.DEFAULT
-    return found

@@ -68,3 +68,11 @@ def show(report: "FitReport") -> None:
         )
     if len(report.suspicious) > _LISTED:
         console.print(f"  ... and {len(report.suspicious) - _LISTED} more; --json has all")
+    if report.srdf:
+        console.print(
+            "lines for an SRDF, which is then taken at its word; look at those that are comments, and uncomment "
+            "what may touch:",
+            soft_wrap=True,
+        )
+    for line in report.srdf:
+        console.print(f"  {escape(line)}", soft_wrap=True, highlight=False)

@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kinopt_ros.commands import updown
@@ -102,6 +103,7 @@ def _record(robot: RobotModel, problem: IkProblem, result: IkResult) -> dict[str
         "tip": problem.targets[0].link,
         "status": Status(int(result.status[0])).name,
         "message": result.messages[0],
+        "notes": list(result.notes),
         "joint_names": list(result.joint_names),
         "positions": result.q[0, 0].tolist() if solved else [],
         "attempt": [] if solved else result.attempt[0].tolist(),
@@ -143,6 +145,8 @@ def _show(console: Console, robot: RobotModel, problem: IkProblem, result: IkRes
     console.print(table)
     console.print(f"position error {position:.2e} m, orientation error {orientation:.2e} rad")
     if solved:
+        for note in result.notes:
+            console.print(f"[yellow]note[/]: {escape(note)}", highlight=False, soft_wrap=True)
         console.print(
             f"verified: {', '.join(result.checks)}; not checked: {', '.join(result.not_checked)}",
             soft_wrap=True,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kinopt_ros.bench.plots import check_plot
@@ -126,6 +127,7 @@ def _record(asked: ProblemFile, result: TrajectoryResult) -> dict[str, object]:
         "robot": asked.robot.name,
         "status": Status(result.status).name,
         "message": result.message,
+        "notes": list(result.notes),
         "joint_names": list(asked.problem.joints),
         "time_s": [] if trajectory is None else trajectory.time.tolist(),
         "positions": [] if trajectory is None else trajectory.position.tolist(),
@@ -167,6 +169,8 @@ def _show(console: Console, asked: ProblemFile, result: TrajectoryResult) -> Non
     console.print(table)
     near = "" if asked.problem.scene is None else f", clearance {result.clearance:.4f} m or more"
     console.print(f"{len(trajectory.time)} points, {result.length:.3f} rad{near}")
+    for note in result.notes:
+        console.print(f"[yellow]note[/]: {escape(note)}", highlight=False, soft_wrap=True)
     console.print(
         f"verified: {', '.join(result.checks)}; not checked: {', '.join(result.not_checked) or 'nothing'}",
         soft_wrap=True,

@@ -38,6 +38,7 @@ def structure_key(problem: IkProblem) -> Hashable:
         problem.random_seed,
         None if problem.scene is None else id(problem.scene),
         problem.clearance,
+        problem.notes,
     )
 
 

@@ -20,6 +20,7 @@ from kinopt_ros.kinematics.se3 import rotation_angle, so3_exp, so3_log
 from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem, Posture
+from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE
 from kinopt_ros.problems.trajectory import JointGoal, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.problems.validation import check_transforms, variables_of_joints
@@ -100,6 +101,8 @@ class CartesianResult:
     checks: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
     scene_version: int | None = None
+    notes: tuple[str, ...] = ()
+    """What must be known of a motion that was found, a sentence each."""
 
 
 def plan_cartesian_path(
@@ -121,6 +124,7 @@ def plan_cartesian_path(
     acceleration_scaling: float = 0.1,
     deadline: float | None = None,
     random_seed: int = 0,
+    limit_tolerance: float = LIMIT_TOLERANCE,
 ) -> CartesianResult:
     """Move a link from where it is along straight lines through poses, at rest at both ends.
 
@@ -142,6 +146,8 @@ def plan_cartesian_path(
         acceleration_scaling: share of the acceleration limits in (0, 1].
         deadline: value of time.monotonic() at which the path ends where it is.
         random_seed: of the solver.
+        limit_tolerance: a start that is beyond a position limit by no more than this, rad or m, is moved to the limit;
+            ``notes`` of the result say so.
 
     Raises:
         KinoptError: something in it is not usable.
@@ -186,7 +192,9 @@ def plan_cartesian_path(
         acceleration_scaling=acceleration_scaling,
         deadline=deadline,
         random_seed=random_seed,
+        limit_tolerance=limit_tolerance,
     )
+    asked = replace(asked, state=problem.start[None].copy())
     path = _Path(robot, solve_ik, asked, problem, steps or CartesianSteps())
     T_start = path.poses_of(asked.state[:, variables])[0]
     if keep_orientation:
@@ -308,7 +316,10 @@ class _Path:
         q0 = self._asked.state[:, self._asked.variables]
         if not self._free(q0)[0]:
             return self._ended(
-                _Why(Status.START_STATE_IN_COLLISION, f"the start is in collision: {self._contacts(q0[0])}")
+                _Why(
+                    Status.START_STATE_IN_COLLISION,
+                    f"the start is in collision: {self._contacts(q0[0], remedy=True)}",
+                )
             )
         q, why = self._followed(lines, q0[0])
         q, why = self._without_jumps(q, why)
@@ -431,14 +442,15 @@ class _Path:
             pause=self._problem.pause,
         ).free
 
-    def _contacts(self, q: Annotated[Float64, "n"]) -> str:
-        from kinopt_ros.verification.collision import check_collisions
+    def _contacts(self, q: Annotated[Float64, "n"], remedy: bool = False) -> str:
+        from kinopt_ros.verification.collision import check_collisions, self_collision_remedy
 
         assert self._problem.scene is not None
         report = check_collisions(
             self._robot, self._problem.scene, self._whole(q[None]), self._problem.clearance
         )
-        return named_contacts(report.contacts[0])
+        contacts = report.contacts[0]
+        return named_contacts(contacts) + (self_collision_remedy(self._robot, contacts) if remedy else "")
 
     def _in_the_way(self, lines: _Lines, k: int, what: str) -> _Why:
         return _Why(Status.PLANNING_FAILED, f"the path is in collision {_where(lines, k)}: {what}")
@@ -528,6 +540,7 @@ class _Path:
             (*found.checks, f"{LINE} (looked at {_SAMPLES} times)"),
             found.not_checked,
             None if scene is None else scene.version,
+            found.notes,
         )
 
     def _ended(self, why: _Why) -> CartesianResult:

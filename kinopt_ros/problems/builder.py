@@ -27,6 +27,7 @@ from kinopt_ros.problems.ik import (
     PoseTarget,
     Tolerance,
 )
+from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, check_limit_tolerance, moved_to_limits
 from kinopt_ros.problems.posture import ANY, manipulability_of, posture_of
 from kinopt_ros.problems.validation import check_transforms, variables_of_joints
 from kinopt_ros.robot.chain import chain_between
@@ -73,6 +74,7 @@ def ik_problem(
     clearance: float = 0.0,
     deadline: float | None = None,
     random_seed: int = 0,
+    limit_tolerance: float = LIMIT_TOLERANCE,
 ) -> IkProblem:
     """One pose or B poses for one link, or for several links at once.
 
@@ -110,6 +112,8 @@ def ik_problem(
         clearance: least distance, m, of bodies that must not touch, with a scene.
         deadline: value of time.monotonic() after which no new attempt is started.
         random_seed: same problem, same random seed: same answer.
+        limit_tolerance: seeds that are beyond a position limit by no more than this, rad or m, are moved to the limit;
+            ``notes`` of the problem and of its answer say so.
 
     Raises:
         KinoptError: an unknown name, or something that does not fit (see problems.validation).
@@ -136,7 +140,8 @@ def ik_problem(
     variables = variables_of_joints(robot, joints)
     B, n = len(T), len(variables)
     full = _expand_state(state, robot, B)
-    seeds = _expand_seeds(seeds, B, n)
+    tolerance = check_limit_tolerance(as_number(limit_tolerance, "limit_tolerance"))
+    seeds, notes = moved_to_limits(robot, variables, _expand_seeds(seeds, B, n), tolerance, "a seed")
     if T_world_root is not None:
         T = _base_in_world(robot, base, joints, full, T_world_root, T.ndim) @ T
     tools = _tools(T_link_tool, len(links), tips is not None)
@@ -173,6 +178,7 @@ def ik_problem(
         clearance=as_number(clearance, "clearance"),
         deadline=None if deadline is None else as_number(deadline, "deadline"),
         random_seed=as_whole(random_seed, "random_seed"),
+        notes=notes,
     )
 
 

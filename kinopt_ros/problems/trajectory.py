@@ -128,6 +128,8 @@ class TrajectoryProblem:
     """Value of time.monotonic() after which no new attempt is started; None: the solver's own effort."""
     random_seed: int = 0
     """Same problem, same random seed, same solver: same answer."""
+    notes: tuple[str, ...] = ()
+    """What was given and changed, a sentence each; answers repeat it."""
 
     def __post_init__(self) -> None:
         for array in (self.variables, self.start, self.start_velocity, self.paths):

@@ -1,6 +1,7 @@
 """Builds complete trajectory problems from the little that people want to say."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStat
 from kinopt_ros.problems.builder import as_number, as_numbers, as_whole
 from kinopt_ros.problems.chains import resolve_joints
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, PoseTarget, Tolerance
+from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, check_limit_tolerance, moved_to_limits
 from kinopt_ros.problems.trajectory import (
     NUM_POINTS,
     Along,
@@ -56,6 +58,7 @@ def trajectory_problem(
     paths: ArrayLike | None = None,
     deadline: float | None = None,
     random_seed: int = 0,
+    limit_tolerance: float = LIMIT_TOLERANCE,
 ) -> TrajectoryProblem:
     """Move to a goal, or to one of several.
 
@@ -85,6 +88,8 @@ def trajectory_problem(
         paths: paths to begin from, (T, n) or (S, T, n).
         deadline: value of time.monotonic() after which no new attempt is started.
         random_seed: same problem, same random seed: same answer.
+        limit_tolerance: values of ``start``, goals and waypoints that are beyond a position limit by no more than this,
+            rad or m, are moved to the limit; ``notes`` of the problem and of its answer say so.
 
     Raises:
         KinoptError: an unknown name, or something that does not fit (see problems.trajectory_validation).
@@ -105,9 +110,18 @@ def trajectory_problem(
     moving = of_group if joints is None else tuple(joints)
     variables = variables_of_joints(robot, moving)
     n = len(variables)
+    tolerance = check_limit_tolerance(as_number(limit_tolerance, "limit_tolerance"))
+    notes: list[str] = []
 
-    def goal(given: GoalLike) -> Goal:
-        if isinstance(given, JointGoal | PoseGoal):
+    def inside(q: Float64, what: str) -> Float64:
+        kept, said = moved_to_limits(robot, variables, q, tolerance, what)
+        notes.extend(said)
+        return kept
+
+    def goal(given: GoalLike, what: str) -> Goal:
+        if isinstance(given, JointGoal):
+            return JointGoal(inside(given.q, what)) if given.q.shape == (n,) else given
+        if isinstance(given, PoseGoal):
             return given
         values = as_numbers(given, "a goal", InvalidGoalError)
         if values.shape == (4, 4):
@@ -115,7 +129,7 @@ def trajectory_problem(
                 raise InvalidRequestError("a goal that is a pose needs a tip_link or a group with a tip")
             return PoseGoal((PoseTarget(tip, values[None], position_tolerance, orientation_tolerance),))
         if values.shape == (n,):
-            return JointGoal(values)
+            return JointGoal(inside(values, what))
         raise InvalidGoalError(
             f"a goal has shape {values.shape}; allowed is ({n},), values of {', '.join(moving)}, or (4, 4), a pose"
         )
@@ -123,14 +137,16 @@ def trajectory_problem(
     for what, several in (("waypoints", waypoints), ("along", along)):
         if not isinstance(several, list | tuple):
             raise InvalidRequestError(f"{what} is {several!r}; allowed is a list")
+    from_here = _whole(start, robot.default_q, "start")
+    from_here[variables] = inside(from_here[variables], "the start")
     problem = TrajectoryProblem(
         joints=moving,
         variables=variables,
-        start=_whole(start, robot.default_q, "start"),
+        start=from_here,
         start_velocity=_whole(start_velocity, np.zeros(robot.nq), "start_velocity"),
-        goals=tuple(goal(given) for given in _several(goals)),
+        goals=tuple(goal(given, f"goal {k}") for k, given in enumerate(_several(goals))),
         base_link=base,
-        waypoints=tuple(goal(given) for given in waypoints),
+        waypoints=tuple(goal(given, f"waypoint {k}") for k, given in enumerate(waypoints)),
         along=tuple(along),
         scene=scene,
         clearance=as_number(clearance, "clearance"),
@@ -144,6 +160,7 @@ def trajectory_problem(
         deadline=None if deadline is None else as_number(deadline, "deadline"),
         random_seed=as_whole(random_seed, "random_seed"),
     )
+    problem = replace(problem, notes=tuple(notes))
     check_trajectory_problem(problem, robot)
     return problem
 

@@ -77,18 +77,15 @@ def without_contradictions(joints: Sequence[Joint], warnings: list[str]) -> tupl
     kept = []
     for joint in joints:
         if joint.mimics is not None:
-            driver, own, drive = (
-                ranges[joint.mimics],
-                (joint.lower, joint.upper),
-                (joint.multiplier, joint.offset),
-            )
+            driver, own = ranges[joint.mimics], (joint.lower, joint.upper)
+            drive = joint.multiplier, joint.offset
             implied = implied_range(own, *drive)
             if contradict(driver, implied):
                 warnings.append(what_contradicts(joint.name, joint.mimics, own, driver, drive))
-                joint = replace(joint, lower=-np.inf, upper=np.inf)
-            else:
-                low, high = max(driver[0], implied[0]), min(driver[1], implied[1])
-                ranges[joint.mimics] = min(low, high), max(low, high)
+                kept.append(replace(joint, lower=-np.inf, upper=np.inf))
+                continue
+            low, high = max(driver[0], implied[0]), min(driver[1], implied[1])
+            ranges[joint.mimics] = min(low, high), max(low, high)
         kept.append(joint)
     return tuple(kept)
 

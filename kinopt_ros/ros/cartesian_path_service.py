@@ -12,7 +12,13 @@ from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.problems.chains import resolve_chain
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.ros.context import Context, moving
-from kinopt_ros.ros.conversions import matrices_from_poses, nonnegative, status_message, trajectory_message
+from kinopt_ros.ros.conversions import (
+    matrices_from_poses,
+    nonnegative,
+    said,
+    status_message,
+    trajectory_message,
+)
 from kinopt_ros.ros.ik_request import tool_of
 from kinopt_ros.ros.robot_loader import LoadedRobot
 from kinopt_ros.ros.serving import Reply
@@ -86,6 +92,7 @@ def _read(context: Context, request: Any, arrived: float) -> _Asked:
             **demand(context, scene, request),
             **pace(context, request),
             "deadline": arrived + timeout,
+            "limit_tolerance": context.parameter("limit_tolerance"),
         },
         assumed=assumed_sentence(robot, start.state, sorted(needed), request.state.name, scene),
         solver=request.solver or context.parameter("ik.solver") or context.parameter("solver"),
@@ -151,7 +158,9 @@ class _PathTask(Task):
         return pooled.result
 
     def _fill(self, response: Any, result: CartesianResult) -> None:
-        response.status = status_message(result.status, result.message or self.asked.assumed)
+        response.status = status_message(
+            result.status, result.message or said(self.asked.assumed, *result.notes)
+        )
         if result.trajectory is not None:
             root = self.asked.loaded.model.root_link
             response.trajectory = trajectory_message(result.trajectory, root)

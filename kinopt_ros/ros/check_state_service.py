@@ -11,7 +11,7 @@ from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import nonnegative, status_message
+from kinopt_ros.ros.conversions import nonnegative, said, status_message
 from kinopt_ros.ros.serving import HandlerTask, Reply
 from kinopt_ros.ros.states import states_from_positions
 from kinopt_ros.scene.scene import Scene
@@ -47,7 +47,9 @@ class CheckStateService:
             SELF_COLLISION,
             WORLD_COLLISION,
             check_collisions,
+            left_out_by_guess,
             not_checked,
+            self_collision_remedy,
         )
 
         context = self._context
@@ -68,13 +70,16 @@ class CheckStateService:
             code = code if report.free[row] else Status.START_STATE_IN_COLLISION
             response.codes.append(int(code))
             response.valid.append(code is Status.SUCCESS)
-            response.messages.append("; ".join(filter(None, (_contacts_sentence(found, clearance), outside))))
+            touching = _contacts_sentence(found, clearance) + self_collision_remedy(robot, contacts)
+            response.messages.append(said(touching, outside))
         if not request.contacts_only:
             self._fill_closest(robot, scene, q, response)
         response.scene_version = scene.version
         response.checks = [*LIMIT_CHECKS, SELF_COLLISION, WORLD_COLLISION]
         response.not_checked = list(not_checked(robot))
-        response.status = status_message(Status.SUCCESS, context.assumed(robot, ways, named))
+        response.status = status_message(
+            Status.SUCCESS, said(context.assumed(robot, ways, named), *left_out_by_guess(robot))
+        )
         self._checked = robot, scene
 
     def _fill_closest(

@@ -42,6 +42,11 @@ def status_message(status: Status, message: str = "") -> StatusMsg:
     return StatusMsg(code=int(status), message=message)
 
 
+def said(*sentences: str) -> str:
+    """Those of some sentences that say something, as one."""
+    return "; ".join(filter(None, sentences))
+
+
 def error_message(error: KinoptError) -> StatusMsg:
     """The code and sentence of an exception."""
     return status_message(error.status, str(error))

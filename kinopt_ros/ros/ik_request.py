@@ -104,6 +104,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
         **avoiding(context, robot, request.avoid_collisions, request.clearance),
         deadline=arrived + timeout,
         random_seed=request.random_seed,
+        limit_tolerance=context.parameter("limit_tolerance"),
     )
     return IkRequest(
         loaded=loaded,

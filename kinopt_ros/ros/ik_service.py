@@ -15,7 +15,7 @@ from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import flat_array, poses_from_matrices, status_message
+from kinopt_ros.ros.conversions import flat_array, poses_from_matrices, said, status_message
 from kinopt_ros.ros.failure_records import FailureRecords
 from kinopt_ros.ros.ik_request import IkRequest, read_ik_request
 from kinopt_ros.ros.serving import Reply
@@ -180,7 +180,7 @@ def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:
     if problem.num_solutions > 1 or problem.posture is not None or problem.manipulability > 0.0:
         response.distances = flat_array(result.distance)
     if success.all():
-        response.status = status_message(Status.SUCCESS, asked.assumed)
+        response.status = status_message(Status.SUCCESS, said(asked.assumed, *result.notes))
     else:
         failed = np.flatnonzero(~success)
         first = int(failed[0])

@@ -25,7 +25,13 @@ from kinopt_ros.problems.posture import CLOSEST
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context, assumed_default, moving
-from kinopt_ros.ros.conversions import error_message, matrices_from_poses, status_message, trajectory_message
+from kinopt_ros.ros.conversions import (
+    error_message,
+    matrices_from_poses,
+    said,
+    status_message,
+    trajectory_message,
+)
 from kinopt_ros.ros.last_look import EnvironmentChangedError, PlannedFor
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.robot_loader import LoadedRobot
@@ -181,7 +187,8 @@ class TargetPoseTopic:
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(measured, 10**9)
         if problem.scene is not None:
             names = robot.variable_names
-            report.status.message = assumed_default([names[i] for i in np.flatnonzero(~state.known)])
+            assumed = assumed_default([names[i] for i in np.flatnonzero(~state.known)])
+            report.status.message = said(report.status.message, assumed)
         planned = PlannedFor(loaded, state.q, problem.scene, problem.clearance, unchecked=_ALLOWED)
         return message, planned, motion.trajectory.duration
 
@@ -263,6 +270,8 @@ def _note_answer(pooled: PooledResult, report: MotionReport) -> bool:
     report.orientation_error = float(
         result.orientation_error[0, 0] if solved else result.attempt_orientation_error[0]
     )
-    if not solved:
+    if solved:
+        report.status.message = said(*result.notes)
+    else:
         report.status = status_message(Status(int(result.status[0])), result.messages[0])
     return solved

@@ -15,6 +15,7 @@ from rclpy.parameter import Parameter
 
 from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError, shown
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
+from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, MOST_TOLERANCE
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
 from kinopt_ros.scene.tool_frames import tool_frames
@@ -237,6 +238,14 @@ SPECS = (
         "inwards only.",
         0.0,
         0.1,
+    ),
+    Spec(
+        "limit_tolerance",
+        LIMIT_TOLERANCE,
+        "Goals, starts and seeds beyond a position limit by no more than this are moved to it, and the answer says so "
+        "(rad or m); what is farther beyond is refused.",
+        0.0,
+        MOST_TOLERANCE,
     ),
     Spec(
         "controller_joints",

@@ -17,6 +17,7 @@ from kinopt_ros.problems.builder import default_group, ik_problem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.registry import AUTO
+from kinopt_ros.verification.collision import left_out_by_guess
 
 _WARM_UP_SECONDS = 60.0
 
@@ -166,8 +167,12 @@ class RobotLoader:
         for name in chain or (AUTO,):
             if name != solver and self._serves(model):
                 tell(_prepare(pool, name))
+
+        def guess() -> None:
+            tell(left_out_by_guess(model))
+
         # Last what only some requests need and takes its time: compiling, reading meshes.
-        for work in (pool.warm_up, lambda: prepare_collisions(model), pool.warm_up_trajectories):
+        for work in (pool.warm_up, lambda: prepare_collisions(model), guess, pool.warm_up_trajectories):
             if self._serves(model):
                 try:
                     work()

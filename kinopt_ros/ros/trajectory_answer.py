@@ -7,7 +7,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.msg import PathViolation
 from kinopt_ros.planning.solver_pool import Pooled
-from kinopt_ros.ros.conversions import flat_array, status_message, trajectory_message
+from kinopt_ros.ros.conversions import flat_array, said, status_message, trajectory_message
 from kinopt_ros.ros.trajectory_request import TrajectoryRequest
 from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
 
@@ -23,7 +23,9 @@ def fill_answer(response: Any, asked: TrajectoryRequest, pooled: Pooled[Trajecto
     """Put a result into a response."""
     result = pooled.result
     empty_answer(response)
-    response.status = status_message(result.status, asked.assumed if result.success else result.message)
+    response.status = status_message(
+        result.status, said(asked.assumed, *result.notes) if result.success else result.message
+    )
     response.solver_used = result.solver
     response.fallback_reason = pooled.fallback_reason
     response.scene_version = result.scene_version or 0

@@ -141,6 +141,7 @@ def read_trajectory_request(
         num_points=request.num_points or NUM_POINTS,
         deadline=arrived + timeout,
         random_seed=request.random_seed,
+        limit_tolerance=context.parameter("limit_tolerance"),
     )
     return TrajectoryRequest(
         loaded=loaded,

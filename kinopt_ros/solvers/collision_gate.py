@@ -10,7 +10,7 @@ from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.status import Status
-from kinopt_ros.verification.collision import check_collisions, is_free
+from kinopt_ros.verification.collision import check_collisions, is_free, self_collision_remedy
 
 if TYPE_CHECKING:
     from kinopt_ros.collision.contacts import Contact
@@ -108,7 +108,7 @@ def _contacts(robot: RobotModel, problem: IkProblem, request: int, q: Annotated[
     full[:, problem.variables] = q[-_LOOKED_AT:]  # those that the search ended with come last
     report = check_collisions(robot, problem.scene, full, problem.clearance)
     least = min((c for c in report.contacts if c), key=lambda contacts: contacts[0].depth, default=())
-    return named_contacts(least)
+    return named_contacts(least) + self_collision_remedy(robot, least)
 
 
 def named_contacts(contacts: "Sequence[Contact]") -> str:

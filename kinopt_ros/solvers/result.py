@@ -67,6 +67,8 @@ class IkResult:
     """What was not."""
     algorithm: str = ""
     """Which of the plugin's algorithms, if it has several."""
+    notes: tuple[str, ...] = ()
+    """What must be known of successes, a sentence each: what was given and changed, what was left out by guess."""
     scene_version: int | None = None
     """Of the scene that solutions are free of collisions in; None: collisions were not asked for."""
 

@@ -21,7 +21,7 @@ from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.path_timing import time_path
 from kinopt_ros.trajectory.timing import TimingError
-from kinopt_ros.verification.collision import first_in_collision
+from kinopt_ros.verification.collision import first_in_collision, left_out_by_guess
 from kinopt_ros.verification.motion import (
     ON_THE_WAY,
     VerifiedMotion,
@@ -74,6 +74,7 @@ class Gate:
             self.solver,
             motion.report.checks,
             motion.report.not_checked,
+            (*self.problem.notes, *(() if self.problem.scene is None else left_out_by_guess(self.robot))),
             goal,
             path_length(motion.trajectory),
             motion.clearance,

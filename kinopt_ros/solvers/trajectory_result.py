@@ -40,6 +40,8 @@ class TrajectoryResult:
     """What was verified in float64."""
     not_checked: tuple[str, ...] = ()
     """What was not."""
+    notes: tuple[str, ...] = ()
+    """What must be known of a motion, a sentence each: what was given and changed, what was left out by guess."""
     goal: int | None = None
     """Which of the problem's goals it reaches."""
     length: float = float("nan")

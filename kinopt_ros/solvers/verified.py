@@ -19,7 +19,12 @@ from kinopt_ros.solvers.collision_gate import EXPLAINED, collision_reason, lazil
 from kinopt_ros.solvers.failures import failure_reasons
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.status import Status
-from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION, not_checked
+from kinopt_ros.verification.collision import (
+    SELF_COLLISION,
+    WORLD_COLLISION,
+    left_out_by_guess,
+    not_checked,
+)
 from kinopt_ros.verification.configuration import CHECKS, HELD_LIMITS, NOT_CHECKED, verify_configurations
 
 _NONE = np.empty(0, np.int64)
@@ -151,6 +156,7 @@ def verified_ik_result(
         checks=CHECKS if problem.scene is None else (*CHECKS, SELF_COLLISION, WORLD_COLLISION),
         not_checked=NOT_CHECKED if problem.scene is None else (HELD_LIMITS, *not_checked(robot)),
         algorithm=candidates.algorithm,
+        notes=(*problem.notes, *(() if problem.scene is None else left_out_by_guess(robot))),
         scene_version=None if problem.scene is None else problem.scene.version,
     )
 

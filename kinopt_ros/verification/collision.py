@@ -3,7 +3,7 @@
 What has no shapes is not checked, and the report says so.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from kinopt_ros.errors import shortened
 from kinopt_ros.pauses import Pause, go_on
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.srdf_line import disable_collisions
 from kinopt_ros.scene.scene import Scene
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 SELF_COLLISION, WORLD_COLLISION = "self collision", "world collision"
 """Names of the checks."""
+PRINTS_LINES = "`kinopt doctor --collision` prints all lines for an SRDF"
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +109,7 @@ def not_checked(robot: RobotModel) -> tuple[str, ...]:
     from kinopt_ros.collision.compiler import require_numba
 
     require_numba()
-    from kinopt_ros.collision.pairs import checked_pairs
+    from kinopt_ros.collision.pairs import Reason, checked_pairs
 
     sentences = [f"collisions of {link}: {reason}" for link, reason in robot.unchecked_links.items()]
     if robot.collision.only_seen:
@@ -115,9 +117,44 @@ def not_checked(robot: RobotModel) -> tuple[str, ...]:
         sentences.append(f"collisions of links with visual but without collision shapes: {links}")
     elif not robot.collision_shapes:
         sentences.append("collisions: the robot's description has no collision shapes")
-    for reason, pairs in checked_pairs(robot).sampled_away.items():
-        sentences.append(f"self collision of {shortened([f'{a} and {b}' for a, b in pairs])}: {reason}")
+    guessed = checked_pairs(robot).guessed
+    if guessed:
+        sentences.append(f"self collision of {_named(guessed)}: {Reason.ALWAYS.value}")
     return tuple(sentences)
+
+
+@remembered
+def left_out_by_guess(robot: RobotModel) -> tuple[str, ...]:
+    """What whoever reads a success must know of pairs of links that are not checked because samples speak against it;
+    nothing if the robot's files leave no doubt."""
+    from kinopt_ros.collision.compiler import require_numba
+
+    require_numba()
+    from kinopt_ros.collision.pairs import checked_pairs
+
+    guessed = checked_pairs(robot).guessed
+    if not guessed:
+        return ()
+    return (
+        f"collisions of {_named(guessed)} are not looked at: no SRDF says so, but they touch in nearly every "
+        f"sampled state; {PRINTS_LINES} to settle it",
+    )
+
+
+def self_collision_remedy(robot: RobotModel, contacts: "Sequence[Contact]") -> str:
+    """The end of a sentence that names contacts: what to do if links touch by design. Nothing if none of the contacts
+    is of two links, or if an SRDF says which pairs may touch."""
+    pairs = [c for c in contacts if c.a in robot.link_index and c.b in robot.link_index]
+    if robot.disabled_collisions or not pairs:
+        return ""
+    return (
+        f". No SRDF says which links may touch: if {pairs[0].a!r} and {pairs[0].b!r} touch by design, or their shapes "
+        f"are too coarse, add {disable_collisions(pairs[0].a, pairs[0].b, 'Default')}; {PRINTS_LINES} of this robot"
+    )
+
+
+def _named(pairs: Sequence[tuple[str, str]]) -> str:
+    return shortened([f"{a} and {b}" for a, b in pairs])
 
 
 def _placements(

@@ -797,6 +797,29 @@ def test_a_motion_to_joints(call: Call, motion: Any) -> None:
     np.testing.assert_allclose(last.points[-1].positions, list(AWAY.values()), atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("position", "tolerance", "moved"),
+    [
+        (2.8973 + 3e-6, 0.0, "from 2.897303 to its limit 2.8973"),  # by parameter limit_tolerance
+        (2.9, 0.01, "from 2.9 to its limit 2.8973"),  # by the constraint's own
+        (2.9, 0.001, ""),
+    ],
+)
+def test_a_goal_beyond_a_limit(
+    call: Call, motion: Any, moveit: Any, position: float, tolerance: float, moved: str
+) -> None:
+    goal = joint_goal(moveit, panda_joint7=position)
+    [constraint] = goal.joint_constraints
+    constraint.tolerance_above = constraint.tolerance_below = tolerance
+    if not moved:
+        answer = call("plan_kinematic_path", motion(goal)).motion_plan_response
+        assert answer.error_code.val == answer.error_code.INVALID_GOAL_CONSTRAINTS
+        return
+    answer = planned(call, motion(goal))
+    assert f"goal_constraints[0] moves 'panda_joint7' {moved}" in answer.error_code.message
+    assert answer.trajectory.joint_trajectory.points[-1].positions[6] == 2.8973
+
+
 def test_a_motion_to_a_pose(call: Call, motion: Any, moveit: Any) -> None:
     answer = planned(call, motion(pose_goal(moveit, pose(0.4, 0.2, 0.5))))
     reached = last_tip(answer.trajectory.joint_trajectory)

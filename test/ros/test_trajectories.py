@@ -111,6 +111,16 @@ def test_a_motion_to_joints(goals: Goals) -> None:
     assert len(goals.client.trajectories) == published
 
 
+def test_a_goal_that_was_rounded_is_moved_to_its_limit(goals: Goals) -> None:
+    """Farther beyond than parameter limit_tolerance it is refused."""
+    rounded = joints(panda_joint4=-0.0697999)
+    status, result = goals.run(joint_goals=[rounded], ignore_collisions=True, **FAST)
+    assert status == SUCCEEDED, result.status.message
+    assert "goal 0 moves 'panda_joint4' from -0.0697999 to its limit -0.0698" in result.status.message
+    assert result.trajectory.points[-1].positions[3] == -0.0698
+    fails(goals, Status.INVALID_GOAL_CONSTRAINTS, "-0.0696", joint_goals=[joints(panda_joint4=-0.0696)])
+
+
 def test_around_an_obstacle(goals: Goals, scene: Any) -> None:
     version = scene("pole", (0.32, 0.0, 0.5), (0.1, 0.1, 1.0))
     start = JointState(name=ARM, position=[-0.7, *list(READY.values())[1:]])

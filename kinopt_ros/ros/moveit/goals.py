@@ -16,6 +16,8 @@ from kinopt_ros.ros.conversions import matrices_from_poses, poses_from_matrices
 from kinopt_ros.ros.moveit.constraints import BOX, CYLINDER, SPHERE, refuse_constraints
 
 _Three = tuple[float, float, float]
+_NAMED = 3
+"""Moved joints that a sentence names."""
 _FREE = (math.inf, math.inf, math.inf)
 
 
@@ -82,6 +84,25 @@ def goal_fields(
             else:
                 fields[f"{kind}_tolerances"] = list(three)
     return fields
+
+
+def keep_limits(robot: RobotModel, goals: Any, tolerance: float) -> str:
+    """Move joint constraints that are beyond a position limit to it: as far as their own tolerances reach, or
+    ``tolerance`` (rad or m). The sentence that says so; empty if none is moved."""
+    moved = []
+    for k, goal in enumerate(goals):
+        for one in goal.joint_constraints:
+            i = robot.variable_index.get(one.joint_name)
+            if i is None:
+                continue
+            limit = min(max(one.position, robot.limits.lower[i]), robot.limits.upper[i])
+            allowed = max(one.tolerance_below if limit < one.position else one.tolerance_above, tolerance)
+            if limit != one.position and abs(limit - one.position) <= allowed:
+                moved.append(
+                    f"goal_constraints[{k}] moves {one.joint_name!r} from {one.position:.9g} to its limit {limit:.9g}"
+                )
+                one.position = float(limit)
+    return "; ".join(moved[:_NAMED]) + (f"; and {len(moved) - _NAMED} more" if len(moved) > _NAMED else "")
 
 
 def _pose(

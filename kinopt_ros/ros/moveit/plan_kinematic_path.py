@@ -13,9 +13,10 @@ from kinopt_ros.errors import InvalidGoalError, UnsupportedFeatureError
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.conversions import said
 from kinopt_ros.ros.moveit.codes import fill_error_code
 from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, refuse_constraints
-from kinopt_ros.ros.moveit.goals import goal_fields
+from kinopt_ros.ros.moveit.goals import goal_fields, keep_limits
 from kinopt_ros.ros.moveit.motion_types import (
     MotionType,
     check_line,
@@ -91,6 +92,7 @@ class PlanKinematicPath(MoveItService):
             check_line(given.goal_constraints)
             tip = tip_link(self._context, robot, given.group_name)
         q = configuration_of(context, state, [*frames, *filter(None, (tip,))])
+        moved = keep_limits(robot, given.goal_constraints, context.parameter("limit_tolerance"))
         fields = goal_fields(context, robot, given.goal_constraints, q)
         common = {
             "group": given.group_name,
@@ -109,7 +111,7 @@ class PlanKinematicPath(MoveItService):
             task = self._plan(PlanTrajectory.Request(**common, **fields, solver=solver), reply)
             start = task.asked.problem.start
         note = "" if motion is MotionType.LINE else _other_planner(given)
-        return task, _Asked(robot, start, given.goal_constraints, given.group_name, q, note)
+        return task, _Asked(robot, start, given.goal_constraints, given.group_name, q, said(note, moved))
 
     def write(self, response: Any, answer: Any, asked: _Asked | None) -> None:
         """The motion."""

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from kinopt_ros.collision.pairs import checked_pairs
 from kinopt_ros.collision.spheres import robot_spheres
 from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.robot.urdf import robot_from_urdf
@@ -72,7 +73,7 @@ def test_given_spheres_that_leave_something_out():
 @pytest.mark.parametrize(
     ("upper", "what", "least", "most"),
     [
-        ("0", "is not checked, since it collides at the default configuration", 0.1, 0.2),
+        ("0", "is in collision at the default configuration, and checked", 0.1, 0.2),
         ("3", "is in collision at the default configuration, and checked", 0.02, 0.1),
     ],
 )
@@ -99,9 +100,24 @@ def test_disabled_pairs_that_do_collide():
             DISABLED.replace('"c"', '"d"'),
             "is always in collision, but checked: every configuration will be refused",
         ),
-        (None, "is not checked, since it is always in collision"),
+        (None, "is not checked, since it is in collision in nearly every state"),
     ],
 )
 def test_pairs_that_always_collide(srdf, what):
     robot = robot_from_urdf(URDF.replace('lower="-1" upper="0"', 'lower="-1" upper="-0.99"'), srdf)
     assert findings(report_fit(robot, robot_spheres(robot))) == [("a", "c", what)]
+
+
+def test_lines_for_an_srdf():
+    """Those that somebody must decide are comments: pasted whole, the lines leave out what is left out now."""
+    robot = robot_from_urdf(URDF.replace('upper="0"', 'upper="3"'))
+    low = dataclasses.replace(robot, default_q=np.array([-1.0, 0.0]))
+    lines = report_fit(low, robot_spheres(low)).srdf
+    assert any(
+        line.startswith('<disable_collisions link1="a" link2="b" reason="Adjacent"/>') for line in lines
+    )
+    comment = '<!-- <disable_collisions link1="a" link2="c" reason="Default"/> only if they touch by design'
+    assert [line.startswith(comment) and "also at the default" in line for line in lines].count(True) == 1
+    with_srdf = robot_from_urdf(URDF, f'<robot name="r">{"".join(lines)}</robot>')
+    assert with_srdf.disabled_collisions == {frozenset(pair) for pair in checked_pairs(low).excluded}
+    assert report_fit(with_srdf, robot_spheres(with_srdf)).srdf == ()

@@ -77,7 +77,7 @@ def test_one_mistake_does_not_cost_the_limits_of_others(urdf):
     tip = '<mimic joint="d" multiplier="-1"/>' + LIMIT.format(0, 0.5)
     sound = '<mimic joint="d"/>' + LIMIT.format(0, 0.7)
     robot = robot_from_urdf(
-        urdf("d revolute a b" + LIMIT.format(0, 1), f"m revolute b c {tip}", f"n revolute c e {sound}")
+        urdf("d revolute a b " + LIMIT.format(0, 1), f"m revolute b c {tip}", f"n revolute c e {sound}")
     )
     assert (robot.limits.lower[0], robot.limits.upper[0]) == (0.0, 0.7)
     assert len(robot.warnings) == 1

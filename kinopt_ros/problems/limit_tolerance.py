@@ -1,0 +1,61 @@
+"""Values a little beyond a limit: files and programs round, and 3.14159265 is beyond 3.14159."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.robot.model import RobotModel
+
+LIMIT_TOLERANCE = 1e-4
+"""rad or m; what is no farther beyond a limit is moved to it, and answers say so."""
+MOST_TOLERANCE = 0.01
+_NAMED = 3
+"""Joints that a sentence names."""
+
+
+def check_limit_tolerance(tolerance: float) -> float:
+    """Raise unless it is a tolerance."""
+    if not 0.0 <= tolerance <= MOST_TOLERANCE:
+        raise InvalidRequestError(
+            f"limit_tolerance is {tolerance}; allowed is 0 to {MOST_TOLERANCE:g} (rad or m)"
+        )
+    return tolerance
+
+
+def moved_to_limits(
+    robot: RobotModel,
+    variables: Annotated[Int64, "n"],
+    q: Annotated[Float64, "... n"],
+    tolerance: float,
+    what: str,
+) -> tuple[Annotated[Float64, "... n"], tuple[str, ...]]:
+    """Values of some variables, those beyond a limit by no more than the tolerance moved to it; and what was
+    moved: a sentence, or none.
+
+    Args:
+        robot: the robot.
+        variables: indices in the robot's q: the columns.
+        q: rad or m.
+        tolerance: rad or m.
+        what: what the values are, as the sentence begins.
+    """
+    if not q.size:
+        return q, ()
+    lower, upper = robot.limits.lower[variables], robot.limits.upper[variables]
+    inside = np.clip(q, lower, upper)
+    moved = (inside != q) & (np.abs(inside - q) <= tolerance)
+    if not moved.any():
+        return q, ()
+    named = []
+    for index in np.argwhere(moved)[:_NAMED]:
+        place = tuple(index.tolist())
+        name = robot.variable_names[int(variables[place[-1]])]
+        named.append(f"{name!r} from {q[place]:.9g} to its limit {inside[place]:.9g}")
+    return np.where(moved, inside, q), (f"{what} moves {_listed(named, int(moved.sum()))}",)
+
+
+def _listed(named: Sequence[str], count: int) -> str:
+    return ", ".join(named) + (f" and {count - len(named)} more" if count > len(named) else "")
