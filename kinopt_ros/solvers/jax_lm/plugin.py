@@ -134,7 +134,7 @@ class JaxLmSolver(Solver):
         from kinopt_ros.solvers.jax_lm.chain import lane_chain
         from kinopt_ros.solvers.jax_lm.programs import Programs
         from kinopt_ros.solvers.jax_lm.runtime import start
-        from kinopt_ros.solvers.jax_lm.search import Counts, search
+        from kinopt_ros.solvers.jax_lm.search import Counts, Tables, search
 
         runtime = start(options["device"], options["multi_output_fusion"])
         folder = options["cache_dir"]
@@ -144,6 +144,7 @@ class JaxLmSolver(Solver):
             robot, lambda chains: lane_chain(robot, chains[0])
         )
         self._counts = Counts()
+        self._tables = Tables()
         self._search = search
         for name in groups:
             self._compile_for(robot, name)
@@ -162,6 +163,7 @@ class JaxLmSolver(Solver):
                 part,
                 prepared,
                 self._programs,
+                self._tables,
                 self._effort,
                 partial(hopeless_requests, self.robot, part),
                 self._counts,
