@@ -17,8 +17,8 @@ class Keeper(Protocol):
         """Results by function. Only this file looks at it."""
 
 
-O = TypeVar("O", bound=Keeper)
-S = TypeVar("S")
+Owner = TypeVar("Owner", bound=Keeper)
+Other = TypeVar("Other")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -26,14 +26,14 @@ _MOST = 256
 """Results kept per function and object: names come from requests, and nobody may fill the memory with them."""
 
 
-def remembered(function: Callable[Concatenate[O, P], T]) -> Callable[Concatenate[O, P], T]:
+def remembered(function: Callable[Concatenate[Owner, P], T]) -> Callable[Concatenate[Owner, P], T]:
     """A function of a robot (or the like) and hashable arguments that computes each result once. Errors are not
     remembered.
 
     Results are shared: they must be immutable. Thread-safe.
     """
 
-    def wrapper(owner: O, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def wrapper(owner: Owner, /, *args: P.args, **kwargs: P.kwargs) -> T:
         cached: Callable[P, T] | None = owner.kept.get(function)
         if cached is None:
             cached = owner.kept.setdefault(function, _cached_for(owner, function))
@@ -43,14 +43,14 @@ def remembered(function: Callable[Concatenate[O, P], T]) -> Callable[Concatenate
     return wrapper
 
 
-def remembered_with(function: Callable[[O, S], T]) -> Callable[[O, S], T]:
+def remembered_with(function: Callable[[Owner, Other], T]) -> Callable[[Owner, Other], T]:
     """Likewise of a robot and one other object, a scene for example, as long as both live.
 
     Results may refer to the robot but not to the other object, which they would keep as long as the robot lives.
     """
 
-    def wrapper(owner: O, other: S, /) -> T:
-        known: WeakKeyDictionary[S, T] | None = owner.kept.get(function)
+    def wrapper(owner: Owner, other: Other, /) -> T:
+        known: WeakKeyDictionary[Other, T] | None = owner.kept.get(function)
         if known is None:
             known = owner.kept.setdefault(function, WeakKeyDictionary())
         result = known.get(other)
@@ -62,11 +62,11 @@ def remembered_with(function: Callable[[O, S], T]) -> Callable[[O, S], T]:
     return wrapper
 
 
-def _cached_for(owner: O, function: Callable[Concatenate[O, P], T]) -> Callable[P, T]:
+def _cached_for(owner: Owner, function: Callable[Concatenate[Owner, P], T]) -> Callable[P, T]:
     weak = ref(owner)  # a strong one would leave every robot to the collector of cycles
 
     @functools.lru_cache(maxsize=_MOST)
     def compute(*args: Hashable, **kwargs: Hashable) -> T:
         return function(weak(), *args, **kwargs)  # type: ignore[arg-type]
 
-    return compute
+    return compute  # type: ignore[return-value]

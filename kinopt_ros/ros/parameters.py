@@ -231,6 +231,7 @@ SPECS = (
         "record_failures",
         "",
         "Folder for failed IK requests, as records for `kinopt replay`, 1000 at most. Empty: none are kept.",
+        read_only=True,
     ),
     Spec(
         "scene_file",
@@ -352,4 +353,5 @@ def _solver_specs() -> tuple[Spec, ...]:
 
 
 def _from_option(solver: str, option: Option) -> Spec:
-    return Spec(f"{solver}.{option.name}", option.default, option.description, option.minimum, option.maximum)
+    name, low, high = f"{solver}.{option.name}", option.minimum, option.maximum
+    return Spec(name, option.default, option.description, low, high, option.read_only)

@@ -61,6 +61,8 @@ class Option:
     description: str
     minimum: float | None = None
     maximum: float | None = None
+    read_only: bool = False
+    """Chosen by who starts the process and nobody else: names of files and folders are."""
 
     def check(self, given: object) -> Any:
         """The value given, if it is of the right type and in range."""

@@ -12,7 +12,7 @@ import kinopt_ros
 PACKAGE = Path(kinopt_ros.__file__).parent
 
 LAYERS = [
-    {"errors", "status", "array", "stale"},
+    {"errors", "status", "array", "stale", "private_files", "numba_cache"},
     {"geometry"},
     {"robot"},
     {"kinematics"},
@@ -41,7 +41,13 @@ ONLY_IN = {
     "rcl_interfaces": ("ros",),
     "tf2_ros": ("ros",),
     "tf_transformations": ("ros",),
-    "numba": ("solvers/cpu", "collision", "trajectory/compiled.py", "verification/compiled.py"),
+    "numba": (
+        "numba_cache.py",
+        "solvers/cpu",
+        "collision",
+        "trajectory/compiled.py",
+        "verification/compiled.py",
+    ),
     "coal": ("collision", "bench/collision"),
     "ompl": ("planning/sampling.py",),
     "trimesh": ("geometry", "robot"),

@@ -17,7 +17,6 @@ from kinopt_ros.solvers.cpu.paths.surroundings import Surroundings, surroundings
 from kinopt_ros.solvers.recent import Recent
 from kinopt_ros.solvers.usual_gaps import usual_gaps
 
-
 MOST_MODELS = 16
 """Of a scene: noise in a joint that a motion holds makes another one each time, of some megabytes."""
 
