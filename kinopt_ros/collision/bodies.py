@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.obstacles import bounding_box
 from kinopt_ros.collision.pairs import checked_pairs
 from kinopt_ros.geometry.shapes import HeightMap, PlacedShape, Plane, Shape
+from kinopt_ros.robot.memo import remembered_with
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 
@@ -58,25 +58,13 @@ class Bodies:
         return np.array([isinstance(shape, Plane | HeightMap) for shape in self.shapes], dtype=np.bool_)
 
 
+@remembered_with
 def bodies_of(robot: RobotModel, scene: Scene) -> Bodies:
     """Made once for each robot and scene.
 
     Raises:
         MissingPackageError: the robot has no SRDF that says which pairs to check, and coal is not installed.
     """
-    known = _known.get(scene)
-    if known is None:
-        known = _known.setdefault(scene, WeakKeyDictionary())
-    bodies = known.get(robot)
-    if bodies is None:
-        bodies = known.setdefault(robot, _bodies(robot, scene))
-    return bodies
-
-
-_known: WeakKeyDictionary[Scene, WeakKeyDictionary[RobotModel, Bodies]] = WeakKeyDictionary()
-
-
-def _bodies(robot: RobotModel, scene: Scene) -> Bodies:
     names: list[str] = []
     shapes: list[Shape] = []
     body: list[int] = []

@@ -1,7 +1,8 @@
 """Lower bounds of the distances of shapes by boxes around them; compiled by numba."""
 
 import numpy as np
-from numba import njit
+
+from kinopt_ros.numba_cache import njit
 
 _PARALLEL = 1e-6
 """Edges whose squared sine is less than this have no cross product to speak of."""

@@ -4,7 +4,6 @@ spheres contain the shapes; what is free by it, is free."""
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import cross
 from kinopt_ros.robot.chain import Motion, joint_motions
+from kinopt_ros.robot.memo import remembered_with
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.stale import forget_stale
@@ -103,16 +103,10 @@ def _forget_stale() -> None:
         forget_stale(function, kernels.__file__)
 
 
+@remembered_with
 def field_of(robot: RobotModel, scene: Scene) -> SphereField:
     """Made once for each robot and scene."""
-    known = _known.setdefault(scene, WeakKeyDictionary())
-    field = known.get(robot)
-    if field is None:
-        field = known.setdefault(robot, SphereField(robot, scene))
-    return field
-
-
-_known: WeakKeyDictionary[Scene, WeakKeyDictionary[RobotModel, SphereField]] = WeakKeyDictionary()
+    return SphereField(robot, scene)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,9 @@
 """The field's loops, compiled."""
 
 import numpy as np
-from numba import njit
 
 from kinopt_ros.collision.kernels import ball_distance
+from kinopt_ros.numba_cache import njit
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
 _INLINE = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True}

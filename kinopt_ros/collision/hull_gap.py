@@ -7,7 +7,8 @@ between complex objects", 1988) only decides how good it is. So bounds hold howe
 """
 
 import numpy as np
-from numba import njit
+
+from kinopt_ros.numba_cache import njit
 
 POINTS, BOX, CYLINDER, CONE = range(4)
 KIND, FIRST, LAST, RADIUS, SIZE, CENTER, REACH = 0, 1, 2, 3, 4, 7, 10

@@ -16,9 +16,11 @@ exact, the depth at most the true one. A height map is the surface of ``_ground`
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from kinopt_ros.numba_cache import njit
 
 # Columns of ``numbers``.
 CENTER, REACH, ROTATION, TRANSLATION, PARAMETERS = 0, 3, 4, 13, 16

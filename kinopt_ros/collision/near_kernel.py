@@ -2,12 +2,12 @@
 bounds."""
 
 import numpy as np
-from numba import njit
 
 from kinopt_ros.collision.box_gaps import box_gap
 from kinopt_ros.collision.hull_gap import CENTER, FIRST, LAST, REACH, ROUNDING, hull_gap, plane_gap
 from kinopt_ros.collision.kernels import ball_distance
 from kinopt_ros.collision.tree_kernel import place_links
+from kinopt_ros.numba_cache import njit
 
 HULLS, GROUND, BALLS, BOXES = range(4)
 """How a pair of shapes is bounded: by convex pieces of both; by pieces of one and the plane that the other is; by balls

@@ -1,10 +1,8 @@
 """A robot in a scene as arrays, for the compiled loops that find out which pairs of shapes may touch at all."""
 
-import threading
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,6 +15,7 @@ from kinopt_ros.collision.link_poses import Tree, tree_above
 from kinopt_ros.collision.near_kernel import BALLS, BOXES, GROUND, HULLS
 from kinopt_ros.collision.obstacles import Obstacles, pack
 from kinopt_ros.geometry.shapes import PlacedShape, Plane
+from kinopt_ros.robot.memo import remembered_with
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.stale import forget_stale
@@ -58,7 +57,6 @@ class Pairs(NamedTuple):
 class PackedBodies:
     """All that is known of a robot in a scene before its joints are."""
 
-    robot: RobotModel
     bodies: Bodies
     tree: Tree
     shapes: Shapes
@@ -72,20 +70,10 @@ class PackedBodies:
         return self.bodies.names[a], self.bodies.names[b]
 
 
+@remembered_with
 def packed_bodies_of(robot: RobotModel, scene: Scene) -> PackedBodies:
     """Made once for each robot and scene. Errors as ``bodies_of``."""
-    bodies = bodies_of(robot, scene)
-    with _lock:
-        packed = _known.get(bodies)
-    if packed is None:
-        packed = _packed(robot, bodies)
-        with _lock:
-            packed = _known.setdefault(bodies, packed)
-    return packed
-
-
-_known: WeakKeyDictionary[Bodies, PackedBodies] = WeakKeyDictionary()
-_lock = threading.Lock()
+    return _packed(robot, bodies_of(robot, scene))
 
 
 @cache
@@ -130,7 +118,6 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
         elif _flat(bodies, b):
             how[p], shapes[p] = GROUND, (a, b)
     return PackedBodies(
-        robot=robot,
         bodies=bodies,
         tree=tree,
         shapes=Shapes(

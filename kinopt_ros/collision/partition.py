@@ -1,7 +1,8 @@
 """The order of points in a balanced tree, compiled by numba."""
 
 import numpy as np
-from numba import njit
+
+from kinopt_ros.numba_cache import njit
 
 
 @njit(cache=True, nogil=True)

@@ -19,12 +19,12 @@ the chords by is taken off, and what is left is of second order.
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.collision.hull_gap import CENTER, REACH
 from kinopt_ros.collision.near_kernel import HULLS, at, pair_gap, place_shape, sphere_gap
 from kinopt_ros.collision.tree_kernel import QUATERNION, TRANSLATION, place_links
+from kinopt_ros.numba_cache import njit
 
 DEPTH = 80
 """Parts that wait at most: every halving adds one, and a part much smaller would not be a number any more."""

@@ -1,7 +1,8 @@
 """Poses of links, compiled: what collision checks spend most of their time on otherwise."""
 
 import numpy as np
-from numba import njit
+
+from kinopt_ros.numba_cache import njit
 
 ROTATION, TRANSLATION, QUATERNION = range(3)
 """As in ``robot.chain.Motion``."""

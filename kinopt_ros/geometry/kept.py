@@ -1,27 +1,29 @@
 """Results that took seconds, kept in the user's cache folder by a digest of all that they depend on."""
 
 import hashlib
+import io
 import logging
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kinopt_ros.private_files import ForeignFileError, PrivateFolder, cache_folder
+
 MOST_BYTES = 512 * 2**20
 """Kept in all; the longest unused files go first."""
+MOST_FILES = 10_000
 _log = logging.getLogger(__name__)
 
 
 def default_folder() -> Path:
     """Below the user's cache folder."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "kinopt_ros" / "collision"
+    return cache_folder("collision")
 
 
 def digest(modules: Iterable[str], *values: Any) -> str:
@@ -37,14 +39,16 @@ def digest(modules: Iterable[str], *values: Any) -> str:
 
 
 def load(key: str) -> dict[str, np.ndarray[Any, Any]] | None:
-    """Arrays by name; None if there are none, or the file is damaged."""
+    """Arrays by name; None if there are none, the file is damaged, or others could have written it: checks of
+    collisions rest on what is in it."""
     try:
-        path = default_folder() / f"{key}.npz"
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        path.touch()  # used just now
-        return arrays
+        content = _folder().read(key)
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
     except FileNotFoundError:
+        return None
+    except ForeignFileError as error:
+        _say(error)
         return None
     except Exception as error:  # whatever a damaged archive raises: the result is made anew
         _log.info("cannot use %s of the cache: %s", key, error)
@@ -54,23 +58,28 @@ def load(key: str) -> dict[str, np.ndarray[Any, Any]] | None:
 def store(key: str, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
     """Keep arrays; a folder that cannot be written is no error."""
     try:
-        folder = default_folder()
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, suffix=".part", delete=False) as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type, unused-ignore]
-        os.replace(file.name, folder / f"{key}.npz")
-        _tidy(folder)
+        content = io.BytesIO()
+        np.savez(content, **arrays)  # type: ignore[arg-type, unused-ignore]
+        folder = _folder()
+        folder.write(key, content.getvalue())
+        folder.prune(MOST_FILES, MOST_BYTES)
+    except ForeignFileError as error:
+        _say(error)
     except (OSError, RuntimeError) as error:  # the latter where a user has no home
         _log.info("cannot keep %s in the cache: %s", key, error)
 
 
-def _tidy(folder: Path) -> None:
-    room = MOST_BYTES
-    files = [(path.stat(), path) for path in folder.glob("*.npz")]
-    for status, path in sorted(files, key=lambda file: -file[0].st_mtime):
-        room -= status.st_size
-        if room < 0:
-            path.unlink(missing_ok=True)
+def _folder() -> PrivateFolder:
+    return PrivateFolder(default_folder(), ".arrays", b"arrays of kinopt_ros\n", MOST_BYTES)
+
+
+def _say(error: ForeignFileError) -> None:
+    _say_once(str(error))
+
+
+@lru_cache(maxsize=64)
+def _say_once(sentence: str) -> None:
+    _log.warning("%s; what is kept there is computed anew", sentence)
 
 
 def _add(found: Any, value: Any) -> None:

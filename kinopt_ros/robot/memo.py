@@ -1,51 +1,72 @@
-"""Remembers what follows from a robot for as long as the robot lives."""
+"""Remembers what follows from an object, in the object: it ends with it, whatever the results refer to.
+
+A dictionary of weak references beside the object would not do: a result that refers to its own key keeps it for ever.
+"""
 
 import functools
-import threading
 from collections.abc import Callable, Hashable
-from typing import Concatenate, ParamSpec, TypeVar
-from weakref import finalize, ref
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from weakref import WeakKeyDictionary, ref
 
-from kinopt_ros.robot.model import RobotModel
 
+class Keeper(Protocol):
+    """What results are kept in: an object that never changes and is what it is by identity."""
+
+    @property
+    def kept(self) -> dict[object, Any]:
+        """Results by function. Only this file looks at it."""
+
+
+Owner = TypeVar("Owner", bound=Keeper)
+Other = TypeVar("Other")
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _MOST = 256
-"""Results kept per function and robot: names come from requests, and nobody may fill the memory with them."""
+"""Results kept per function and object: names come from requests, and nobody may fill the memory with them."""
 
 
-def remembered(
-    function: Callable[Concatenate[RobotModel, P], T],
-) -> Callable[Concatenate[RobotModel, P], T]:
-    """A function of a robot and hashable arguments that computes each result once. Errors are not remembered.
+def remembered(function: Callable[Concatenate[Owner, P], T]) -> Callable[Concatenate[Owner, P], T]:
+    """A function of a robot (or the like) and hashable arguments that computes each result once. Errors are not
+    remembered.
 
     Results are shared: they must be immutable. Thread-safe.
     """
-    # By identity, which is free to be used again only after ``finalize`` has emptied the place; a dictionary of weak
-    # references would take a microsecond for each of the lookups of a request.
-    caches: dict[int, Callable[..., T]] = {}
-    lock = threading.Lock()
 
-    def wrapper(robot: RobotModel, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        cached = caches.get(id(robot))
+    def wrapper(owner: Owner, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        cached: Callable[P, T] | None = owner.kept.get(function)
         if cached is None:
-            with lock:
-                cached = caches.get(id(robot))
-                if cached is None:
-                    cached = caches[id(robot)] = _cached_for(robot, function)
-                    finalize(robot, caches.pop, id(robot)).atexit = False
+            cached = owner.kept.setdefault(function, _cached_for(owner, function))
         return cached(*args, **kwargs)
 
     functools.update_wrapper(wrapper, function)
     return wrapper
 
 
-def _cached_for(robot: RobotModel, function: Callable[..., T]) -> Callable[..., T]:
-    weak = ref(robot)  # a strong one would keep the robot, and with it this cache, for ever
+def remembered_with(function: Callable[[Owner, Other], T]) -> Callable[[Owner, Other], T]:
+    """Likewise of a robot and one other object, a scene for example, as long as both live.
+
+    Results may refer to the robot but not to the other object, which they would keep as long as the robot lives.
+    """
+
+    def wrapper(owner: Owner, other: Other, /) -> T:
+        known: WeakKeyDictionary[Other, T] | None = owner.kept.get(function)
+        if known is None:
+            known = owner.kept.setdefault(function, WeakKeyDictionary())
+        result = known.get(other)
+        if result is None:
+            result = known.setdefault(other, function(owner, other))
+        return result
+
+    functools.update_wrapper(wrapper, function)
+    return wrapper
+
+
+def _cached_for(owner: Owner, function: Callable[Concatenate[Owner, P], T]) -> Callable[P, T]:
+    weak = ref(owner)  # a strong one would leave every robot to the collector of cycles
 
     @functools.lru_cache(maxsize=_MOST)
     def compute(*args: Hashable, **kwargs: Hashable) -> T:
-        return function(weak(), *args, **kwargs)
+        return function(weak(), *args, **kwargs)  # type: ignore[arg-type]
 
-    return compute
+    return compute  # type: ignore[return-value]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -145,6 +145,8 @@ class RobotModel:
     """SRDF's link_sphere_approximation, in the links' frames; empty sets stand for links that need no check."""
     warnings: tuple[str, ...] = ()
     """What was found in the description, accepted, and should be known."""
+    kept: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
+    """What was computed from it (see ``memo.py``): no part of it, and not copied with it."""
 
     def __post_init__(self) -> None:
         frozen(self.default_q)

@@ -416,5 +416,6 @@ def _from_option(solver: str, option: Option) -> Spec:
         option.description,
         option.minimum,
         option.maximum,
+        read_only=option.read_only,
         choices=option.choices,
     )

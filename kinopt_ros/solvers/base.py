@@ -71,6 +71,8 @@ class Option:
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     """Of a text: what it may be; ``cuda:N`` stands for ``cuda:`` and a whole number. Empty: any text."""
+    read_only: bool = False
+    """Chosen by who starts the process and nobody else: names of files and folders are."""
 
     def check(self, given: object) -> Any:
         """The value given, if it is of the right type and in range."""

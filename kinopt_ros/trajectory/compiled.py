@@ -5,7 +5,8 @@ s(t) come in the order of time; cell i, between knots i and i + 1, depends on c[
 """
 
 import numpy as np
-from numba import njit
+
+from kinopt_ros.numba_cache import njit
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
 _ROOM = 0.02

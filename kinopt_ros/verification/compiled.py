@@ -5,7 +5,9 @@ kinematics; where numba is not installed, that takes its place.
 """
 
 import numpy as np
-from numba import njit, types
+from numba import types
+
+from kinopt_ros.numba_cache import njit
 
 ROTATION, TRANSLATION, QUATERNION = range(3)
 """As in ``robot.chain.Motion``."""

@@ -12,7 +12,18 @@ import kinopt_ros
 PACKAGE = Path(kinopt_ros.__file__).parent
 
 LAYERS = [
-    {"errors", "status", "array", "stale", "files", "interrupts", "pauses", "plain_xml"},
+    {
+        "array",
+        "errors",
+        "files",
+        "interrupts",
+        "numba_cache",
+        "pauses",
+        "plain_xml",
+        "private_files",
+        "stale",
+        "status",
+    },
     {"geometry"},
     {"robot"},
     {"kinematics"},
@@ -41,7 +52,13 @@ ONLY_IN = {
     "rcl_interfaces": ("ros",),
     "tf2_ros": ("ros",),
     "tf_transformations": ("ros",),
-    "numba": ("solvers/cpu", "collision", "trajectory/compiled.py", "verification/compiled.py"),
+    "numba": (
+        "numba_cache.py",
+        "solvers/cpu",
+        "collision",
+        "trajectory/compiled.py",
+        "verification/compiled.py",
+    ),
     "coal": ("collision", "bench/collision"),
     "ompl": ("planning/sampling.py",),
     "trimesh": ("geometry", "robot"),

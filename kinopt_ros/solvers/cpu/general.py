@@ -15,8 +15,8 @@ code is valid: ``kinopt_ros.stale`` sees to it that a change there is noticed he
 """
 
 import numpy as np
-from numba import njit
 
+from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu import kernel
 from kinopt_ros.solvers.cpu.kernel import (
     _INNER,

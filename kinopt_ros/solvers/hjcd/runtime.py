@@ -1,14 +1,19 @@
 """Starts Warp: the only place that touches the process."""
 
+import logging
+import os
 import re
 import threading
+from pathlib import Path
 from typing import Any
 
 import warp as wp
 
 from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError
+from kinopt_ros.private_files import cache_folder, others_hand, private_folder, temporary_folder
 
 _lock = threading.Lock()
+_log = logging.getLogger(__name__)
 
 
 def start(device: str) -> Any:
@@ -23,6 +28,8 @@ def start(device: str) -> Any:
     with _lock:
         if wp.config.log_level == wp.LOG_INFO:  # nobody has chosen: no banner, no line per module
             wp.config.log_level = wp.LOG_WARNING
+        if not wp.is_initialized():
+            wp.config.kernel_cache_dir = str(_kernel_folder(wp.config.kernel_cache_dir))
         try:
             wp.init()
         except Exception as error:
@@ -37,3 +44,19 @@ def start(device: str) -> Any:
         )
         raise SolverUnavailableError(f"device {device!r} does not exist; Warp {wp.__version__} finds {found}")
     return wp.get_device(f"cuda:{number}")
+
+
+def _kernel_folder(chosen: str | None) -> Path:
+    """Where Warp keeps compiled kernels, which it loads as code: what the program has chosen, or who started it, if
+    nobody else can write there; else a private folder."""
+    chosen = chosen or os.environ.get("WARP_CACHE_PATH")
+    if chosen:
+        reason = others_hand(Path(chosen))
+        if not reason:
+            return Path(chosen)
+        _log.warning("the folder that was chosen for Warp's kernels is not used: %s", reason)
+    try:
+        return private_folder(cache_folder("warp")) / str(wp.__version__)
+    except (OSError, RuntimeError) as error:  # the latter where a user has no home
+        _log.warning("compiled kernels are not kept, and made anew with every start: %s", error)
+        return temporary_folder()

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -97,11 +96,6 @@ class JaxLmSolver(Solver):
             "mean which name none; others are compiled when they are first asked for",
         ),
         Option(
-            "cache_dir",
-            "",
-            "Folder of compiled programs; empty: kinopt_ros/jax_lm in the user's cache folder",
-        ),
-        Option(
             "multi_output_fusion",
             True,
             "On CPUs, let XLA fuse operations of several results, and compute where the call is made: flags of "
@@ -141,16 +135,16 @@ class JaxLmSolver(Solver):
         from kinopt_ros.solvers.jax_lm.chain import lane_chain
         from kinopt_ros.solvers.jax_lm.programs import Programs
         from kinopt_ros.solvers.jax_lm.runtime import start
-        from kinopt_ros.solvers.jax_lm.search import Counts, search
+        from kinopt_ros.solvers.jax_lm.search import Counts, Tables, search
 
         runtime = start(options["device"], options["multi_output_fusion"])
-        folder = options["cache_dir"]
         self._effort = _effort(options, runtime.on_cpu)
-        self._programs = Programs(runtime, Path(folder).expanduser() if folder else None)
+        self._programs = Programs(runtime)
         self._chains: PreparedChains[LaneChain] = PreparedChains(
             robot, lambda chains: lane_chain(robot, chains[0])
         )
         self._counts = Counts()
+        self._tables = Tables()
         self._search = search
         for name in groups:
             self._compile_for(robot, name)
@@ -169,6 +163,7 @@ class JaxLmSolver(Solver):
                 part,
                 prepared,
                 self._programs,
+                self._tables,
                 self._effort,
                 partial(hopeless_requests, self.robot, part),
                 self._counts,

@@ -3,16 +3,16 @@
 Nothing but a program's key decides whether it can be used again: shapes of chain, rows and beam, number of targets,
 device, versions of JAX, and the source of what is compiled. Loading one from disk takes a tenth of a second and needs
 no tracing, which JAX's own cache does.
+
+A program on disk is a pickle, and code: it is read only from where nobody else can write to (``private_files.py``).
 """
 
 import hashlib
 import logging
-import os
 import pickle
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,6 +23,7 @@ from jax.experimental import serialize_executable
 from jax.experimental.xla_metadata import set_xla_metadata
 
 from kinopt_ros.differentiable import components
+from kinopt_ros.private_files import PrivateFolder, cache_folder, temporary_folder
 from kinopt_ros.solvers import turns
 from kinopt_ros.solvers.jax_lm.beam import FEW, beam
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
@@ -32,6 +33,8 @@ from kinopt_ros.solvers.recent import Recent
 IN_MEMORY = 128
 ON_DISK = 400
 """Programs kept (about 1.5 MB each); the longest unused ones go first."""
+MOST_BYTES = 256 * 2**20
+"""Of a program."""
 ONE_KERNEL = 128
 """Most lanes of programs for CPUs that are compiled as a whole."""
 Program: TypeAlias = Callable[..., jax.Array]
@@ -41,16 +44,12 @@ _log = logging.getLogger(__name__)
 class Programs:
     """Thread-safe."""
 
-    def __init__(self, runtime: Runtime, folder: Path | None) -> None:
-        """
-        Args:
-            runtime: where programs run.
-            folder: where they are kept; None: ``default_folder()``.
-        """
+    def __init__(self, runtime: Runtime) -> None:
+        """``runtime``: where programs run."""
         self.runtime = runtime
         self.compiled = 0
         """How many were compiled, rather than found, since this object exists."""
-        self._folder = default_folder() if folder is None else folder
+        self._folder = _folder()
         self._lock = threading.Lock()
         self._making: dict[ProgramKey, threading.Lock] = {}
         self._programs: Recent[ProgramKey, Program] = Recent(IN_MEMORY)
@@ -110,20 +109,22 @@ class Programs:
             return thread.submit(self._loaded_or_compiled, key).result()
 
     def _loaded_or_compiled(self, key: ProgramKey) -> Program:
-        file = self._folder / f"{_digest(self.runtime.fingerprint, key)}.bin"
+        name = _digest(self.runtime.fingerprint, key)
         with jax.enable_x64(True), jax.default_device(self.runtime.device):
-            program: Program | None = _load(file, self.runtime.device)
+            program: Program | None = _load(self._folder, name, self.runtime.device)
             if program is None:
                 program = _compile(self.runtime, key)
                 self.compiled += 1
-                _save(file, program)
+                _save(self._folder, name, program)
         return program
 
 
-def default_folder() -> Path:
-    """Below the user's cache folder."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base) / "kinopt_ros" / "jax_lm" if base else Path.home() / ".cache" / "kinopt_ros" / "jax_lm"
+def _folder() -> PrivateFolder:
+    try:
+        path = cache_folder("jax_lm")
+    except RuntimeError:  # a user without a home
+        path = temporary_folder() / "jax_lm"
+    return PrivateFolder(path, ".program", b"compiled program of kinopt_ros\n", MOST_BYTES)
 
 
 def _compile(runtime: Runtime, key: ProgramKey) -> Any:
@@ -160,39 +161,29 @@ def _one_kernel(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
     return outer
 
 
-def _load(file: Path, device: jax.Device) -> Program | None:
+def _load(folder: PrivateFolder, name: str, device: jax.Device) -> Program | None:
     try:
-        # Written by this package into the user's own cache, as numba's and JAX's machine code is.
-        serialized, in_tree, out_tree = pickle.loads(file.read_bytes())
+        content = folder.read(name)
+        # The one place that unpickles: nobody but this user can have written it.
+        serialized, in_tree, out_tree = pickle.loads(content)
         # Without a device, JAX loads it for all that there are, and refuses to run it.
         program: Program = serialize_executable.deserialize_and_load(
             serialized, in_tree, out_tree, device.client, [device]
         )
     except FileNotFoundError:
         return None
-    except Exception as error:  # a file that was damaged, or of another machine: compile anew
-        _log.warning("compiled program %s cannot be used and is made anew: %r", file, error)
+    except Exception as error:  # foreign, damaged, or of another machine: compile anew
+        _log.warning("compiled program %s in %s is made anew: %s", name, folder.path, error)
         return None
-    with suppress(OSError):
-        file.touch()
     return program
 
 
-def _save(file: Path, program: Any) -> None:
+def _save(folder: PrivateFolder, name: str, program: Any) -> None:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        own = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-        own.write_bytes(pickle.dumps(serialize_executable.serialize(program)))
-        own.replace(file)
-        _prune(file.parent)
+        folder.write(name, pickle.dumps(serialize_executable.serialize(program)))
+        folder.prune(ON_DISK, ON_DISK * MOST_BYTES)
     except (OSError, ValueError) as error:  # it works all the same, and compiles again next time
-        _log.warning("compiled program cannot be kept in %s: %s", file.parent, error)
-
-
-def _prune(folder: Path) -> None:
-    files = sorted(folder.glob("*.bin"), key=lambda file: file.stat().st_mtime, reverse=True)
-    for file in files[ON_DISK:]:
-        file.unlink(missing_ok=True)
+        _log.warning("compiled program cannot be kept in %s: %s", folder.path, error)
 
 
 def _digest(fingerprint: str, key: ProgramKey) -> str:

@@ -102,10 +102,14 @@ def _stages(position: Tolerance, orientation: Tolerance, effort: Effort) -> tupl
 
 def needed(chain: LaneChain, plan: tuple[Stage, ...], requests: int) -> tuple[ProgramKey, ...]:
     """Programs that a number of requests may take."""
-    return _needed(chain, plan, min(requests, max(2 * stage.width.targets[-1] for stage in plan)))
+    return _needed(chain, plan, _at_most(plan, requests))
 
 
-@lru_cache(maxsize=256)
+def _at_most(plan: tuple[Stage, ...], requests: int) -> int:
+    """A number of requests that needs no fewer programs."""
+    return min(requests, max(2 * stage.width.targets[-1] for stage in plan))
+
+
 def _needed(chain: LaneChain, plan: tuple[Stage, ...], requests: int) -> tuple[ProgramKey, ...]:
     keys = []
     for stage in plan:
@@ -119,6 +123,7 @@ def search(
     problem: IkProblem,
     prepared: Prepared[LaneChain],
     programs: Programs,
+    tables: "Tables",
     effort: Effort,
     hopeless: Callable[[], Bool],
     counts: Counts,
@@ -130,8 +135,9 @@ def search(
     """
     plan = stages(problem.targets[0], effort)
     if problem.deadline is not None:
-        _refuse_to_compile(needed(prepared.packed, plan, problem.batch_size), programs)
-    work = _Work(problem, prepared, programs)
+        most = _at_most(plan, problem.batch_size)
+        _refuse_to_compile(tables.needed(prepared.packed, plan, most), programs)
+    work = _Work(problem, prepared, programs, tables)
     work.run(plan[0], None)
     counts.add(int(np.count_nonzero(work.solved)), problem.batch_size)
     if not work.solved.all() and (len(plan) > 1 or work.has_seeds):
@@ -146,8 +152,10 @@ def search(
 class _Work:
     """What is known of every request; B of them, n variables of the chain."""
 
-    def __init__(self, problem: IkProblem, prepared: Prepared[LaneChain], programs: Programs) -> None:
-        self._problem, self._prepared, self._programs = problem, prepared, programs
+    def __init__(
+        self, problem: IkProblem, prepared: Prepared[LaneChain], programs: Programs, tables: "Tables"
+    ) -> None:
+        self._problem, self._prepared, self._programs, self._tables = problem, prepared, programs, tables
         chain, batch, n = prepared.packed, problem.batch_size, prepared.packed.shape.variables
         state = problem.state[:, chain.variables]
         self._requests = np.empty((batch, 12 + 2 * n))
@@ -177,7 +185,7 @@ class _Work:
         """One beam for each of some requests, or of all, as far as the deadline allows; half of its starts at most are
         the problem's own."""
         runtime, seed = self._programs.runtime, self._problem.random_seed
-        arguments = _arguments(self._prepared.packed, stage, runtime)
+        arguments = self._tables.arguments(self._prepared.packed, stage, runtime)
         most = max(1, stage.width.size.num_seeds // 2)
         own, self._seeds = self._seeds[:, :most], self._seeds[:, most:]
         n = own.shape[2]
@@ -198,7 +206,7 @@ class _Work:
             if own.shape[1] > 1:
                 starts = arguments.with_own(own[rows], targets, seed)
             elif n * stage.width.size.num_seeds * targets <= MOST_KEPT:
-                starts = _device_starts(arguments, targets, seed)
+                starts = self._tables.device_starts(arguments, targets, seed)
             else:
                 starts = arguments.starts(targets, seed)
             program = self._programs.get(arguments.keys[targets])
@@ -286,12 +294,15 @@ class _Arguments:
         return start_table(self._chain, self._stage.number * count, count, seed)
 
 
-@lru_cache(maxsize=64)
-def _arguments(chain: LaneChain, stage: Stage, runtime: Runtime) -> _Arguments:
-    return _Arguments(chain, stage, runtime)
+class Tables:
+    """What requests have in common with those before, of one solver: it ends with it. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.needed = lru_cache(maxsize=256)(_needed)
+        self.arguments = lru_cache(maxsize=64)(_Arguments)
+        self.device_starts = lru_cache(maxsize=64)(_device_starts)
 
 
-@lru_cache(maxsize=64)
 def _device_starts(arguments: _Arguments, targets: int, seed: int) -> jax.Array:
     return arguments.on_device(arguments.starts(targets, seed))
 

@@ -39,9 +39,14 @@ def starts(
     return (low[:, None] + u * (high - low)[:, None]).astype(np.float32)
 
 
-@lru_cache(maxsize=64)
 def start_table(chain: LaneChain, first: int, count: int, seed: int) -> Annotated[np.ndarray, "n count"]:
     """Starts of a chain, read-only."""
-    table = starts(chain.sample[0], chain.sample[1], first, count, seed)
+    return _start_table(chain.sample.tobytes(), first, count, seed)
+
+
+@lru_cache(maxsize=64)  # by value: a chain would be kept, too
+def _start_table(sample: bytes, first: int, count: int, seed: int) -> Annotated[np.ndarray, "n count"]:
+    low, high = np.frombuffer(sample).reshape(2, -1)
+    table = starts(low, high, first, count, seed)
     table.setflags(write=False)
     return table

@@ -22,13 +22,13 @@ def test_arrays_come_back(folder):
     found = kept.load("key")
     np.testing.assert_array_equal(found["a"], arrays["a"])
     assert str(found["text"]) == "why"
-    assert [path.name for path in folder.iterdir()] == ["key.npz"]
+    assert [path.name for path in folder.iterdir()] == ["key.arrays"]
 
 
 @pytest.mark.parametrize("damage", [b"", b"rubbish", b"PK\x03\x04"])
 def test_a_damaged_file_is_no_result(folder, damage):
     kept.store("key", {"a": np.arange(3.0)})
-    (folder / "key.npz").write_bytes(damage)
+    (folder / "key.arrays").write_bytes(damage)
     assert kept.load("key") is None
     kept.store("key", {"a": np.arange(3.0)})
     assert kept.load("key") is not None
@@ -36,7 +36,7 @@ def test_a_damaged_file_is_no_result(folder, damage):
 
 def test_objects_are_not_unpickled(folder):
     folder.mkdir(parents=True)
-    np.savez(folder / "key.npz", a=np.array([{"x": 1}], dtype=object))
+    np.savez(folder / "key.arrays", a=np.array([{"x": 1}], dtype=object))
     assert kept.load("key") is None
 
 
@@ -60,7 +60,7 @@ def test_a_user_without_a_home_is_no_error(monkeypatch):
 def test_longest_unused_go_first(folder, monkeypatch):
     for age, name in enumerate("abc"):
         kept.store(name, {"a": np.zeros(1000)})
-        os.utime(folder / f"{name}.npz", (1e9 - age, 1e9 - age))
+        os.utime(folder / f"{name}.arrays", (1e9 - age, 1e9 - age))
     kept.load("c")
     monkeypatch.setattr(kept, "MOST_BYTES", 20_000)
     kept.store("d", {"a": np.zeros(1000)})

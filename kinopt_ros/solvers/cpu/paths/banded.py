@@ -8,8 +8,8 @@ diagonal of a row is overwritten.
 """
 
 import numpy as np
-from numba import njit
 
+from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.paths.vectors import CHUNK, dot, subtract_rows, subtract_scaled
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}

@@ -7,9 +7,9 @@ So it takes microseconds a look, and is a beginning for the optimizer, not an an
 """
 
 import numpy as np
-from numba import njit
 
 from kinopt_ros.collision.kernels import ball_distance
+from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, set_frames
 from kinopt_ros.solvers.cpu.paths.nearness import TIGHT, balls_apart, place_resting, place_spheres, wanted_of
 

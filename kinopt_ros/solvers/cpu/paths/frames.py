@@ -1,7 +1,8 @@
 """Compiled poses of the nodes of a ``MovingTree``, and how points and directions on them move."""
 
 import numpy as np
-from numba import njit
+
+from kinopt_ros.numba_cache import njit
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
 _INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}

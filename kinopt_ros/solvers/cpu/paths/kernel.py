@@ -12,8 +12,8 @@ for optimization problems with simple constraints", SIAM J. Control 20, 1982).
 """
 
 import numpy as np
-from numba import njit
 
+from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.paths.banded import factorize, solve
 from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, set_frames
 from kinopt_ros.solvers.cpu.paths.nearness import (

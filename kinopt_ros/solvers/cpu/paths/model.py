@@ -1,20 +1,24 @@
 """What the kernels know of a robot in a scene, made once per scene."""
 
+import threading
 from dataclasses import dataclass
 from typing import Annotated
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.problems.trajectory import TrajectoryProblem
-from kinopt_ros.robot.memo import remembered
+from kinopt_ros.robot.memo import remembered, remembered_with
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.solvers.cpu.paths.moving_tree import MovingTree, moving_tree
 from kinopt_ros.solvers.cpu.paths.ready import check_compiled, load_or_compile
 from kinopt_ros.solvers.cpu.paths.surroundings import Surroundings, surroundings
+from kinopt_ros.solvers.recent import Recent
 from kinopt_ros.solvers.usual_gaps import usual_gaps
+
+MOST_MODELS = 16
+"""Of a scene: noise in a joint that a motion holds makes another one each time, of some megabytes."""
 
 
 def need_compiled(problem: TrajectoryProblem) -> None:
@@ -36,20 +40,28 @@ class PathModel:
 
 
 def path_model(robot: RobotModel, problem: TrajectoryProblem) -> PathModel:
-    """Of a problem; kept as long as its scene."""
+    """Of a problem; the last ones are kept as long as its scene."""
     held = problem.start.copy()
     held[problem.variables] = 0.0
     tree = _tree(robot, tuple(problem.variables.tolist()), held.tobytes())
     if problem.scene is None:
         return _build(robot, tree, None)
-    known = _known.setdefault(problem.scene, WeakKeyDictionary())
-    model = known.get(tree)
+    models = _models(robot, problem.scene)
+    with _lock:
+        model = models.get(tree)
     if model is None:
-        model = known.setdefault(tree, _build(robot, tree, problem.scene))
+        model = _build(robot, tree, problem.scene)
+        with _lock:
+            models.put(tree, model)
     return model
 
 
-_known: WeakKeyDictionary[Scene, WeakKeyDictionary[MovingTree, PathModel]] = WeakKeyDictionary()
+@remembered_with
+def _models(robot: RobotModel, scene: Scene) -> Recent[MovingTree, PathModel]:
+    return Recent(MOST_MODELS)
+
+
+_lock = threading.Lock()
 
 
 @remembered

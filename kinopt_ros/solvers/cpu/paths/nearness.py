@@ -18,9 +18,9 @@ joint's entries, as composite bodies give those of a mass matrix (R. Featherston
 """
 
 import numpy as np
-from numba import njit
 
 from kinopt_ros.collision.kernels import ball_distance
+from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, add_point_row, set_frames
 
 RAMP = 0.3

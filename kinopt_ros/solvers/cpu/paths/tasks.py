@@ -10,8 +10,8 @@ velocity of the tip in the target's frame:
 """
 
 import numpy as np
-from numba import njit
 
+from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.paths.frames import _INNER, add_point_row, add_turn_row
 
 # Columns of ``numbers``: poses of the tip on its node, of the base on its node, of the target in the base (rotation,

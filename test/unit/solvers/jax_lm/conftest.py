@@ -54,13 +54,14 @@ SolverMaker = Callable[..., JaxLmSolver]
 
 
 @pytest.fixture
-def solver_for(program_folder: Path) -> Iterator[SolverMaker]:
+def solver_for(program_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SolverMaker]:
     """Makes solvers that compile small programs only, when they need them."""
     made = []
 
-    def make(robot: RobotModel, **options: object) -> JaxLmSolver:
+    def make(robot: RobotModel, cache: Path = program_folder, **options: object) -> JaxLmSolver:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
         solver = JaxLmSolver()
-        small = {"groups": "", "cache_dir": str(program_folder), "batch_sizes": "4", "escalation.rounds": 2}
+        small = {"groups": "", "batch_sizes": "4", "escalation.rounds": 2}
         solver.configure(robot, small | options)
         made.append(solver)
         return solver

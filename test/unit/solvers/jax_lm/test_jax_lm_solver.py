@@ -1,5 +1,6 @@
 """The plugin as a whole, beside what the conformance suite asks of all."""
 
+import os
 import subprocess
 import sys
 import time
@@ -177,7 +178,7 @@ import sys
 import numpy as np
 from kinopt_ros import create_solver, ik_problem, load_robot
 robot = load_robot(sys.argv[1])
-options = {"groups": "", "cache_dir": sys.argv[2], "beam.num_seeds": 1, "beam.keep": 1}
+options = {"groups": "", "beam.num_seeds": 1, "beam.keep": 1}
 solver = create_solver("jax_lm", robot, options)
 problem = ik_problem(robot, np.eye(4), tip_link="l4", free_axes=("x", "y", "z", "rx", "ry"))
 print(solver.solve_ik(problem).status.tolist())
@@ -186,8 +187,9 @@ print(solver.solve_ik(problem).status.tolist())
 
 def test_a_single_start_is_enough_for_a_beam(planar_arm_file: Path, tmp_path: Path) -> None:
     """In a process of its own: XLA aborts processes where it meets what it does not expect."""
-    command = [sys.executable, "-c", ONE_LANE, str(planar_arm_file), str(tmp_path / "programs")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    command = [sys.executable, "-c", ONE_LANE, str(planar_arm_file)]
+    own = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "[1]"), done.stderr[-2000:]
 
 

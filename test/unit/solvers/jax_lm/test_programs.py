@@ -23,6 +23,11 @@ from .conftest import SolverMaker
 pytestmark = pytest.mark.slow  # compilers take seconds
 
 
+def programs_in(cache: Path) -> list[Path]:
+    """Files of programs in a user's cache folder."""
+    return list((cache / "kinopt_ros" / "jax_lm").glob("*.program"))
+
+
 def problem_of(robot: RobotModel, count: int, deadline: float | None = None) -> IkProblem:
     q = random_configurations(robot, count, 1)
     T = forward_kinematics(robot, q, links=("l4",))[:, 0]
@@ -39,11 +44,11 @@ def problem_of(robot: RobotModel, count: int, deadline: float | None = None) -> 
 def test_a_program_is_compiled_once_per_machine(
     planar_arm: RobotModel, solver_for: SolverMaker, tmp_path: Path
 ) -> None:
-    first = solver_for(planar_arm, cache_dir=str(tmp_path))
+    first = solver_for(planar_arm, cache=tmp_path)
     expected = first.solve_ik(problem_of(planar_arm, 3))
     assert expected.success.all()
-    assert first.programs_compiled == len(list(tmp_path.glob("*.bin"))) == 1
-    second = solver_for(planar_arm, cache_dir=str(tmp_path))
+    assert first.programs_compiled == len(programs_in(tmp_path)) == 1
+    second = solver_for(planar_arm, cache=tmp_path)
     np.testing.assert_array_equal(second.solve_ik(problem_of(planar_arm, 3)).q, expected.q)
     assert second.programs_compiled == 0
 
@@ -51,11 +56,11 @@ def test_a_program_is_compiled_once_per_machine(
 def test_a_damaged_file_is_replaced(
     planar_arm: RobotModel, solver_for: SolverMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    solver_for(planar_arm, cache_dir=str(tmp_path)).solve_ik(problem_of(planar_arm, 1))
-    (file,) = tmp_path.glob("*.bin")
+    solver_for(planar_arm, cache=tmp_path).solve_ik(problem_of(planar_arm, 1))
+    (file,) = programs_in(tmp_path)
     file.write_bytes(b"not a program")
     with caplog.at_level(logging.WARNING):
-        again = solver_for(planar_arm, cache_dir=str(tmp_path))
+        again = solver_for(planar_arm, cache=tmp_path)
         assert again.solve_ik(problem_of(planar_arm, 1)).success.all()
     assert again.programs_compiled == 1
     assert str(file) in caplog.text
@@ -67,7 +72,7 @@ def test_without_a_folder_to_write_to_it_works_and_says_so(
 ) -> None:
     (tmp_path / "file").write_text("")
     with caplog.at_level(logging.WARNING):
-        solver = solver_for(planar_arm, cache_dir=str(tmp_path / "file" / "below"))
+        solver = solver_for(planar_arm, cache=tmp_path / "file" / "below")
         assert solver.solve_ik(problem_of(planar_arm, 1)).success.all()
     assert "cannot be kept" in caplog.text
 
@@ -75,7 +80,7 @@ def test_without_a_folder_to_write_to_it_works_and_says_so(
 def test_no_deadline_waits_for_the_compiler(
     planar_arm: RobotModel, solver_for: SolverMaker, tmp_path: Path
 ) -> None:
-    solver = solver_for(planar_arm, cache_dir=str(tmp_path))
+    solver = solver_for(planar_arm, cache=tmp_path)
     begin = time.monotonic()
     with pytest.raises(NotReadyError, match="compiles"):
         solver.solve_ik(problem_of(planar_arm, 1, begin + 60.0))
@@ -96,7 +101,7 @@ import numpy as np
 from kinopt_ros import create_solver, ik_problem, load_robot
 from kinopt_ros.errors import NotReadyError
 robot = load_robot("panda")
-solver = create_solver("jax_lm", robot, {"groups": "", "cache_dir": sys.argv[1]})
+solver = create_solver("jax_lm", robot, {"groups": ""})
 try:
     solver.solve_ik(ik_problem(robot, np.eye(4), deadline=time.monotonic() + 60.0))
 except NotReadyError:
@@ -107,10 +112,15 @@ print("jax_lm compiler" in [thread.name for thread in threading.enumerate()])
 
 def test_a_program_may_end_while_the_compiler_works(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", EXIT, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", EXIT],
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
-    assert len(list(tmp_path.glob("*.bin"))) == 1, "the program in work is finished, no other one is begun"
+    assert len(programs_in(tmp_path)) == 1, "the program in work is finished, no other one is begun"
 
 
 SEVERAL_DEVICES = """
@@ -125,7 +135,7 @@ problem = ik_problem(robot, target, tip_link="l4", orientation_tolerance=np.inf)
 devices = jax.devices()
 for first in (0, 0, 1, 1, 0):
     jax.devices = lambda *kind: devices[first:]
-    solver = create_solver("jax_lm", robot, {"groups": "", "cache_dir": sys.argv[2], "batch_sizes": "4"})
+    solver = create_solver("jax_lm", robot, {"groups": "", "batch_sizes": "4"})
     print(bool(solver.solve_ik(problem).success[0]), solver.programs_compiled)
 print(len(devices))
 """
@@ -134,8 +144,9 @@ print(len(devices))
 def with_two_devices(script: str, robot: Path, folder: Path) -> list[str]:
     """Lines that a script prints in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-c", script, str(robot), str(folder)],
-        env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
+        [sys.executable, "-c", script, str(robot)],
+        env=os.environ
+        | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "XDG_CACHE_HOME": str(folder)},
         capture_output=True,
         text=True,
         timeout=300,
@@ -160,9 +171,9 @@ target = np.eye(4)
 target[0, 3] = 1.0
 problem = ik_problem(robot, target, tip_link="l4", orientation_tolerance=np.inf)
 with jax.set_mesh(jax.make_mesh((2,), ("x",))), jax.default_device(jax.devices()[1]), jax.enable_x64(False):
-    solver = create_solver("jax_lm", robot, {"groups": "", "cache_dir": sys.argv[2], "batch_sizes": "4"})
+    solver = create_solver("jax_lm", robot, {"groups": "", "batch_sizes": "4"})
     print(bool(solver.solve_ik(problem).success[0]), solver.programs_compiled)
-solver = create_solver("jax_lm", robot, {"groups": "", "cache_dir": sys.argv[2], "batch_sizes": "4"})
+solver = create_solver("jax_lm", robot, {"groups": "", "batch_sizes": "4"})
 print(bool(solver.solve_ik(problem).success[0]), solver.programs_compiled)
 """
 
