@@ -5,6 +5,8 @@
         "{poses: [{position: {x: 0.4, z: 0.5}, orientation: {x: 1.0, w: 0.0}}]}"
 """
 
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
@@ -19,14 +21,18 @@ def generate_launch_description() -> LaunchDescription:
         name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
         for name, value in bundled_parameters("panda").items()
     }
+    sim_time = ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool)
     return LaunchDescription(
         [
+            DeclareLaunchArgument(
+                "use_sim_time", default_value="false", description="Whether time comes from /clock."
+            ),
             Node(
                 package="kinopt_ros",
                 executable="kinopt_node",
                 name="kinopt",
                 output="screen",
-                parameters=[{**parameters, "default_group": "panda_arm"}],
-            )
+                parameters=[{**parameters, "default_group": "panda_arm", "use_sim_time": sim_time}],
+            ),
         ]
     )

@@ -20,9 +20,16 @@ pytestmark = [pytest.mark.launch, pytest.mark.slow]
 
 _STOP_SECONDS = 20.0
 _ARGUMENTS = {
-    "kinopt.launch.py": {"namespace", "config", "default_group", "trajectory_topic", "log_level"},
-    "panda.launch.py": set(),
-    "four_robots.launch.py": {"robots", "track"},
+    "kinopt.launch.py": {
+        "namespace",
+        "config",
+        "default_group",
+        "trajectory_topic",
+        "use_sim_time",
+        "log_level",
+    },
+    "panda.launch.py": {"use_sim_time"},
+    "four_robots.launch.py": {"robots", "track", "use_sim_time"},
 }
 
 
