@@ -11,6 +11,7 @@ robot_description and joint_states come from the topics of robot_state_publisher
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
 from launch import LaunchContext, LaunchDescription
@@ -24,7 +25,9 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument("namespace", default_value="", description="Namespace of the node."),
             DeclareLaunchArgument("config", default_value=config, description="YAML file with parameters."),
             DeclareLaunchArgument(
-                "default_group", default_value="", description="Joint group of requests that name none."
+                "default_group",
+                default_value="",
+                description="Joint group of requests that name none; empty: as the config has it.",
             ),
             DeclareLaunchArgument(
                 "trajectory_topic",
@@ -38,22 +41,39 @@ def generate_launch_description() -> LaunchDescription:
                 "file or the name of a robot.",
             ),
             OpaqueFunction(function=_simulated),
-            DeclareLaunchArgument("log_level", default_value="info", description="Log level of the node."),
-            Node(
-                package="kinopt_ros",
-                executable="kinopt_node",
-                name="kinopt",
-                namespace=LaunchConfiguration("namespace"),
-                output="screen",
-                parameters=[
-                    LaunchConfiguration("config"),
-                    {"default_group": LaunchConfiguration("default_group")},
-                ],
-                remappings=[("~/joint_trajectory", LaunchConfiguration("trajectory_topic"))],
-                arguments=["--ros-args", "--log-level", LaunchConfiguration("log_level")],
+            DeclareLaunchArgument(
+                "use_sim_time",
+                default_value="",
+                description="Whether time comes from /clock: true or false; empty: as the config has it.",
             ),
+            DeclareLaunchArgument(
+                "log_level",
+                default_value="info",
+                description="Log level of the node: debug, info, warn, error or fatal.",
+            ),
+            OpaqueFunction(function=_node),
         ]
     )
+
+
+def _node(context: LaunchContext) -> list[Node]:
+    # Only what was given: an empty text would take the place of what the config has. Types must be said, or launch
+    # takes texts for YAML, and a group called 1 for a number.
+    words = {name: LaunchConfiguration(name).perform(context) for name in ("default_group", "use_sim_time")}
+    kinds = {"default_group": str, "use_sim_time": bool}
+    given = {name: ParameterValue(word, value_type=kinds[name]) for name, word in words.items() if word}
+    return [
+        Node(
+            package="kinopt_ros",
+            executable="kinopt_node",
+            name="kinopt",
+            namespace=LaunchConfiguration("namespace"),
+            output="screen",
+            parameters=[LaunchConfiguration("config"), *([given] if given else [])],
+            remappings=[("~/joint_trajectory", LaunchConfiguration("trajectory_topic"))],
+            arguments=["--ros-args", "--log-level", LaunchConfiguration("log_level")],
+        )
+    ]
 
 
 def _simulated(context: LaunchContext) -> list[Node]:

@@ -23,6 +23,7 @@ def generate_launch_description() -> LaunchDescription:
         name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
         for name, value in bundled_parameters("panda").items()
     }
+    sim_time = ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool)
     return LaunchDescription(
         [
             DeclareLaunchArgument(
@@ -30,12 +31,15 @@ def generate_launch_description() -> LaunchDescription:
                 default_value="true",
                 description="Whether a simulated robot runs beside the node.",
             ),
+            DeclareLaunchArgument(
+                "use_sim_time", default_value="false", description="Whether time comes from /clock."
+            ),
             Node(
                 package="kinopt_ros",
                 executable="kinopt_node",
                 name="kinopt",
                 output="screen",
-                parameters=[{**parameters, "default_group": "panda_arm"}],
+                parameters=[{**parameters, "default_group": "panda_arm", "use_sim_time": sim_time}],
             ),
             Node(
                 package="kinopt_ros",

@@ -22,7 +22,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, pose_error
 from kinopt_ros.problems.builder import default_group
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.sources import find_robot, load_robot
+from kinopt_ros.robot.sources import find_robot, load_robot, robot_names
 from kinopt_ros.ros.bundled import bundled_parameters
 from kinopt_ros.ros.client import Client, NodeTimeoutError
 from kinopt_ros.ros.conversions import poses_from_matrices
@@ -40,8 +40,17 @@ _STARTS = {
 """Where the robots begin (rad), with room for the circle; others in the middle of their limits."""
 
 
+def default_robots() -> tuple[dict[str, str], str]:
+    """ROBOTS, with Pandas in place of robots that are not installed; and a sentence about these, or nothing."""
+    known = robot_names()
+    robots = {namespace: robot if robot in known else "panda" for namespace, robot in ROBOTS.items()}
+    missing = sorted({robot for robot in ROBOTS.values() if robot not in known})
+    said = f"Pandas take the places of {' and '.join(missing)}: `pip install example-robot-data` brings those"
+    return robots, said if missing else ""
+
+
 def robots_of(words: Sequence[str]) -> dict[str, str]:
-    """Robots by namespace, from words such as ``left=panda``; ROBOTS without any.
+    """Robots by namespace, from words such as ``left=panda``; ``default_robots`` without any.
 
     Raises:
         KinoptError: a word of another form, a namespace twice, or a robot that there is none of.
@@ -54,7 +63,7 @@ def robots_of(words: Sequence[str]) -> dict[str, str]:
         if namespace in robots:
             raise InvalidRequestError(f"there are two robots of namespace {quoted(namespace)}")
         robots[namespace] = robot
-    for robot in (robots := robots or dict(ROBOTS)).values():
+    for robot in (robots := robots or default_robots()[0]).values():
         find_robot(robot)
     return robots
 

@@ -1,5 +1,5 @@
-"""Has work of other threads done on the thread that serves a node's callbacks: rclpy's parameters may be touched by that
-one only."""
+"""Has work of other threads done on the thread that serves a node's callbacks: rclpy's parameters may be touched by
+that one only."""
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 

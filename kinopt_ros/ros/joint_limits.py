@@ -1,8 +1,8 @@
 """MoveIt's joint limits parameters: ``robot_description_planning.joint_limits.<joint>.<key>``.
 
 They are declared when the robot is known, so that a joint_limits.yaml of a MoveIt configuration can be given to
-the node as it is. None of them is ever unset, as `ros2 param dump` writes what nobody can read for those: a limit that is
-not given is NaN.
+the node as it is. None of them is ever unset, as `ros2 param dump` writes what nobody can read for those: a limit that
+is not given is NaN.
 """
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time

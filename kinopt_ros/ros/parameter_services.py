@@ -1,10 +1,11 @@
-"""rclpy's six parameter services with an answer to every request: what rclpy or a callback would raise is refused with a
-sentence, and sizes are looked at before anything is done."""
+"""rclpy's six parameter services with an answer to every request: what rclpy or a callback would raise is refused with
+a sentence, and sizes are looked at before anything is done."""
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rcl_interfaces.msg import Parameter as ParameterMessage
@@ -31,7 +32,6 @@ MOST_ASKED = 10_000
 """Names that one request may ask about."""
 MOST_TEXT = 100_000_000
 """Characters that one answer may have: a description may be asked for many times over."""
-_LONGEST_NAME = 1000
 _TYPES = {int(kind) for kind in Parameter.Type}
 
 
@@ -47,7 +47,7 @@ def careful(node: Node, kind: Any, callback: Callback) -> Callback:
 
 
 def _set_each(node: Node, callback: Callback) -> Callback:
-    def one(parameter: ParameterMessage) -> SetParametersResult:
+    def one(parameter: ParameterMessage) -> Any:
         request = SetParameters.Request(parameters=[parameter])
         return callback(request, SetParameters.Response()).results[0]
 
@@ -55,7 +55,7 @@ def _set_each(node: Node, callback: Callback) -> Callback:
         given = request.parameters
         wrong = _wrong_count(len(given))
         for parameter in given:
-            said = refusal(wrong) if wrong else _set(node, [parameter], lambda it=parameter: one(it))
+            said = refusal(wrong) if wrong else _set(node, [parameter], partial(one, parameter))
             response.results.append(said)
         return response
 
@@ -80,7 +80,7 @@ def _set(
     node: Node, given: list[ParameterMessage], apply: Callable[[], SetParametersResult]
 ) -> SetParametersResult:
     for parameter in given:
-        wrong = _wrong(parameter)
+        wrong = _wrong(node, parameter)
         if wrong:
             return refusal(wrong)
     try:
@@ -96,11 +96,11 @@ def _wrong_count(count: int) -> str:
     return f"{count} parameters in one request; allowed are at most {MOST_SET}" if count > MOST_SET else ""
 
 
-def _wrong(parameter: ParameterMessage) -> str:
+def _wrong(node: Node, parameter: ParameterMessage) -> str:
     """Why a parameter cannot even be looked at; empty: it can."""
     name = quoted(parameter.name)
-    if len(parameter.name) > _LONGEST_NAME:
-        return f"there is no parameter {name}"
+    if not node.has_parameter(parameter.name):  # rclpy names it not, and takes the empty name for declared
+        return f"there is no parameter {name}; `ros2 param list` shows those that there are"
     if parameter.value.type not in _TYPES:
         return (
             f"the value of parameter {name} has type {parameter.value.type}; allowed are {min(_TYPES)} to "

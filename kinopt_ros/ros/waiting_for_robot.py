@@ -4,7 +4,8 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 from typing import Protocol
 
-from rclpy.clock import Clock, ClockType
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
 PERIOD = 5.0
@@ -38,10 +39,9 @@ class WaitingForRobot:
             return
         self._next, self._after = self._after, 2 * self._after
         topic = self._node.resolve_topic_name("robot_description")
-        heard = (
-            "that nobody publishes" if not self._node.count_publishers(topic) else "that came with no text"
-        )
+        published = self._node.count_publishers(topic) > 0
+        found = "has brought no text yet (is it latched?)" if published else "is published by nobody"
         self._node.get_logger().warning(
-            f"waiting for a robot: publish {topic} (std_msgs/String, latched as robot_state_publisher does), {heard} "
-            "yet, or set the parameter robot_description"
+            f"waiting for a robot: the parameter robot_description is empty, and topic {topic} (std_msgs/String, "
+            f"latched, as robot_state_publisher has it) {found}"
         )

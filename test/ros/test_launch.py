@@ -25,11 +25,12 @@ _ARGUMENTS = {
         "config",
         "default_group",
         "trajectory_topic",
+        "use_sim_time",
         "log_level",
         "simulated",
     },
-    "panda.launch.py": {"simulated"},
-    "four_robots.launch.py": {"robots", "track"},
+    "panda.launch.py": {"simulated", "use_sim_time"},
+    "four_robots.launch.py": {"robots", "track", "use_sim_time"},
 }
 
 

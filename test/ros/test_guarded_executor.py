@@ -1,0 +1,149 @@
+"""Nothing that a callback raises ends the thread that serves the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from rclpy.node import Node
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from kinopt_ros.errors import NotReadyError
+from kinopt_ros.ros.executor_thread import ExecutorThread
+from kinopt_ros.ros.guarded_executor import GuardedExecutor
+
+
+class Defect(Exception):
+    pass
+
+
+@pytest.fixture
+def node(ros: None) -> Iterator[Node]:
+    made = Node("guarded")
+    yield made
+    made.destroy_node()
+
+
+@pytest.fixture
+def executor(node: Node) -> Iterator[GuardedExecutor]:
+    made = GuardedExecutor()
+    made.add_node(node)
+    yield made
+    made.shutdown()
+
+
+def spin(executor: GuardedExecutor, done: Callable[[], bool], rounds: int = 400) -> bool:
+    for _ in range(rounds):
+        if done():
+            return True
+        executor.spin_once(timeout_sec=0.05)
+    return done()
+
+
+class Raises:
+    """A callback that raises at its first call and counts all."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, *given: Any) -> Any:
+        self.calls += 1
+        if self.calls == 1:
+            raise Defect("a defect")
+        return given[-1] if given else None
+
+
+def test_a_timer_goes_on(node: Node, executor: GuardedExecutor, capfd: pytest.CaptureFixture[str]) -> None:
+    raises = Raises()
+    node.create_timer(0.01, lambda: raises())
+    assert spin(executor, lambda: raises.calls > 2)
+    assert "internal error in Timer" in (said := capfd.readouterr().err)
+    assert "Defect: a defect" in said
+
+
+def test_a_subscription_goes_on(
+    node: Node, executor: GuardedExecutor, capfd: pytest.CaptureFixture[str]
+) -> None:
+    raises = Raises()
+    node.create_subscription(String, "heard", lambda message: raises(message), 10)
+    publisher = node.create_publisher(String, "heard", 10)
+    for count in (1, 2):
+        publisher.publish(String())
+        assert spin(executor, lambda count=count: raises.calls >= count)
+    assert "internal error in /heard" in capfd.readouterr().err
+
+
+def test_a_service_goes_on(node: Node, executor: GuardedExecutor) -> None:
+    raises = Raises()
+    node.create_service(Trigger, "asked", lambda request, response: raises(request, response))
+    client = node.create_client(Trigger, "asked")
+    assert client.wait_for_service(10.0)
+    lost = client.call_async(Trigger.Request())
+    assert spin(executor, lambda: raises.calls == 1)
+    answered = client.call_async(Trigger.Request())
+    assert spin(executor, answered.done)
+    assert not lost.done()
+
+
+def test_a_message_that_cannot_be_taken_is_dropped(
+    node: Node,
+    executor: GuardedExecutor,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """rclpy alone would leave the callback group as if it were busy for ever: no callback ran any more."""
+    heard: list[Any] = []
+    node.create_subscription(String, "heard", heard.append, 10)
+    publisher = node.create_publisher(String, "heard", 10)
+    take = executor._take_subscription
+
+    def broken(subscription: Any) -> Any:
+        monkeypatch.setattr(executor, "_take_subscription", take)
+        take(subscription)
+        raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+
+    monkeypatch.setattr(executor, "_take_subscription", broken)
+    publisher.publish(String(data="lost"))
+    assert spin(executor, lambda: executor._take_subscription == take)
+    publisher.publish(String(data="heard"))
+    assert spin(executor, lambda: len(heard) == 1)
+    assert heard[0].data == "heard"
+    assert "on /heard cannot be read" in capfd.readouterr().err
+
+
+def test_a_task_goes_on(executor: GuardedExecutor, capfd: pytest.CaptureFixture[str]) -> None:
+    raises = Raises()
+    for _ in range(2):
+        executor.create_task(raises)
+    assert spin(executor, lambda: raises.calls == 2)
+    assert "Defect" in capfd.readouterr().err
+
+
+def test_work_of_other_threads_is_done_here(node: Node, executor: GuardedExecutor) -> None:
+    here = ExecutorThread(node)
+    threads: list[int] = []
+    errors: list[Exception] = []
+
+    def work() -> None:
+        here.do(lambda: threads.append(threading.get_ident()) for _ in range(2000))
+        try:
+            here.do([Raises()])
+        except Defect as error:
+            errors.append(error)
+
+    other = threading.Thread(target=work)
+    other.start()
+    assert spin(executor, lambda: not other.is_alive(), 2000)
+    assert set(threads) == {threading.get_ident()}
+    assert len(threads) == 2000
+    assert len(errors) == 1
+
+
+def test_nobody_waits_for_a_node_that_ends(node: Node) -> None:
+    here = ExecutorThread(node)
+    here.close()
+    with pytest.raises(NotReadyError, match="shutting down"):
+        here.do([lambda: None])

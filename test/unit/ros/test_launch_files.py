@@ -1,0 +1,126 @@
+"""What the launch files ask of launch, read by stand-ins for it: ROS launch is no part of the ROS wheels."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+LAUNCH = Path(__file__).resolve().parents[3] / "launch"
+
+
+class Said:
+    """Anything of launch: keeps what it was made with."""
+
+    def __init__(self, *words: Any, **options: Any) -> None:
+        self.words = words
+        self.options = options
+
+
+class Argument(Said):
+    pass
+
+
+class Function(Said):
+    pass
+
+
+class Node(Said):
+    pass
+
+
+class Info(Said):
+    pass
+
+
+class Configuration(Said):
+    def perform(self, context: dict[str, str]) -> str:
+        return context[self.words[0]]
+
+
+class Typed(Said):
+    pass
+
+
+@pytest.fixture
+def described(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Reads a launch file; gives its arguments, their defaults, and what it starts with given ones."""
+    for name, members in {
+        "launch": {"LaunchDescription": Said, "LaunchContext": dict},
+        "launch.actions": {"DeclareLaunchArgument": Argument, "OpaqueFunction": Function, "LogInfo": Info},
+        "launch.conditions": {"IfCondition": Said},
+        "launch.substitutions": {"LaunchConfiguration": Configuration, "PathJoinSubstitution": Said},
+        "launch_ros": {},
+        "launch_ros.actions": {"Node": Node},
+        "launch_ros.parameter_descriptions": {"ParameterValue": Typed},
+        "launch_ros.substitutions": {"FindPackageShare": Said},
+    }.items():
+        module = ModuleType(name)
+        vars(module).update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+
+    def read(file: str, **given: str) -> tuple[dict[str, str], list[Any]]:
+        spec = importlib.util.spec_from_file_location("described", LAUNCH / file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        (actions,) = module.generate_launch_description().words
+        arguments = {
+            each.words[0]: each.options["default_value"] for each in actions if isinstance(each, Argument)
+        }
+        started = [each for each in actions if isinstance(each, Node)]
+        for each in actions:
+            if isinstance(each, Function):
+                started += each.options["function"](arguments | given)
+        return arguments, started
+
+    return read
+
+
+def parameter(node: Any, name: str) -> Any:
+    """The last one counts."""
+    for source in reversed(node.options["parameters"]):
+        if isinstance(source, dict) and name in source:
+            return source[name]
+    return None
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in LAUNCH.glob("*.launch.py")))
+def test_each_has_an_argument_for_simulated_time(described: Any, file: str) -> None:
+    arguments, nodes = described(file, use_sim_time="true")
+    assert "use_sim_time" in arguments
+    time = parameter(next(node for node in nodes if isinstance(node, Node)), "use_sim_time")
+    assert time.options["value_type"] is bool
+
+
+def test_what_is_not_given_is_left_to_the_config(described: Any) -> None:
+    _, (node,) = described("kinopt.launch.py")
+    assert parameter(node, "default_group") is None
+    assert parameter(node, "use_sim_time") is None
+
+
+def test_a_group_may_be_called_1(described: Any) -> None:
+    _, (node,) = described("kinopt.launch.py", default_group="1")
+    assert parameter(node, "default_group").options["value_type"] is str
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_four_robots_run_with_what_is_there(
+    described: Any, monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    known = ["panda", "ur5", "iiwa"] if installed else ["panda"]
+    monkeypatch.setattr("kinopt_ros.ros.circles.robot_names", lambda: known)
+    if installed:
+        monkeypatch.setattr("kinopt_ros.ros.circles.find_robot", lambda robot: None)
+        monkeypatch.setattr("kinopt_ros.ros.circles.parameters_of", lambda robots: {})
+    arguments, started = described("four_robots.launch.py")
+    third = "ur5" if installed else "panda"
+    assert arguments["robots"].split() == [
+        "robot_1=panda", "robot_2=panda", f"robot_3={third}", f"robot_4={'iiwa' if installed else 'panda'}"
+    ]  # fmt: skip
+    said = [each.options["msg"] for each in started if isinstance(each, Info)]
+    assert bool(said) is not installed
+    assert all("iiwa and ur5" in sentence and "pip install" in sentence for sentence in said)
