@@ -60,6 +60,7 @@ from kinopt_ros.ros.scene_topic import ScenePublisher, SceneUpdateTopic
 from kinopt_ros.ros.serving import Serving
 from kinopt_ros.ros.servo_topic import ServoTopic
 from kinopt_ros.ros.solvers_service import SolversService
+from kinopt_ros.ros.urgent import UrgentExecutor
 
 _LATCHED = QoSProfile(
     depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
@@ -74,6 +75,8 @@ class KinoptNode(Node):
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__("kinopt", **node_options)
+        self.urgent = UrgentExecutor(self)
+        """For what is heard whatever else comes."""
         parameters.declare(self)
         self._reports = self.create_publisher(MotionReport, "~/report", 10)
         self._loader = RobotLoader(self._report_loading)
@@ -129,9 +132,18 @@ class KinoptNode(Node):
         stop = EmergencyStop(self._shared, self._motions, self._servo.announce_emergency)
         # Who asks for what was published before hears latched publishers only: of them alone the second one does, and
         # no warning shall say of the others that nobody hears them.
-        self.create_subscription(Bool, "~/emergency_stop", stop.take, _UPDATES)
+        self.create_subscription(
+            Bool, "~/emergency_stop", stop.take, _UPDATES, callback_group=self.urgent.group
+        )
         silent = SubscriptionEventCallbacks(incompatible_qos=lambda event: None)
-        self.create_subscription(Bool, "~/emergency_stop", stop.take, _LATCHED, event_callbacks=silent)
+        self.create_subscription(
+            Bool,
+            "~/emergency_stop",
+            stop.take,
+            _LATCHED,
+            event_callbacks=silent,
+            callback_group=self.urgent.group,
+        )
         self._scene = ScenePublisher(self._shared, self.create_publisher(Scene, "~/scene", _LATCHED))
         self._scene_updates = SceneUpdateTopic(self._shared, self._scene, self._reports)
         self.create_subscription(SceneUpdate, "~/scene_update", self._scene_updates.take, _UPDATES)
@@ -155,7 +167,7 @@ class KinoptNode(Node):
         cartesian_path = CartesianPathService(self._shared)
         trajectories.serve(ComputeCartesianPath, "compute_cartesian_path", cartesian_path.task)
         self._trajectory_action = OptimizeTrajectoryAction(
-            self._shared, self._trajectory_scheduler, statistics, self._motions
+            self._shared, self._trajectory_scheduler, statistics, self._motions, self.urgent
         )
         offer_moveit_services(
             self._shared, serving, solve_ik, compute_fk, trajectories, cartesian_path, plan_trajectory
@@ -163,7 +175,7 @@ class KinoptNode(Node):
         # What costs little is answered at once, whatever else is going on.
         solvers = answering(self, SolversService(self._shared).handle)
         self.create_service(ListSolvers, "~/list_solvers", solvers)
-        self.create_service(Trigger, "~/ready", self._answer_ready)
+        self.create_service(Trigger, "~/ready", self._answer_ready, callback_group=self.urgent.group)
         self._diagnostics = create_diagnostics(self, self._shared, self._scheduler, statistics)
 
     def _create_scheduler(self) -> Scheduler:

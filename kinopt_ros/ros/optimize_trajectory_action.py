@@ -1,19 +1,24 @@
 """~/optimize_trajectory: a goal in, feedback on the way, one verified motion out; it can be cancelled at any time.
 
 rclpy runs a goal's callback on the executor's thread, or polls it. Here goals are worked on by threads of their own,
-and rclpy is told only how a goal ends: ``notify_execute`` puts that on the executor, whichever thread calls it. So a
-cancelled goal ends at once, and what its thread still finds is dropped.
+and rclpy is told only how a goal ends, by the server's own thread. So a cancelled goal ends at once, and what its thread
+still finds is dropped.
 """
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
 import inspect
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import rclpy
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.errors import KinoptError
@@ -29,23 +34,120 @@ from kinopt_ros.ros.serving import Pace
 from kinopt_ros.ros.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.trajectory_request import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.trajectory_work import check_in_time, check_still_valid, plan
+from kinopt_ros.ros.urgent import UrgentExecutor
 from kinopt_ros.solvers.paths import Progress
 from kinopt_ros.status import Status
 
 NAME = "optimize_trajectory"
 FEEDBACK_SECONDS = 0.05
 """Least time between two messages of feedback."""
+CANCEL_SECONDS = 0.01
+"""So often somebody looks for cancels while the executor is at work."""
 RESULT_SECONDS = 60
 """For so long a result can be asked for."""
 
 
-class _Server(ActionServer):  # type: ignore[type-arg]  # generic in later versions only
-    """An action server that begins no callback by itself."""
+class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later versions only
+    """An action server that begins no callback by itself, and hears a cancel whatever else comes.
+
+    Goals may be large, and reading one takes rclpy as long as it takes. So the executor only takes goals and asks for
+    results. Cancels are taken by a timer of the urgent thread, as long as there are goals, and answered there; goals
+    are ended by another thread, so that sending large results keeps nobody waiting.
+    """
+
+    def __init__(self, node: Node, *given: Any, urgent: UrgentExecutor, **options: Any) -> None:
+        """Arguments as of ActionServer."""
+        self._endings = ThreadPoolExecutor(max_workers=1, thread_name_prefix="goal_end")
+        self._said = node.get_logger()
+        self._urgent = urgent
+        self._cancels_wait = False
+        self._afterwards: list[Callable[[], None]] = []
+        self.changing = threading.Lock()
+        """Held while goals begin and while they are cancelled, which are threads of their own."""
+        super().__init__(node, *given, **options)
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._poll = node.create_timer(CANCEL_SECONDS, self._take_cancels, urgent.group, clock=clock)
+        self._poll.cancel()
+
+    def afterwards(self, call: Callable[[], None]) -> None:
+        """Call something when the cancel that is being answered is answered. To be called by the callback of that."""
+        self._afterwards.append(call)
+
+    def close(self) -> None:
+        """End no goal any more."""
+        self._endings.shutdown(wait=False, cancel_futures=True)
+
+    def listen(self, goals: bool) -> None:
+        """Say whether there are goals that may be cancelled."""
+        if not goals:
+            self._poll.cancel()
+        elif self._poll.is_canceled():
+            self._poll.reset()
+            self._urgent.wake()
+
+    def take_data(self) -> Any:
+        """What the executor goes on with: goals, and who asks for results."""
+        if self._is_cancel_request_ready:
+            self._is_cancel_request_ready = False
+            if not self._cancels_wait:
+                self._cancels_wait = True
+                self._urgent.create_task(self._take_cancels)
+        data: dict[str, Any] = {}
+        if self._is_goal_request_ready:
+            self._is_goal_request_ready = False
+            # Without rclpy's lock, for which a cancel would wait until the goal is read. Python's own lock keeps the
+            # calls of the middleware apart.
+            taken = self._handle.take_goal_request(self._action_type.Impl.SendGoalService.Request)
+            if taken[0]:
+                data["goal"] = taken
+        return {**super().take_data(), **data}
+
+    def add_future(self, future: Any) -> None:
+        """Leave the result to the thread that ends the goal: rclpy would have the executor send it."""
+
+    def remove_future(self, future: Any) -> None:
+        """As above."""
 
     def notify_execute(self, goal_handle: Any, execute_callback: Callable[[Any], Any] | None) -> None:
         """Run what ends a goal. ``execute()`` of a goal without a callback only says that it is worked on."""
-        if execute_callback is not None:
-            super().notify_execute(goal_handle, execute_callback)
+        if execute_callback is None:
+            return
+        try:
+            self._endings.submit(self._end, goal_handle, execute_callback)
+        except RuntimeError:  # closed: nobody hears of it any more
+            pass
+
+    def _take_cancels(self) -> None:
+        """Answer all cancels that have arrived. On the urgent thread."""
+        self._cancels_wait = False
+        while True:
+            taken = self._handle.take_cancel_request(self._action_type.Impl.CancelGoalService.Request)
+            if not taken[0]:
+                return
+            try:
+                with self.changing:
+                    _complete(self._execute_cancel_request(taken))
+                    calls, self._afterwards = self._afterwards, []
+                for call in calls:
+                    call()
+            except Exception:  # nothing ends the thread
+                self._said.error(f"internal error in a cancel of ~/{NAME}:\n{traceback.format_exc()}")
+
+    def _end(self, goal_handle: Any, callback: Callable[[Any], Any]) -> None:
+        try:
+            _complete(self._execute_goal(callback, goal_handle))
+        except Exception:  # nothing ends the thread
+            if rclpy.ok():
+                self._said.error(f"a goal of ~/{NAME} could not be ended:\n{traceback.format_exc()}")
+
+
+def _complete(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine of rclpy, whose callbacks here are no coroutines: it never waits."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("a callback of the action waits")
 
 
 class OptimizeTrajectoryAction:
@@ -56,17 +158,24 @@ class OptimizeTrajectoryAction:
     """
 
     def __init__(
-        self, context: Context, scheduler: Scheduler, statistics: Statistics, output: MotionOutput
+        self,
+        context: Context,
+        scheduler: Scheduler,
+        statistics: Statistics,
+        output: MotionOutput,
+        urgent: UrgentExecutor,
     ) -> None:
         self.context = context
         self.scheduler = scheduler
         self.statistics = statistics
         self.output = output
-        self._goals: set[_Goal] = set()
-        """Those that have no result yet. Touched by the executor's thread only."""
+        self._goals: dict[bytes, _Goal] = {}
+        """Those that have no result yet, by the client's number; under the server's lock, as the next ones."""
+        self._early: set[bytes] = set()
+        """Numbers of goals that were cancelled before they were taken."""
         self._controller: ControllerHandOver | None = None
         self._taking, self.ending = Pace(), Pace()
-        self.server = _Server(
+        self.server = GoalServer(
             context.node,
             OptimizeTrajectory,
             f"~/{NAME}",
@@ -78,12 +187,14 @@ class OptimizeTrajectoryAction:
             result_service_qos_profile=QUEUED,
             cancel_service_qos_profile=QUEUED,
             result_timeout=RESULT_SECONDS,
+            urgent=urgent,
         )
 
     def close(self) -> None:
         """Work on no goal any more."""
-        for goal in list(self._goals):
+        for goal in list(self._goals.values()):
             goal.drop()
+        self.server.close()
 
     def controller(self) -> ControllerHandOver | None:
         """The controller that motions are handed to; None if they are published. On the executor's thread.
@@ -98,9 +209,11 @@ class OptimizeTrajectoryAction:
             self._controller = ControllerHandOver(self.context.node, name)
         return self._controller
 
-    def forget(self, goal: "_Goal") -> None:
+    def forget(self, goal: _Goal) -> None:
         """A goal has its result."""
-        self._goals.discard(goal)
+        with self.server.changing:
+            self._goals.pop(goal.number, None)
+            self.server.listen(bool(self._goals))
 
     def _take(self, goal: Any) -> GoalResponse:
         """Every goal is taken: what is wrong with it is said in its result."""
@@ -110,16 +223,31 @@ class OptimizeTrajectoryAction:
 
     def _accept(self, handle: Any) -> None:
         goal = _Goal(self, handle)
-        self._goals.add(goal)
-        handle.execute()
-        goal.begin()
+        with self.server.changing:
+            self._goals[goal.number] = goal
+            self.server.listen(True)
+            handle.execute()
+            cancelled = goal.number in self._early
+            self._early.discard(goal.number)
+        if cancelled:
+            goal.cancel()
+        else:
+            goal.begin()
 
     def _cancel(self, handle: Any) -> CancelResponse:
-        for goal in list(self._goals):
-            if goal.handle is handle:
-                goal.cancel()
+        """Called with the server's lock."""
+        number = _number(handle)
+        goal = self._goals.get(number)
+        if goal is not None:
+            self.server.afterwards(goal.cancel)
+        elif handle.is_active:
+            self._early.add(number)
         # Also of a goal that has just ended otherwise: it then ends so.
         return CancelResponse.ACCEPT
+
+
+def _number(handle: Any) -> bytes:
+    return bytes(handle.goal_id.uuid)
 
 
 def _nothing(handle: Any) -> Any:
@@ -131,6 +259,7 @@ class _Goal:
 
     def __init__(self, action: OptimizeTrajectoryAction, handle: Any) -> None:
         self.handle = handle
+        self.number = _number(handle)
         self.arrived = time.monotonic()
         self._action = action
         self._request = handle.request
@@ -144,19 +273,23 @@ class _Goal:
         self._queue_time = 0.0
         self._told = -FEEDBACK_SECONDS
 
-    # On the executor's thread.
-
     def begin(self) -> None:
-        """Read the goal and put it in line."""
+        """Read the goal and put it in line. On the executor's thread."""
         action, request = self._action, self._request
         try:
             self._asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
             if request.publish:
                 self._controller = action.controller()
+                if self._ended:  # cancelled while it was read: whoever moves the robot goes on
+                    return
                 self._claim = action.output.claim(f"another goal of ~/{NAME}", self._preempt)
+                if self._ended:  # meanwhile
+                    self._claim.give_up()
             action.scheduler.submit(_GoalTask(request.client, self))
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
+
+    # On any thread.
 
     def cancel(self) -> None:
         """End as cancelled, now."""
@@ -168,8 +301,6 @@ class _Goal:
             self._ended = True
         if self._execution is not None:
             self._execution.cancel()
-
-    # On any thread.
 
     def refuse(self, error: Exception) -> None:
         """End with the code and sentence of an error."""
@@ -252,10 +383,10 @@ class _Goal:
 
         def conclude(handle: Any) -> Any:
             del handle
-            action.forget(self)
             action.ending.wait()
             # Later versions of rclpy send the result within this call, earlier ones what the callback returns.
             transition(*([result] if inspect.signature(transition).parameters else []))
+            action.forget(self)
             return result
 
         action.server.notify_execute(self.handle, conclude)
