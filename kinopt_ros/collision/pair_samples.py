@@ -26,6 +26,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import halton_configurations, sampling_range
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.wanted import check_wanted
 
 SAMPLES = 2000
 """Configurations: half of them uniform, half pushed towards the ends of the joints, where robots fold."""
@@ -80,6 +81,7 @@ def _sampled(
     shuffled = np.random.default_rng(_SEED).permutation(samples) + 1
     shares, defaults = [], []
     for a, b in pairs:
+        check_wanted()
         near = _near(balls[a], balls[b])
         collide = partial(_collide, solids[a], poses[a], solids[b], poses[b])
         defaults.append(bool(near[0]) and collide(0))

@@ -9,7 +9,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
@@ -68,6 +68,8 @@ _LATCHED = QoSProfile(
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 _UPDATES = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 """Each of them counts."""
+_ALL = QoSProfile(history=HistoryPolicy.KEEP_ALL, reliability=ReliabilityPolicy.RELIABLE)
+"""Likewise where a burst may come. What finds no room is not taken, so that the middleware says if it gets lost."""
 
 
 class KinoptNode(Node):
@@ -78,7 +80,7 @@ class KinoptNode(Node):
         self.urgent = UrgentExecutor(self)
         """For what is heard whatever else comes."""
         parameters.declare(self)
-        self._reports = self.create_publisher(MotionReport, "~/report", 10)
+        self._reports = self.create_publisher(MotionReport, "~/report", 100)
         self._loader = RobotLoader(self._report_loading)
         self._shared = Context(
             self, self._loader, JointStates(), Frames(self), SceneHolder(self._report_scene)
@@ -146,7 +148,13 @@ class KinoptNode(Node):
         )
         self._scene = ScenePublisher(self._shared, self.create_publisher(Scene, "~/scene", _LATCHED))
         self._scene_updates = SceneUpdateTopic(self._shared, self._scene, self._reports)
-        self.create_subscription(SceneUpdate, "~/scene_update", self._scene_updates.take, _UPDATES)
+        self.create_subscription(
+            SceneUpdate,
+            "~/scene_update",
+            self._scene_updates.take,
+            _ALL,
+            event_callbacks=SubscriptionEventCallbacks(message_lost=self._scene_updates.lost),
+        )
         self._markers = MarkersTopic(self._shared, self.create_publisher(MarkerArray, "~/markers", 10))
 
     def _create_services(self) -> None:
@@ -188,10 +196,13 @@ class KinoptNode(Node):
         )
 
     def _answer_ready(self, request: Any, response: Any) -> Any:
-        """Whether a robot is in service; if not, why."""
+        """Whether a robot is in service, and what is still being prepared for it; if none is, why."""
         del request  # empty
         try:
-            response.message = f"robot {self._loader.loaded.model.name!r}"
+            loaded = self._loader.loaded
+            missing = loaded.pool.missing
+            still = f"being prepared: {', '.join(missing)}" if missing else "all is prepared"
+            response.message = f"robot {loaded.model.name!r}; {still}"
             response.success = True
         except KinoptError as error:
             response.message = str(error)

@@ -1,7 +1,7 @@
 """~/optimize_trajectory: a goal in, feedback on the way, one verified motion out; it can be cancelled at any time.
 
 rclpy runs a goal's callback on the executor's thread, or polls it. Here goals are worked on by threads of their own,
-and rclpy is told only how a goal ends, by the server's own thread. So a cancelled goal ends at once, and what its thread
+and rclpy is told only how a goal ends, by a thread of the server. So a cancelled goal ends at once, and what its thread
 still finds is dropped.
 """
 
@@ -13,11 +13,13 @@ import time
 import traceback
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import rclpy
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
-from rclpy.clock import Clock, ClockType
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
 from kinopt_msgs.action import OptimizeTrajectory
@@ -112,10 +114,8 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         """Run what ends a goal. ``execute()`` of a goal without a callback only says that it is worked on."""
         if execute_callback is None:
             return
-        try:
+        with suppress(RuntimeError):  # closed: nobody hears of it any more
             self._endings.submit(self._end, goal_handle, execute_callback)
-        except RuntimeError:  # closed: nobody hears of it any more
-            pass
 
     def _take_cancels(self) -> None:
         """Answer all cancels that have arrived. On the urgent thread."""
@@ -273,6 +273,10 @@ class _Goal:
         self._queue_time = 0.0
         self._told = -FEEDBACK_SECONDS
 
+    def is_over(self) -> bool:
+        """Whether it has its result."""
+        return self._ended
+
     def begin(self) -> None:
         """Read the goal and put it in line. On the executor's thread."""
         action, request = self._action, self._request
@@ -280,14 +284,22 @@ class _Goal:
             self._asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
             if request.publish:
                 self._controller = action.controller()
-                if self._ended:  # cancelled while it was read: whoever moves the robot goes on
+                if not self._take_claim():
                     return
-                self._claim = action.output.claim(f"another goal of ~/{NAME}", self._preempt)
-                if self._ended:  # meanwhile
-                    self._claim.give_up()
             action.scheduler.submit(_GoalTask(request.client, self))
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
+
+    def _take_claim(self) -> bool:
+        """Ask for the right to move the robot; False for a goal that was cancelled while it was read."""
+        if self.is_over():
+            return False
+        claim = self._action.output.claim(f"another goal of ~/{NAME}", self._preempt)
+        with self._lock:
+            self._claim = claim
+        if self.is_over():
+            claim.give_up()
+        return not self.is_over()
 
     # On any thread.
 
@@ -301,6 +313,15 @@ class _Goal:
             self._ended = True
         if self._execution is not None:
             self._execution.cancel()
+
+    def must_wait(self) -> bool:
+        """Whether what it needs is still being prepared, and there is time to wait for that."""
+        asked = self._asked
+        if self._ended or asked is None:
+            return False
+        return asked.loaded.pool.must_wait(
+            asked.problem.scene is not None, True, self.arrived + asked.timeout
+        )
 
     def refuse(self, error: Exception) -> None:
         """End with the code and sentence of an error."""
@@ -323,6 +344,7 @@ class _Goal:
         self._queue_time = time.monotonic() - self.arrived
         result = OptimizeTrajectory.Result()
         try:
+            asked.loaded.pool.check_prepared(asked.problem.scene is not None, True)
             check_in_time(self._queue_time, asked.timeout)
             pooled = plan(asked, result, self._action.statistics, self._report)
             if not pooled.result.success:
@@ -421,6 +443,10 @@ class _GoalTask(Task):
     def __init__(self, client: str, goal: _Goal) -> None:
         super().__init__(client, slow=True)
         self._goal = goal
+
+    def must_wait(self) -> bool:
+        """As the goal says."""
+        return self._goal.must_wait()
 
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Leave it to the slow lane."""

@@ -27,8 +27,8 @@ def spin(arguments: list[str] | None = None) -> None:
     """Run one node, or one in each of the namespaces that the arguments name before ``--ros-args``, until the process
     is interrupted or ROS shuts down.
 
-    Each node has two executors with a thread each, one of them for what is urgent: no node waits for another one, and an
-    emergency stop for nothing.
+    Each node has two executors with a thread each, one of them for what is urgent: no node waits for another one, and
+    an emergency stop for nothing.
 
     Raises:
         KinoptError: an argument, or a parameter given at the start, is not allowed.

@@ -14,6 +14,7 @@ from kinopt_ros.errors import shortened
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
+from kinopt_ros.wanted import check_wanted
 
 if TYPE_CHECKING:
     from kinopt_ros.collision.contacts import Clearance, Contact, Placement
@@ -56,6 +57,7 @@ def check_collisions(
     free = np.ones(len(q), dtype=np.bool_)
     found: list[tuple[Contact, ...]] = []
     for row, placement in enumerate(_placements(robot, scene, q)):
+        check_wanted()
         pairs = placement.contacts(clearance) if contacts else ()
         free[row] = not pairs if contacts else not placement.touches(clearance)
         found.append(pairs)

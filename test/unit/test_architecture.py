@@ -12,7 +12,7 @@ import kinopt_ros
 PACKAGE = Path(kinopt_ros.__file__).parent
 
 LAYERS = [
-    {"errors", "status", "array", "stale"},
+    {"errors", "status", "array", "stale", "wanted"},
     {"geometry"},
     {"robot"},
     {"kinematics"},
