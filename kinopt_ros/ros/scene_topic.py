@@ -23,6 +23,8 @@ MOST_WAITING = 5000
 """Most updates that wait; more are refused."""
 MOST_NUMBERS = 20_000_000
 """Most coordinates and the like in the shapes of updates that wait."""
+PUBLISH_SECONDS = 0.2
+"""The scene is published at least so often while updates wait."""
 _SAID_SECONDS = 0.5
 """Least time between two reports of updates that were refused or lost: in a burst they would be lost themselves."""
 
@@ -80,6 +82,7 @@ class SceneUpdateTopic:
         self._refused = self._lost = 0
         """Updates that nobody has been told of yet."""
         self._said = -_SAID_SECONDS
+        self._published = self._clock()
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scene_update")
 
     def take(self, update: Any) -> None:
@@ -126,7 +129,6 @@ class SceneUpdateTopic:
                 else:
                     update, numbers = self._waiting.popleft()
                     self._numbers -= numbers
-                last = not self._waiting
             if update is None:
                 time.sleep(_SAID_SECONDS / 10.0)
                 continue
@@ -134,8 +136,11 @@ class SceneUpdateTopic:
                 scene_changes.apply(self._context, update)
             except Exception as error:  # nothing ends the worker
                 self._report(error)
-            if last:  # a burst is published once
+            with self._lock:
+                last = not self._waiting
+            if last or self._clock() >= self._published + PUBLISH_SECONDS:  # a burst is published once
                 self._publish()
+                self._published = self._clock()
 
     def _publish(self) -> None:
         try:
