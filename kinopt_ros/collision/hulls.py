@@ -15,6 +15,7 @@ from kinopt_ros.collision.obstacles import bounding_box
 from kinopt_ros.geometry import kept
 from kinopt_ros.geometry.cells import cut, triangles_of
 from kinopt_ros.geometry.shapes import Box, Capsule, Cone, Cylinder, Mesh, PlacedShape, Shape, Sphere
+from kinopt_ros.wanted import check_wanted
 
 LARGE = 20_000
 """Triangles; a mesh of more is not cut: it would take longer than a request may wait."""
@@ -55,6 +56,7 @@ def hulls_of(shape: Shape) -> Hulls | None:
     with _lock:
         known = _known.get(shape)
     if known is None:
+        check_wanted()
         known = _of_mesh(shape) if isinstance(shape, Mesh) else _of_primitive(shape)
         with _lock:
             known = _known.setdefault(shape, known)

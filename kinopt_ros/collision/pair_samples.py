@@ -26,7 +26,10 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import halton_configurations, sampling_range
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.wanted import check_wanted
 
+MOST_POSES = 1_000_000
+"""Of links in all configurations together, some 300 bytes each: robots of many links get fewer configurations."""
 SAMPLES = 2000
 """Configurations: half of them uniform, half pushed towards the ends of the joints, where robots fold."""
 _FEW, _MANY, _MOST = 60, 300, 600
@@ -51,6 +54,7 @@ class PairSamples:
 def sample_pairs(robot: RobotModel, pairs: tuple[LinkPair, ...], samples: int = SAMPLES) -> PairSamples:
     """How often pairs collide; the same for the same robot. The shapes themselves are judged, by coal. Kept on disk."""
     names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
+    samples = min(samples, max(MOST_POSES // max(len(names), 1), _FEW))
     shapes = tuple(robot.collision_shapes[name] for name in names)
     limits = robot.limits.lower, robot.limits.upper, robot.default_q
     key = kept.digest(_SOURCES, _coal_version(), samples, pairs, names, shapes, robot.joints, limits)
@@ -81,6 +85,7 @@ def _sampled(
     shuffled = np.random.default_rng(_SEED).permutation(samples) + 1
     shares, defaults = [], []
     for a, b in pairs:
+        check_wanted()
         near = _near(balls[a], balls[b])
         collide = partial(_collide, solids[a], poses[a], solids[b], poses[b])
         defaults.append(bool(near[0]) and collide(0))

@@ -18,6 +18,7 @@ from kinopt_ros.geometry.cells import Cells, cells_of
 from kinopt_ros.geometry.cover import cover
 from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.geometry.spheres import SphereSet
+from kinopt_ros.wanted import check_wanted
 
 MAX_SPHERES = 6
 """Most spheres for one link, unless asked otherwise."""
@@ -49,6 +50,7 @@ def fit_spheres(
         )
     if not shapes:
         raise InvalidRequestError("no shapes to fit spheres to; allowed is at least one")
+    check_wanted()
     cells = cells_of(shapes)
     owner, count = cover(cells, shapes, most, tolerance)
     covering = _exact(cells, *_improve(cells, owner, count)[:2])
@@ -100,6 +102,7 @@ def _improve(cells: Cells, owner: Int64, count: int) -> tuple[Int64, Float64, Fl
     """Pieces go to the sphere whose surface they exceed least, spheres shrink to their pieces, in turns."""
     best = None
     for _ in range(_TURNS):
+        check_wanted()
         centers, radii = _spheres(cells, owner, count)
         volume = float((radii**3).sum())
         if best is None or volume < best[0]:

@@ -2,7 +2,8 @@
 
 Two lanes. In the quick lane every task gets a short first try, several of the same key at once; what is left then goes
 to the slow lane, whose threads may take as long as a task's deadline allows. In both lanes clients take turns: one
-who sends a hundred requests waits for himself.
+who sends a hundred requests waits for himself. Tasks that need what is still being prepared wait beside the lanes,
+where they keep no thread busy, as long as they have time.
 """
 
 import threading
@@ -13,6 +14,9 @@ from collections.abc import Callable, Hashable, Sequence
 
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.status import Status
+
+LOOK_SECONDS = 0.02
+"""So often somebody looks whether waiting tasks may go on."""
 
 
 class QueueFullError(KinoptError):
@@ -35,6 +39,11 @@ class Task(ABC):
         self.key = key
         self.starts_slow = slow
         self.arrived = time.monotonic()
+
+    def must_wait(self) -> bool:
+        """Whether something that it needs is still being prepared, and it has the time to wait for that. Must be quick:
+        it is asked again and again."""
+        return False
 
     @abstractmethod
     def quick(self, others: Sequence["Task"], hurried: bool = False) -> Sequence["Task"]:
@@ -106,7 +115,10 @@ class Scheduler:
         self._lock = threading.Lock()
         self._quick_ready = threading.Condition(self._lock)
         self._slow_ready = threading.Condition(self._lock)
+        self._waiting_ready = threading.Condition(self._lock)
         self._quick, self._slow = FairQueue(), FairQueue()
+        self._beside: list[Task] = []
+        """Tasks that wait for what is being prepared."""
         self._closed = False
         self._trying = 0
         """Threads in the middle of a quick try."""
@@ -115,14 +127,15 @@ class Scheduler:
             for lane, count in ((self._quick_lane, quick_threads), (self._slow_lane, slow_threads))
             for i in range(count)
         ]
+        self._threads.append(threading.Thread(target=self._let_in, name="waiting_tasks"))
         for thread in self._threads:
             thread.start()
 
     @property
     def waiting(self) -> tuple[int, int]:
-        """How many tasks wait for their quick try, and how many for the slow lane."""
+        """How many tasks wait for their quick try, and how many for the slow lane or for what is being prepared."""
         with self._lock:
-            return len(self._quick), len(self._slow)
+            return len(self._quick), len(self._slow) + len(self._beside)
 
     def submit(self, task: Task) -> None:
         """Take a task in.
@@ -131,7 +144,7 @@ class Scheduler:
             QueueFullError: as many tasks as the queue holds are waiting, or the scheduler is closed.
         """
         with self._lock:
-            waiting = len(self._quick) + len(self._slow)
+            waiting = len(self._quick) + len(self._slow) + len(self._beside)
             if self._closed:
                 raise QueueFullError("the node is shutting down")
             if waiting >= self.capacity:
@@ -152,6 +165,7 @@ class Scheduler:
         """
         with self._lock:
             here = not (task.starts_slow or self._closed or len(self._quick) or self._trying)
+        here = here and not task.must_wait()
         if not here:
             self.submit(task)
             return
@@ -170,18 +184,38 @@ class Scheduler:
         with self._lock:
             self._closed = True
             left = [queue.take() for queue in (self._quick, self._slow) for _ in range(len(queue))]
+            left += self._beside
+            self._beside = []
+            self._waiting_ready.notify_all()
             self._quick_ready.notify_all()
             self._slow_ready.notify_all()
         for task in left:
             task.refuse(QueueFullError("the node is shutting down"))
 
     def _put(self, task: Task) -> None:
-        if task.starts_slow:
+        if task.must_wait():
+            self._beside.append(task)
+            self._waiting_ready.notify()
+        elif task.starts_slow:
             self._slow.put(task)
             self._slow_ready.notify()
         else:
             self._quick.put(task)
             self._quick_ready.notify()
+
+    def _let_in(self) -> None:
+        """Put tasks into their lanes when what they wait for is there, or their time is up."""
+        while True:
+            with self._lock:
+                while not self._beside:
+                    if self._closed:
+                        return
+                    self._waiting_ready.wait()
+                waiting, self._beside = self._beside, []
+                for task in waiting:
+                    self._put(task)
+                if self._beside and not self._closed:
+                    self._waiting_ready.wait(LOOK_SECONDS)
 
     def _quick_lane(self) -> None:
         while True:

@@ -16,12 +16,13 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.clear import check_ready
+from kinopt_ros.solvers.clear import PreparingError, check_ready
 from kinopt_ros.solvers.paths import Report
 from kinopt_ros.solvers.registry import AUTO, solver_class, solver_names
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.solvers.verified import PluginError
+from kinopt_ros.wanted import AbandonedError, check_wanted
 
 COOL_DOWN = 1.0
 """Seconds that a solver which broke down is left alone where another one may take over."""
@@ -74,6 +75,7 @@ class SolverPool:
         self._closed = False
         self._plans = False
         """Whether motions were prepared for."""
+        self._retired = False
 
     def prepare(self, name: str) -> Solver:
         """Configure a solver (``auto`` picks) if it is not yet.
@@ -139,6 +141,7 @@ class SolverPool:
     def warm_up(self) -> None:
         """Let every prepared solver do what some later request would have to wait for."""
         for solver in list(self._solvers.values()):
+            check_wanted()
             solver.warm_up()
 
     def warm_up_trajectories(self) -> None:
@@ -152,17 +155,67 @@ class SolverPool:
         try:
             for solver in list(self._solvers.values()):
                 warm_up_trajectories(solver)
-        finally:  # what did not work here is said to those who ask for it
+        except AbandonedError:
+            raise
+        except Exception:  # what did not work here is said to those who ask for it
             self._plans = True
+            raise
+        self._plans = True
 
     def check_plans(self, collisions: bool) -> None:
-        """Raise NotReadyError, or why it is not possible, unless motions (with collisions) were prepared for."""
+        """Raise PreparingError, or why it is not possible, unless motions (with collisions) were prepared for."""
         if collisions:
             check_ready(self.robot)
         if not self._plans:
+            raise PreparingError("the optimizer of trajectories is being prepared", "try again soon")
+
+    def check_prepared(self, collisions: bool, motions: bool) -> None:
+        """Raise PreparingError, or why it is not possible, unless checks of collisions, or motions, were prepared
+        for, as a request needs them.
+
+        Raises:
+            NotReadyError: they will not be, as another robot is in service.
+        """
+        try:
+            if motions:
+                self.check_plans(collisions)
+            elif collisions:
+                check_ready(self.robot)
+        except PreparingError as error:
+            if not self._retired:
+                raise
             raise NotReadyError(
-                "the optimizer of trajectories is being prepared, which no deadline waits for; try again soon"
-            )
+                f"another robot description came while {error.what} for the one before; ask again"
+            ) from None
+
+    def must_wait(self, collisions: bool, motions: bool, until: float) -> bool:
+        """Whether some of that is still being prepared, and there is time to wait for it (``time.monotonic()``)."""
+        if self._closed or time.monotonic() >= until:
+            return False
+        try:
+            self.check_prepared(collisions, motions)
+        except PreparingError:
+            return True
+        except KinoptError:
+            pass  # it has to be said to whoever asks
+        return False
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is still being prepared, for people."""
+        found = []
+        for motions, what in ((False, "collision checks"), (True, "trajectories")):
+            try:
+                self.check_prepared(not motions, motions)
+            except PreparingError:
+                found.append(what)
+            except KinoptError:
+                continue
+        return tuple(found)
+
+    def retire(self) -> None:
+        """Prepare nothing any more: another robot is in service. Who was waiting for that is told so."""
+        self._retired = True
 
     def solve_ik(self, problem: IkProblem, solver: str = AUTO, allow_fallback: bool = True) -> PooledResult:
         """Solve with one solver; if it is unavailable, not ready, cannot honour the problem or breaks down, with the

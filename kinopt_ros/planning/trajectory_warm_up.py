@@ -12,6 +12,7 @@ from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.scene.scene import EMPTY_SCENE
 from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.status import Status
+from kinopt_ros.wanted import check_wanted
 
 _STEP = 0.05
 """Of each joint's way to the middle of its limits."""
@@ -45,6 +46,7 @@ def warm_up_trajectories(solver: Solver) -> None:
             )
             try:
                 for _ in range(_MOST_TRIES):
+                    check_wanted()
                     if plan_trajectory(solver, problem).status is not Status.TIMED_OUT:
                         break
             except MissingPackageError:  # without coal there are motions, only none around obstacles

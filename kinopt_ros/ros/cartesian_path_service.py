@@ -127,6 +127,11 @@ class _PathTask(Task):
         self._reply = reply
         self._fallback_reason = ""
 
+    def must_wait(self) -> bool:
+        """Whether what it needs is still being prepared, and there is time to wait for that."""
+        until = self._reply.arrived + self.asked.timeout
+        return self.asked.loaded.pool.must_wait(self.asked.arguments["scene"] is not None, True, until)
+
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Leave it to the slow lane."""
         return [self, *others]
@@ -137,8 +142,8 @@ class _PathTask(Task):
         response = reply.response()
         response.queue_time = reply.queue_time = time.monotonic() - reply.arrived
         try:
+            asked.loaded.pool.check_prepared(asked.arguments["scene"] is not None, True)
             check_in_time(response.queue_time, asked.timeout)
-            asked.loaded.pool.check_plans(asked.arguments["scene"] is not None)
             result = plan_cartesian_path(asked.loaded.model, self._solve_ik, **asked.arguments)
             self._fill(response, result)
         except Exception as error:  # nothing ends a worker

@@ -29,6 +29,7 @@ from kinopt_ros.errors import (
 )
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.clear import PreparingError
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
@@ -49,7 +50,13 @@ def said(*sentences: str) -> str:
 
 def error_message(error: KinoptError) -> StatusMsg:
     """The code and sentence of an exception."""
-    return status_message(error.status, str(error))
+    sentence = str(error)
+    if isinstance(error, PreparingError):  # whose own remedy is one for users of the library
+        sentence = (
+            f"{error.what}, for longer than this request's timeout allows; ~/ready says when that is done: ask again "
+            "then, or allow more time"
+        )
+    return status_message(error.status, sentence)
 
 
 def matrices_from_poses(

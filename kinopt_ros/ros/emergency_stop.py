@@ -33,7 +33,7 @@ _STILL_SENT_AS_MEASURED = ("position limits",)
 
 
 class EmergencyStop:
-    """Handler of std_msgs/Bool on ~/emergency_stop. On the executor's thread."""
+    """Handler of std_msgs/Bool on ~/emergency_stop. On the thread of what is urgent."""
 
     def __init__(self, context: Context, output: MotionOutput, announce: Callable[[bool, str], None]) -> None:
         """``announce(stopped, sentence)`` is called when something has changed."""

@@ -81,6 +81,13 @@ class _IkTask(Task):
         self._solve_time = 0.0
         """Seconds spent on it, by all tries together."""
 
+    def must_wait(self) -> bool:
+        """Whether checks of collisions are still being prepared, and there is time to wait for them."""
+        asked = self.asked
+        return asked.problem.scene is not None and asked.loaded.pool.must_wait(
+            True, False, self.arrived + asked.timeout
+        )
+
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Solve all together for some milliseconds; those that this time cut short, not their own, are left."""
         if hurried and self.asked.problem.scene is not None:
@@ -139,6 +146,11 @@ class _IkTask(Task):
         waited = time.monotonic() - self.arrived
         if waited < self.asked.timeout:
             return True
+        try:
+            self.asked.loaded.pool.check_prepared(self.asked.problem.scene is not None, False)
+        except KinoptError as error:
+            self.reply.refuse(error)
+            return False
         self.reply.queue_time = waited
         self.reply.refuse(
             DeadlinePassedError(

@@ -11,7 +11,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
@@ -65,6 +65,7 @@ from kinopt_ros.ros.serving import Serving
 from kinopt_ros.ros.servo_topic import ServoTopic
 from kinopt_ros.ros.solvers_service import SolversService
 from kinopt_ros.ros.twins import TwinWatch
+from kinopt_ros.ros.urgent import UrgentExecutor
 from kinopt_ros.ros.waiting_for_robot import WaitingForRobot
 
 _LATCHED = QoSProfile(
@@ -75,6 +76,8 @@ HEARD_SECONDS = 0.5
 """For so long the end of the node waits until its last stop is heard."""
 _UPDATES = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 """Each of them counts."""
+_ALL = QoSProfile(history=HistoryPolicy.KEEP_ALL, reliability=ReliabilityPolicy.RELIABLE)
+"""Likewise where a burst may come. What finds no room is not taken, so that the middleware says if it gets lost."""
 
 
 class KinoptNode(Node):
@@ -83,8 +86,10 @@ class KinoptNode(Node):
     def __init__(self, **node_options: Any) -> None:
         super().__init__("kinopt", **node_options)
         self._ended = False
+        self.urgent = UrgentExecutor(self)
+        """For what is heard whatever else comes."""
         parameters.declare(self)
-        self._reports = self.create_publisher(MotionReport, "~/report", 10)
+        self._reports = self.create_publisher(MotionReport, "~/report", 100)
         self._loader = RobotLoader(self._report_loading)
         self._shared = Context(
             self, self._loader, JointStates(), Frames(self), SceneHolder(self._report_scene)
@@ -173,12 +178,27 @@ class KinoptNode(Node):
         self._emergency_stop = stop
         # Who asks for what was published before hears latched publishers only: of them alone the second one does, and
         # no warning shall say of the others that nobody hears them.
-        self.create_subscription(Bool, "~/emergency_stop", stop.take, _UPDATES)
+        self.create_subscription(
+            Bool, "~/emergency_stop", stop.take, _UPDATES, callback_group=self.urgent.group
+        )
         silent = SubscriptionEventCallbacks(incompatible_qos=lambda event: None)
-        self.create_subscription(Bool, "~/emergency_stop", stop.take, _LATCHED, event_callbacks=silent)
+        self.create_subscription(
+            Bool,
+            "~/emergency_stop",
+            stop.take,
+            _LATCHED,
+            event_callbacks=silent,
+            callback_group=self.urgent.group,
+        )
         self._scene = ScenePublisher(self._shared, self.create_publisher(Scene, "~/scene", _LATCHED))
         self._scene_updates = SceneUpdateTopic(self._shared, self._scene, self._reports)
-        self.create_subscription(SceneUpdate, "~/scene_update", self._scene_updates.take, _UPDATES)
+        self.create_subscription(
+            SceneUpdate,
+            "~/scene_update",
+            self._scene_updates.take,
+            _ALL,
+            event_callbacks=SubscriptionEventCallbacks(message_lost=self._scene_updates.lost),
+        )
         self._markers = MarkersTopic(self._shared, self.create_publisher(MarkerArray, "~/markers", 10))
 
     def _create_services(self) -> None:
@@ -199,7 +219,7 @@ class KinoptNode(Node):
         cartesian_path = CartesianPathService(self._shared)
         trajectories.serve(ComputeCartesianPath, "compute_cartesian_path", cartesian_path.task)
         self._trajectory_action = OptimizeTrajectoryAction(
-            self._shared, self._trajectory_scheduler, statistics, self._motions
+            self._shared, self._trajectory_scheduler, statistics, self._motions, self.urgent
         )
         offer_moveit_services(
             self._shared, serving, solve_ik, compute_fk, trajectories, cartesian_path, plan_trajectory
@@ -207,7 +227,7 @@ class KinoptNode(Node):
         # What costs little is answered at once, whatever else is going on.
         solvers = answering(self, SolversService(self._shared).handle)
         self.create_service(ListSolvers, "~/list_solvers", solvers)
-        self.create_service(Trigger, "~/ready", self._answer_ready)
+        self.create_service(Trigger, "~/ready", self._answer_ready, callback_group=self.urgent.group)
         self._diagnostics = create_diagnostics(self, self._shared, self._scheduler, statistics)
 
     def _create_scheduler(self) -> Scheduler:
@@ -220,10 +240,13 @@ class KinoptNode(Node):
         )
 
     def _answer_ready(self, request: Any, response: Any) -> Any:
-        """Whether a robot is in service; if not, why."""
+        """Whether a robot is in service, and what is still being prepared for it; if none is, why."""
         del request  # empty
         try:
-            response.message = f"robot {self._loader.loaded.model.name!r}"
+            loaded = self._loader.loaded
+            missing = loaded.pool.missing
+            still = f"being prepared: {', '.join(missing)}" if missing else "all is prepared"
+            response.message = f"robot {loaded.model.name!r}; {still}"
             response.success = True
         except KinoptError as error:
             response.message = str(error)

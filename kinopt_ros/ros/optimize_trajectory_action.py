@@ -1,9 +1,11 @@
 """~/optimize_trajectory: a goal in, feedback on the way, one verified motion out; it can be cancelled at any time.
 
 rclpy runs a goal's callback on the executor's thread, or polls it. Here goals are worked on by threads of their own,
-and rclpy is told only how a goal ends: ``notify_execute`` puts that on the executor, whichever thread calls it. So a
-cancelled goal ends at once, and what its thread still finds is dropped.
+and rclpy is told only how a goal ends, by a thread of the server. So a cancelled goal ends at once, and what its thread
+still finds is dropped.
 """
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
 import threading
 import time
@@ -18,11 +20,12 @@ from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler, Task
 from kinopt_ros.planning.statistics import Statistics
-from kinopt_ros.ros.action_server import QuietActionServer, give_result, no_callback
+from kinopt_ros.ros.action_server import give_result, no_callback
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.controller_hand_over import PARAMETER as CONTROLLER
 from kinopt_ros.ros.controller_hand_over import ControllerHandOver, Execution
 from kinopt_ros.ros.conversions import error_message, status_message
+from kinopt_ros.ros.goal_server import GoalServer
 from kinopt_ros.ros.last_look import PlannedFor
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.qos import QUEUED
@@ -30,6 +33,7 @@ from kinopt_ros.ros.serving import Pace
 from kinopt_ros.ros.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.trajectory_request import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.trajectory_work import check_in_time, plan
+from kinopt_ros.ros.urgent import UrgentExecutor
 from kinopt_ros.solvers.paths import Progress
 from kinopt_ros.status import Status
 
@@ -48,18 +52,25 @@ class OptimizeTrajectoryAction:
     """
 
     def __init__(
-        self, context: Context, scheduler: Scheduler, statistics: Statistics, output: MotionOutput
+        self,
+        context: Context,
+        scheduler: Scheduler,
+        statistics: Statistics,
+        output: MotionOutput,
+        urgent: UrgentExecutor,
     ) -> None:
         self.context = context
         self.scheduler = scheduler
         self.statistics = statistics
         self.output = output
-        self._goals: set[_Goal] = set()
-        """Those that have no result yet. Touched by the executor's thread only."""
+        self._goals: dict[bytes, _Goal] = {}
+        """Those that have no result yet, by the client's number; under the server's lock, as the next ones."""
+        self._early: set[bytes] = set()
+        """Numbers of goals that were cancelled before they were taken."""
         self._controllers: dict[str, ControllerHandOver] = {}
         """By the action's name. One that motions are no longer handed to may still do one."""
         self._taking, self.ending = Pace(), Pace()
-        self.server = QuietActionServer(
+        self.server = GoalServer(
             context.node,
             OptimizeTrajectory,
             f"~/{NAME}",
@@ -71,12 +82,14 @@ class OptimizeTrajectoryAction:
             result_service_qos_profile=QUEUED,
             cancel_service_qos_profile=QUEUED,
             result_timeout=RESULT_SECONDS,
+            urgent=urgent,
         )
 
     def close(self) -> None:
         """Work on no goal any more."""
-        for goal in list(self._goals):
+        for goal in list(self._goals.values()):
             goal.drop()
+        self.server.close()
 
     def controller(self) -> ControllerHandOver | None:
         """The controller that motions are handed to; None if they are published. On the executor's thread.
@@ -101,9 +114,11 @@ class OptimizeTrajectoryAction:
         """The controllers' actions that have not told the end of a motion yet."""
         return [name for name, controller in self._controllers.items() if controller.moves]
 
-    def forget(self, goal: "_Goal") -> None:
+    def forget(self, goal: _Goal) -> None:
         """A goal has its result."""
-        self._goals.discard(goal)
+        with self.server.changing:
+            self._goals.pop(goal.number, None)
+            self.server.listen(bool(self._goals))
 
     def _take(self, goal: Any) -> GoalResponse:
         """Every goal is taken: what is wrong with it is said in its result."""
@@ -113,16 +128,31 @@ class OptimizeTrajectoryAction:
 
     def _accept(self, handle: Any) -> None:
         goal = _Goal(self, handle)
-        self._goals.add(goal)
-        handle.execute()
-        goal.begin()
+        with self.server.changing:
+            self._goals[goal.number] = goal
+            self.server.listen(True)
+            handle.execute()
+            cancelled = goal.number in self._early
+            self._early.discard(goal.number)
+        if cancelled:
+            goal.cancel()
+        else:
+            goal.begin()
 
     def _cancel(self, handle: Any) -> CancelResponse:
-        for goal in list(self._goals):
-            if goal.handle is handle:
-                goal.cancel()
+        """Called with the server's lock."""
+        number = _number(handle)
+        goal = self._goals.get(number)
+        if goal is not None:
+            self.server.afterwards(goal.cancel)
+        elif handle.is_active:
+            self._early.add(number)
         # Also of a goal that has just ended otherwise: it then ends so.
         return CancelResponse.ACCEPT
+
+
+def _number(handle: Any) -> bytes:
+    return bytes(handle.goal_id.uuid)
 
 
 class _Goal:
@@ -130,6 +160,7 @@ class _Goal:
 
     def __init__(self, action: OptimizeTrajectoryAction, handle: Any) -> None:
         self.handle = handle
+        self.number = _number(handle)
         self.arrived = time.monotonic()
         self._action = action
         self._request = handle.request
@@ -143,19 +174,35 @@ class _Goal:
         self._queue_time = 0.0
         self._told = -FEEDBACK_SECONDS
 
-    # On the executor's thread.
+    def is_over(self) -> bool:
+        """Whether it has its result."""
+        return self._ended
 
     def begin(self) -> None:
-        """Read the goal and put it in line."""
+        """Read the goal and put it in line. On the executor's thread."""
         action, request = self._action, self._request
         try:
             self._asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
             if request.publish:
                 self._controller = action.controller()
-                self._claim = action.output.claim(f"another goal of ~/{NAME}", self._preempt)
+                if not self._take_claim():
+                    return
             action.scheduler.submit(_GoalTask(request.client, self))
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
+
+    def _take_claim(self) -> bool:
+        """Ask for the right to move the robot; False for a goal that was cancelled while it was read."""
+        if self.is_over():
+            return False
+        claim = self._action.output.claim(f"another goal of ~/{NAME}", self._preempt)
+        with self._lock:
+            self._claim = claim
+        if self.is_over():
+            claim.give_up()
+        return not self.is_over()
+
+    # On any thread.
 
     def cancel(self) -> None:
         """End as cancelled, now."""
@@ -168,7 +215,14 @@ class _Goal:
         if self._execution is not None:
             self._execution.cancel()
 
-    # On any thread.
+    def must_wait(self) -> bool:
+        """Whether what it needs is still being prepared, and there is time to wait for that."""
+        asked = self._asked
+        if self._ended or asked is None:
+            return False
+        return asked.loaded.pool.must_wait(
+            asked.problem.scene is not None, True, self.arrived + asked.timeout
+        )
 
     def refuse(self, error: Exception) -> None:
         """End with the code and sentence of an error."""
@@ -191,6 +245,7 @@ class _Goal:
         self._queue_time = time.monotonic() - self.arrived
         result = OptimizeTrajectory.Result()
         try:
+            asked.loaded.pool.check_prepared(asked.problem.scene is not None, True)
             check_in_time(self._queue_time, asked.timeout)
             pooled = plan(asked, result, self._action.statistics, self._report)
             if not pooled.result.success:
@@ -263,9 +318,10 @@ class _Goal:
 
         def conclude(handle: Any) -> Any:
             del handle
-            action.forget(self)
             action.ending.wait()
-            return give_result(transition, result)
+            given = give_result(transition, result)
+            action.forget(self)
+            return given
 
         action.server.notify_execute(self.handle, conclude)
 
@@ -299,6 +355,10 @@ class _GoalTask(Task):
     def __init__(self, client: str, goal: _Goal) -> None:
         super().__init__(client, slow=True)
         self._goal = goal
+
+    def must_wait(self) -> bool:
+        """As the goal says."""
+        return self._goal.must_wait()
 
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Leave it to the slow lane."""

@@ -35,6 +35,11 @@ class _PlanTask(Task):
         self._reply = reply
         self._statistics = statistics
 
+    def must_wait(self) -> bool:
+        """Whether what it needs is still being prepared, and there is time to wait for that."""
+        until = self._reply.arrived + self.asked.timeout
+        return self.asked.loaded.pool.must_wait(self.asked.problem.scene is not None, True, until)
+
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Leave it to the slow lane."""
         return [self, *others]
@@ -44,6 +49,7 @@ class _PlanTask(Task):
         response = self._reply.response()
         response.queue_time = self._reply.queue_time = time.monotonic() - self._reply.arrived
         try:
+            self.asked.loaded.pool.check_prepared(self.asked.problem.scene is not None, True)
             check_in_time(response.queue_time, self.asked.timeout)
             plan(self.asked, response, self._statistics, None)
         except Exception as error:  # nothing ends a worker

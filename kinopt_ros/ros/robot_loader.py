@@ -18,6 +18,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.registry import AUTO
 from kinopt_ros.verification.collision import left_out_by_guess
+from kinopt_ros.wanted import AbandonedError, as_long_as
 
 _WARM_UP_SECONDS = 60.0
 
@@ -139,6 +140,8 @@ class RobotLoader:
                 pool.close()
                 return
             # The previous pool is left to its running requests; it goes when the last of them does.
+            if self._loaded is not None:
+                self._loaded.pool.retire()
             self._loaded = LoadedRobot(model, pool)
             self._afterwards.submit(self._warm_up, model, pool, solver, chain, set(sentences))
         self._report(
@@ -171,11 +174,15 @@ class RobotLoader:
         def guess() -> None:
             tell(left_out_by_guess(model))
 
-        # Last what only some requests need and takes its time: compiling, reading meshes.
+        # Last what only some requests need and takes its time: compiling, reading meshes. All of it asks now and then
+        # whether the robot still serves, so that the next one need not wait.
         for work in (pool.warm_up, lambda: prepare_collisions(model), guess, pool.warm_up_trajectories):
             if self._serves(model):
                 try:
-                    work()
+                    with as_long_as(lambda: self._serves(model)):
+                        work()
+                except AbandonedError:
+                    return
                 except Exception as error:  # as above
                     tell(
                         [str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"]

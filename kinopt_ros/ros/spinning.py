@@ -19,6 +19,7 @@ from kinopt_ros.errors import InvalidRequestError, quoted
 from kinopt_ros.ros.guarded_executor import GuardedExecutor
 from kinopt_ros.ros.node import KinoptNode
 from kinopt_ros.ros.start_errors import argument_error
+from kinopt_ros.ros.urgent import RestExecutor
 
 _SHUTDOWN_SECONDS = 2.0
 _ANSWER_SECONDS = 0.02
@@ -30,7 +31,8 @@ def spin(arguments: list[str] | None = None) -> None:
     """Run one node, or one in each of the namespaces that the arguments name before ``--ros-args``, until the process
     is interrupted or ROS shuts down.
 
-    Each node has an executor and a thread of its own, so that none waits for another one.
+    Each node has two executors with a thread each, one of them for what is urgent: no node waits for another one, and
+    an emergency stop for nothing.
 
     Raises:
         KinoptError: an argument, or a parameter given at the start, is not allowed.
@@ -94,9 +96,7 @@ class _Running:
                 f"there would be two nodes {node.get_fully_qualified_name()}; several need namespaces of their own, "
                 "which no __ns changes"
             )
-        executor = GuardedExecutor()
-        executor.add_node(node)
-        self._executors.append(executor)
+        self._executors += [RestExecutor(node, node.urgent), node.urgent]
 
     def stop(self, number: int, frame: object) -> None:
         """Ctrl-C or `kill`: end between two callbacks, where an exception anywhere would break one off."""

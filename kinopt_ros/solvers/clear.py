@@ -31,6 +31,7 @@ from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.collision import check_collisions, clearance_of, is_free
 from kinopt_ros.verification.configuration import verify_configurations
 from kinopt_ros.verification.sweep import first_contact, free_segment, least_clearance
+from kinopt_ros.wanted import AbandonedError, check_wanted
 
 if TYPE_CHECKING:
     from kinopt_ros.collision.field import SphereField
@@ -263,17 +264,26 @@ def _without(new: Annotated[Float64, "m n"], known: Annotated[Float64, "k n"]) -
     return new[kept]
 
 
+class PreparingError(NotReadyError):
+    """Something that a request needs takes longer than requests may wait, and is not done yet."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        """What is not ready, and what a caller of the library can do."""
+        super().__init__(f"{what}, which no deadline waits for; {remedy}")
+        self.what = what
+
+
 def check_ready(robot: RobotModel) -> None:
-    """Raise ``NotReadyError`` unless ``prepare_collisions`` has been called for the robot, or what that has raised."""
+    """Raise ``PreparingError`` unless ``prepare_collisions`` has been called for the robot, or what that has raised."""
     with _lock:
         ready, refusal = robot in _prepared, _refused.get(robot)
     if refusal is not None:
         kind, sentence = refusal
         raise kind(sentence)
     if not ready:
-        raise NotReadyError(
-            "collision checks of this robot are being prepared, which no deadline waits for; ask again later, or call "
-            "prepare_collisions(robot) before"
+        raise PreparingError(
+            "collision checks of this robot are being prepared",
+            "ask again later, or call prepare_collisions(robot) before",
         )
 
 
@@ -281,11 +291,14 @@ def prepare_collisions(robot: RobotModel) -> None:
     """Read the robot's shapes, fit spheres to them, choose pairs and compile, so that no request waits for that.
 
     Raises:
+        AbandonedError: nobody wants it any more (``wanted.py``).
         MissingPackageError: coal or numba is not installed.
         KinoptError: it is not possible for this robot.
     """
     try:
         _prepare(robot)
+    except AbandonedError:
+        raise
     except Exception as error:
         kind = MissingPackageError if isinstance(error, MissingPackageError) else KinoptError
         sentence = str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"
@@ -305,7 +318,9 @@ def _prepare(robot: RobotModel) -> None:
     scene = Scene(objects={"far away": SceneObject("far away", shapes, far)})
     q = robot.default_q[None]
     check_collisions(robot, scene, q)
+    check_wanted()
     clearance_of(robot, scene, q[0])
+    check_wanted()
     from kinopt_ros.collision.field import field_of  # imports numba, which is there if the check was possible
 
     field_of(robot, scene).closeness(q, MARGIN)
@@ -314,9 +329,11 @@ def _prepare(robot: RobotModel) -> None:
     from kinopt_ros.solvers.usual_gaps import usual_gaps
 
     usual_gaps(robot)
+    check_wanted()
     packed = packed_bodies_of(robot, scene)
     pairs = packed.every_pair
     group_distances(packed, q, pairs, np.zeros_like(pairs), np.ones((1, 1), dtype=np.bool_), MARGIN)
+    check_wanted()
     _prepare_motions(robot, scene)
 
 

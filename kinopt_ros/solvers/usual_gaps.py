@@ -13,6 +13,7 @@ from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import EMPTY_SCENE
 from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.wanted import check_wanted
 
 SAMPLES = 400
 RARE = 0.02
@@ -40,6 +41,7 @@ def usual_gaps(robot: RobotModel) -> Annotated[Float64, "S S"]:
     poses = link_poses(robot, q, robot.link_names)[:, spheres.link]
     p = (poses[..., :3, :3] @ spheres.centers[:, :, None])[..., 0] + poses[..., :3, 3]
     for one, two in checked_pairs(robot).checked:
+        check_wanted()
         a = np.flatnonzero(spheres.link == robot.link_index[one])
         b = np.flatnonzero(spheres.link == robot.link_index[two])
         if not a.size or not b.size:

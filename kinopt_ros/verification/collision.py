@@ -16,6 +16,7 @@ from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.srdf_line import disable_collisions
 from kinopt_ros.scene.scene import Scene
+from kinopt_ros.wanted import check_wanted
 
 if TYPE_CHECKING:
     from kinopt_ros.collision.contacts import Clearance, Contact, Placement
@@ -61,6 +62,7 @@ def check_collisions(
     free = np.ones(len(q), dtype=np.bool_)
     found: list[tuple[Contact, ...]] = []
     for row, placement in enumerate(_placements(robot, scene, q, pause)):
+        check_wanted()
         pairs = placement.contacts(clearance) if contacts else ()
         free[row] = not pairs if contacts else not placement.touches(clearance)
         found.append(pairs)

@@ -23,6 +23,7 @@ LAYERS = [
         "private_files",
         "stale",
         "status",
+        "wanted",
     },
     {"geometry"},
     {"robot"},

@@ -275,3 +275,43 @@ def test_tasks_know_when_they_arrived() -> None:
     before = time.monotonic()
     task = Recorded([], "t")
     assert before <= task.arrived <= time.monotonic()
+
+
+class Patient(Recorded):
+    """Waits for something that is being prepared."""
+
+    prepared = False
+
+    def must_wait(self) -> bool:
+        return not self.prepared
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_what_waits_for_a_preparation_keeps_no_thread_busy(slow: bool) -> None:
+    log: list[str] = []
+    lanes = Scheduler(1, 1, capacity=3)
+    try:
+        patient = Patient(log, "patient", slow=slow)
+        lanes.answer(patient)
+        others = [Recorded(log, "quick"), Recorded(log, "slow", slow=True)]
+        for other in others:
+            lanes.submit(other)
+        assert all(other.over.wait(LONG) for other in others)
+        assert sorted(log) == ["quick", "slow slow"]
+        assert lanes.waiting == (0, 1)
+        patient.prepared = True
+        assert patient.over.wait(LONG)
+        assert log[-1] == ("slow patient" if slow else "patient")
+    finally:
+        lanes.close()
+
+
+def test_what_waits_for_a_preparation_counts_and_is_refused_in_the_end() -> None:
+    lanes = Scheduler(1, 1, capacity=2)
+    tasks = [Patient([], str(k)) for k in range(2)]
+    for task in tasks:
+        lanes.submit(task)
+    with pytest.raises(QueueFullError):
+        lanes.submit(Patient([], "one too many"))
+    lanes.close()
+    assert all(isinstance(task.error, QueueFullError) for task in tasks)

@@ -1,0 +1,246 @@
+"""An emergency stop, a cancel and ~/ready are heard while everything else waits.
+
+Nothing here measures time: what must not be waited for is held back until the test lets it go.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from action_msgs.msg import GoalStatus
+from geometry_msgs.msg import Pose
+from rclpy.action import ActionClient
+from rclpy.action.server import CancelResponse, GoalResponse
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+from kinopt_msgs.action import OptimizeTrajectory
+from kinopt_msgs.msg import ServoStatus
+from kinopt_msgs.srv import SolveIK
+from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.optimize_trajectory_action import GoalServer
+from kinopt_ros.ros.urgent import RestExecutor, UrgentExecutor
+from kinopt_ros.status import Status
+
+LONG = 60.0
+"""s that no test waits unless it fails."""
+
+
+class Served:
+    """A node with both executors on threads of their own, and a client."""
+
+    def __init__(self, name: str) -> None:
+        self.node = Node(name)
+        self.urgent = UrgentExecutor(self.node)
+        self.rest = RestExecutor(self.node, self.urgent)
+        self.client = Node(f"{name}_client")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.client)
+        self._over = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._serve, args=(executor,)) for executor in (self.rest, self.urgent)
+        ]
+
+    def _serve(self, executor: SingleThreadedExecutor) -> None:
+        while not self._over.is_set():
+            executor.spin_once(timeout_sec=0.1)
+
+    def start(self) -> None:
+        """Serve from now on."""
+        for thread in self._threads:
+            thread.start()
+
+    def until(self, condition: Callable[[], Any]) -> None:
+        """Let the client hear until a condition holds."""
+        end = time.monotonic() + LONG
+        while not condition():
+            assert time.monotonic() < end
+            self._executor.spin_once(timeout_sec=0.05)
+
+    def close(self) -> None:
+        """End all."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+        for executor in (self.rest, self.urgent, self._executor):
+            executor.shutdown(timeout_sec=0.0)
+        self.node.destroy_node()
+        self.client.destroy_node()
+
+
+@pytest.fixture
+def served(ros: None) -> Iterator[Served]:
+    """A node to which the test adds what it needs before it starts it."""
+    one = Served("served_twice")
+    yield one
+    one.close()
+
+
+class Gate:
+    """A callback that lasts until it is let go."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.open = threading.Event()
+
+    def pass_through(self, *given: Any) -> Any:
+        self.entered.set()
+        assert self.open.wait(LONG)
+        return given[-1] if given else None
+
+
+def test_what_is_urgent_is_answered_while_the_rest_is_at_work(served: Served) -> None:
+    gate = Gate()
+    served.node.create_service(Trigger, "~/slow", gate.pass_through)
+    served.node.create_service(
+        Trigger,
+        "~/ready",
+        lambda request, response: Trigger.Response(success=True),
+        callback_group=served.urgent.group,
+    )
+    slow = served.client.create_client(Trigger, "served_twice/slow")
+    ready = served.client.create_client(Trigger, "served_twice/ready")
+    served.start()
+    served.until(lambda: slow.service_is_ready() and ready.service_is_ready())
+    waiting = slow.call_async(Trigger.Request())
+    served.until(gate.entered.is_set)
+    for _ in range(10):
+        answer = ready.call_async(Trigger.Request())
+        served.until(answer.done)
+        assert answer.result().success
+        assert not waiting.done()
+    gate.open.set()
+    served.until(waiting.done)
+
+
+class Ending:
+    """Goals that are accepted, and end when they are cancelled, as those of the node do."""
+
+    def __init__(self, served: Served) -> None:
+        self.handles: list[Any] = []
+        self.accepting = Gate()
+        self.accepting.open.set()
+        self.server = GoalServer(
+            served.node,
+            OptimizeTrajectory,
+            "~/optimize_trajectory",
+            execute_callback=lambda handle: None,
+            goal_callback=lambda goal: GoalResponse.ACCEPT,
+            handle_accepted_callback=self._accept,
+            cancel_callback=self._cancel,
+            urgent=served.urgent,
+        )
+
+    def _accept(self, handle: Any) -> None:
+        with self.server.changing:
+            self.server.listen(True)
+            handle.execute()
+        self.handles.append(handle)
+        self.accepting.pass_through()
+
+    def _cancel(self, handle: Any) -> CancelResponse:
+        def conclude(ended: Any) -> Any:
+            ended.canceled()
+            return OptimizeTrajectory.Result()
+
+        self.server.afterwards(lambda: self.server.notify_execute(handle, conclude))
+        return CancelResponse.ACCEPT
+
+
+def test_a_cancel_is_answered_and_its_goal_ended_while_the_rest_is_at_work(served: Served) -> None:
+    gate = Gate()
+    served.node.create_service(Trigger, "~/slow", gate.pass_through)
+    ending = Ending(served)
+    slow = served.client.create_client(Trigger, "served_twice/slow")
+    actions = ActionClient(served.client, OptimizeTrajectory, "served_twice/optimize_trajectory")
+    served.start()
+    try:
+        served.until(lambda: slow.service_is_ready() and actions.server_is_ready())
+        sent = [actions.send_goal_async(OptimizeTrajectory.Goal()) for _ in range(5)]
+        served.until(lambda: all(future.done() for future in sent))
+        goals = [future.result() for future in sent]
+        results = [goal.get_result_async() for goal in goals]
+        end = time.monotonic() + 1.0
+        served.until(lambda: len(ending.handles) == 5 and time.monotonic() > end)  # results were asked for
+        waiting = slow.call_async(Trigger.Request())
+        served.until(gate.entered.is_set)
+        for goal, result in zip(goals, results, strict=True):
+            answer = goal.cancel_goal_async()
+            served.until(lambda answer=answer, result=result: answer.done() and result.done())
+            assert len(answer.result().goals_canceling) == 1
+            assert result.result().status == GoalStatus.STATUS_CANCELED
+            assert not waiting.done()
+        gate.open.set()
+        served.until(waiting.done)
+    finally:
+        gate.open.set()
+        ending.server.close()
+        actions.destroy()
+
+
+def test_a_cancel_while_the_next_goal_is_taken(served: Served) -> None:
+    ending = Ending(served)
+    actions = ActionClient(served.client, OptimizeTrajectory, "served_twice/optimize_trajectory")
+    served.start()
+    try:
+        served.until(actions.server_is_ready)
+        first = actions.send_goal_async(OptimizeTrajectory.Goal())
+        served.until(first.done)
+        served.until(lambda: ending.handles)
+        ending.accepting.open.clear()
+        ending.accepting.entered.clear()
+        second = actions.send_goal_async(OptimizeTrajectory.Goal())
+        served.until(lambda: second.done() and ending.accepting.entered.is_set())
+        for goal in (first.result(), second.result()):
+            answer = goal.cancel_goal_async()
+            served.until(answer.done)
+            assert len(answer.result().goals_canceling) == 1
+            assert not ending.accepting.open.is_set()
+    finally:
+        ending.accepting.open.set()
+        ending.server.close()
+        actions.destroy()
+
+
+def test_an_emergency_stop_overtakes_a_large_request(client: Client) -> None:
+    """Of the node itself: the large one is sent first and answered last."""
+    statuses: list[ServoStatus] = []
+    latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    subscription = client.node.create_subscription(
+        ServoStatus, "kinopt/servo/status", statuses.append, latched
+    )
+    stops = client.node.create_publisher(Bool, "kinopt/emergency_stop", 10)
+    assert client.spin_until(lambda: stops.get_subscription_count() > 0 and bool(statuses), LONG)
+    before = len(statuses)
+    large = client.send("solve_ik", SolveIK.Request(poses=[Pose() for _ in range(100_000)]))
+    ready = client.send("ready", Trigger.Request())
+    stops.publish(Bool(data=True))
+    order: list[str] = []
+
+    def note() -> bool:
+        for name, there in (
+            ("large", large.done()),
+            ("ready", ready.done()),
+            ("stop", len(statuses) > before),
+        ):
+            if there and name not in order:
+                order.append(name)
+        return len(order) == 3
+
+    try:
+        assert client.spin_until(note, LONG)
+    finally:
+        stops.publish(Bool(data=False))
+        client.spin_until(lambda: len(statuses) > before + 1, LONG)
+        client.node.destroy_publisher(stops)
+        client.node.destroy_subscription(subscription)
+    assert statuses[before].status.code == Status.EMERGENCY_STOP
+    assert large.result().status.code == Status.INVALID_REQUEST
+    assert order[-1] == "large"

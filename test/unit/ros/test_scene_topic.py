@@ -1,0 +1,121 @@
+"""Updates of the scene: made in their order, and what is not made is said."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.ros import scene_changes, scene_topic
+from kinopt_ros.ros.scene_topic import SceneUpdateTopic
+from kinopt_ros.status import Status
+
+LONG = 20.0
+"""s that no test waits unless it fails."""
+
+
+class World:
+    """A topic whose changes wait for a gate."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.made: list[Any] = []
+        self.reports: list[Any] = []
+        self.published: list[int] = []
+        self.gate = threading.Event()
+        self.begun = threading.Event()
+        monkeypatch.setattr(scene_changes, "apply", self._apply)
+        quiet = SimpleNamespace(warning=lambda text: None, error=pytest.fail)
+        context: Any = SimpleNamespace(node=SimpleNamespace(get_logger=lambda: quiet))
+        publisher: Any = SimpleNamespace(publish=lambda: self.published.append(len(self.made)))
+        self.now = 0.0
+        reports = SimpleNamespace(publish=self.reports.append)
+        self.topic = SceneUpdateTopic(context, publisher, reports, lambda: self.now)
+
+    def _apply(self, context: Any, update: Any) -> None:
+        self.begun.set()
+        assert self.gate.wait(LONG)
+        self.made.append(update)
+        if update.name == "late":
+            self.now += 1.0
+        if update.name == "wrong":
+            raise InvalidRequestError("wrong")
+
+    def finish(self) -> None:
+        """Let all changes be made, and wait for it."""
+        self.gate.set()
+        self.topic._worker.shutdown(wait=True)
+
+
+def update(name: Any, numbers: int = 0) -> Any:
+    shape = SimpleNamespace(points=range(numbers), triangles=(), heights=())
+    return SimpleNamespace(
+        name=name, operations=[SimpleNamespace(object=SimpleNamespace(shapes=[shape] if numbers else []))]
+    )
+
+
+def test_a_burst_is_made_in_order_and_published_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    world.topic.take(update("first"))
+    assert world.begun.wait(LONG)
+    for k in range(1000):
+        world.topic.take(update(k))
+    world.finish()
+    assert [made.name for made in world.made] == ["first", *range(1000)]
+    assert not world.reports
+    assert world.published == [1001]
+
+
+def test_a_long_burst_is_published_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    for name in ("a", "late", "b", "c"):
+        world.topic.take(update(name))
+    world.finish()
+    assert world.published == [2, 4]
+
+
+def test_what_finds_no_room_is_said_in_one_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scene_topic, "MOST_WAITING", 10)
+    world = World(monkeypatch)
+    world.topic.take(update("first"))
+    assert world.begun.wait(LONG)
+    for k in range(25):
+        world.topic.take(update(k))
+    world.finish()
+    assert [made.name for made in world.made] == ["first", *range(10)]
+    (report,) = world.reports
+    assert report.status.code == Status.QUEUE_FULL
+    assert report.status.message.startswith("15 scene updates were refused")
+
+
+def test_large_updates_find_less_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scene_topic, "MOST_NUMBERS", 100)
+    world = World(monkeypatch)
+    world.topic.take(update("first"))
+    assert world.begun.wait(LONG)
+    # A single one may be as large as a message can be.
+    for name, numbers in (("huge", 1000), ("small", 1), ("next", 0)):
+        world.topic.take(update(name, numbers))
+    world.finish()
+    assert [made.name for made in world.made] == ["first", "huge"]
+    assert world.reports[0].status.message.startswith("2 scene updates were refused")
+
+
+def test_what_the_middleware_loses_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    world.topic.lost(SimpleNamespace(total_count_change=3))
+    world.finish()
+    (report,) = world.reports
+    assert report.status.code == Status.QUEUE_FULL
+    assert report.status.message.startswith("3 scene updates were lost on the way")
+
+
+def test_a_wrong_update_is_reported_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    for name in ("wrong", "right"):
+        world.topic.take(update(name))
+    world.finish()
+    assert [made.name for made in world.made] == ["wrong", "right"]
+    assert [report.status.message for report in world.reports] == ["wrong"]
