@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 import rclpy
+from rclpy._rclpy_pybind11 import RCLError
 from rclpy.exceptions import InvalidNamespaceException, ParameterException
 from rclpy.executors import ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
@@ -89,6 +90,8 @@ class _Running:
             raise InvalidRequestError(
                 f"{quoted(namespace or '')} is no namespace: {' '.join(str(error).split())}"
             ) from None
+        except RCLError as error:  # as where security is wanted, and the middleware has none
+            raise InvalidRequestError(f"ROS makes no node: {' '.join(str(error).split())}") from error
         others = [other.get_fully_qualified_name() for other in self._nodes]
         self._nodes.append(node)
         if node.get_fully_qualified_name() in others:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -106,3 +109,24 @@ def test_who_only_looks_changes_nothing() -> None:
 def test_every_enclave_is_that_of_its_node() -> None:
     paths = {one.get("path") for one in POLICY.iter("enclave")}
     assert paths == set(NAMES.values())
+
+
+def test_a_node_that_cannot_be_protected_does_not_start(ros: None, tmp_path: Path) -> None:
+    """Whatever is missing, keys or a middleware with security: a sentence, and no node without protection."""
+    (tmp_path / "enclaves" / "kinopt").mkdir(parents=True)
+    wanted = {
+        "ROS_SECURITY_KEYSTORE": str(tmp_path),
+        "ROS_SECURITY_ENABLE": "true",
+        "ROS_SECURITY_STRATEGY": "Enforce",
+    }
+    result = subprocess.run(
+        [sys.executable, "-m", "kinopt_ros.ros.main", "--ros-args", "--enclave", "/kinopt"],
+        env={**os.environ, **wanted},
+        capture_output=True,
+        text=True,
+        timeout=100.0,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert "kinopt: " in result.stderr.splitlines()[-1]
