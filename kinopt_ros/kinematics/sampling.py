@@ -15,8 +15,9 @@ UNBOUNDED_LENGTH = 1.0
 """A translation whose limits are infinite, or wider than a kilometre, is sampled in +- this, m."""
 WIDEST = 1000.0
 """rad or m"""
-WIDE_ANGLE, WIDE_LENGTH = 4.0 * np.pi, 10.0
-"""Ranges wider than this (rad, m) are searched around what is known only, see ``range_around``."""
+WIDE_ANGLE, WIDE_LENGTH = 13.0, 10.0
+"""Ranges wider than this (rad, a little more than two turns; m) are searched around what is known only, see
+``range_around``."""
 _AROUND_LENGTH, _MOST_AROUND = 3.0, 20.0
 """m, how far around at least, and at most where what is known lies far apart."""
 
@@ -85,7 +86,7 @@ def range_around(
     slides = np.isin(np.arange(robot.nq), _translations(robot))
     around = np.clip(0.5 * (last - first), _AROUND_LENGTH, _MOST_AROUND)
     around = np.where(slides, around, UNBOUNDED_ANGLE)
-    wide = ~(upper - lower <= np.where(slides, WIDE_LENGTH, WIDE_ANGLE) * (1.0 + 1e-6))
+    wide = ~(upper - lower <= np.where(slides, WIDE_LENGTH, WIDE_ANGLE))
     low = np.where(wide, np.maximum(lower, first - around), lower)
     high = np.where(wide, np.minimum(upper, last + around), upper)
     return np.minimum(low, first), np.maximum(high, last)

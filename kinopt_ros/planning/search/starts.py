@@ -1,8 +1,8 @@
 """Paths to begin from, one after the other: those of the problem, lines to the nearest goal configurations, rough paths
 that the solver finds by trees in its own model, which may overlap a little, as it is larger than the robot, paths
 through configurations of earlier answers, more rough paths, a path of a sampling planner that looks at the shapes
-themselves, if its library is installed, more rough paths, paths through random configurations, and a longer search by the
-sampling planner."""
+themselves, if its library is installed, more rough paths, paths through random configurations, and a longer search by
+the sampling planner."""
 
 import time
 from collections.abc import Iterator
