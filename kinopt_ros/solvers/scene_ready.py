@@ -25,8 +25,9 @@ def wait_for_scene(robot: RobotModel, scene: Scene, deadline: float) -> None:
     Raises:
         NotReadyError: the deadline came before. The work goes on, so that a later request finds it done.
     """
-    things = (*scene.objects.values(), *scene.attached.values())
-    if sum(_size(placed.shape) for thing in things for placed in thing.shapes) < LARGE:
+    shapes = [thing.shapes for thing in scene.objects.values()]
+    shapes += [carried.shapes for carried in scene.attached.values()]
+    if sum(_size(placed.shape) for group in shapes for placed in group) < LARGE:
         return
     if is_prepared(robot, scene):
         return

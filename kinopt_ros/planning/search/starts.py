@@ -37,8 +37,9 @@ _DRAWN, _LOT = 16, 2
 """Paths through a random configuration, drawn near to the line and anywhere; the best of both are tried."""
 _SPREADS = np.array([0.4, 0.8, 1.2, 1.6])
 """rad or m, how far those near to the line are from its middle."""
-SAMPLING_TIMES = (2.0, 8.0)
-"""s for the sampling planner, at most: before much else is tried, and when nothing else is left."""
+SAMPLING_TIMES, SAMPLING_AROUND = (2.0, 8.0), (8.0, 30.0)
+"""For the sampling planner before much else is tried, and when nothing else is left: s at most, and how far (m) around
+start and goals it searches for a base's way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +145,7 @@ class Starts:
             min(self._course.deadline, time.monotonic() + SAMPLING_TIMES[number]),
             1 + (self._problem.random_seed + number) % (2**31 - 1),
             lambda: not self._course.told(SAMPLING),
+            around=SAMPLING_AROUND[number],
         )
         self._course.spent(SAMPLING, begin)
         self._course.go_on(SAMPLING)
