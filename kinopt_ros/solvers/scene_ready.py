@@ -4,7 +4,7 @@ import threading
 import time
 from weakref import WeakKeyDictionary
 
-from kinopt_ros.errors import NotReadyError
+from kinopt_ros.errors import KinoptError, NotReadyError
 from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PointCloud, Shape
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
@@ -61,7 +61,9 @@ def _size(shape: Shape) -> int:
 def _prepare(robot: RobotModel, scene: Scene, done: threading.Event) -> None:
     try:
         prepare_scene(robot, scene)
-    finally:  # what it raises those who wait will meet themselves
+    except KinoptError:  # those who wait meet the same, and say it
+        pass
+    finally:
         done.set()
 
 
