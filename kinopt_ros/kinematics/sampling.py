@@ -15,9 +15,10 @@ UNBOUNDED_LENGTH = 1.0
 """A translation whose limits are infinite, or wider than a kilometre, is sampled in +- this, m."""
 WIDEST = 1000.0
 """rad or m"""
-WIDE_ANGLE, WIDE_LENGTH = 4.0 * np.pi, 10.0
-"""Ranges wider than this (rad, m) are searched around what is known only, see ``range_around``."""
-_AROUND_LENGTH, _MOST_AROUND = 3.0, 20.0
+WIDE_ANGLE, WIDE_LENGTH = 13.0, 10.0
+"""Ranges wider than this (rad, a little more than two turns; m) are searched around what is known only, see
+``range_around``."""
+AROUND, _MOST_AROUND = 3.0, 20.0
 """m, how far around at least, and at most where what is known lies far apart."""
 
 
@@ -71,21 +72,22 @@ def sampling_range(robot: RobotModel) -> tuple[Annotated[Float64, "nq"], Annotat
 
 
 def range_around(
-    robot: RobotModel, known: Annotated[Float64, "K nq"]
+    robot: RobotModel, known: Annotated[Float64, "K nq"], length: float = AROUND
 ) -> tuple[Annotated[Float64, "nq"], Annotated[Float64, "nq"]]:
     """Lower and upper ends, always finite, between which a search samples that knows where it is: near to some
     configurations, such as start and goals.
 
     Ordinary ranges are searched all over. What has no limits, or wide ones (a wheeled base has any that came to mind),
-    is searched a turn around what is known, translations some metres: in a range of kilometres no sample is of use.
+    is searched a turn around what is known, translations at least ``length`` (m): in a range of kilometres no sample is
+    of use.
     The configurations themselves are always inside, also if they are a little outside of their limits.
     """
     lower, upper = robot.limits.lower, robot.limits.upper
     first, last = known.min(axis=0), known.max(axis=0)
     slides = np.isin(np.arange(robot.nq), _translations(robot))
-    around = np.clip(0.5 * (last - first), _AROUND_LENGTH, _MOST_AROUND)
+    around = np.maximum(np.minimum(0.5 * (last - first), _MOST_AROUND), length)
     around = np.where(slides, around, UNBOUNDED_ANGLE)
-    wide = ~(upper - lower <= np.where(slides, WIDE_LENGTH, WIDE_ANGLE) * (1.0 + 1e-6))
+    wide = ~(upper - lower <= np.where(slides, WIDE_LENGTH, WIDE_ANGLE))
     low = np.where(wide, np.maximum(lower, first - around), lower)
     high = np.where(wide, np.minimum(upper, last + around), upper)
     return np.minimum(low, first), np.maximum(high, last)

@@ -16,7 +16,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, MissingPackageError
-from kinopt_ros.kinematics.sampling import range_around
+from kinopt_ros.kinematics.sampling import AROUND, range_around
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 
@@ -49,6 +49,7 @@ def sampled_path(
     seed: int,
     stop: Callable[[], bool] = lambda: False,
     shortening: float = SHORTENING,
+    around: float = AROUND,
 ) -> Annotated[Float64, "K n"] | None:
     """Corners of a free path from the problem's start to one of some goals, or None if none was found in time.
 
@@ -61,6 +62,7 @@ def sampled_path(
         seed: same arguments, same seed, enough time: same path. At least 1.
         stop: asked between looks at lines; when it says True the search ends with None.
         shortening: s to spend on shortening what was found, at most, deadline included.
+        around: how far around start and goals translations of wide ranges are searched, m.
 
     Returns:
         Rows from the start to the goal that was reached, at least two, or None.
@@ -81,7 +83,7 @@ def sampled_path(
         if time.monotonic() >= deadline or stop():
             return None
     try:
-        return _Search(robot, problem, free, deadline, stop).run(goals, seed, shortening)
+        return _Search(robot, problem, free, deadline, stop, around).run(goals, seed, shortening)
     finally:
         _one_at_a_time.release()
 
@@ -96,8 +98,9 @@ class _Search:
         free: Free,
         deadline: float,
         stop: Callable[[], bool],
+        around: float,
     ) -> None:
-        self._robot, self._problem = robot, problem
+        self._robot, self._problem, self._around = robot, problem, around
         self._start = problem.start[problem.variables]
         self._free, self._deadline, self._stop = free, deadline, stop
         self._stopped = False
@@ -144,7 +147,7 @@ class _Search:
 
     def _space(self, base: Any, goals: Float64) -> Any:
         problem = self._problem
-        ends = range_around(self._robot, problem.whole(np.vstack([self._start, goals])))
+        ends = range_around(self._robot, problem.whole(np.vstack([self._start, goals])), self._around)
         lower, upper = (end[problem.variables] for end in ends)
         space = base.RealVectorStateSpace(len(lower))
         bounds = base.RealVectorBounds(len(lower))

@@ -54,16 +54,13 @@ def lazily_free(
             if not ok[b, k]:
                 continue
             full[0, problem.variables] = q[b, k]
+            # What was found in time is worth a look, if that does not take long.
+            pause, first = problem.hurry if first else problem.pause, False
             try:
-                if not first:
-                    problem.pause()
-                # What was found in time is worth a look, if that does not take long.
-                pause = problem.hurry if first else problem.pause
                 free[b, k] = is_free(robot, problem.scene, full[0], problem.clearance, pause)
             except OutOfTime:
                 late[b] = True
                 break
-            first = False
             if free[b, k] and problem.num_solutions == 1:
                 break
     return free, late

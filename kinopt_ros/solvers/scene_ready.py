@@ -4,7 +4,7 @@ import threading
 import time
 from weakref import WeakKeyDictionary
 
-from kinopt_ros.errors import NotReadyError
+from kinopt_ros.errors import KinoptError, NotReadyError
 from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PointCloud, Shape
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
@@ -25,8 +25,9 @@ def wait_for_scene(robot: RobotModel, scene: Scene, deadline: float) -> None:
     Raises:
         NotReadyError: the deadline came before. The work goes on, so that a later request finds it done.
     """
-    things = (*scene.objects.values(), *scene.attached.values())
-    if sum(_size(placed.shape) for thing in things for placed in thing.shapes) < LARGE:
+    shapes = [thing.shapes for thing in scene.objects.values()]
+    shapes += [carried.shapes for carried in scene.attached.values()]
+    if sum(_size(placed.shape) for group in shapes for placed in group) < LARGE:
         return
     if is_prepared(robot, scene):
         return
@@ -60,7 +61,9 @@ def _size(shape: Shape) -> int:
 def _prepare(robot: RobotModel, scene: Scene, done: threading.Event) -> None:
     try:
         prepare_scene(robot, scene)
-    finally:  # what it raises those who wait will meet themselves
+    except KinoptError:  # those who wait meet the same, and say it
+        pass
+    finally:
         done.set()
 
 

@@ -54,7 +54,7 @@ def check_collisions(
         q: configurations, finite (rad or m).
         clearance: least distance (m) of bodies that must not touch, besides padding.
         contacts: whether to list the pairs; without, a configuration takes a fraction of the time.
-        pause: called between pairs of shapes that need a close look.
+        pause: called before each configuration, and before each pair of shapes that needs a close look.
 
     Raises:
         MissingPackageError: coal or numba is not installed.
@@ -169,4 +169,6 @@ def _placements(
     from kinopt_ros.collision.packed_bodies import packed_bodies_of
 
     packed = packed_bodies_of(robot, scene)
-    return (Placement(packed, row, pause) for row in np.array(q, dtype=np.float64, order="C"))
+    for row in np.array(q, dtype=np.float64, order="C"):
+        pause()
+        yield Placement(packed, row, pause)

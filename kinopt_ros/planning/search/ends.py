@@ -55,13 +55,18 @@ class Ends:
             try:
                 ends += [End(number, q) for q in self._configurations(goal, start, "goal")]
             except Stopped as refusal:
+                if refusal.status is Status.PREEMPTED:
+                    raise
                 refusals.append(refusal)
         self._course.spent(GOALS, begin)
         if not ends:
             if len(refusals) == 1:
                 raise refusals[0]
             said = "; ".join(f"goal {k}: {refusal.sentence}" for k, refusal in enumerate(refusals[:4]))
-            raise Stopped(refusals[0].status, f"none of {len(refusals)} goals can be reached: {said}")
+            # Whom there was no time for might have been reached.
+            late = any(refusal.status is Status.TIMED_OUT for refusal in refusals)
+            status = Status.TIMED_OUT if late else refusals[0].status
+            raise Stopped(status, f"none of {len(refusals)} goals can be reached: {said}")
         q0 = start[self._problem.variables]
         ends.sort(key=lambda end: float(np.linalg.norm(end.q - q0)))
         return self._in_time(ends)

@@ -1,7 +1,8 @@
 """Paths to begin from, one after the other: those of the problem, lines to the nearest goal configurations, rough paths
 that the solver finds by trees in its own model, which may overlap a little, as it is larger than the robot, paths
 through configurations of earlier answers, more rough paths, a path of a sampling planner that looks at the shapes
-themselves, if its library is installed, more rough paths and paths through random configurations."""
+themselves, if its library is installed, more rough paths, paths through random configurations, and a longer search by
+the sampling planner."""
 
 import time
 from collections.abc import Iterator
@@ -36,8 +37,9 @@ _DRAWN, _LOT = 16, 2
 """Paths through a random configuration, drawn near to the line and anywhere; the best of both are tried."""
 _SPREADS = np.array([0.4, 0.8, 1.2, 1.6])
 """rad or m, how far those near to the line are from its middle."""
-SAMPLING_TIME = 2.0
-"""s for the sampling planner, at most."""
+SAMPLING_TIMES, SAMPLING_AROUND = (2.0, 8.0), (8.0, 30.0)
+"""For the sampling planner before much else is tried, and when nothing else is left: s at most, and how far (m) around
+start and goals it searches for a base's way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +92,12 @@ class Starts:
         yield from self._through_remembered()
         if searched:
             yield from self._rough(1)
-            yield from self._sampled()
+            yield from self._sampled(0)
             yield from self._rough(2)
         yield from self._through_random(THROUGH_RANDOM)
         if searched:
             yield from map(self._line_to, ends[LINES:])
+            yield from self._sampled(1)
 
     def _given(self) -> Iterator[Start]:
         """Paths of the problem, bent so that they begin at the start and end at the nearest end."""
@@ -128,7 +131,7 @@ class Starts:
             if corners is not None:
                 yield replace(self._along(corners), corners=corners)
 
-    def _sampled(self) -> Iterator[Start]:
+    def _sampled(self, number: int) -> Iterator[Start]:
         """A path of the sampling planner, if it is installed and finds one."""
         if missing_sampler():
             return
@@ -139,9 +142,10 @@ class Starts:
             self._problem,
             np.array([end.q for end in self._ends]),
             self._looks.line_is_free,
-            min(self._course.deadline, time.monotonic() + SAMPLING_TIME),
-            1 + self._problem.random_seed % (2**31 - 1),
+            min(self._course.deadline, time.monotonic() + SAMPLING_TIMES[number]),
+            1 + (self._problem.random_seed + number) % (2**31 - 1),
             lambda: not self._course.told(SAMPLING),
+            around=SAMPLING_AROUND[number],
         )
         self._course.spent(SAMPLING, begin)
         self._course.go_on(SAMPLING)

@@ -81,6 +81,8 @@ def test_wide_ranges_are_searched_around_what_is_known(robot):
     far[1, 2] = -9e5
     low, high = range_around(robot, far)
     assert (low[2], high[2]) == (-9e5 - 20.0, 5e5 + 20.0)
+    low, high = range_around(robot, far, 50.0)
+    assert (low[2], high[2]) == (-9e5 - 50.0, 5e5 + 50.0)
     assert np.isfinite(low).all()
     assert np.isfinite(high).all()
     low, high = range_around(robot, known[:1])

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from kinopt_ros.errors import NotReadyError
+from kinopt_ros.errors import KinoptError, NotReadyError
 from kinopt_ros.geometry.shapes import Box, PlacedShape, PointCloud, Shape
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
@@ -66,7 +66,7 @@ def test_who_has_prepared_it_need_not_wait(robot: RobotModel) -> None:
 
 def test_a_failure_is_left_to_the_request(robot: RobotModel, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(robot: RobotModel, scene: Scene) -> None:
-        raise SystemExit  # ends the thread without a word
+        raise KinoptError("it cannot be had")
 
     monkeypatch.setattr(scene_ready, "prepare_scene", fails)
     wait_for_scene(robot, cloud(LARGE), time.monotonic() + 60.0)

@@ -205,3 +205,19 @@ def test_detours_are_pointless_where_even_the_line_takes_too_long(guide: Guide) 
         course.remember(PathAttempt(start.path, start.goal, Violation(TIMING, "too short")))
     assert [start.goal for start in found] == list(range(LINES))
     assert not guide.asked
+
+
+def test_what_time_is_left_is_for_sampling(guide: Guide, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Problems of many joints that the planner needs longer for were given up with time left."""
+    searches: list[tuple[float, int]] = []
+
+    def nothing(*arguments: Any, **options: Any) -> None:
+        searches.append((arguments[4] - time.monotonic(), arguments[5]))
+
+    monkeypatch.setattr(module, "missing_sampler", lambda: "")
+    monkeypatch.setattr(module, "sampled_path", nothing)
+    problem = problem_of(guide)
+    list(starts_of(guide, problem)[0])
+    assert [seed for _, seed in searches] == [1, 2]
+    (first, _), (second, _) = searches
+    assert first <= 2.0 < second <= 8.0
