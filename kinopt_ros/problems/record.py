@@ -181,8 +181,8 @@ def recorded_robot(record: Record, file: Path) -> RobotModel:
         or not (record.lower <= record.upper).all()
     ):
         raise InvalidRequestError(
-            f"{quoted(file.name)} has {len(record.lower)} lower and {len(record.upper)} upper limits; allowed is one of "
-            f"each for the {robot.nq} variables, the lower one not above the upper"
+            f"{quoted(file.name)} has {len(record.lower)} lower and {len(record.upper)} upper limits; allowed is one "
+            f"of each for the {robot.nq} variables, the lower one not above the upper"
         )
     return replace(robot, limits=replace(robot.limits, lower=record.lower.copy(), upper=record.upper.copy()))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Concatenate, ParamSpec, TypeVar
 from weakref import finalize, ref
 
+from kinopt_ros.errors import InvalidRequestError, shown
 from kinopt_ros.robot.model import RobotModel
 
 P = ParamSpec("P")
@@ -35,10 +36,25 @@ def remembered(
                 if cached is None:
                     cached = caches[id(robot)] = _cached_for(robot, function)
                     finalize(robot, caches.pop, id(robot)).atexit = False
-        return cached(*args, **kwargs)
+        try:
+            return cached(*args, **kwargs)
+        except TypeError:
+            _require_hashable((*args, *kwargs.values()))
+            raise
 
     functools.update_wrapper(wrapper, function)
     return wrapper
+
+
+def _require_hashable(arguments: tuple[object, ...]) -> None:
+    """Raise InvalidRequestError for what can be no name, instead of what Python says about it."""
+    for argument in arguments:
+        try:
+            hash(argument)
+        except TypeError:
+            raise InvalidRequestError(
+                f"{shown(argument)} is given where a name is needed; allowed is text, or a tuple of texts for several"
+            ) from None
 
 
 def _cached_for(robot: RobotModel, function: Callable[..., T]) -> Callable[..., T]:

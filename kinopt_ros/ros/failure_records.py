@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from rclpy.node import Node
 
-from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.errors import InvalidRequestError, quoted
 from kinopt_ros.problems.record import make_record, save_record
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.ros import parameters
@@ -38,7 +38,7 @@ def checked_folder(given: str) -> Path | None:
     folder = Path(given).expanduser()
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise InvalidRequestError(
-            f"record_failures is {given!r}; allowed is an existing folder that can be written to"
+            f"record_failures is {quoted(given)}; allowed is an existing folder that can be written to"
         )
     return folder
 

@@ -12,7 +12,7 @@ from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError
+from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError, shown
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
@@ -46,7 +46,7 @@ class Spec:
                 [] if given is None else list(given) if isinstance(given, list | tuple | array) else [given]
             )
             if not all(isinstance(name, str) and name for name in names):
-                raise InvalidRequestError(f"{self.name} takes a list of names, not {given!r}")
+                raise InvalidRequestError(f"{self.name} takes a list of names, not {shown(given)}")
             return names
         return Option(self.name, self.default, self.description, self.minimum, self.maximum).check(given)
 

@@ -15,6 +15,7 @@ from kinopt_ros.errors import (
     InvalidStateError,
     KinoptError,
     StartStateError,
+    quoted,
 )
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
@@ -450,7 +451,7 @@ def _weights(request: Any) -> CostWeights:
         )
     for name in request.costs:
         if name not in names:
-            raise InvalidRequestError(f"unknown cost {name!r}; known: {', '.join(names)}")
+            raise InvalidRequestError(f"unknown cost {quoted(name)}; known: {', '.join(names)}")
     return CostWeights(**dict(zip(request.costs, request.weights, strict=True)))
 
 

@@ -11,7 +11,13 @@ from typing import Annotated, Any, ClassVar, final
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidRequestError, NotReadyError, UnknownNameError, UnsupportedFeatureError
+from kinopt_ros.errors import (
+    InvalidRequestError,
+    NotReadyError,
+    UnknownNameError,
+    UnsupportedFeatureError,
+    shown,
+)
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
@@ -68,12 +74,12 @@ class Option:
         if wanted is float and isinstance(given, int) and not isinstance(given, bool):
             given = float(given)
         if type(given) is not wanted:
-            raise InvalidRequestError(f"{self.name} takes a {wanted.__name__}, not {given!r}")
+            raise InvalidRequestError(f"{self.name} takes a {wanted.__name__}, not {shown(given)}")
         if isinstance(given, int | float) and not isinstance(given, bool):
             low = -float("inf") if self.minimum is None else self.minimum
             high = float("inf") if self.maximum is None else self.maximum
             if not low <= given <= high:
-                raise InvalidRequestError(f"{self.name} is {given!r}; allowed is {low} to {high}")
+                raise InvalidRequestError(f"{self.name} is {shown(given)}; allowed is {low} to {high}")
         return given
 
 
