@@ -142,8 +142,8 @@ def _counts(name: str, entry: Mapping[str, object], flag: str, keys: Sequence[st
 def _number(name: str, key: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= LARGEST_LIMIT:
         raise RobotDescriptionError(
-            f"{key} of {name!r} in joint_limits must be a finite number of at most {LARGEST_LIMIT:g}, not "
-            f"{shown(value)}"
+            f"{key} of {name!r} in joint_limits must be a finite number, not "
+            f"{shown(value)}; allowed is at most {LARGEST_LIMIT:g}"
         )
     return float(value)
 

@@ -1,5 +1,6 @@
 """Mutations of XML: of its elements, and of its text."""
 
+from copy import deepcopy
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
@@ -46,7 +47,7 @@ def _change(source: Source, root: ElementTree.Element) -> None:
 
 
 def _renamed(source: Source, element: ElementTree.Element) -> ElementTree.Element:
-    copy = ElementTree.fromstring(ElementTree.tostring(element).replace(b"ns0:", b""))
+    copy = deepcopy(element)
     if "name" in copy.attrib:
         copy.set("name", f"{copy.get('name')}_{source.randrange(10**9)}")
     return copy

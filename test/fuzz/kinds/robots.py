@@ -9,8 +9,9 @@ ARM = """<robot name="arm">
 <link name="base"><collision><geometry><box size="0.2 0.2 0.1"/></geometry></collision>
 <inertial><mass value="1"/></inertial></link>
 <link name="upper"><visual><geometry><mesh filename="package://arm/upper.stl"/></geometry></visual>
-<collision name="c"><origin xyz="0 0 0.2" rpy="0 0 0"/><geometry><cylinder radius="0.05" length="0.4"/></geometry></collision>
-</link><link name="lower"><collision><geometry><sphere radius="0.06"/></geometry></collision>
+<collision name="c"><origin xyz="0 0 0.2" rpy="0 0 0"/>
+<geometry><cylinder radius="0.05" length="0.4"/></geometry></collision></link>
+<link name="lower"><collision><geometry><sphere radius="0.06"/></geometry></collision>
 <collision><geometry><mesh filename="cube.stl" scale="0.1 0.1 0.1"/></geometry></collision></link>
 <link name="hand"/><link name="left"/><link name="right"/><link name="slide"/>
 <joint name="turn" type="continuous"><parent link="base"/><child link="upper"/><origin xyz="0 0 0.1"/>

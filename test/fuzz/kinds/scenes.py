@@ -78,7 +78,8 @@ def yaml_text(source: Source, good: Any) -> str:
         text = source.choice(
             ("[" * count, "- " * count, "a: " * count, "{" * count, "a: " + "1" * count, "a: &a [*a]", "? " * count,
              "a: 0x" + "f" * count, "a: " + "1:" * count, "x" * count, "- a\n" * count, "%YAML 9.9\n---\n",
-             "--- \n--- ",             "a: 2001-99-99", "? [a]\n: b", "<<: {a: 1}", "a: !!binary x", "\x85", "a: 0b" + "1" * count, "a: ='")
+             "--- \n--- ", "a: 2001-99-99", "? [a]\n: b", "<<: {a: 1}", "a: !!binary x",
+             "\x85", "a: 0b" + "1" * count, "a: ='")
         )  # fmt: skip
     return source.torn(text) if source.often(0.2) else text
 
