@@ -12,6 +12,7 @@ import numpy as np
 from rclpy.node import Node
 
 from kinopt_ros.errors import InvalidRequestError, quoted
+from kinopt_ros.files import is_folder, path_of
 from kinopt_ros.problems.record import make_record, save_record
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.ros import parameters
@@ -35,8 +36,11 @@ def checked_folder(given: str) -> Path | None:
     """
     if not given:
         return None
-    folder = Path(given).expanduser()
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+    try:
+        folder = path_of(given, "record_failures").expanduser()
+    except RuntimeError:  # the home of a user who has none
+        folder = Path(given)
+    if not is_folder(folder) or not os.access(folder, os.W_OK | os.X_OK):
         raise InvalidRequestError(
             f"record_failures is {quoted(given)}; allowed is an existing folder that can be written to"
         )
