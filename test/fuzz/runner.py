@@ -47,7 +47,7 @@ def run(name: str, seed: int, first: int, inputs: int) -> Iterator[Failure]:
     while first < end:
         with tempfile.TemporaryDirectory() as folder:
             words = [sys.executable, "-m", "fuzz.runner", name, str(seed), str(first), str(end), folder]
-            worker = subprocess.run(words, capture_output=True, check=False)
+            worker = subprocess.run(words, capture_output=True, check=False, env=_environment())
             at = Path(folder) / "at"
             reached = int(at.read_text()) if at.exists() else None
         for line in worker.stdout.decode().splitlines():
@@ -61,6 +61,12 @@ def run(name: str, seed: int, first: int, inputs: int) -> Iterator[Failure]:
             return
         yield Failure(name, seed, reached, f"the process ended with {worker.returncode}:\n{said}")
         first = reached + 1
+
+
+def _environment() -> dict[str, str]:
+    """With what this process imports from, wherever it was told so."""
+    path = [str(Path(__file__).parents[1]), *filter(None, sys.path)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def _work(name: str, seed: int, first: int, end: int, folder: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_process_that_hangs_is_ended_and_named(monkeypatch: pytest.MonkeyPatch
     )
     ended = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False,
-        env={"PYTHONPATH": str(Path(runner.__file__).parents[1])},
+        env=runner._environment(),
     )  # fmt: skip
     assert ended.returncode < 0
     assert "in feed" in ended.stderr

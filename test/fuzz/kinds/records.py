@@ -37,7 +37,7 @@ def prepare(folder: Path) -> None:
     shapes = (PlacedShape(Box(0.1, 0.1, 0.1), np.eye(4)),)
     scene = add(EMPTY_SCENE, robot, SceneObject("box", shapes, np.eye(4)))
     problem = ik_problem(
-        robot, np.stack([T, T]), group="arm", scene=scene, prefer="nearest", free_axes=["rz"]
+        robot, np.stack([T, T]), group="arm", scene=scene, prefer="closest", free_axes=["rz"]
     )
     record = make_record(
         robot, problem, "cpu", {"a": 1}, 0.1, [1, -31], ["", "no"], robots.ARM, robots.ARM_SRDF
