@@ -107,6 +107,16 @@ def test_what_is_no_record_is_a_row_of_the_table(record: Path, capsys: pytest.Ca
     assert "aliases" in said
 
 
+@pytest.mark.parametrize(
+    "field",
+    ["clearance", "min_separation", "turns", "manipulability", "random_seed", "num_solutions", "base_link"],
+)
+def test_fields_of_a_problem_have_their_types(record: Path, field: str) -> None:
+    changed(record, problem=yaml.safe_load(record.read_text())["problem"] | {field: ["a"]})
+    with pytest.raises(KinoptError, match=rf"{field} is \['a'\]"):
+        replayed(record)
+
+
 def test_lists_that_occur_twice_are_written_in_full(tmp_path: Path) -> None:
     robot = six_revolute()
     same = [1, 2]
