@@ -38,7 +38,7 @@ pip = PYTHONWARNINGS="ignore:Editable installation" \
 # The environment that pip makes to build a package in is held to them, too.
 pinned_build := --build-constraint $(constraints)
 
-.PHONY: help demo test test-matrix unit bench bench-beam bench-gpu lint colcon env clean
+.PHONY: help demo test test-matrix fuzz unit bench bench-beam bench-gpu lint colcon env clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -56,6 +56,9 @@ test: $(VENV)/.run $(VENV)/.test ## all tests
 
 test-matrix: ## all tests with Kilted on Python 3.11 and 3.13, Jazzy on 3.12 (PYTHON312=... names one)
 	@MAKE="$(MAKE)" MATRIX=$(MATRIX) sh tools/test_matrix.sh $(ARGS)
+
+fuzz: $(VENV)/.run $(VENV)/.test ## hostile inputs of every kind (ARGS="--inputs 100000 --seed 1")
+	@PYTHONPATH=test $(VENV)/bin/python -m fuzz $(ARGS)
 
 unit: $(VENV)/.run $(VENV)/.test ## fast tests only
 	@$(VENV)/bin/python -m pytest test/unit -m "not slow and not ros" $(ARGS)

@@ -53,6 +53,8 @@ def shortened(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(said) + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
+_LONGEST = 4_000
+"""Characters of a message."""
 _NAME = 200
 """Characters of a name in a list."""
 
@@ -61,6 +63,11 @@ class KinoptError(Exception):
     """Root of all exceptions raised by kinopt_ros."""
 
     status: ClassVar[Status] = Status.FAILURE
+
+    def __str__(self) -> str:
+        """The sentence. It goes into answers and logs, so that its length is bounded, whatever was given."""
+        said = super().__str__()
+        return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}... ({len(said)} characters)"
 
 
 class InvalidRequestError(KinoptError):

@@ -1,7 +1,8 @@
 """Files that others wrote: opened without waiting, of ordinary kind only, of bounded size.
 
 A pipe would keep its reader waiting for ever, a device answers without end or does something when it is opened, and
-files of the kernel hold more than they say. Whoever reads a file that a user, a message or another file names calls this.
+files of the kernel hold more than they say. Whoever reads a file that a user, a message or another file names calls
+this.
 """
 
 import os

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
-from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnknownJointError
+from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnknownJointError, quoted
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, matrix_to_quaternion, matrix_to_rpy
 from kinopt_ros.robot.model import RobotModel
@@ -73,14 +73,16 @@ def _configuration(robot: RobotModel, given: list[str]) -> np.ndarray:
     for pair in given:
         name, separator, text = pair.rpartition("=")
         if not separator:
-            raise InvalidRequestError(f"--joints takes NAME=VALUE, not {pair!r}")
+            raise InvalidRequestError(f"--joints takes NAME=VALUE, not {quoted(pair)}")
         if name not in robot.variable_index:
             raise UnknownJointError(name, robot.variable_names)
         try:
             value = float(text)
         except ValueError:
-            raise InvalidStateError(f"the value of joint {name!r} is {text!r}, which is no number") from None
+            raise InvalidStateError(
+                f"the value of joint {quoted(name)} is {quoted(text)}, which is no number"
+            ) from None
         if not math.isfinite(value):
-            raise InvalidStateError(f"the value of joint {name!r} is {value}; it must be finite")
+            raise InvalidStateError(f"the value of joint {quoted(name)} is {value}; it must be finite")
         q[robot.variable_index[name]] = value
     return q

@@ -186,8 +186,12 @@ def _lengths(kind: str, **lengths: float) -> None:
             raise InvalidShapeError(f"{name} of a {kind} is {shown(value)}; allowed is a number")
         if not SMALLEST <= value <= LARGEST:
             raise InvalidShapeError(
-                f"{name} of a {kind} is {shown(value)}; allowed is more than 0, from {SMALLEST:g} m to {LARGEST:g} m"
+                f"{name} of a {kind} is {_said(value)}; allowed is more than 0, from {SMALLEST:g} m to {LARGEST:g} m"
             )
+
+
+def _said(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) else shown(value)
 
 
 def _points(kind: str, name: str, points: Float64) -> None:

@@ -15,6 +15,7 @@ from kinopt_ros.errors import (
     InvalidStateError,
     KinoptError,
     UnknownNameError,
+    shown,
 )
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import inverse
@@ -187,20 +188,20 @@ def as_whole(given: SupportsIndex, what: str) -> int:
     try:
         return operator.index(given)
     except TypeError:
-        raise InvalidRequestError(f"{what} is {given!r}; allowed is a whole number") from None
+        raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a whole number") from None
 
 
 def as_number(given: float, what: str) -> float:
     """A number, also one of numpy's."""
     if isinstance(given, float | int | np.floating | np.integer) and not isinstance(given, bool):
         return float(given)
-    raise InvalidRequestError(f"{what} is {given!r}; allowed is a number")
+    raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a number")
 
 
 def _tolerance(given: Tolerance, what: str, free_axes: Collection[str], axes: Sequence[str]) -> Tolerance:
     """The tolerance with free axes put in."""
     if isinstance(free_axes, str) or not isinstance(free_axes, Collection):
-        raise InvalidRequestError(f"free_axes takes names of axes in a list, not {free_axes!r}")
+        raise InvalidRequestError(f"free_axes takes names of axes in a list, not {shown(free_axes)}")
     for name in free_axes:
         if name not in AXES:
             raise UnknownAxisError(str(name), AXES)

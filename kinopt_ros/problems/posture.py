@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnknownNameError
+from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnknownNameError, quoted
 from kinopt_ros.problems.ik import Posture
 from kinopt_ros.robot.model import RobotModel
 
@@ -46,7 +46,7 @@ def posture_of(
         raise InvalidRequestError(f"prefer is {REST!r}, but rest, the posture itself, is not given")
     if rest is not None and prefer != REST:
         raise InvalidRequestError(
-            f"a rest posture goes with the preference {REST!r}, and only with it, not {prefer!r}"
+            f"a rest posture goes with the preference {REST!r}, and only with it, not {quoted(prefer)}"
         )
     if prefer in (ANY, MANIPULABILITY):
         return None
@@ -80,7 +80,7 @@ def manipulability_of(prefer: str, weight: float | None) -> float:
     if weight is not None and prefer in (ANY, MANIPULABILITY):
         others = ", ".join(name for name in PREFERENCES if name not in (ANY, MANIPULABILITY))
         raise InvalidRequestError(
-            f"manipulability_weight is {weight:g}, but prefer is {prefer!r}; a weight goes with {others}, and "
+            f"manipulability_weight is {weight:g}, but prefer is {quoted(prefer)}; a weight goes with {others}, and "
             f"{MANIPULABILITY!r} needs none"
         )
     return 1.0 if prefer == MANIPULABILITY else 0.0 if weight is None else weight

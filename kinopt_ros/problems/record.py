@@ -181,8 +181,8 @@ def recorded_robot(record: Record, file: Path) -> RobotModel:
         or not (record.lower <= record.upper).all()
     ):
         raise InvalidRequestError(
-            f"{quoted(file.name)} has {len(record.lower)} lower and {len(record.upper)} upper limits; allowed is one of "
-            f"each for the {robot.nq} variables, the lower one not above the upper"
+            f"{quoted(file.name)} has {len(record.lower)} lower and {len(record.upper)} upper limits; allowed is one "
+            f"of each for the {robot.nq} variables, the lower one not above the upper"
         )
     return replace(robot, limits=replace(robot.limits, lower=record.lower.copy(), upper=record.upper.copy()))
 
@@ -212,24 +212,24 @@ def recorded_problem(record: Record, robot: RobotModel, file: Path | None = None
         posture = plain["posture"]
         problem = IkProblem(
             targets=tuple(_target(target, B) for target in plain["targets"]),
-            base_link=plain["base_link"],
+            base_link=read.text(plain["base_link"], "base_link"),
             joints=joints,
             variables=variables,
             state=state,
             seeds=np.array(plain["seeds"], dtype=np.float64).reshape(B, -1, n),
-            num_solutions=plain["num_solutions"],
-            min_separation=plain["min_separation"],
-            turns=plain["turns"],
+            num_solutions=_code(plain["num_solutions"], "num_solutions"),
+            min_separation=read.number(plain["min_separation"], "min_separation"),
+            turns=_flag(plain["turns"], "turns"),
             posture=posture
             and Posture(
                 np.array(posture["reference"], dtype=np.float64).reshape(B, n),
                 np.array(posture["weight"], dtype=np.float64),
             ),
-            manipulability=plain.get("manipulability", 0.0),
+            manipulability=read.number(plain.get("manipulability", 0.0), "manipulability"),
             scene=scene,
-            clearance=plain.get("clearance", 0.0),
+            clearance=read.number(plain.get("clearance", 0.0), "clearance"),
             deadline=None if record.timeout is None else time.monotonic() + record.timeout,
-            random_seed=plain["random_seed"],
+            random_seed=_code(plain["random_seed"], "random_seed"),
         )
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InvalidRequestError(
@@ -333,16 +333,22 @@ def _timeout(given: Any) -> float:
     return timeout
 
 
-def _code(given: Any) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or abs(given) > 2**31:
-        raise InvalidShapeError(f"a status is {shown(given)}; allowed is a whole number")
+def _code(given: Any, what: str = "a status") -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or abs(given) > 2**63:
+        raise InvalidShapeError(f"{what} is {shown(given)}; allowed is a whole number")
+    return given
+
+
+def _flag(given: Any, what: str) -> bool:
+    if not isinstance(given, bool):
+        raise InvalidShapeError(f"{what} is {shown(given)}; allowed is true or false")
     return given
 
 
 def _target(plain: Mapping[str, Any], B: int) -> PoseTarget:
     tool = plain["T_link_tool"]
     return PoseTarget(
-        plain["link"],
+        read.text(plain["link"], "link"),
         np.array(plain["T_base_target"], dtype=np.float64).reshape(B, 4, 4),
         _tolerance(plain["position_tolerance"]),
         _tolerance(plain["orientation_tolerance"]),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, shown
 from kinopt_ros.problems.builder import as_number, as_numbers, as_whole
 from kinopt_ros.problems.chains import resolve_joints
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, PoseTarget, Tolerance
@@ -96,11 +96,11 @@ def trajectory_problem(
     """
     for what, name in (("group", group), ("base_link", base_link), ("tip_link", tip_link)):
         if not isinstance(name, str | None):
-            raise InvalidRequestError(f"{what} is {name!r}; allowed is a name")
+            raise InvalidRequestError(f"{what} is {shown(name)}; allowed is a name")
     if not isinstance(joints, list | tuple | None):
-        raise InvalidRequestError(f"joints is {joints!r}; allowed is a list of names")
+        raise InvalidRequestError(f"joints is {shown(joints)}; allowed is a list of names")
     if not isinstance(scene, Scene | None):
-        raise InvalidRequestError(f"scene is {scene!r}; allowed is a Scene")
+        raise InvalidRequestError(f"scene is {shown(scene)}; allowed is a Scene")
     for what, tolerance in (
         ("position_tolerance", position_tolerance),
         ("orientation_tolerance", orientation_tolerance),
@@ -136,7 +136,7 @@ def trajectory_problem(
 
     for what, several in (("waypoints", waypoints), ("along", along)):
         if not isinstance(several, list | tuple):
-            raise InvalidRequestError(f"{what} is {several!r}; allowed is a list")
+            raise InvalidRequestError(f"{what} is {shown(several)}; allowed is a list")
     from_here = _whole(start, robot.default_q, "start")
     from_here[variables] = inside(from_here[variables], "the start")
     problem = TrajectoryProblem(
@@ -192,7 +192,7 @@ def _several(goals: GoalLike | Sequence[GoalLike]) -> list[GoalLike]:
     if isinstance(goals, JointGoal | PoseGoal | np.ndarray):
         return [goals]
     if not isinstance(goals, list | tuple):
-        raise InvalidGoalError(f"goals is {goals!r}; give a goal or a list of goals")
+        raise InvalidGoalError(f"goals is {shown(goals)}; give a goal or a list of goals")
     if goals and all(isinstance(item, float | int | np.floating | np.integer) for item in goals):
         return [np.array(goals, dtype=np.float64)]
     return list(goals)

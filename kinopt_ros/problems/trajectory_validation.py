@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, StartStateError
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, StartStateError, shown
 from kinopt_ros.kinematics.se3 import LARGEST
 from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.trajectory import (
@@ -67,7 +67,7 @@ def check_trajectory_problem(problem: TrajectoryProblem, robot: RobotModel) -> N
             if along.p_link.shape != (3,) or not (np.abs(along.p_link) <= LARGEST).all():
                 raise InvalidGoalError(f"p_link is {along.p_link}; allowed are three finite numbers")
         else:
-            raise InvalidRequestError(f"along has {along!r}; allowed are PoseAlong and StraightLine")
+            raise InvalidRequestError(f"along has {shown(along)}; allowed are PoseAlong and StraightLine")
     _check_numbers(problem)
     if problem.scene is not None:
         for carried in problem.scene.attached.values():
@@ -115,7 +115,7 @@ def _check_goal(goal: Goal, what: str, problem: TrajectoryProblem, robot: RobotM
             )
         return
     if not isinstance(goal, JointGoal):
-        raise InvalidGoalError(f"{what} is {goal!r}; allowed are JointGoal and PoseGoal")
+        raise InvalidGoalError(f"{what} is {shown(goal)}; allowed are JointGoal and PoseGoal")
     n = len(problem.variables)
     if goal.q.shape != (n,):
         raise InvalidGoalError(
@@ -155,10 +155,10 @@ def _check_numbers(problem: TrajectoryProblem) -> None:
             f"clearance is {problem.clearance:g}, but without a scene (EMPTY_SCENE will do) nobody looks at collisions"
         )
     if not isinstance(problem.weights, CostWeights):
-        raise InvalidRequestError(f"weights is {problem.weights!r}; allowed is CostWeights")
+        raise InvalidRequestError(f"weights is {shown(problem.weights)}; allowed is CostWeights")
     for name, weight in vars(problem.weights).items():
         if not isinstance(weight, float | int | np.floating | np.integer) or not 0.0 <= weight <= LARGEST:
-            raise InvalidRequestError(f"weight of {name} is {weight!r}; allowed is 0 to {LARGEST:g}")
+            raise InvalidRequestError(f"weight of {name} is {shown(weight)}; allowed is 0 to {LARGEST:g}")
     n, T = len(problem.variables), problem.num_points
     if problem.rest is not None and (
         problem.rest.shape != (n,) or not (np.abs(problem.rest) <= LARGEST).all()

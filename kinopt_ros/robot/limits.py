@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import RobotDescriptionError, UnknownJointError
+from kinopt_ros.errors import RobotDescriptionError, UnknownJointError, quoted, shown
 from kinopt_ros.robot.mimic_limits import NEARLY_NOTHING
 from kinopt_ros.robot.model import Joint, JointType, RobotModel, VariableLimits
 from kinopt_ros.robot.variables import default_configuration, quaternion_starts
@@ -19,6 +19,8 @@ DEFAULT_ACCELERATION = 1.0
 DEFAULT_JERK = 10.0
 """Jerk limit where none is given; URDF has none: rad/s^3 or m/s^3."""
 
+LARGEST_LIMIT = 1e12
+"""rad, m, and per s, s^2, s^3: what is without end says so by having no limit."""
 _EMPTY_RANGE_TOLERANCE = 1e-9
 _RATES = ("velocity", "acceleration", "jerk")
 _KEYS = {
@@ -61,6 +63,8 @@ def apply_joint_limits(robot: RobotModel, joint_limits: Mapping[str, Mapping[str
         RobotDescriptionError: an unknown key, a value that is no finite number or not positive, lower above
             upper, or nothing left of a range.
     """
+    if not isinstance(joint_limits, Mapping):
+        raise RobotDescriptionError(f"joint_limits must be a mapping from names, not {shown(joint_limits)}")
     joints = {joint.name: joint for joint in robot.joints}
     several: dict[str, dict[str, float]] = {}
     warnings = list(robot.warnings)
@@ -120,13 +124,13 @@ def _hardly_left(
 def _read_entry(name: str, entry: object, warnings: list[str]) -> dict[str, float]:
     """Checked values of one joint under the names of Joint's fields."""
     if not isinstance(entry, Mapping):
-        raise RobotDescriptionError(f"joint_limits of {name!r} must be a mapping, not {entry!r}")
+        raise RobotDescriptionError(f"joint_limits of {name!r} must be a mapping, not {shown(entry)}")
     for key in entry:
         if key in _UNUSED_KEYS:
             warnings.append(f"{key} of {name!r} in joint_limits is not used")
         elif key not in _KEYS:
             raise RobotDescriptionError(
-                f"unknown key {key!r} in joint_limits of {name!r}; known: {', '.join(sorted(_KEYS))}"
+                f"unknown key {quoted(key)} in joint_limits of {name!r}; known: {', '.join(sorted(_KEYS))}"
             )
     given: dict[str, float] = {}
     if _counts(name, entry, "has_position_limits", ("min_position", "max_position")):
@@ -151,7 +155,7 @@ def _counts(name: str, entry: Mapping[str, object], flag: str, keys: Sequence[st
         return bool(present)
     if not isinstance(entry[flag], bool):
         raise RobotDescriptionError(
-            f"{flag} of {name!r} in joint_limits must be true or false, not {entry[flag]!r}"
+            f"{flag} of {name!r} in joint_limits must be true or false, not {shown(entry[flag])}"
         )
     if entry[flag] and not present:
         raise RobotDescriptionError(
@@ -161,9 +165,10 @@ def _counts(name: str, entry: Mapping[str, object], flag: str, keys: Sequence[st
 
 
 def _number(name: str, key: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= LARGEST_LIMIT:
         raise RobotDescriptionError(
-            f"{key} of {name!r} in joint_limits must be a finite number, not {value!r}"
+            f"{key} of {name!r} in joint_limits must be a finite number, not "
+            f"{shown(value)}; allowed is at most {LARGEST_LIMIT:g}"
         )
     return float(value)
 

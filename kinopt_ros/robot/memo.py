@@ -8,6 +8,8 @@ from collections.abc import Callable, Hashable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary, ref
 
+from kinopt_ros.errors import InvalidRequestError, shown
+
 
 class Keeper(Protocol):
     """What results are kept in: an object that never changes and is what it is by identity."""
@@ -37,7 +39,11 @@ def remembered(function: Callable[Concatenate[Owner, P], T]) -> Callable[Concate
         cached: Callable[P, T] | None = owner.kept.get(function)
         if cached is None:
             cached = owner.kept.setdefault(function, _cached_for(owner, function))
-        return cached(*args, **kwargs)
+        try:
+            return cached(*args, **kwargs)
+        except TypeError:
+            _require_hashable((*args, *kwargs.values()))
+            raise
 
     functools.update_wrapper(wrapper, function)
     return wrapper
@@ -60,6 +66,17 @@ def remembered_with(function: Callable[[Owner, Other], T]) -> Callable[[Owner, O
 
     functools.update_wrapper(wrapper, function)
     return wrapper
+
+
+def _require_hashable(arguments: tuple[object, ...]) -> None:
+    """Raise InvalidRequestError for what can be no name, instead of what Python says about it."""
+    for argument in arguments:
+        try:
+            hash(argument)
+        except TypeError:
+            raise InvalidRequestError(
+                f"{shown(argument)} is given where a name is needed; allowed is text, or a tuple of texts for several"
+            ) from None
 
 
 def _cached_for(owner: Owner, function: Callable[Concatenate[Owner, P], T]) -> Callable[P, T]:

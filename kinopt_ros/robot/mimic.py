@@ -1,6 +1,5 @@
 """Mimic joints: every one resolved to the independent joint at the end of its chain."""
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
@@ -8,6 +7,8 @@ from kinopt_ros.errors import RobotDescriptionError
 from kinopt_ros.robot.model import JointType
 from kinopt_ros.robot.urdf_elements import JointElement
 
+LARGEST_OFFSET = LARGEST_RATIO = 1e6
+"""rad or m, and without unit. Beyond, sums lose the digits that tolerances are made of: no pose could be reached."""
 _SEPARATORS = "_-/."
 _ONE_VARIABLE = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC})
 
@@ -30,7 +31,7 @@ def resolve_mimics(elements: Mapping[str, JointElement], warnings: list[str]) ->
 
     Raises:
         RobotDescriptionError: mimic of an unknown, fixed, planar or floating joint, of itself, or in a
-            circle; or multipliers and offsets whose composition overflows.
+            circle; or multipliers and offsets that are too large, once composed.
     """
     drives: dict[str, Drive] = {}
     joints = {name: _with_prefix(joint, elements, warnings) for name, joint in elements.items()}
@@ -58,10 +59,11 @@ def resolve_mimics(elements: Mapping[str, JointElement], warnings: list[str]) ->
                     mimic.multiplier * drive.multiplier,
                     mimic.multiplier * drive.offset + mimic.offset,
                 )
-                if not (math.isfinite(drive.multiplier) and math.isfinite(drive.offset)):
+                if not (abs(drive.multiplier) <= LARGEST_RATIO and abs(drive.offset) <= LARGEST_OFFSET):
                     raise RobotDescriptionError(
                         f"joint {mimicking!r} mimics {drive.driver!r} with multiplier {drive.multiplier:g} and "
-                        f"offset {drive.offset:g}, once the joints between are resolved; both must be finite"
+                        f"offset {drive.offset:g}, once the joints between are resolved; "
+                        f"allowed are at most {LARGEST_RATIO:g} and {LARGEST_OFFSET:g}"
                     )
                 drives[mimicking] = drive
     return drives

@@ -211,21 +211,21 @@ class RobotModel:
         """Index of a link; UnknownLinkError if there is none of that name."""
         try:
             return self.link_index[name]
-        except KeyError:
+        except (KeyError, TypeError):  # the latter for what cannot be a key
             raise UnknownLinkError(name, self.link_names) from None
 
     def joint(self, name: str) -> Joint:
         """A joint by name; UnknownJointError if there is none of that name."""
         try:
             return self.joint_by_name[name]
-        except KeyError:
+        except (KeyError, TypeError):  # the latter for what cannot be a key
             raise UnknownJointError(name, self.joint_by_name) from None
 
     def group(self, name: str) -> JointGroup:
         """A group by name; UnknownGroupError if there is none of that name."""
         try:
             return self.groups[name]
-        except KeyError:
+        except (KeyError, TypeError):  # the latter for what cannot be a key
             raise UnknownGroupError(name, self.groups) from None
 
     def variables_of(self, joint_name: str) -> range:

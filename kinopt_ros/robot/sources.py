@@ -95,7 +95,8 @@ def find_robot(source: str | Path) -> tuple[Path, Path | None]:
     """
     if isinstance(source, str) and source.lstrip().startswith("<"):
         raise RobotDescriptionError("this is URDF text, not a file or a name: use robot_from_urdf")
-    path_of(source, "a robot", RobotDescriptionError)
+    if source != "":
+        path_of(source, "a robot", RobotDescriptionError)
     if isinstance(source, Path) or source.endswith((".urdf", ".xml", ".xacro")) or is_file(source):
         return Path(source), None
     bundled = ASSETS / source / f"{source}.urdf"

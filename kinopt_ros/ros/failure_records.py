@@ -12,6 +12,7 @@ import numpy as np
 from rclpy.node import Node
 
 from kinopt_ros.errors import InvalidRequestError, cut, quoted
+from kinopt_ros.files import is_folder, path_of
 from kinopt_ros.problems.record import make_record, save_record
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.ros import parameters
@@ -36,13 +37,12 @@ def checked_folder(given: str) -> Path | None:
     if not given:
         return None
     try:
-        folder = Path(given).expanduser()
-        usable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
-    except (RuntimeError, OSError, ValueError) as error:  # no such user, a name too long, a null byte
-        usable, why = False, f" ({cut(str(error), 200)})"
+        folder = path_of(given, "record_failures").expanduser()
+    except RuntimeError as error:  # the home of a user who has none
+        folder, why = Path(given), f" ({cut(str(error), 200)})"
     else:
         why = ""
-    if not usable:
+    if not is_folder(folder) or not os.access(folder, os.W_OK | os.X_OK):
         raise InvalidRequestError(
             f"record_failures is {quoted(given)}; allowed is an existing folder that can be written to{why}"
         )

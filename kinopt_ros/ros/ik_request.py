@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, quoted, shown
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.chains import resolve_joints
@@ -149,7 +149,8 @@ def tips_of(request: Any) -> tuple[str, ...] | None:
     """The links that a request names, by tip_link or tip_links; None if it names none."""
     if request.tip_links and request.tip_link:
         raise InvalidRequestError(
-            f"tip_link is {request.tip_link!r} and tip_links is {list(request.tip_links)}; give one of them"
+            f"tip_link is {quoted(request.tip_link)} and tip_links is {shown(list(request.tip_links))}; give one of "
+            "them"
         )
     if request.tip_links:
         return tuple(request.tip_links)
@@ -217,7 +218,7 @@ def tolerance_of(context: Context, request: Any, kind: str) -> Tolerance:
 def _rest(request: Any, prefer: str, robot: Any, q: Float64) -> Float64 | None:
     if prefer != REST:
         if request.rest.name or request.rest.position:
-            raise InvalidRequestError(f"rest is given, but prefer is {prefer!r}; it goes with {REST!r}")
+            raise InvalidRequestError(f"rest is given, but prefer is {quoted(prefer)}; it goes with {REST!r}")
         return None
     return configuration_from_joint_state(request.rest, robot, q)
 

@@ -75,8 +75,8 @@ class JointStates:
         interfaces that a joint does not have.
 
         Raises:
-            InvalidStateError: lengths differ, or a joint is named twice, and nothing was taken; or positions are not finite, and all others
-                were taken.
+            InvalidStateError: lengths differ, a joint is named twice or names are too many or too long, and nothing was
+                taken; or positions are not finite, and all others were taken.
         """
         names, positions, velocities = message.name, message.position, message.velocity
         if len(names) > _MOST_NAMES:

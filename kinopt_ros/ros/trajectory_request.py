@@ -14,6 +14,7 @@ from kinopt_ros.errors import (
     InvalidRequestError,
     InvalidStateError,
     KinoptError,
+    quoted,
 )
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
@@ -437,7 +438,7 @@ def _weights(request: Any) -> CostWeights:
         )
     for name in request.costs:
         if name not in names:
-            raise InvalidRequestError(f"unknown cost {name!r}; known: {', '.join(names)}")
+            raise InvalidRequestError(f"unknown cost {quoted(name)}; known: {', '.join(names)}")
     return CostWeights(**dict(zip(request.costs, request.weights, strict=True)))
 
 

@@ -31,7 +31,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.errors import InvalidShapeError, quoted, shown
+from kinopt_ros.errors import InvalidShapeError, quoted, shortened, shown
 from kinopt_ros.files import is_file, path_of, read_bytes
 from kinopt_ros.geometry.shapes import (
     Box,
@@ -126,7 +126,7 @@ def shape_of(given: Any, folder: Path) -> PlacedShape:
     keys = [key for key in given if key not in ("type", "pose")]
     if not any(sorted(keys) == sorted(together) for together in _KEYS[kind]):
         allowed = " or ".join(", ".join(together) or "none" for together in _KEYS[kind])
-        raise InvalidShapeError(f"a {kind} has the keys {', '.join(keys) or 'none'}; allowed are {allowed}")
+        raise InvalidShapeError(f"a {kind} has the keys {shortened(keys) or 'none'}; allowed are {allowed}")
     return PlacedShape(_shape(kind, given, folder), pose_of(given.get("pose"), "the pose"))
 
 
@@ -280,8 +280,11 @@ def _array_of_file(content: bytes) -> Any:
     version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call, unused-ignore]
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"version {version} of its format is not read")
-    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, by_columns, dtype = header(file)  # type: ignore[no-untyped-call, unused-ignore]
+    reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    try:
+        shape, by_columns, dtype = reader(file)  # type: ignore[no-untyped-call, unused-ignore]
+    except Exception as error:  # a header is Python's text of a dictionary, of which any part may be broken
+        raise ValueError(f"its header is not usable: {error}") from None
     count = math.prod(shape)
     if dtype.kind not in "fiu" or any(size < 0 for size in shape) or not dtype.itemsize:
         raise ValueError(f"it holds {shown(str(dtype))} {shown(shape)}; allowed are numbers")

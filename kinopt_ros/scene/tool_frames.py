@@ -14,12 +14,15 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64, frozen
-from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, UnknownLinkError, quoted
+from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, UnknownLinkError, quoted, shown
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene import yaml_text as read
-from kinopt_ros.scene.checks import check_transform
+from kinopt_ros.scene.checks import MAX_ID_LENGTH, check_transform
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.scene.shape_text import pose_of
+
+MAX_FRAMES = 1_000
+"""Most tool frames."""
 
 
 class UnknownTipError(UnknownLinkError):
@@ -48,21 +51,34 @@ class Tip:
 
 
 MOST_TEXT = 16_384
-"""Characters, some 200 tool frames: reading YAML takes 25 us per character or so."""
+"""Characters, some 200 tool frames."""
 
 
-@lru_cache(maxsize=16)
 def tool_frames(text: str) -> Mapping[str, Tip]:
     """The tool frames of a YAML text; none of an empty one.
 
     Raises:
         InvalidRequestError: the text is too long, or no mapping from names to links and poses.
     """
+    if not isinstance(text, str):
+        raise InvalidRequestError(f"tool frames are {shown(text)}; allowed is YAML text")
     if len(text) > MOST_TEXT:
         raise InvalidRequestError(f"tool frames: {len(text)} characters; allowed are at most {MOST_TEXT}")
+    return _read(text)
+
+
+@lru_cache(maxsize=16)
+def _read(text: str) -> Mapping[str, Tip]:
     try:
         frames = {}
-        for name, said in read.mapping(read.parsed(text), "the text").items():
+        given = read.mapping(read.parsed(text), "the text")
+        if len(given) > MAX_FRAMES:
+            raise InvalidShapeError(f"there are {len(given)} of them; allowed are {MAX_FRAMES}")
+        for name, said in given.items():
+            if not 1 <= len(name) <= MAX_ID_LENGTH:
+                raise InvalidShapeError(
+                    f"the name {quoted(name)} is not usable; allowed are 1 to {MAX_ID_LENGTH} characters"
+                )
             said = read.mapping(said, f"tool frame {quoted(name)}", ("link", "pose"), ("link",))
             link = read.text(said["link"], f"link of tool frame {quoted(name)}")
             T_link_tip = pose_of(said.get("pose"), f"the pose of tool frame {quoted(name)}")
@@ -93,6 +109,8 @@ def find_tip(robot: RobotModel, frames: Mapping[str, Tip], scene: Scene, name: s
         UnknownTipError: there is none.
         InvalidRequestError: the tool frame is on a link that the robot does not have.
     """
+    if not isinstance(name, str):
+        raise UnknownTipError(name, (*robot.link_names, *frames, *scene.attached))
     if name in robot.link_index:
         return Tip(name)
     if name in frames:

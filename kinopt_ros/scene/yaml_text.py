@@ -21,6 +21,8 @@ def parsed(text: str) -> Any:
         InvalidShapeError: no YAML, a name twice in one mapping (which would silently drop the first), an alias, or a
             text that is too long or nested too deeply.
     """
+    if not isinstance(text, str):
+        raise InvalidShapeError(f"it is {shown(text)}; allowed is text")
     if len(text) > LARGEST_TEXT:
         raise InvalidShapeError(f"it has {len(text)} characters; at most {LARGEST_TEXT} are read")
     try:
@@ -123,7 +125,7 @@ def _document(events: Iterator[Any]) -> Any:
             raise _refusal(event, "aliases (*name) are not allowed")
         if isinstance(event, yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.MappingStartEvent):
             if event.tag is not None:
-                raise _refusal(event, f"tags ({quoted(event.tag)}) are not allowed")
+                raise _refusal(event, f"tags ({event.tag[:100]}) are not allowed")
             if isinstance(event, yaml.ScalarEvent):
                 _put(event, scalars.value(event), open_nodes, documents)
             elif len(open_nodes) >= _DEEPEST:

@@ -58,6 +58,8 @@ def parse_lines(text: str, what: str) -> Node | Finding:
         # Entities can only be declared in a document type; none is expanded before it is refused.
         parser.EntityDeclHandler = lambda *_: (_ for _ in ()).throw(expat.ExpatError("entities"))
         parser.Parse(body, True)
+    except UnicodeEncodeError:
+        return Finding(Severity.ERROR, 0, f"the {what} has half of a surrogate pair", "write it in UTF-8")
     except expat.ExpatError as error:
         if doctype:
             return _doctype(what, doctype[0])

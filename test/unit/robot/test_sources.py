@@ -44,7 +44,7 @@ def test_installed_robots_by_name_alias_and_folder(bundle):
     [
         ("nobody", "no robot 'nobody'.*toy, one/bot"),
         ("bot", "several robots 'bot': one/bot, two/bot"),
-        ("missing.urdf", "cannot read the URDF file missing.urdf"),
+        ("missing.urdf", "the URDF file 'missing.urdf' cannot be read: No such file"),
         ("../toy", "no robot"),
         ("", "no robot"),
         ("<robot/>", "use robot_from_urdf"),

@@ -83,3 +83,25 @@ def test_a_flood_of_names_does_not_push_living_joints_out() -> None:
     states.update(own)
     states.update(JointState(name=["y1", "y2", "y3"], position=[0.0] * 3))
     assert states.of(ROBOT).known.all()
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (JointState(name=["j1", "j2", "j1"], position=[0.1, 0.2, 0.3]), "joint state names 'j1' twice"),
+        (
+            JointState(name=[f"x{i}" for i in range(10_001)], position=[0.0] * 10_001),
+            "10001 names; at most 10000",
+        ),
+        (JointState(name=["x" * 10**6], position=[0.0]), "1000000 characters"),
+    ],
+    ids=["twice", "many", "long"],
+)
+def test_names_that_are_no_names_of_a_robot_change_nothing(message: JointState, why: str) -> None:
+    states = JointStates()
+    states.update(JointState(name=["j1"], position=[0.5]))
+    with pytest.raises(InvalidStateError, match=why) as caught:
+        states.update(message)
+    assert len(str(caught.value)) < 1_000
+    assert states.of(ROBOT).q[0] == 0.5
+    assert not states.of(ROBOT).known[1]

@@ -1,0 +1,149 @@
+"""Requests of the node's services and topics, read as the node reads them, without a running one."""
+
+import time
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from rosidl_parser.definition import (
+    AbstractSequence,
+    AbstractString,
+    Array,
+    BasicType,
+    BoundedSequence,
+    NamespacedType,
+)
+from sensor_msgs.msg import JointState
+
+from fuzz.kinds import robots
+from fuzz.source import ODD_NAMES, ODD_NUMBERS, Source
+from kinopt_msgs.action import OptimizeTrajectory
+from kinopt_msgs.srv import ApplyScene, CheckState, PlanTrajectory, SolveIK
+from kinopt_ros.planning.scene_holder import SceneHolder
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.ros import parameters, scene_changes
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.conversions import matrices_from_poses
+from kinopt_ros.ros.frames import Frames
+from kinopt_ros.ros.ik_request import read_ik_request
+from kinopt_ros.ros.joint_states import JointStates
+from kinopt_ros.ros.states import states_from_positions
+from kinopt_ros.ros.trajectory_request import read_trajectory_request
+
+ROBOT = robot_from_urdf(robots.ARM, robots.ARM_SRDF)
+_WORDS = (
+    *ROBOT.link_names, *ROBOT.joint_by_name, *ROBOT.groups, "rest", "nearest", "x", "y", "z", "rx", "ry", "rz", "add",
+    "move", "remove", "attach", "detach", "allow", "disallow", "pad", "clear", "box", "sphere", "cylinder", "plane",
+    "cone", "capsule", "mesh", "height_map", "point_cloud", "octomap", "cpu", "auto", "table",
+)  # fmt: skip
+_RANGES = {
+    "int8": 7,
+    "uint8": 8,
+    "int16": 15,
+    "uint16": 16,
+    "int32": 31,
+    "uint32": 32,
+    "int64": 63,
+    "uint64": 64,
+}
+_STRINGS = tuple(name for name in ODD_NAMES if "\0" not in name)
+
+
+class _Node:
+    """What the code that reads requests asks a node for."""
+
+    def get_parameter(self, name: str) -> Any:
+        """The default."""
+        default = {spec.name: spec.default for spec in parameters.SPECS}[name]
+        return SimpleNamespace(value=None if default == () else default)
+
+
+@cache
+def _context() -> Context:
+    frames = Frames.__new__(Frames)
+    frames._buffer = frames._listener = None  # without tf
+    loader = SimpleNamespace(loaded=SimpleNamespace(model=ROBOT, pool=None))
+    said: list[str] = []
+    return Context(_Node(), loader, JointStates(), frames, SceneHolder(said.append))  # type: ignore[arg-type]
+
+
+def prepare(folder: Path) -> None:
+    """See ``kinds``."""
+    request = SolveIK.Request(group="arm")
+    request.poses = [_identity()]
+    request.poses[0].position.z = 0.8
+    read_ik_request(_context(), request, time.monotonic())
+
+
+def _identity() -> Any:
+    from geometry_msgs.msg import Pose
+
+    pose = Pose()
+    pose.orientation.w = 1.0
+    return pose
+
+
+def feed(source: Source, folder: Path) -> None:
+    """See ``kinds``."""
+    context, now = _context(), time.monotonic()
+    what = source.randrange(6)
+    if what == 0:
+        read_ik_request(context, _message(source, SolveIK.Request, 0.2), now)
+    elif what == 1:
+        kind = source.choice((PlanTrajectory.Request, OptimizeTrajectory.Goal))
+        read_trajectory_request(context, _message(source, kind, 0.2), now)
+    elif what == 2:
+        context.scene.__init__(lambda sentence: None)  # type: ignore[misc]  # every input begins with the same scene
+        scene_changes.apply(context, _message(source, ApplyScene.Request, 0.4))
+    elif what == 3:
+        context.joint_states.update(_message(source, JointState, 0.7))
+    elif what == 4:
+        request = _message(source, CheckState.Request, 0.5)
+        names = getattr(request, "joint_names", [])
+        states_from_positions(context, ROBOT, names, getattr(request, "positions", []), ROBOT.default_q)
+    else:
+        poses = _message(source, SolveIK.Request, 0.7).poses
+        assert np.isfinite(matrices_from_poses(poses)).all()
+
+
+def _message(source: Source, kind: Any, share: float) -> Any:
+    """A message of which a share of the fields, and all of the nested ones that are filled, have some value."""
+    message = kind()
+    for name, type_ in zip(kind.get_fields_and_field_types(), kind.SLOT_TYPES, strict=True):
+        if source.often(share):
+            setattr(message, name, _field(source, type_))
+    return message
+
+
+def _field(source: Source, type_: Any) -> Any:
+    if isinstance(type_, NamespacedType):
+        module = __import__(".".join(type_.namespaces), fromlist=[type_.name])
+        if type_.name == "Pose" and source.often(0.7):
+            return _near(source)
+        return _message(source, getattr(module, type_.name), source.choice((0.3, 0.9)))
+    if isinstance(type_, Array):
+        return [_field(source, type_.value_type) for _ in range(type_.size)]
+    if isinstance(type_, AbstractSequence):
+        count = source.few()
+        if isinstance(type_, BoundedSequence):
+            count = min(count, type_.maximum_size)
+        return [_field(source, type_.value_type) for _ in range(count)]
+    if isinstance(type_, AbstractString):
+        return source.choice(_WORDS) if source.often(0.8) else source.choice(_STRINGS)
+    if isinstance(type_, BasicType) and type_.typename in _RANGES:
+        bits = _RANGES[type_.typename]
+        lowest = 0 if type_.typename.startswith("u") else -(2**bits)
+        return source.choice((0, 0, 1, 1, 2, 3, 10, 2**bits - 1, lowest))
+    if isinstance(type_, BasicType) and type_.typename == "boolean":
+        return source.often(0.5)
+    if isinstance(type_, BasicType) and type_.typename == "octet":
+        return bytes([source.randrange(256)])
+    return source.choice(ODD_NUMBERS) if source.often(0.3) else source.uniform(0.01, 1.0)
+
+
+def _near(source: Source) -> Any:
+    pose = _identity()
+    pose.position.x, pose.position.z = source.uniform(-0.3, 0.3), source.uniform(0.3, 0.8)
+    return pose
