@@ -92,3 +92,22 @@ def test_what_is_left_out_by_guess_is_said_with_every_success(scene: object) -> 
     for notes, success in ((moved.notes, moved.success), (solved.notes, bool(solved.success.all()))):
         assert success
         assert [note.startswith(said) for note in notes] == ([True] if scene else [])
+
+
+def test_an_srdf_that_forgets_neighbours_is_told_so() -> None:
+    """Links with several joints between them are checked, also where only links without shapes are between."""
+    line = '<disable_collisions link1="body" link2="arm" reason="Default"/>'
+
+    def shoulder(*lines: str) -> RobotModel:
+        disabled = "".join(('<disable_collisions link1="body" link2="hand" reason="Never"/>', *lines))
+        return robot_of(
+            *(ball("body", 0.2), '<link name="hub"/>', ball("arm", 0.1, 0.25), ball("hand", 0.05, 0.5)),
+            *(joint("body", "hub", 0.0), joint("hub", "arm", 0.0), joint("arm", "hand", 0.5)),
+            srdf=f'<robot name="r">{disabled}</robot>',
+        )
+
+    for robot, said in ((shoulder(), f"the SRDF lacks {line}"), (shoulder(line), "")):
+        problem = trajectory_problem(robot, [0.5, 0.5], joints=["hub_joint", "arm_joint"], scene=EMPTY_SCENE)
+        result = plan_trajectory(create_solver("cpu", robot), problem)
+        assert result.success is not bool(said), result.message
+        assert said in result.message
