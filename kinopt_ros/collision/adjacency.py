@@ -23,9 +23,9 @@ def rigid_pairs(robot: RobotModel) -> frozenset[LinkPair]:
     return frozenset(pair for pair in link_pairs(robot) if body[pair[0]] == body[pair[1]])
 
 
-def adjacent_pairs(robot: RobotModel) -> frozenset[LinkPair]:
+def adjacent_pairs(robot: RobotModel, most_moving: float = 1) -> frozenset[LinkPair]:
     """Pairs of links with shapes that a joint connects, or several with nothing but links without shapes between, of
-    which no more than one moves.
+    which no more than ``most_moving`` move.
 
     Several that move, as those of a shoulder whose links between have no shapes, can fold the outer link back onto the
     inner one. Links whose shapes could not be read count as having some.
@@ -38,7 +38,7 @@ def adjacent_pairs(robot: RobotModel) -> frozenset[LinkPair]:
         while above is not None and above.parent_link not in solid:
             above = robot.parent_joint.get(above.parent_link)
             moving += _moves(above)
-        if above is not None and above.parent_link in robot.collision_shapes and moving <= 1:
+        if above is not None and above.parent_link in robot.collision_shapes and moving <= most_moving:
             pairs.add((above.parent_link, name))
     return frozenset(pairs)
 

@@ -3,6 +3,7 @@
 What has no shapes is not checked, and the report says so.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64
+from kinopt_ros.collision.adjacency import adjacent_pairs
 from kinopt_ros.errors import shortened
 from kinopt_ros.pauses import Pause, go_on
 from kinopt_ros.robot.memo import remembered
@@ -145,14 +147,19 @@ def left_out_by_guess(robot: RobotModel) -> tuple[str, ...]:
 
 def self_collision_remedy(robot: RobotModel, contacts: "Sequence[Contact]") -> str:
     """The end of a sentence that names contacts: what to do if links touch by design. Nothing if none of the contacts
-    is of two links, or if an SRDF says which pairs may touch."""
-    pairs = [c for c in contacts if c.a in robot.link_index and c.b in robot.link_index]
-    if robot.disabled_collisions or not pairs:
+    is of two links, or if an SRDF says which pairs may touch and these are not neighbours."""
+    pairs = [(c.a, c.b) for c in contacts if c.a in robot.link_index and c.b in robot.link_index]
+    if robot.disabled_collisions:
+        neighbours = {frozenset(pair) for pair in adjacent_pairs(robot, math.inf)}
+        pairs = [pair for pair in pairs if frozenset(pair) in neighbours]
+    if not pairs:
         return ""
-    return (
-        f". No SRDF says which links may touch: if {pairs[0].a!r} and {pairs[0].b!r} touch by design, or their shapes "
-        f"are too coarse, add {disable_collisions(pairs[0].a, pairs[0].b, 'Default')}; {PRINTS_LINES} of this robot"
-    )
+    first, second = pairs[0]
+    line = disable_collisions(first, second, "Default")
+    may = f"{first!r} and {second!r} touch by design, or their shapes are too coarse"
+    if robot.disabled_collisions:
+        return f". If {may}, the SRDF lacks {line}"
+    return f". No SRDF says which links may touch: if {may}, add {line}; {PRINTS_LINES} of this robot"
 
 
 def _named(pairs: Sequence[tuple[str, str]]) -> str:

@@ -114,7 +114,7 @@ def test_lines_for_an_srdf():
     low = dataclasses.replace(robot, default_q=np.array([-1.0, 0.0]))
     lines = report_fit(low, robot_spheres(low)).srdf
     assert any(
-        line.startswith('<disable_collisions link1="a" link2="b" reason="Adjacent"/>') for line in lines
+        line.startswith('<disable_collisions link1="c" link2="d" reason="Adjacent"/>') for line in lines
     )
     comment = '<!-- <disable_collisions link1="a" link2="c" reason="Default"/> only if they touch by design'
     assert [line.startswith(comment) and "also at the default" in line for line in lines].count(True) == 1

@@ -48,15 +48,15 @@ def test_the_verification_takes_the_limits_that_the_driver_implies(urdf):
     assert limit_violation(robot, q, np.array([0])) == pytest.approx([0.0, 0.0, 0.01, 0.01])
     wanted = forward_kinematics(robot, np.array([[0.7]]), ("left_pad",))[0, 0]
     solver = create_solver("cpu", robot)
-    result = solver.solve_ik(ik_problem(robot, wanted, tip="left_pad", position_tolerance=1e-6))
+    result = solver.solve_ik(ik_problem(robot, wanted, tip_link="left_pad", position_tolerance=1e-6))
     assert result.success.all()
     assert result.q[0, 0, 0] == pytest.approx(0.7, abs=1e-5)
 
 
 def test_limits_that_were_not_used_stay_unused_with_joint_limits(urdf):
     robot = gripper(urdf)
-    wider = apply_joint_limits(robot, {"finger": {"min_position": -0.1, "max_position": 0.9}})
-    assert (wider.limits.lower[0], wider.limits.upper[0]) == (-0.1, 0.9)
+    tighter = apply_joint_limits(robot, {"finger": {"min_position": 0.1, "max_position": 0.7}})
+    assert (tighter.limits.lower[0], tighter.limits.upper[0]) == (0.1, 0.7)
     given = apply_joint_limits(robot, {"left_tip": {"min_position": -0.5, "max_position": 0.0}})
     assert (given.limits.lower[0], given.limits.upper[0]) == (0.0, 0.5)
 
