@@ -166,11 +166,12 @@ def _follow(
     duration: float,
 ) -> bool:
     """Whether the robot arrives."""
-    goal = dict(zip(trajectory.joint_names, trajectory.points[-1].positions, strict=True))
+    joints = zip(trajectory.joint_names, trajectory.points[-1].positions, strict=True)
+    goal = {str(name): float(value) for name, value in joints}
 
     def away() -> float:
         names, position, _ = robot.robot.states(robot.now())
-        now = dict(zip(names, position.tolist(), strict=True))
+        now: dict[str, float] = dict(zip(names, position.tolist(), strict=True))
         return max(abs(now[name] - value) for name, value in goal.items())
 
     with console.status("the simulated robot moves"):

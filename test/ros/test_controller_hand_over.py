@@ -185,7 +185,7 @@ def test_a_newer_motion_stops_the_one_that_is_done(goals: Goals, controller: Con
     assert status == SUCCEEDED, result.status.message
     status, result = first.result()
     assert (status, Status(result.status.code)) == (ABORTED, Status.PREEMPTED)
-    assert controller.cancelled == 1
+    assert goals.client.spin_until(lambda: controller.cancelled == 1, 20.0)
 
 
 def test_a_robot_that_has_moved_meanwhile_is_not_sent_anywhere(goals: Goals, controller: Controller) -> None:

@@ -165,7 +165,7 @@ def test_answers_belong_to_the_scene_that_they_name(empty: Client) -> None:
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        (ik(pose(), clearance=0.01), "neither avoid_collisions nor"),
+        (ik(pose(), clearance=0.01), "but avoid_collisions is not set"),
         (ik(pose(), avoid_collisions=True, clearance=-0.01), "clearance is -0.01"),
         (ik(pose(), avoid_collisions=True, clearance=float("nan")), "clearance is nan"),
         (ik(pose(), avoid_collisions=True, clearance=1e3), "allowed is 0 to 10 m"),

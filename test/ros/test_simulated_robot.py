@@ -15,7 +15,7 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
 from support.readme import README, filled
-from support.ros_requests import READY, StartNode
+from support.ros_requests import READY, StartNode, pose, target
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.kinematics.forward import forward_kinematics
@@ -237,3 +237,31 @@ def test_topics_for_all_controllers_choose_by_joints(arm: tuple[Client, Simulate
         return bool(position[0] == 0.3 and position[7] == 0.03)
 
     assert client.spin_until(arrived, 20.0)
+
+
+def test_the_end_of_the_node_stops_the_motion_that_it_has_published(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
+    process, client = start_node("kinopt_ends", panda_parameters)
+    topics = SimulatedRobotTopics(
+        client.node, SimulatedRobot(PANDA, start=READY), ["kinopt_ends/joint_trajectory"]
+    )
+    client.spin(0.3)
+    report, motion = client.move_to(target(pose(0.1, 0.5, 0.4)))
+    assert report.status.code == Status.SUCCESS, report.status.message
+    assert motion is not None
+    client.spin(0.5)
+    assert not topics.at_rest()
+    process.interrupt()
+    assert client.spin_until(lambda: client.trajectories[-1] is not motion, 20.0), process.log_text()
+    stop = client.trajectories[-1]
+    assert not np.abs(stop.points[-1].velocities).any()
+    assert client.spin_until(topics.at_rest, 20.0)
+    _, position, velocity = topics.robot.states(topics.now())
+    assert not velocity.any()
+    np.testing.assert_allclose(position[:7], stop.points[-1].positions, atol=1e-9)
+    assert np.abs(position[:7] - motion.points[-1].positions).max() > 0.05  # it has not gone on to its end
+    assert process.stop() == 0, process.log_text()
+    assert "shutdown: the robot brakes" in process.log_text()
+    assert "verified" in process.log_text()
+    topics.close()
