@@ -78,9 +78,19 @@ def numbers(given: Any, what: str, count: int) -> list[float]:
     return [number(value, what) for value in given]
 
 
+_DEEPEST = 50
+"""Brackets within brackets; PyYAML takes time with the square of their number: 20 s for 10,000."""
+
+
 class _Loader(yaml.SafeLoader):
     """Refuses aliases, of which a short text could make gigabytes, tags (!!name), and names that are given twice or
     merged into others (<<)."""
+
+    def fetch_flow_collection_start(self, TokenClass: Any) -> None:
+        if self.flow_level >= _DEEPEST:
+            mark = self.get_mark()  # type: ignore[no-untyped-call]
+            raise yaml.scanner.ScannerError(None, None, "it is nested too deeply", mark)
+        super().fetch_flow_collection_start(TokenClass)  # type: ignore[no-untyped-call]
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):

@@ -137,6 +137,25 @@ def test_the_robot_is_rebuilt_when_its_description_changes(
     assert bare_process.log_text().count("ready: robot") == before + 3
 
 
+def test_an_srdf_that_follows_is_waited_for(start_node: StartNode, panda_texts: tuple[str, str]) -> None:
+    """Without it the group of a parameter would be unknown, and the first robot another one."""
+    urdf, srdf = panda_texts
+    process, client = start_node("kinopt_later", {"default_group": "panda_arm"}, ready=False)
+    client.wait_until_found()
+    qos = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    texts = {"robot_description": urdf, "robot_description_semantic": srdf}
+    publishers = {name: client.node.create_publisher(String, name, qos) for name in texts}
+    client.spin_until(lambda: all(each.get_subscription_count() > 0 for each in publishers.values()), 10.0)
+    for name, text in texts.items():  # the URDF first
+        publishers[name].publish(String(data=text))
+    client.wait_until_ready(60.0)
+    client.spin(1.0)
+    for each in publishers.values():
+        client.node.destroy_publisher(each)
+    assert "default_group" not in process.log_text()
+    assert process.log_text().count("ready: robot") == 1
+
+
 def test_a_broken_description_leaves_the_robot_in_service(bare: Client) -> None:
     reports = len(bare.reports)
     publish_description(bare, BROKEN["cyclic"])

@@ -262,7 +262,7 @@ def test_any_calls_of_the_six_services(client: Client, call: Call, process: Node
     before = dict(zip(kept, call("get_parameters", GetParameters.Request(names=kept)).values, strict=True))
 
     @settings(
-        max_examples=150,
+        max_examples=80,
         deadline=None,
         derandomize=True,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -290,8 +290,8 @@ def test_parameters_may_be_listed_while_descriptions_load(
     process, client = start_node("changing", {}, ready=False)
     client.wait_until_found()
     ask = next(caller(client, "changing"))
-    for round_ in range(4):
-        joints = 60
+    for round_ in range(2):
+        joints = 40
         robot = f'<robot name="r{round_}"><link name="l0"/>' + "".join(
             f'<link name="l{i + 1}"/><joint name="j{round_}_{i}" type="revolute"><parent link="l{i}"/>'
             f'<child link="l{i + 1}"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" velocity="1" effort="1"/></joint>'

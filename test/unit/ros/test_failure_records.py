@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS is not installed")
 
+from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.ros.failure_records import FailureRecords
 
 
@@ -20,3 +21,12 @@ def test_a_request_that_ends_after_the_node_is_not_kept_and_breaks_nothing(tmp_p
     records.close()
     records.note(nothing, failed)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("given", ["~nosuchuser/x", "/" + "x" * 5000, "a\0b", "nowhere"])
+def test_a_folder_that_cannot_be_used_is_refused(given: str) -> None:
+    with pytest.raises(
+        InvalidRequestError, match=r"record_failures is .*allowed is an existing folder"
+    ) as raised:
+        FailureRecords(None, None).use(given)  # type: ignore[arg-type]
+    assert len(str(raised.value)) < 600
