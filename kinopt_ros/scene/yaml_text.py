@@ -88,9 +88,9 @@ class _Loader(yaml.SafeLoader):
 
     def fetch_flow_collection_start(self, TokenClass: Any) -> None:
         if self.flow_level >= _DEEPEST:
-            mark = self.get_mark()  # type: ignore[no-untyped-call]
+            mark = self.get_mark()
             raise yaml.scanner.ScannerError(None, None, "it is nested too deeply", mark)
-        super().fetch_flow_collection_start(TokenClass)  # type: ignore[no-untyped-call]
+        super().fetch_flow_collection_start(TokenClass)
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
