@@ -196,6 +196,8 @@ def main(arguments: list[str] | None = None) -> int:
         with naming_arguments():
             words = remove_ros_args(given)[1:]
         robots = robots_of(words)
+        if not words and (said := default_robots()[1]):
+            console.print(f"kinopt: {said}", highlight=False, soft_wrap=True)
         with naming_arguments():
             rclpy.init(args=given, signal_handler_options=SignalHandlerOptions.NO)
         tracked = track(robots)
