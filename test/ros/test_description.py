@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from rcl_interfaces.srv import SetParameters
@@ -137,23 +138,24 @@ def test_the_robot_is_rebuilt_when_its_description_changes(
     assert bare_process.log_text().count("ready: robot") == before + 3
 
 
-def test_an_srdf_that_follows_is_waited_for(start_node: StartNode, panda_texts: tuple[str, str]) -> None:
+def test_an_srdf_that_follows_is_waited_for(ros: None, panda_texts: tuple[str, str], tmp_path: Path) -> None:
     """Without it the group of a parameter would be unknown, and the first robot another one."""
-    urdf, srdf = panda_texts
-    process, client = start_node("kinopt_later", {"default_group": "panda_arm"}, ready=False)
-    client.wait_until_found()
-    qos = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    texts = {"robot_description": urdf, "robot_description_semantic": srdf}
-    publishers = {name: client.node.create_publisher(String, name, qos) for name in texts}
-    client.spin_until(lambda: all(each.get_subscription_count() > 0 for each in publishers.values()), 10.0)
-    for name, text in texts.items():  # the URDF first
-        publishers[name].publish(String(data=text))
-    client.wait_until_ready(60.0)
-    client.spin(1.0)
-    for each in publishers.values():
-        client.node.destroy_publisher(each)
-    assert "default_group" not in process.log_text()
-    assert process.log_text().count("ready: robot") == 1
+    # In a namespace: descriptions of other tests are still published.
+    own = {"later": {"default_group": "panda_arm"}}
+    with NodeProcess({}, tmp_path / "log", namespaces=own) as process:
+        client = Client("later_client", "/later/kinopt")
+        client.wait_until_found()
+        qos = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        names = ("/later/robot_description", "/later/robot_description_semantic")  # the URDF first
+        publishers = [client.node.create_publisher(String, name, qos) for name in names]
+        client.spin_until(lambda: all(each.get_subscription_count() > 0 for each in publishers), 10.0)
+        for publisher, text in zip(publishers, panda_texts, strict=True):
+            publisher.publish(String(data=text))
+        client.wait_until_ready(60.0)
+        client.spin(1.0)
+        client.close()
+        assert "default_group" not in process.log_text()
+        assert process.log_text().count("ready: robot") == 1, process.log_text()
 
 
 def test_a_broken_description_leaves_the_robot_in_service(bare: Client) -> None:
