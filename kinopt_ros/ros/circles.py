@@ -26,6 +26,7 @@ from kinopt_ros.robot.sources import find_robot, load_robot, robot_names
 from kinopt_ros.ros.bundled import bundled_parameters
 from kinopt_ros.ros.client import Client, NodeTimeoutError
 from kinopt_ros.ros.conversions import poses_from_matrices
+from kinopt_ros.ros.start_errors import naming_arguments
 from kinopt_ros.status import Status
 
 ROBOTS = {"robot_1": "panda", "robot_2": "panda", "robot_3": "ur5", "robot_4": "iiwa"}
@@ -192,8 +193,13 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console()
     given = sys.argv if arguments is None else arguments
     try:
-        robots = robots_of(remove_ros_args(given)[1:])
-        rclpy.init(args=given, signal_handler_options=SignalHandlerOptions.NO)
+        with naming_arguments():
+            words = remove_ros_args(given)[1:]
+        robots = robots_of(words)
+        if not words and (said := default_robots()[1]):
+            console.print(f"kinopt: {said}", highlight=False, soft_wrap=True)
+        with naming_arguments():
+            rclpy.init(args=given, signal_handler_options=SignalHandlerOptions.NO)
         tracked = track(robots)
     except (KinoptError, NodeTimeoutError) as error:
         console.print(f"kinopt: {error}", highlight=False, soft_wrap=True)

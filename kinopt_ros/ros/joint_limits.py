@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from kinopt_ros.errors import shown
 from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros import parameters
@@ -45,7 +47,12 @@ _VALUES = {
 
 def declaration(node: Node, robot: RobotModel) -> Iterator[Callable[[], None]]:
     """Steps that declare the parameters of every joint; for the thread that serves the node's callbacks."""
-    for name in _limited_names(robot):
+    joints = _limited_names(robot)
+    wanted = {f"{PREFIX}{name}.{key}" for name in joints for key in _KEYS}
+    for name in node.get_parameters_by_prefix(PREFIX.rstrip(".")):
+        if PREFIX + name not in wanted:
+            yield partial(_forget, node, PREFIX + name)
+    for name in joints:
         yield partial(_declare, node, name)
 
 
@@ -65,6 +72,17 @@ def converted(given: list[Parameter[Any]]) -> list[Parameter[Any]]:
         else parameter
         for parameter in given
     ]
+
+
+def check(given: list[Parameter[Any]]) -> SetParametersResult:
+    """Refuse limits of the wrong type; whether the robot can have them is seen when it is built."""
+    for parameter in given:
+        key = parameter.name.rpartition(".")[2]
+        if parameter.name.startswith(PREFIX) and key in _KEYS:
+            wanted, words = (bool, "true or false") if key in _VALUES else (float, "a number")
+            if not isinstance(parameter.value, wanted):
+                return parameters.refusal(f"{parameter.name} takes {words}, not {shown(parameter.value)}")
+    return SetParametersResult(successful=True)
 
 
 def with_joint_limits(node: Node, robot: RobotModel, proposed: Mapping[str, Any] | None = None) -> RobotModel:
@@ -114,6 +132,15 @@ def _declare(node: Node, joint: str) -> None:
             node.declare_parameter(
                 name, value, parameters.described(name, description + note), ignore_override=True
             )
+
+
+def _forget(node: Node, name: str) -> None:
+    """Remove the limit of a joint of another robot, unless somebody has set it meanwhile: else they pile up."""
+    start = parameters.given_at_start(node)
+    before = _stored(name.rpartition(".")[2], start[name].value if name in start else None)
+    value = node.get_parameter(name).value
+    if value == before or (_is_unset(value) and _is_unset(before)):
+        node.undeclare_parameter(name)
 
 
 def _stored(key: str, given: Any) -> Any:

@@ -22,6 +22,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from kinopt_ros.errors import cut, quoted
+from kinopt_ros.ros import joint_limits, parameters
 from kinopt_ros.ros.parameters import refusal
 
 Callback = Callable[[Any, Any], Any]
@@ -84,6 +85,15 @@ def _set(
         if wrong:
             return refusal(wrong)
     try:
+        # Before rclpy has a look: it notes the type of a value that is refused later as that of the parameter.
+        proposed = joint_limits.converted(
+            parameters.converted([Parameter.from_parameter_msg(each) for each in given])
+        )
+        for check in (parameters.check, joint_limits.check):
+            result = check(proposed)
+            if not result.successful:
+                result.reason = cut(result.reason)
+                return result
         result = apply()
     except Exception as error:  # a defect: say so, keep serving
         node.get_logger().error(f"internal error in a parameter service:\n{traceback.format_exc()}")

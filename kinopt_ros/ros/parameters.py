@@ -6,6 +6,7 @@ import math
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
@@ -405,6 +406,7 @@ def refusal(reason: str) -> SetParametersResult:
     return SetParametersResult(successful=False, reason=reason)
 
 
+@cache
 def _solver_specs() -> tuple[Spec, ...]:
     return tuple(_from_option(info.name, option) for info in list_solvers() for option in info.options)
 

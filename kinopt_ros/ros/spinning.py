@@ -19,7 +19,7 @@ from rclpy.utilities import remove_ros_args
 from kinopt_ros.errors import InvalidRequestError, quoted
 from kinopt_ros.ros.guarded_executor import GuardedExecutor
 from kinopt_ros.ros.node import KinoptNode
-from kinopt_ros.ros.start_errors import argument_error
+from kinopt_ros.ros.start_errors import argument_error, naming_arguments
 from kinopt_ros.ros.urgent import RestExecutor
 
 _SHUTDOWN_SECONDS = 2.0
@@ -39,14 +39,14 @@ def spin(arguments: list[str] | None = None) -> None:
         KinoptError: an argument, or a parameter given at the start, is not allowed.
     """
     given = sys.argv if arguments is None else arguments
-    namespaces = _namespaces(remove_ros_args(given)[1:])
+    with naming_arguments():
+        words = remove_ros_args(given)[1:]
+    namespaces = _namespaces(words)
     running = _Running()
     handles_signals = threading.current_thread() is threading.main_thread()
     handling = SignalHandlerOptions.NO if handles_signals else SignalHandlerOptions.ALL
-    try:
+    with naming_arguments():
         rclpy.init(args=arguments, signal_handler_options=handling)
-    except RuntimeError as error:  # of which rclpy's about arguments are some
-        raise argument_error(error) from error
     if handles_signals:
         signal.signal(signal.SIGINT, running.stop)
         signal.signal(signal.SIGTERM, running.stop)

@@ -1,6 +1,8 @@
 """Sentences for what rclpy raises about the arguments that a process was started with."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from kinopt_ros.errors import InvalidRequestError, cut
 
@@ -13,9 +15,20 @@ _HINTS = {
 }
 
 
+@contextmanager
+def naming_arguments() -> Iterator[None]:
+    """Around what reads arguments. Raises InvalidRequestError with a sentence in place of rclpy's errors."""
+    try:
+        yield
+    except RuntimeError as error:  # of which RCLError and UnknownROSArgsError are two
+        raise argument_error(error) from error
+
+
 def argument_error(error: Exception) -> InvalidRequestError:
     """The error of rclpy in terms of who gave the arguments."""
-    said = re.sub(r", at [^\s,]+:\d+", "", str(error)).removeprefix("failed to initialize rcl: ")
+    said = re.sub(r", at [^\s,]+:\d+", "", str(error))
+    for prefix in ("failed to initialize rcl: ", "Failed to parse ROS arguments: "):
+        said = said.removeprefix(prefix)
     said = re.sub(r"\.? ?Error: error not set", "", " ".join(said.split())).rstrip(".")
     if said.startswith("["):  # all that UnknownROSArgsError says
         said = f"unknown arguments {said} after --ros-args"

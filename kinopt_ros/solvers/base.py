@@ -77,7 +77,7 @@ class Option:
     def check(self, given: object) -> Any:
         """The value given, if it is of the right type and in range."""
         wanted = type(self.default)
-        if wanted is float and isinstance(given, int) and not isinstance(given, bool):
+        if wanted is float and type(given) is int and abs(given) < 1e300:
             given = float(given)
         if type(given) is not wanted:
             hint = "; quotes make a text of it" if wanted is str and isinstance(given, int | float) else ""

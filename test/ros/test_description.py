@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from rcl_interfaces.srv import SetParameters
@@ -137,6 +138,26 @@ def test_the_robot_is_rebuilt_when_its_description_changes(
     assert bare_process.log_text().count("ready: robot") == before + 3
 
 
+def test_an_srdf_that_follows_is_waited_for(ros: None, panda_texts: tuple[str, str], tmp_path: Path) -> None:
+    """Without it the group of a parameter would be unknown, and the first robot another one."""
+    # In a namespace: descriptions of other tests are still published.
+    own = {"later": {"default_group": "panda_arm"}}
+    with NodeProcess({}, tmp_path / "log", namespaces=own) as process:
+        client = Client("later_client", "/later/kinopt")
+        client.wait_until_found()
+        qos = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        names = ("/later/robot_description", "/later/robot_description_semantic")  # the URDF first
+        publishers = [client.node.create_publisher(String, name, qos) for name in names]
+        client.spin_until(lambda: all(each.get_subscription_count() > 0 for each in publishers), 10.0)
+        for publisher, text in zip(publishers, panda_texts, strict=True):
+            publisher.publish(String(data=text))
+        client.wait_until_ready(60.0)
+        client.spin(1.0)
+        client.close()
+        assert "default_group" not in process.log_text()
+        assert process.log_text().count("ready: robot") == 1, process.log_text()
+
+
 def test_a_broken_description_leaves_the_robot_in_service(bare: Client) -> None:
     reports = len(bare.reports)
     publish_description(bare, BROKEN["cyclic"])
@@ -150,15 +171,15 @@ LIMITS = "robot_description_planning.joint_limits.panda_joint1."
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("velocity_scaling", 0.0, "range"),
-        ("velocity_scaling", 1.5, "range"),
-        ("velocity_scaling", float("nan"), "range"),
+        ("velocity_scaling", 0.0, "allowed is"),
+        ("velocity_scaling", 1.5, "allowed is"),
+        ("velocity_scaling", float("nan"), "allowed is"),
         ("velocity_scaling", "fast", "float"),
-        ("cpu.max_restarts", -1, "range"),
-        ("cpu.max_restarts", 1.5, "int"),
-        ("ik.timeout", -1.0, "range"),
-        ("max_batch", 0, "range"),
-        ("allow_fallback", "perhaps", "bool"),
+        ("cpu.max_restarts", -1, "allowed is"),
+        ("cpu.max_restarts", 1.5, "whole number"),
+        ("ik.timeout", -1.0, "allowed is"),
+        ("max_batch", 0, "allowed is"),
+        ("allow_fallback", "perhaps", "true or false"),
         ("solver", "ikfast", "cpu"),
         ("threads", 8, "read"),
         ("default_group", "panda_amr", "panda_arm"),

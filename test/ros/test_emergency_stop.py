@@ -49,7 +49,8 @@ class World:
         self.said: list[str] = []
         self.states = JointStates()
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self._tick()))
-        quiet = SimpleNamespace(warning=lambda text: None, error=pytest.fail)
+        self.logged: list[str] = []
+        quiet = SimpleNamespace(warning=self.logged.append, error=pytest.fail)
         context: Any = SimpleNamespace(
             node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: quiet),
             loaded=SimpleNamespace(model=robot),
@@ -100,6 +101,16 @@ def test_a_stop_does_not_wait_for_collision_checks(monkeypatch: pytest.MonkeyPat
     world.now += 300_000_000
     assert ends_at_rest(world.emergency())
     assert "nobody looked at collisions" in world.said[0]
+
+
+def test_the_log_says_what_a_stop_did_and_that_it_is_over() -> None:
+    world = World(PANDA, a_move())
+    world.now += 300_000_000
+    world.emergency()
+    world.stop.take(Bool(data=False))
+    did, over = world.logged
+    assert "the robot brakes for" in did
+    assert "over" in over
 
 
 def test_a_joint_that_gets_faster_than_its_limit_while_it_is_stopped_is_stopped_all_the_same() -> None:

@@ -1,5 +1,7 @@
 """Frames on links by name."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,32 @@ def test_a_tool_in_a_frame():
 def test_a_text_that_describes_no_frames_is_refused(text, words):
     with pytest.raises(InvalidRequestError, match=words):
         tool_frames(text)
+
+
+HOSTILE = {
+    "digits": f"a: 0x{'f' * 10_000}",
+    "decimal digits": f"a: {'9' * 10_000}",
+    "base 60": f"a: {':'.join(['1'] * 2000)}.5",
+    "a date": "a: 0001-01-01T00:00:00+23:00",
+    "brackets": "[" * 16_000,
+    "braces": "{" * 16_000,
+    "lists in lists": "- " * 8_000,
+    "keys in keys": "? " * 8_000,
+    "many frames": "a: {link: l7}\n" * 20_000,
+    "half a character": '"\\ud800": {link: l7}',
+    "aliases": "a: &a [x, x]\nb: [*a, *a]",
+    "a long name": f"{'n' * 16_000}: 1",
+    "a long word": "x" * 16_000,
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_text_is_refused_soon_and_in_few_words(kind):
+    begin = time.process_time()
+    with pytest.raises(InvalidRequestError, match="tool frames") as raised:
+        tool_frames(HOSTILE[kind])
+    assert len(str(raised.value)) < 500
+    assert time.process_time() - begin < 8.0  # brackets took 20 s and more
 
 
 def test_frames_must_fit_the_robot():

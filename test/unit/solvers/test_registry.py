@@ -70,5 +70,24 @@ def test_options_are_checked() -> None:
         with pytest.raises(InvalidRequestError, match="damping"):
             option.check(wrong)
     assert Option("name", "x", "").check("y") == "y"
-    with pytest.raises(InvalidRequestError, match="int"):
+    with pytest.raises(InvalidRequestError, match="whole number"):
         Option("count", 3, "").check(3.0)
+    with pytest.raises(InvalidRequestError, match="quotes"):
+        Option("name", "x", "").check(1)
+
+
+def test_a_text_may_be_one_of_some() -> None:
+    option = Option("device", "auto", "", choices=("auto", "cuda", "cuda:N"))
+    for right in ("auto", "cuda", "cuda:0", "cuda:12"):
+        assert option.check(right) == right
+    for wrong in ("", "cpu", "cuda:N", "cuda:", "cuda:x", "auto:1", "cuda:\u00b2", "x" * 10_000):
+        with pytest.raises(InvalidRequestError, match="allowed are auto, cuda, cuda:N") as raised:
+            option.check(wrong)
+        assert len(str(raised.value)) < 300
+
+
+def test_what_was_given_is_cut() -> None:
+    for given in (10**5000, [10**5000] * 3, "x" * 10**6, ["x" * 10**6] * 9, {1: {2: {}}}):
+        with pytest.raises(InvalidRequestError, match="damping takes a float") as raised:
+            Option("damping", 0.5, "").check(given)
+        assert len(str(raised.value)) < 300

@@ -1,0 +1,41 @@
+"""What a node is started with and cannot use is said in a sentence, without a stack trace."""
+
+import subprocess
+import sys
+
+import pytest
+
+from kinopt_ros.ros.start_errors import argument_error
+
+WRONG = {
+    "log level": (["--log-level", "nosuch"], ["--log-level nosuch", "debug, info, warn, error and fatal"]),
+    "topic": (["-r", "joint_states:=1/2"], ["joint_states:=1/2", "FROM:=TO"]),
+    "number for a text": (["-p", "default_group:=1"], ["default_group takes a text, not 1", "quotes"]),
+    "one of rclpy's own": (["-p", "use_sim_time:=3"], ["use_sim_time", "BOOL"]),
+    "folder": (["-p", "record_failures:=~nosuchuser/x"], ["record_failures", "existing folder"]),
+    "a text that an option does not take": (
+        ["-p", "jax_lm.device:=abacus"],
+        ["jax_lm.device", "auto, cpu, cuda"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_wrong_argument_is_named(ros: None, kind: str) -> None:
+    arguments, words = WRONG[kind]
+    ended = subprocess.run(
+        [sys.executable, "-m", "kinopt_ros.ros.main", "--ros-args", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120.0,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    (said,) = [line for line in ended.stderr.splitlines() if line.startswith("kinopt: ")]
+    assert all(word in said for word in words), said
+    assert "Traceback" not in ended.stderr
+    assert "/project/" not in said
+
+
+def test_unknown_arguments_are_listed() -> None:
+    assert "['--nosuch']" in str(argument_error(RuntimeError("['--nosuch']")))
