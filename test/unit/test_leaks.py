@@ -99,7 +99,10 @@ def test_nothing_is_left_of_scenes_that_were_replaced() -> None:
         if number % 250 == 0:
             plan(robot, solver, scene)
         del shape, body, scene, packed
-    assert sum(each() is not None for each in gone) <= 6, "those of the scene in service"
+    alive = [number // 6 for number, each in enumerate(gone) if each() is not None]
+    assert len(set(alive)) <= 1 + CHANGES // 250, "a search for a motion may leave a cycle, nothing else does"
+    gc.collect()
+    assert {number // 6 for number, each in enumerate(gone) if each() is not None} == {CHANGES - 1}, alive
 
 
 def answered(robot: RobotModel) -> None:
