@@ -5,7 +5,8 @@ requests, K solutions per request, S seeds per request, n solved variables, nq v
 L links, m elementary motions of a chain.
 """
 
-from typing import TypeAlias
+from dataclasses import fields
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,3 +19,22 @@ Bool: TypeAlias = NDArray[np.bool_]
 def frozen(array: Float64 | Int64 | Bool) -> None:
     """Make an array read-only in place, so that frozen dataclasses are frozen to the last number."""
     array.setflags(write=False)
+
+
+class Immutable:
+    """Base of frozen dataclasses with arrays. A copy of what never changes is the object itself, and what comes out of
+    a pickle was made by the constructor, which makes arrays read-only."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        known = {field.name: getattr(self, field.name) for field in fields(cast(Any, self)) if field.init}
+        return _made, (type(self), known)
+
+
+def _made(kind: type[Immutable], values: dict[str, Any]) -> Immutable:
+    return kind(**values)

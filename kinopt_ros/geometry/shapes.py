@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Int64, frozen
+from kinopt_ros.array import Float64, Immutable, Int64, frozen
 from kinopt_ros.errors import InvalidShapeError, shown
 
 LARGEST = 1e4
@@ -81,7 +81,7 @@ class Plane:
 
 
 @dataclass(frozen=True, eq=False)
-class Mesh:
+class Mesh(Immutable):
     """A closed surface of triangles whose normals point outwards."""
 
     vertices: Annotated[Float64, "V 3"]
@@ -106,7 +106,7 @@ class Mesh:
 
 
 @dataclass(frozen=True, eq=False)
-class HeightMap:
+class HeightMap(Immutable):
     """The ground below a surface given by heights over a grid, bilinear between its points.
 
     Point (i, j) of the grid is at x = i * resolution, y = j * resolution. Outside the grid the nearest height holds.
@@ -129,7 +129,7 @@ class HeightMap:
 
 
 @dataclass(frozen=True, eq=False)
-class PointCloud:
+class PointCloud(Immutable):
     """A ball about every point."""
 
     points: Annotated[Float64, "N 3"]
@@ -142,7 +142,7 @@ class PointCloud:
 
 
 @dataclass(frozen=True, eq=False)
-class Octomap:
+class Octomap(Immutable):
     """Occupied cubes, edges along the axes."""
 
     centers: Annotated[Float64, "N 3"]
@@ -170,7 +170,7 @@ Shape: TypeAlias = Primitive | Mesh | HeightMap | PointCloud | Octomap
 
 
 @dataclass(frozen=True, eq=False)
-class PlacedShape:
+class PlacedShape(Immutable):
     """A shape in the frame of a link or of an object."""
 
     shape: Shape

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, frozen
+from kinopt_ros.array import Bool, Float64, Immutable, frozen
 from kinopt_ros.errors import InvalidShapeError
 from kinopt_ros.geometry.shapes import LARGEST
 
 
 @dataclass(frozen=True, eq=False)
-class SphereSet:
+class SphereSet(Immutable):
     """Balls in one frame, metres. May be empty."""
 
     centers: Annotated[Float64, "N 3"]

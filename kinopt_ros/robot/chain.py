@@ -15,7 +15,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Int64, frozen
+from kinopt_ros.array import Float64, Immutable, Int64, frozen
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
@@ -31,7 +31,7 @@ class Motion(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class KinematicChain:
+class KinematicChain(Immutable):
     """Path from base_link to tip_link; m elementary motions driven by n variables of the robot."""
 
     base_link: str

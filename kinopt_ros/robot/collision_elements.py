@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 from xml.etree import ElementTree
 
-from kinopt_ros.array import Float64, frozen
+from kinopt_ros.array import Float64, Immutable, frozen
 from kinopt_ros.errors import InvalidShapeError, quoted
 from kinopt_ros.geometry.shapes import Box, Capsule, Cylinder, Sphere
 from kinopt_ros.robot.poses import pose_of_xyz_rpy
@@ -28,7 +28,7 @@ Geometry: TypeAlias = Sphere | Box | Cylinder | Capsule | MeshElement
 
 
 @dataclass(frozen=True, eq=False)
-class CollisionElement:
+class CollisionElement(Immutable):
     """One shape of a link, in the link's frame."""
 
     geometry: Geometry

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from kinopt_ros.array import Float64, frozen
+from kinopt_ros.array import Float64, Immutable, frozen
 from kinopt_ros.errors import UnknownGroupError, UnknownJointError, UnknownLinkError
 from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.geometry.spheres import SphereSet
@@ -48,7 +48,7 @@ _NUM_VARIABLES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class Joint(Immutable):
     """One joint. The joint value is ``multiplier * q[first_variable] + offset``; only mimic joints
     have a multiplier other than 1 or an offset other than 0."""
 
@@ -86,7 +86,7 @@ class Joint:
 
 
 @dataclass(frozen=True, eq=False)
-class VariableLimits:
+class VariableLimits(Immutable):
     """Limits per variable, each of shape (nq,). Position limits of a variable that drives mimic joints
     are narrowed so that every one of those keeps its own limits. Unlimited is +-inf."""
 
@@ -120,7 +120,7 @@ class JointGroup:
 
 
 @dataclass(frozen=True, eq=False)
-class RobotModel:
+class RobotModel(Immutable):
     """Kinematic tree of a robot. Immutable; make changed copies with dataclasses.replace."""
 
     name: str

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from kinopt_ros.array import Float64, frozen
+from kinopt_ros.array import Float64, Immutable, frozen
 from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PlacedShape, PointCloud
 
 ANY = "*"
@@ -15,7 +15,7 @@ ANY = "*"
 
 
 @dataclass(frozen=True, eq=False)
-class SceneObject:
+class SceneObject(Immutable):
     """An obstacle, at rest in the frame of the robot's root link."""
 
     id: str
@@ -27,7 +27,7 @@ class SceneObject:
 
 
 @dataclass(frozen=True, eq=False)
-class AttachedObject:
+class AttachedObject(Immutable):
     """An object that a link carries. It counts as part of the robot."""
 
     id: str
@@ -42,7 +42,7 @@ class AttachedObject:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class Scene(Immutable):
     """Ids are unique among objects and attached ones, and none is the name of a link."""
 
     version: int = 1

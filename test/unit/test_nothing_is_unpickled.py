@@ -10,11 +10,16 @@ import kinopt_ros
 PACKAGE = Path(kinopt_ros.__file__).parent
 MODULES = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "jsonpickle"}
 CALLS = {"eval", "exec", "compile", "__import__"}
-UNSAFE_YAML = {"unsafe_load", "unsafe_load_all", "full_load", "full_load_all", "load_all"}
+UNSAFE_YAML = {"unsafe_load", "unsafe_load_all", "full_load", "full_load_all", "UnsafeLoader", "FullLoader"}
+UNSAFE_NAMES = {
+    *(f"yaml.{name}" for name in UNSAFE_YAML | {"load", "load_all"}),
+    *("numpy.load", "torch.load", "builtins.eval", "builtins.exec"),
+}
 ALLOWED = {
     ("solvers/jax_lm/programs.py", "pickle"): "compiled programs, from a private folder of this user",
     ("solvers/hjcd/child.py", "Connection"): "answers of a child process, over a socket that only both have",
     ("solvers/hjcd/child_main.py", "Connection"): "the other end",
+    ("ros/load_clients.py", "Connection"): "between the processes of a measurement",
     ("scene/yaml_text.py", "yaml.load"): "with a loader below SafeLoader",
 }
 
@@ -29,20 +34,10 @@ def findings(text: str) -> set[str]:
             found |= {(node.module or "").split(".")[0]} & MODULES
             if node.module == "multiprocessing.connection":
                 found |= {alias.name for alias in node.names}
-            if node.module in ("yaml", "numpy", "torch", "builtins"):
-                found |= {f"{node.module}.{alias.name}" for alias in node.names} & {
-                    "yaml.load",
-                    "numpy.load",
-                    "torch.load",
-                    "builtins.eval",
-                    "builtins.exec",
-                    *(f"yaml.{name}" for name in UNSAFE_YAML),
-                }
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} & UNSAFE_NAMES
         elif isinstance(node, ast.Call):
             found |= called(node)
-        elif (isinstance(node, ast.Attribute) and node.attr in UNSAFE_YAML) or (
-            isinstance(node, ast.Attribute) and node.attr in ("UnsafeLoader", "FullLoader")
-        ):
+        elif isinstance(node, ast.Attribute) and node.attr in UNSAFE_YAML:
             found.add(f"yaml.{node.attr}")
     return found
 

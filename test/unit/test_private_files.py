@@ -2,6 +2,7 @@
 
 import logging
 import os
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -161,13 +162,14 @@ def test_nothing_of_another_user_is_read_or_written(tmp_path: Path, place: str) 
 
 
 @as_root
-def test_two_users_do_not_meet(tmp_path: Path) -> None:
-    """Both are given the same cache folder: the second one keeps nothing, and reads nothing of the first."""
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents:
-        if not os.stat(parent).st_mode & 0o001:
-            pytest.skip(f"another user cannot enter {parent}")
-    folder = PrivateFolder(tmp_path / "kinopt_ros", ".program", HEADER, 1000)
+def test_two_users_do_not_meet() -> None:
+    """Both are given the same cache folder: the second one reads nothing of the first, nor writes."""
+    with tempfile.TemporaryDirectory() as shared:  # where another user can enter
+        os.chmod(shared, 0o755)
+        refused_to_somebody(PrivateFolder(Path(shared) / "kinopt_ros", ".program", HEADER, 1000))
+
+
+def refused_to_somebody(folder: PrivateFolder) -> None:
     folder.write("a", b"1")
     folder.path.chmod(0o755)
     pid = os.fork()
@@ -175,10 +177,13 @@ def test_two_users_do_not_meet(tmp_path: Path) -> None:
         code = 1
         try:
             os.setresuid(SOMEBODY, SOMEBODY, SOMEBODY)
-            try:
-                folder.read("a")
-            except ForeignFileError:
-                code = 0
+            refusals = 0
+            for call in (lambda: folder.read("a"), lambda: folder.write("a", b"2")):
+                try:
+                    call()
+                except ForeignFileError:
+                    refusals += 1
+            code = 0 if refusals == 2 else 1
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

@@ -13,6 +13,8 @@ from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError
 from kinopt_ros.private_files import cache_folder, others_hand, private_folder, temporary_folder
 
 _lock = threading.Lock()
+_folder: list[Path] = []
+"""Where kernels are kept, once Warp was told."""
 _log = logging.getLogger(__name__)
 
 
@@ -28,8 +30,9 @@ def start(device: str) -> Any:
     with _lock:
         if wp.config.log_level == wp.LOG_INFO:  # nobody has chosen: no banner, no line per module
             wp.config.log_level = wp.LOG_WARNING
-        if not wp.is_initialized():
-            wp.config.kernel_cache_dir = str(_kernel_folder(wp.config.kernel_cache_dir))
+        if not _folder:
+            _folder.append(_kernel_folder(wp.config.kernel_cache_dir))
+            wp.config.kernel_cache_dir = str(_folder[0])
         try:
             wp.init()
         except Exception as error:
@@ -56,7 +59,7 @@ def _kernel_folder(chosen: str | None) -> Path:
             return Path(chosen)
         _log.warning("the folder that was chosen for Warp's kernels is not used: %s", reason)
     try:
-        return private_folder(cache_folder("warp")) / str(wp.__version__)
+        return private_folder(cache_folder("warp"))
     except (OSError, RuntimeError) as error:  # the latter where a user has no home
         _log.warning("compiled kernels are not kept, and made anew with every start: %s", error)
         return temporary_folder()

@@ -2,15 +2,17 @@
 
 import logging
 import os
+import pickle
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from kinopt_ros.errors import NotReadyError
+from kinopt_ros.errors import NotReadyError, UnknownNameError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.problems.builder import ik_problem
@@ -99,7 +101,7 @@ EXIT = """
 import sys, threading, time
 import numpy as np
 from kinopt_ros import create_solver, ik_problem, load_robot
-from kinopt_ros.errors import NotReadyError
+from kinopt_ros.errors import NotReadyError, UnknownNameError
 robot = load_robot("panda")
 solver = create_solver("jax_lm", robot, {"groups": ""})
 try:
@@ -250,3 +252,35 @@ def test_one_kernel_changes_no_result(
     assert kernels[0] == 0 < kernels[1]
     assert (found[0][-2] <= 1.0).all()
     np.testing.assert_allclose(found[0][:-1], found[1][:-1], atol=1e-5)
+
+
+class Evil:
+    """A pickle of this runs a command when it is read."""
+
+    def __init__(self, proof: Path) -> None:
+        self.proof = proof
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, (f"touch '{self.proof}'",)
+
+
+def test_a_program_that_others_may_have_written_is_not_loaded(
+    planar_arm: RobotModel, solver_for: SolverMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache, proof = tmp_path / "cache", tmp_path / "proof"
+    solver_for(planar_arm, cache=cache).solve_ik(problem_of(planar_arm, 1))
+    (file,) = programs_in(cache)
+    header = file.read_bytes().splitlines(keepends=True)[0]
+    file.write_bytes(header + pickle.dumps(Evil(proof)))
+    foreign = file.parent / "firmware.bin"
+    foreign.write_bytes(b"not ours")
+    file.parent.chmod(0o777)
+    with caplog.at_level(logging.WARNING):
+        again = solver_for(planar_arm, cache=cache)
+        assert again.solve_ik(problem_of(planar_arm, 1)).success.all()
+    assert again.programs_compiled == 1
+    assert not proof.exists()
+    assert "other users may write to it (mode 777)" in caplog.text
+    assert foreign.exists()
+    with pytest.raises(UnknownNameError, match="cache_dir"):
+        solver_for(planar_arm, cache=cache, cache_dir=str(tmp_path))

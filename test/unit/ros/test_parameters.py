@@ -1,0 +1,29 @@
+"""What parameters may be set when."""
+
+import re
+
+from kinopt_ros.ros.parameters import SPECS, _from_option
+from kinopt_ros.solvers.base import Option
+from kinopt_ros.solvers.registry import list_solvers
+
+_NAMES_A_FILE = re.compile(r"folder|\bfile\b|directory|\bpath\b", re.IGNORECASE)
+
+
+def test_names_of_folders_and_files_are_chosen_at_start_only() -> None:
+    options = [_from_option(info.name, option) for info in list_solvers() for option in info.options]
+    found = {
+        spec.name
+        for spec in (*SPECS, *options)
+        if isinstance(spec.default, str) and _NAMES_A_FILE.search(spec.name + " " + spec.description)
+    }
+    assert {"record_failures", "scene_file"} <= found
+    changeable = {spec.name for spec in (*SPECS, *options) if not spec.read_only}
+    assert not found & changeable
+
+
+def test_a_plugin_says_which_options_are() -> None:
+    for read_only in (False, True):
+        spec = _from_option("mine", Option("table", "", "File of the table", read_only=read_only))
+        assert spec.name == "mine.table"
+        assert spec.read_only is read_only
+        assert spec.descriptor().read_only is read_only
