@@ -8,6 +8,8 @@ from kinopt_ros.errors import RobotDescriptionError
 
 MAX_TEXT_LENGTH = 16 * 1024 * 1024
 """Longest description that is read, in characters."""
+_PIECE = 32 * 1024
+"""Characters that are parsed at a time."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 _XACRO_NAMESPACES = ("ros.org/wiki/xacro", "playerstage.sourceforge.net/gazebo/xmlschema/#xacro")
@@ -45,7 +47,9 @@ def parse_xml(text: str, what: str) -> ElementTree.Element:
         )
     parser = ElementTree.XMLParser(target=_PlainTreeBuilder())
     try:
-        parser.feed(text.lstrip("\ufeff \t\r\n"))
+        text = text.lstrip("\ufeff \t\r\n")
+        for begin in range(0, len(text), _PIECE):  # between two pieces other threads have their turn
+            parser.feed(text[begin : begin + _PIECE])
         root = parser.close()
     except _RefusedDoctypeError:
         raise RobotDescriptionError(
