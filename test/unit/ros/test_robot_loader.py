@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+pytest.importorskip("rclpy", reason="ROS is not installed")
+
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
