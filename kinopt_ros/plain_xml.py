@@ -4,6 +4,8 @@ from xml.etree import ElementTree
 
 MOST_TAGS = 500_000
 """Most tags of a text: each element takes some hundred bytes of memory."""
+_PIECE = 32 * 1024
+"""Characters or bytes that are parsed at a time."""
 
 
 class RefusedXmlError(Exception):
@@ -29,7 +31,8 @@ def parse_plain_xml(text: str | bytes) -> ElementTree.Element:
         raise RefusedXmlError(f"has {tags} tags; at most {MOST_TAGS} are read")
     parser = ElementTree.XMLParser(target=_PlainTreeBuilder())
     try:
-        parser.feed(text)
+        for begin in range(0, len(text), _PIECE):  # between two pieces other threads have their turn
+            parser.feed(text[begin : begin + _PIECE])
         return parser.close()
     except (ElementTree.ParseError, UnicodeError, ValueError, LookupError) as error:
         raise RefusedXmlError(f"is not well-formed XML: {error}") from None

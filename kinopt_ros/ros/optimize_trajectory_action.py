@@ -29,7 +29,7 @@ from kinopt_ros.ros.goal_server import GoalServer
 from kinopt_ros.ros.last_look import PlannedFor
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.qos import QUEUED
-from kinopt_ros.ros.serving import Pace
+from kinopt_ros.ros.serving import Pace, let_go
 from kinopt_ros.ros.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.trajectory_request import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.trajectory_work import check_in_time, plan
@@ -190,6 +190,7 @@ class _Goal:
             action.scheduler.submit(_GoalTask(request.client, self))
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
+            let_go(request)
 
     def _take_claim(self) -> bool:
         """Ask for the right to move the robot; False for a goal that was cancelled while it was read."""

@@ -364,6 +364,22 @@ def test_updates_by_topic_are_made_in_order_and_failures_reported(empty: Client)
     assert scene_of(empty).version == version + 20
 
 
+def test_a_burst_of_updates_is_made_wholly(empty: Client) -> None:
+    version = scene_of(empty).version
+    empty.publish_scene_update(SceneUpdate(operations=[add("first")]))
+    reports = len(empty.reports)
+    deep = empty.node.create_publisher(SceneUpdate, "kinopt/scene_update", 1000)
+    assert empty.spin_until(lambda: deep.get_subscription_count() > 0, 20.0)
+    empty.spin(1.0)  # the node's side may be a moment behind ours
+    burst = 500
+    for k in range(burst):
+        deep.publish(SceneUpdate(operations=[add(f"o{k % 5}", at=pose(2.0 + k), replace=True)]))
+    empty.spin_until(lambda: scene_of(empty).version >= version + 1 + burst, 120.0)
+    assert scene_of(empty).version == version + 1 + burst
+    assert len(empty.reports) == reports
+    empty.node.destroy_publisher(deep)
+
+
 def test_changes_of_many_clients_all_count(empty: Client) -> None:
     version = scene_of(empty).version
     futures = [empty.send("apply_scene", apply(add(f"o{i}"))) for i in range(40)]

@@ -217,7 +217,17 @@ def test_an_emergency_stop_overtakes_a_large_request(client: Client) -> None:
         ServoStatus, "kinopt/servo/status", statuses.append, latched
     )
     stops = client.node.create_publisher(Bool, "kinopt/emergency_stop", 10)
-    assert client.spin_until(lambda: stops.get_subscription_count() > 0 and bool(statuses), LONG)
+
+    def said(stopped: bool) -> bool:
+        code = Status.EMERGENCY_STOP if stopped else Status.SUCCESS
+        return bool(statuses) and statuses[-1].status.code == code
+
+    for stopped in (True, False):  # until both sides have found each other
+        for _ in range(int(LONG)):
+            stops.publish(Bool(data=stopped))
+            if client.spin_until(lambda stopped=stopped: said(stopped), 1.0):
+                break
+        assert said(stopped)
     before = len(statuses)
     large = client.send("solve_ik", SolveIK.Request(poses=[Pose() for _ in range(100_000)]))
     ready = client.send("ready", Trigger.Request())

@@ -1,11 +1,13 @@
 """URDFs that load, and what becomes of them."""
 
 import time
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from kinopt_ros.errors import UnknownGroupError, UnknownJointError, UnknownLinkError
+from kinopt_ros.robot import xml_text
 from kinopt_ros.robot.limits import DEFAULT_ACCELERATION, DEFAULT_JERK, DEFAULT_VELOCITY
 from kinopt_ros.robot.model import JointType
 from kinopt_ros.robot.urdf import robot_from_urdf
@@ -194,3 +196,20 @@ def test_model_is_frozen(urdf):
     for array in (robot.default_q, robot.limits.lower, robot.joints[0].axis, robot.joints[0].T_parent_joint):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
+
+
+def test_a_large_text_is_parsed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One step of the parser keeps all other threads waiting, among them the one that hears an emergency stop."""
+    fed: list[int] = []
+
+    class Watched(ElementTree.XMLParser):
+        def feed(self, data: str) -> None:  # type: ignore[override]
+            fed.append(len(data))
+            super().feed(data)
+
+    monkeypatch.setattr(xml_text.ElementTree, "XMLParser", Watched)
+    text = "<robot name='ä'>" + "<!-- ü -->" * 100_000 + "<link name='a'/></robot>"
+    root = xml_text.parse_xml(text, "URDF")
+    assert [child.get("name") for child in root] == ["a"]
+    assert sum(fed) == len(text)
+    assert max(fed) <= 65_536

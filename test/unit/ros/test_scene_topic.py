@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("rclpy", reason="ROS is not installed")
+
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.ros import scene_changes, scene_topic
 from kinopt_ros.ros.scene_topic import SceneUpdateTopic

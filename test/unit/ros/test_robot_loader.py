@@ -1,0 +1,59 @@
+"""What a robot needs is prepared after it serves, and given up when the next one does."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS is not installed")
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.ros import robot_loader
+from kinopt_ros.ros.robot_loader import RobotLoader
+from kinopt_ros.wanted import check_wanted
+
+LONG = 20.0
+"""s that no test waits unless it fails."""
+
+
+def robot(name: str) -> RobotModel:
+    return robot_from_urdf(f"<robot name='{name}'><link name='a'/></robot>")
+
+
+def test_the_preparation_of_a_robot_that_was_replaced_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = {name: threading.Event() for name in ("old", "new")}
+    ended: list[str] = []
+
+    def prepare_collisions(model: RobotModel) -> None:
+        begun[model.name].set()
+        end = time.monotonic() + LONG
+        try:
+            while model.name == "old" and time.monotonic() < end:
+                check_wanted()
+                time.sleep(0.001)
+        finally:
+            ended.append(model.name)
+
+    monkeypatch.setattr(robot_loader, "_prepare", lambda pool, name: [])
+    monkeypatch.setattr(robot_loader, "prepare_collisions", prepare_collisions)
+    said: list[tuple[str, KinoptError | None]] = []
+    loader = RobotLoader(lambda sentence, error: said.append((sentence, error)))
+    try:
+        loader.load(lambda: robot("old"), {}, "cpu", ())
+        assert begun["old"].wait(LONG)
+        old = loader.loaded
+        assert old.pool.must_wait(True, False, float("inf"))
+        # One that cannot be used changes nothing.
+        loader.load(lambda: robot_from_urdf("<robot/>"), {}, "cpu", ())
+        loader.load(lambda: robot("new"), {}, "cpu", ())
+        assert begun["new"].wait(LONG / 2.0)
+        assert ended[0] == "old"
+        assert loader.loaded.model.name == "new"
+        assert not old.pool.must_wait(True, False, float("inf"))
+        assert not any("given up" in sentence for sentence, _ in said)
+    finally:
+        loader.close()
