@@ -62,7 +62,7 @@ def test_one_cloud_and_one_description_after_the_other(start_node: StartNode) ->
     """Before, 60 clouds took 100 MB, and every description some hundred kilobytes, for ever."""
     process, client = start_node("growing", {"robot_description": arm(0), "ik.timeout": 10.0})
     rng = np.random.default_rng(0)
-    here = ik(pose(0.8, 0.3, 0.0), tip_link="l3", orientation_tolerance=4.0)
+    here = ik(pose(0.5, 0.2, 0.0), tip_link="l3", orientation_tolerance=4.0)
 
     def replaced_robot(number: int) -> None:
         result = set_parameter(client, "growing", "robot_description", arm(number))
