@@ -220,8 +220,9 @@ def recorded_problem(record: Record, robot: RobotModel, file: Path | None = None
             num_solutions=_code(plain["num_solutions"], "num_solutions"),
             min_separation=read.number(plain["min_separation"], "min_separation"),
             turns=_flag(plain["turns"], "turns"),
-            posture=posture
-            and Posture(
+            posture=None
+            if posture is None
+            else Posture(
                 np.array(posture["reference"], dtype=np.float64).reshape(B, n),
                 np.array(posture["weight"], dtype=np.float64),
             ),

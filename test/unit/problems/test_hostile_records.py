@@ -73,6 +73,7 @@ def test_a_scene_of_a_record_lies_beside_it(record: Path) -> None:
     [
         ({"problem": []}, "problem is"),
         ({"problem": {}}, "not consistent: KeyError"),
+        ({"problem": {"posture": False}}, "not consistent"),
         ({"variables": 5}, "variables is 5"),
         ({"lower": ["a"]}, "lower is 'a'"),
         ({"lower": [0.0]}, "1 lower and 8 upper limits"),
@@ -87,6 +88,8 @@ def test_a_scene_of_a_record_lies_beside_it(record: Path) -> None:
     ],
 )
 def test_malformed_records(record: Path, changes: dict[str, Any], why: str) -> None:
+    if changes.get("problem"):
+        changes = {"problem": yaml.safe_load(record.read_text())["problem"] | changes["problem"]}
     changed(record, **changes)
     with pytest.raises(KinoptError, match=why) as caught:
         replayed(record)

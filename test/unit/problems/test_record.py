@@ -189,7 +189,7 @@ def test_a_file_that_is_no_record_does_not_hide_the_others(
     rows = json.loads(capsys.readouterr().out)["records"]
     assert [row["now"] for row in rows if row["file"] != "half.yaml"] == [["SUCCESS"]]
     assert [row["message"] for row in rows if row["file"] == "half.yaml"] == [
-        "half.yaml is not a whole record: 'variables'"
+        "'half.yaml' is not a whole record: the record has no variables"
     ]
 
 
