@@ -36,7 +36,6 @@ from kinopt_ros.ros.last_look import EnvironmentChangedError, PlannedFor
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.robot_loader import LoadedRobot
 from kinopt_ros.ros.tips import tip_of
-from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION
 
@@ -44,6 +43,8 @@ ALTERNATIVES = 4
 """Goal configurations to which the way is looked at, the nearest first."""
 PLANS = 5
 """Times that a motion is planned at most, as what it was planned for has changed before it could be published."""
+_LOOK_SECONDS = 0.02
+"""s between two looks whether all is prepared."""
 _ALLOWED = "With parameter ik.avoid_collisions: false the robot moves unchecked"
 
 
@@ -56,6 +57,7 @@ class TargetPoseTopic:
         self._reports = reports
         self._lock = threading.Lock()
         self._newest: Any = None
+        self._closed = False
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="target_pose")
 
     def take(self, target: Any) -> None:
@@ -68,6 +70,7 @@ class TargetPoseTopic:
 
     def close(self) -> None:
         """Take no more targets."""
+        self._closed = True
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def _next(self) -> None:
@@ -126,6 +129,7 @@ class TargetPoseTopic:
         context = self._context
         loaded = context.loaded
         robot = loaded.model
+        self._wait_until_prepared(loaded, deadline)
         report.group = context.group_name(robot)
         named = context.parameter("target_pose.tip_link")
         frame = tip_of(context, robot, named) if named else None
@@ -149,7 +153,7 @@ class TargetPoseTopic:
             "position_tolerance": context.parameter("ik.position_tolerance"),
             "orientation_tolerance": context.parameter("ik.orientation_tolerance"),
             "deadline": deadline,
-            **self._avoiding(robot),
+            **self._avoiding(loaded),
         }
         T_base_target = T_base_frame @ matrices_from_poses([target.pose], "pose")
         pooled, problem = self._solve(robot, loaded, T_base_target, asked)
@@ -192,17 +196,23 @@ class TargetPoseTopic:
         planned = PlannedFor(loaded, state.q, problem.scene, problem.clearance, unchecked=_ALLOWED)
         return message, planned, motion.trajectory.duration
 
-    def _avoiding(self, robot: RobotModel) -> dict[str, Any]:
+    def _wait_until_prepared(self, loaded: LoadedRobot, deadline: float) -> None:
+        """Wait for what checks of collisions need, if they are wanted, until the deadline (``time.monotonic()``)."""
+        if self._context.parameter("ik.avoid_collisions"):
+            while loaded.pool.must_wait(collisions=True, motions=False, until=deadline) and not self._closed:
+                time.sleep(_LOOK_SECONDS)
+
+    def _avoiding(self, loaded: LoadedRobot) -> dict[str, Any]:
         """Arguments of ``ik_problem`` for a goal without collisions, unless a parameter says that nobody shall look.
 
         Raises:
             KinoptError: nobody can.
         """
-        context = self._context
+        context, robot = self._context, loaded.model
         if not context.parameter("ik.avoid_collisions"):
             return {}
         try:
-            check_ready(robot)
+            loaded.pool.check_prepared(collisions=True, motions=False)
         except KinoptError as error:
             error.args = (f"{error}. {_ALLOWED}",)
             raise
