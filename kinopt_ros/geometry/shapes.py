@@ -159,7 +159,7 @@ class Octomap(Immutable):
         _finite("octomap", "sizes", self.sizes)
         if self.sizes.min() < SMALLEST:
             raise InvalidShapeError(
-                f"an octomap has a voxel of size {self.sizes.min():g}; allowed is more than 0, from {SMALLEST:g} m"
+                f"an octomap has a voxel of size {self.sizes.min():g}; allowed is at least {SMALLEST:g} m"
             )
         frozen(self.centers)
         frozen(self.sizes)
@@ -186,7 +186,7 @@ def _lengths(kind: str, **lengths: float) -> None:
             raise InvalidShapeError(f"{name} of a {kind} is {shown(value)}; allowed is a number")
         if not SMALLEST <= value <= LARGEST:
             raise InvalidShapeError(
-                f"{name} of a {kind} is {_said(value)}; allowed is more than 0, from {SMALLEST:g} m to {LARGEST:g} m"
+                f"{name} of a {kind} is {_said(value)}; allowed is at least {SMALLEST:g} m and at most {LARGEST:g} m"
             )
 
 

@@ -50,8 +50,8 @@ class Tip:
         return np.asarray(self.T_link_tip @ T_tip_tool)
 
 
-MOST_TEXT = 16_384
-"""Characters, some 200 tool frames."""
+MOST_TEXT = 65_536
+"""Characters, enough for as many tool frames; reading them takes a tenth of a second."""
 
 
 def tool_frames(text: str) -> Mapping[str, Tip]:

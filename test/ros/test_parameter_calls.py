@@ -99,7 +99,7 @@ REFUSED = {
     "unset": ("ik.timeout", ParameterValue(), "unset"),
     "no home": ("record_failures", text("~nosuchuser/x"), "record_failures"),
     "a long folder": ("record_failures", text("/" + "x" * 5000), "record_failures"),
-    "many digits": ("tool_frames", text(f"a: 0x{'f' * 10_000}"), "mapping"),
+    "many digits": ("tool_frames", text(f"a: 0x{'f' * 10_000}"), "a number of 10002 characters"),
     "many decimal digits": ("tool_frames", text(f"a: {'9' * 10_000}"), "YAML"),
     "deep nesting": ("tool_frames", text("[" * 10_000), "deep"),
     "a bomb of aliases": ("tool_frames", text("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]"), "aliases"),

@@ -84,6 +84,10 @@ def test_the_first_commands_of_the_readme_move_the_robot(
         (text,) = (text for topic, *_, text in FIRST_BLOCK if topic == "/kinopt/target_pose")
         wanted = filled(PoseStamped(), yaml.safe_load(text))
         report, trajectory = client.move_to(wanted, 60.0)
+        end = time.monotonic() + 60.0
+        while report.status.code == Status.INVALID_ROBOT_STATE and time.monotonic() < end:
+            client.spin(0.2)  # the node has not heard of the robot yet, which is as new
+            report, trajectory = client.move_to(wanted, 60.0)
         assert report.status.code == Status.SUCCESS, report.status.message
         assert trajectory is not None
         goal = dict(zip(trajectory.joint_names, trajectory.points[-1].positions, strict=True))

@@ -34,7 +34,7 @@ class Course:
         """The problem, with that deadline."""
         self.best: PathAttempt | None = None
         self.iterations = self.attempts = 0
-        self._stage = ""
+        self._stage = "start"
         self.stages: dict[str, float] = {}
         """Seconds by stage."""
 

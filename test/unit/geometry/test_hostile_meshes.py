@@ -192,7 +192,7 @@ def test_a_link_whose_mesh_cannot_be_used_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", [5e-324, 1e-300, 9e-10, 10**400, 1e5, float("nan")])
 def test_lengths_whose_squares_are_no_numbers(length: float) -> None:
     for make in (lambda: Box(1.0, length, 1.0), lambda: Sphere(length)):
-        with pytest.raises(InvalidShapeError, match="allowed is more than 0, from 1e-09 m to 10000 m"):
+        with pytest.raises(InvalidShapeError, match="allowed is at least 1e-09 m and at most 10000 m"):
             make()
 
 

@@ -63,7 +63,7 @@ def test_files_by_path(package):
         ("https://example.org/a.stl", "is not looked for"),
         ("meshes/a.stl", "only its text is known"),
         ("", "file name ''"),
-        ("a\0.stl", "file name"),
+        ("a\0.stl", "no name of a file"),
     ],
 )
 def test_refused(package, uri, complaint):

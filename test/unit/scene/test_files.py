@@ -150,7 +150,7 @@ REFUSED = {
         "a number of 401 characters is not allowed",
     ),
     "no shapes": ("objects: {a: {pose: {}}}", "object 'a': it has no shapes"),
-    "zero size": (obj(box("[1, 0, 1]")), "object 'a': shapes[0]: y of a box is 0; allowed is more than 0"),
+    "zero size": (obj(box("[1, 0, 1]")), "object 'a': shapes[0]: y of a box is 0; allowed is at least"),
     "NaN size": (obj(box("[1, .nan, 1]")), "shapes[0]: y of a box is nan"),
     "size as text": (obj(box("[1, 1e-3, 1]")), "'1e-3'; allowed is a number (YAML wants 1.0e-3, not 1e-3)"),
     "two sizes": (obj(box("[1, 1]")), "size is [1, 1]; allowed are 3 numbers"),
