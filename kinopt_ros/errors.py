@@ -188,8 +188,8 @@ class UnknownSolverError(UnknownNameError):
     status = Status.UNKNOWN_SOLVER
 
 
-_COMPARED = 2_000
-"""Names that an unknown one is compared with."""
+_COMPARED = 1_000_000
+"""Pairs of characters that are compared, for a tenth of a second."""
 
 
 def _suggestion(given: Any, known: tuple[str, ...], most: int = 20) -> str:
@@ -198,7 +198,9 @@ def _suggestion(given: Any, known: tuple[str, ...], most: int = 20) -> str:
     if not isinstance(given, str):
         return f"; known: {shortened(known, most)}"
     # Comparing takes time that grows with the square of the length.
-    comparable = [name for name in known[:_COMPARED] if len(name) <= 100]
+    short = [name for name in known[:_COMPARED] if len(name) <= 100]
+    longest = max((len(name) for name in short), default=1)
+    comparable = short[: _COMPARED // max(1, len(given) * longest)]
     close = difflib.get_close_matches(given, comparable, n=1) if len(given) <= 100 else []
     hint = f"; did you mean {close[0]!r}?" if close else ""
     names = shortened(known, most)

@@ -36,7 +36,6 @@ def test_too_much_is_refused_before_it_is_read(tmp_path: Path) -> None:
         ("latin", "is not UTF-8 text"),
     ],
 )
-@pytest.mark.timeout(20)
 def test_what_is_no_ordinary_file_is_refused_without_waiting(tmp_path: Path, name: str, why: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()

@@ -96,7 +96,6 @@ def test_malformed_records(record: Path, changes: dict[str, Any], why: str) -> N
     assert len(str(caught.value)) < 1_000
 
 
-@pytest.mark.timeout(60)
 def test_what_is_no_record_is_a_row_of_the_table(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = record.parent
     os.mkfifo(folder / "pipe.yaml")

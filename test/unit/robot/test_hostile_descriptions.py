@@ -98,7 +98,6 @@ def test_warnings_about_an_srdf_are_bounded() -> None:
     assert "more about the SRDF" in warnings[-1]
 
 
-@pytest.mark.timeout(60)
 def test_endless_urdfs_are_refused_and_found() -> None:
     with pytest.raises(RobotDescriptionError, match="20001 links; at most 2000"):
         robot_from_urdf(chain(20_000))
@@ -143,7 +142,6 @@ def test_names_that_no_robot_can_have(given: object) -> None:
         load_robot("panda").group(given)  # type: ignore[arg-type]
 
 
-@pytest.mark.timeout(60)
 def test_pipes_and_devices_are_no_robots(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.urdf")
     for path, why in (

@@ -53,7 +53,6 @@ def test_scalars_are_those_of_pyyaml(text: str) -> None:
     ],
     ids=range(17),
 )
-@pytest.mark.timeout(60)
 def test_refusals(text: Any, why: str) -> None:
     with pytest.raises(InvalidShapeError, match=why) as caught:
         parsed(text)
