@@ -12,20 +12,23 @@ from typing import Any
 
 import pytest
 from action_msgs.msg import GoalStatus
+from action_msgs.srv import CancelGoal
 from geometry_msgs.msg import Pose
 from rclpy.action import ActionClient
-from rclpy.action.server import CancelResponse, GoalResponse
+from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_msgs.msg import ServoStatus
 from kinopt_msgs.srv import SolveIK
 from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.optimize_trajectory_action import GoalServer
+from kinopt_ros.ros.controller_hand_over import ControllerHandOver, follow_joint_trajectory
+from kinopt_ros.ros.goal_server import GoalServer
 from kinopt_ros.ros.urgent import RestExecutor, UrgentExecutor
 from kinopt_ros.status import Status
 
@@ -209,6 +212,40 @@ def test_a_cancel_while_the_next_goal_is_taken(served: Served) -> None:
         actions.destroy()
 
 
+def test_a_goal_that_ends_while_all_are_cancelled_keeps_no_other_one_from_it(served: Served) -> None:
+    ending = Ending(served)
+    actions = ActionClient(served.client, OptimizeTrajectory, "served_twice/optimize_trajectory")
+    told: list[Any] = []
+
+    def cancel(handle: Any) -> CancelResponse:
+        told.append(bytes(handle.goal_id.uuid))
+        if len(told) == 2:  # as its own thread may do right then
+            handle.abort()
+        return CancelResponse.ACCEPT
+
+    ending.server.register_cancel_callback(cancel)
+    served.start()
+    try:
+        served.until(actions.server_is_ready)
+        sent = [actions.send_goal_async(OptimizeTrajectory.Goal()) for _ in range(5)]
+        served.until(lambda: all(future.done() for future in sent) and len(ending.handles) == 5)
+        everything = CancelGoal.Request()  # no number and no time: all goals
+        cancels = served.client.create_client(
+            CancelGoal, "served_twice/optimize_trajectory/_action/cancel_goal"
+        )
+        served.until(cancels.service_is_ready)
+        answer = cancels.call_async(everything)
+        served.until(answer.done)
+        numbers = {bytes(future.result().goal_id.uuid) for future in sent}
+        assert set(told) == numbers
+        cancelling = {bytes(goal.goal_id.uuid) for goal in answer.result().goals_canceling}
+        assert cancelling == numbers - {told[1]}
+        assert [handle.is_cancel_requested for handle in ending.handles].count(True) == 4
+    finally:
+        ending.server.close()
+        actions.destroy()
+
+
 def test_an_emergency_stop_overtakes_a_large_request(client: Client) -> None:
     """Of the node itself: the large one is sent first and answered last."""
     statuses: list[ServoStatus] = []
@@ -254,3 +291,46 @@ def test_an_emergency_stop_overtakes_a_large_request(client: Client) -> None:
     assert statuses[before].status.code == Status.EMERGENCY_STOP
     assert large.result().status.code == Status.INVALID_REQUEST
     assert order[-1] == "large"
+
+
+class Dawdling:
+    """A lock after whose release the thread of a test does nothing for a while."""
+
+    def __init__(self, thread: threading.Thread) -> None:
+        self._lock = threading.Lock()
+        self._thread = thread
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+        if threading.current_thread() is self._thread:
+            time.sleep(0.5)
+
+
+def test_a_controller_may_answer_while_a_motion_is_being_sent(served: Served, control_msgs: None) -> None:
+    """Else nobody hears what becomes of the motion, and nobody can stop it."""
+    kind = follow_joint_trajectory()
+    accepted: list[Any] = []
+    server = ActionServer(
+        served.client,
+        kind,
+        "/arm/follow",
+        execute_callback=lambda handle: None,
+        handle_accepted_callback=accepted.append,
+        cancel_callback=lambda handle: CancelResponse.ACCEPT,
+    )
+    hand_over = ControllerHandOver(served.node, "/arm/follow")
+    served.start()
+    served.until(hand_over._client.server_is_ready)
+    ended: list[str] = []
+    sender = threading.Thread(
+        target=lambda: hand_over.send(JointTrajectory(), lambda done, why: ended.append(why))
+    )
+    hand_over._client._lock = Dawdling(sender)
+    sender.start()
+    served.until(lambda: accepted and not sender.is_alive())
+    hand_over.cancel()
+    served.until(lambda: accepted[0].is_cancel_requested)
+    server.destroy()
