@@ -71,6 +71,12 @@ class _Client(ActionClient):  # type: ignore[type-arg]  # generic in later versi
             pass  # it only waits: what callbacks do may send, too
         await super().execute(taken_data)
 
+    def add_future(self, future: Any) -> None:
+        """Have what waits for it called at once: rclpy would keep the one that it replaces, and look at it for ever."""
+
+    def remove_future(self, future: Any) -> None:
+        """As above."""
+
 
 class ControllerHandOver:
     """The client of one controller. Its callbacks run on the executor's thread."""

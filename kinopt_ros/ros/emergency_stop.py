@@ -10,7 +10,7 @@ from kinopt_ros.planning.servo.brake import LEAD, quickest_stop
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import trajectory_message
+from kinopt_ros.ros.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion_output import MotionOutput, Published, Stop
 from kinopt_ros.ros.present_motion import present_motion, published_motion
 from kinopt_ros.solvers.clear import check_ready
@@ -142,7 +142,7 @@ class EmergencyStop:
                 robot, scene, q, setup.variables, trajectory, clearance, patience=PATIENCE
             )
         except KinoptError as error:
-            return [f"nobody looked at collisions: {error}"]
+            return [f"nobody looked at collisions: {sentence_of(error)}"]
         return [] if contact is None else [contact_sentence(contact, clearance)]
 
     def _moving(

@@ -49,8 +49,8 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         self._afterwards.append(call)
 
     def close(self) -> None:
-        """End no goal any more."""
-        self._endings.shutdown(wait=False, cancel_futures=True)
+        """End the goals that shall end, and no other one any more."""
+        self._endings.shutdown()
 
     def listen(self, goals: bool) -> None:
         """Say whether there are goals that may be cancelled."""
@@ -107,8 +107,8 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
                 self._said.error(f"internal error in a cancel of {self._name}:\n{traceback.format_exc()}")
 
     def _answer_cancel(self, header: Any, request: Any) -> None:
-        """As rclpy's, which passes over the goal behind one that has just ended: it takes that out of the very list that
-        it goes through."""
+        """As rclpy does it, but for the goal behind one that has just ended: it takes that out of the very list that it
+        goes through, and so passes over the next one."""
         with self._lock:
             answer = self._handle.process_cancel_request(
                 request, self._action_type.Impl.CancelGoalService.Response
