@@ -115,8 +115,8 @@ class ControllerHandOver:
 
     @property
     def moves(self) -> bool:
-        """Whether the controller has a motion whose end it has not told yet."""
-        return any(not one.over for one in self._running)
+        """Whether the controller has a motion whose end it has not told yet. On any thread."""
+        return any(not one.over for one in tuple(self._running))
 
     def cancel(self) -> None:
         """Tell the controller to stop whatever it was asked to do. Returns at once."""

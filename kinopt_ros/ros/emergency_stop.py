@@ -35,11 +35,24 @@ _STILL_SENT_AS_MEASURED = ("position limits",)
 class EmergencyStop:
     """Handler of std_msgs/Bool on ~/emergency_stop. On the thread of what is urgent."""
 
-    def __init__(self, context: Context, output: MotionOutput, announce: Callable[[bool, str], None]) -> None:
-        """``announce(stopped, sentence)`` is called when something has changed."""
+    def __init__(
+        self,
+        context: Context,
+        output: MotionOutput,
+        announce: Callable[[bool, str], None],
+        moving: Callable[[], list[str]],
+    ) -> None:
+        """
+        Args:
+            context: the node's.
+            output: where motions are published, and handed to controllers.
+            announce: called with whether there is a stop, and a sentence, when something has changed.
+            moving: the controllers' actions that do a motion.
+        """
         self._context = context
         self._output = output
         self._announce = announce
+        self._moving_controllers = moving
 
     def take(self, message: Any) -> None:
         """Stop, or allow motions again. What is so already is left as it is: latched messages come twice."""
@@ -64,10 +77,12 @@ class EmergencyStop:
         Returns:
             What was done, or why nothing was; empty if nothing runs.
         """
-        claim = self._output.halt(owner)
+        told = self._moving_controllers()
+        claim = self._output.halt(owner)  # who has handed a motion to a controller cancels it
         # Several may run, of different joints, each done by a controller of its own.
         said = [self._stop_or_say(claim, motion) for motion in self._output.published]
         claim.give_up()
+        said += [f"the controller {name} was told to stop" for name in told]
         return "; ".join(dict.fromkeys(filter(None, said)))
 
     def _stop_or_say(self, claim: Stop, motion: Published) -> str:

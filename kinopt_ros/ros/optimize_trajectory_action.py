@@ -121,8 +121,8 @@ class OptimizeTrajectoryAction:
 
     @property
     def moving(self) -> list[str]:
-        """The controllers' actions that have not told the end of a motion yet."""
-        return [name for name, controller in self._controllers.items() if controller.moves]
+        """The controllers' actions that have not told the end of a motion yet. On any thread."""
+        return [name for name, controller in list(self._controllers.items()) if controller.moves]
 
     def forget(self, goal: _Goal) -> None:
         """A goal has its result."""

@@ -11,6 +11,7 @@ from support.looks import Trusting
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.ros.emergency_stop import EmergencyStop
 from kinopt_ros.ros.motion_output import EmergencyStopError, EndingError, MotionOutput
 from kinopt_ros.ros.motion_topic import TargetPoseTopic
 from kinopt_ros.ros.trajectory_work import LatePlanError, check_in_time
@@ -201,3 +202,13 @@ def test_a_target_waits_for_the_robot_that_is_in_service() -> None:
     topic.robot.must_wait = lambda *given: False
     topic._worker.shutdown()
     assert topic.planned.is_set()
+
+
+def test_an_emergency_stop_says_which_controllers_were_told() -> None:
+    output = MotionOutput(Published(), Trusting())
+    running = ["/arm/follow"]
+    claim = output.claim("a goal", lambda owner: running.clear())
+    stop = EmergencyStop(UNASKED, output, lambda stopped, sentence: None, lambda: list(running))
+    assert stop.stop_all("the emergency stop") == "the controller /arm/follow was told to stop"
+    assert not claim.holds
+    assert stop.stop_all("the emergency stop") == ""
