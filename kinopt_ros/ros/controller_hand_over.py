@@ -52,6 +52,32 @@ def follow_joint_trajectory() -> Any:
         ) from None
 
 
+class _Client(ActionClient):  # type: ignore[type-arg]  # generic in later versions only
+    """rclpy's enters a goal once more after it has sent it. An answer that the executor read in between would be lost,
+    and with it the only way to stop the motion: so no answer is looked at while a goal is being sent."""
+
+    def __init__(self, node: Node, type_: Any, name: str) -> None:
+        self._sending = threading.Lock()
+        super().__init__(node, type_, name)
+
+    def send_goal_async(self, *goal: Any, **options: Any) -> Any:
+        """As rclpy's."""
+        with self._sending:
+            return super().send_goal_async(*goal, **options)
+
+    async def execute(self, taken_data: Any) -> None:
+        """As rclpy's."""
+        with self._sending:
+            pass  # it only waits: what callbacks do may send, too
+        await super().execute(taken_data)
+
+    def add_future(self, future: Any) -> None:
+        """Have what waits for it called at once: rclpy would keep the one that it replaces, and look at it for ever."""
+
+    def remove_future(self, future: Any) -> None:
+        """As above."""
+
+
 class ControllerHandOver:
     """The client of one controller. Its callbacks run on the executor's thread."""
 
@@ -66,7 +92,7 @@ class ControllerHandOver:
         """
         self.name = name
         self._type = follow_joint_trajectory()
-        self._client: Any = ActionClient(node, self._type, name)
+        self._client: Any = _Client(node, self._type, name)
         self._running: set[Execution] = set()
 
     def wait(self) -> None:
@@ -89,8 +115,8 @@ class ControllerHandOver:
 
     @property
     def moves(self) -> bool:
-        """Whether the controller has a motion whose end it has not told yet."""
-        return any(not one.over for one in self._running)
+        """Whether the controller has a motion whose end it has not told yet. On any thread."""
+        return any(not one.over for one in tuple(self._running))
 
     def cancel(self) -> None:
         """Tell the controller to stop whatever it was asked to do. Returns at once."""

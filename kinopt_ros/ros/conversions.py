@@ -48,6 +48,13 @@ def said(*sentences: str) -> str:
     return "; ".join(filter(None, sentences))
 
 
+def sentence_of(error: KinoptError) -> str:
+    """What an exception says, with a remedy for clients of the node instead of one for users of the library."""
+    if isinstance(error, PreparingError):
+        return f"{error.what}; ~/ready says when that is done"
+    return str(error)
+
+
 def error_message(error: KinoptError) -> StatusMsg:
     """The code and sentence of an exception."""
     sentence = str(error)

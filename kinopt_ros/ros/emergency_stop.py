@@ -10,7 +10,7 @@ from kinopt_ros.planning.servo.brake import LEAD, quickest_stop
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import trajectory_message
+from kinopt_ros.ros.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion_output import MotionOutput, Published, Stop
 from kinopt_ros.ros.present_motion import present_motion, published_motion
 from kinopt_ros.solvers.clear import check_ready
@@ -35,11 +35,24 @@ _STILL_SENT_AS_MEASURED = ("position limits",)
 class EmergencyStop:
     """Handler of std_msgs/Bool on ~/emergency_stop. On the thread of what is urgent."""
 
-    def __init__(self, context: Context, output: MotionOutput, announce: Callable[[bool, str], None]) -> None:
-        """``announce(stopped, sentence)`` is called when something has changed."""
+    def __init__(
+        self,
+        context: Context,
+        output: MotionOutput,
+        announce: Callable[[bool, str], None],
+        moving: Callable[[], list[str]],
+    ) -> None:
+        """
+        Args:
+            context: the node's.
+            output: where motions are published, and handed to controllers.
+            announce: called with whether there is a stop, and a sentence, when something has changed.
+            moving: the controllers' actions that do a motion.
+        """
         self._context = context
         self._output = output
         self._announce = announce
+        self._moving_controllers = moving
 
     def take(self, message: Any) -> None:
         """Stop, or allow motions again. What is so already is left as it is: latched messages come twice."""
@@ -64,10 +77,12 @@ class EmergencyStop:
         Returns:
             What was done, or why nothing was; empty if nothing runs.
         """
-        claim = self._output.halt(owner)
+        told = self._moving_controllers()
+        claim = self._output.halt(owner)  # who has handed a motion to a controller cancels it
         # Several may run, of different joints, each done by a controller of its own.
         said = [self._stop_or_say(claim, motion) for motion in self._output.published]
         claim.give_up()
+        said += [f"the controller {name} was told to stop" for name in told]
         return "; ".join(dict.fromkeys(filter(None, said)))
 
     def _stop_or_say(self, claim: Stop, motion: Published) -> str:
@@ -142,7 +157,7 @@ class EmergencyStop:
                 robot, scene, q, setup.variables, trajectory, clearance, patience=PATIENCE
             )
         except KinoptError as error:
-            return [f"nobody looked at collisions: {error}"]
+            return [f"nobody looked at collisions: {sentence_of(error)}"]
         return [] if contact is None else [contact_sentence(contact, clearance)]
 
     def _moving(

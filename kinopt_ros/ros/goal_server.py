@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import rclpy
-from rclpy.action.server import ActionServer
+from rclpy.action.server import ActionServer, CancelResponse, GoalEvent
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
@@ -49,8 +49,8 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         self._afterwards.append(call)
 
     def close(self) -> None:
-        """End no goal any more."""
-        self._endings.shutdown(wait=False, cancel_futures=True)
+        """End the goals that shall end, and no other one any more."""
+        self._endings.shutdown()
 
     def listen(self, goals: bool) -> None:
         """Say whether there are goals that may be cancelled."""
@@ -99,12 +99,37 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
                 return
             try:
                 with self.changing:
-                    _complete(self._execute_cancel_request(taken))
+                    self._answer_cancel(*taken)
                     calls, self._afterwards = self._afterwards, []
                 for call in calls:
                     call()
             except Exception:  # nothing ends the thread
                 self._said.error(f"internal error in a cancel of {self._name}:\n{traceback.format_exc()}")
+
+    def _answer_cancel(self, header: Any, request: Any) -> None:
+        """As rclpy does it, but for the goal behind one that has just ended: it takes that out of the very list that it
+        goes through, and so passes over the next one."""
+        with self._lock:
+            answer = self._handle.process_cancel_request(
+                request, self._action_type.Impl.CancelGoalService.Response
+            )
+        answer.goals_canceling = [goal for goal in answer.goals_canceling if self._cancels(goal)]
+        try:
+            with self._lock:
+                self._handle.send_cancel_response(header, answer)
+        except RuntimeError as error:  # of which RCLError is one: the client may have gone away
+            self._said.warning(f"a cancel of {self._name} could not be answered: {error}")
+
+    def _cancels(self, goal: Any) -> bool:
+        """Whether a goal is being cancelled from now on; not one that has ended meanwhile."""
+        handle = self._goal_handles.get(bytes(goal.goal_id.uuid))
+        if handle is None or self._cancel_callback(handle) != CancelResponse.ACCEPT:
+            return False
+        try:
+            handle._update_state(GoalEvent.CANCEL_GOAL)
+        except RuntimeError:  # as above
+            return False
+        return True
 
     def _end(self, goal_handle: Any, callback: Callable[[Any], Any]) -> None:
         try:

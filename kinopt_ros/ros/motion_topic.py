@@ -57,7 +57,6 @@ class TargetPoseTopic:
         self._reports = reports
         self._lock = threading.Lock()
         self._newest: Any = None
-        self._closed = False
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="target_pose")
 
     def take(self, target: Any) -> None:
@@ -70,7 +69,6 @@ class TargetPoseTopic:
 
     def close(self) -> None:
         """Take no more targets."""
-        self._closed = True
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def _next(self) -> None:
@@ -83,9 +81,11 @@ class TargetPoseTopic:
         start = time.monotonic()
         report = MotionReport(header=target.header)
         claim: Claim | None = None
+        owners: list[str] = []
+        """Who has the robot instead."""
         try:
             # Only now: targets that come in a steady stream must not keep one another from being reached.
-            claim = self._output.claim("~/target_pose", lambda owner: None)
+            claim = self._output.claim("~/target_pose", owners.append)
             self._move(target, report, start, claim)
         except KinoptError as error:
             report.status = error_message(error)
@@ -98,6 +98,9 @@ class TargetPoseTopic:
             )
         if claim is not None:
             claim.give_up()
+        if owners:  # what else was wrong was so because of that, or does not matter any more
+            sentence = f"{owners[0]} came later: the robot has one owner at a time"
+            report.status = status_message(Status.PREEMPTED, sentence)
         report.wall_time = time.monotonic() - start
         if report.status.code != Status.SUCCESS:
             self._context.node.get_logger().warning(f"~/target_pose: {report.status.message}")
@@ -107,6 +110,7 @@ class TargetPoseTopic:
         """Plan and publish; once more, in time, if what was planned for is no longer so."""
         deadline = start + self._context.parameter("ik.timeout")
         for number in range(1, PLANS + 1):
+            self._wait_until_prepared(claim, deadline)
             planned = self._plan(target, report, deadline)
             if planned is None:
                 return
@@ -129,7 +133,6 @@ class TargetPoseTopic:
         context = self._context
         loaded = context.loaded
         robot = loaded.model
-        self._wait_until_prepared(loaded, deadline)
         report.group = context.group_name(robot)
         named = context.parameter("target_pose.tip_link")
         frame = tip_of(context, robot, named) if named else None
@@ -196,10 +199,11 @@ class TargetPoseTopic:
         planned = PlannedFor(loaded, state.q, problem.scene, problem.clearance, unchecked=_ALLOWED)
         return message, planned, motion.trajectory.duration
 
-    def _wait_until_prepared(self, loaded: LoadedRobot, deadline: float) -> None:
-        """Wait for what checks of collisions need, if they are wanted, until the deadline (``time.monotonic()``)."""
+    def _wait_until_prepared(self, claim: Claim, deadline: float) -> None:
+        """Wait for what checks of collisions need, if they are wanted, until the deadline (``time.monotonic()``): for
+        the robot that is in service then, and as long as nobody else has asked for a motion."""
         if self._context.parameter("ik.avoid_collisions"):
-            while loaded.pool.must_wait(collisions=True, motions=False, until=deadline) and not self._closed:
+            while claim.holds and self._context.loaded.pool.must_wait(True, False, deadline):
                 time.sleep(_LOOK_SECONDS)
 
     def _avoiding(self, loaded: LoadedRobot) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from kinopt_ros.ros.controller_hand_over import ControllerHandOver, Execution
 from kinopt_ros.ros.conversions import error_message, status_message
 from kinopt_ros.ros.goal_server import GoalServer
 from kinopt_ros.ros.last_look import PlannedFor
-from kinopt_ros.ros.motion_output import Claim, MotionOutput
+from kinopt_ros.ros.motion_output import Claim, EndingError, MotionOutput
 from kinopt_ros.ros.qos import QUEUED
 from kinopt_ros.ros.serving import Pace, let_go
 from kinopt_ros.ros.trajectory_answer import empty_answer, whole_controller
@@ -86,9 +86,9 @@ class OptimizeTrajectoryAction:
         )
 
     def close(self) -> None:
-        """Work on no goal any more."""
+        """End all goals: who waits for a result shall not wait for ever."""
         for goal in list(self._goals.values()):
-            goal.drop()
+            goal.refuse(EndingError("the node is shutting down"))
         self.server.close()
 
     def controller(self) -> ControllerHandOver | None:
@@ -101,8 +101,18 @@ class OptimizeTrajectoryAction:
         if not name:
             return None
         if name not in self._controllers:
+            self._close_controllers()
             self._controllers[name] = ControllerHandOver(self.context.node, name)
         return self._controllers[name]
+
+    def _close_controllers(self) -> None:
+        """Leave those that neither a goal nor a motion needs: names come by parameter, and nobody may fill the memory
+        with them."""
+        for name, controller in list(self._controllers.items()):
+            needed = any(goal.controller is controller for goal in list(self._goals.values()))
+            if not needed and not controller.moves:
+                controller.close()
+                del self._controllers[name]
 
     def cancel_motions(self) -> None:
         """Tell all controllers to stop what they were asked to do. Returns at once. On the executor's thread."""
@@ -111,8 +121,8 @@ class OptimizeTrajectoryAction:
 
     @property
     def moving(self) -> list[str]:
-        """The controllers' actions that have not told the end of a motion yet."""
-        return [name for name, controller in self._controllers.items() if controller.moves]
+        """The controllers' actions that have not told the end of a motion yet. On any thread."""
+        return [name for name, controller in list(self._controllers.items()) if controller.moves]
 
     def forget(self, goal: _Goal) -> None:
         """A goal has its result."""
@@ -169,7 +179,7 @@ class _Goal:
         self._ended = False
         self._claim: Claim | None = None
         self._asked: TrajectoryRequest | None = None
-        self._controller: ControllerHandOver | None = None
+        self.controller: ControllerHandOver | None = None
         self._execution: Execution | None = None
         self._queue_time = 0.0
         self._told = -FEEDBACK_SECONDS
@@ -184,7 +194,7 @@ class _Goal:
         try:
             self._asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
             if request.publish:
-                self._controller = action.controller()
+                self.controller = action.controller()
                 if not self._take_claim():
                     return
             action.scheduler.submit(_GoalTask(request.client, self))
@@ -208,13 +218,6 @@ class _Goal:
     def cancel(self) -> None:
         """End as cancelled, now."""
         self._end(_failed(Status.PREEMPTED, "the goal was cancelled"), self.handle.canceled)
-
-    def drop(self) -> None:
-        """Stop working: nobody will hear of it any more."""
-        with self._lock:
-            self._ended = True
-        if self._execution is not None:
-            self._execution.cancel()
 
     def must_wait(self) -> bool:
         """Whether what it needs is still being prepared, and there is time to wait for that."""
@@ -271,12 +274,12 @@ class _Goal:
         problem = asked.problem
         unchecked = "With ignore_collisions the robot moves unchecked"
         planned = PlannedFor(asked.loaded, problem.start, problem.scene, problem.clearance, unchecked)
-        if self._controller is None:
+        if self.controller is None:
             # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
             if claim.publish(message, planned, agreed=self._take_end):
                 self._conclude(result, self.handle.succeed)
             return
-        controller = self._controller
+        controller = self.controller
         controller.wait()
 
         def ended(done: bool, sentence: str) -> None:

@@ -10,11 +10,14 @@ from functools import cache
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
-from rclpy.exceptions import InvalidParameterValueException
+from rclpy.exceptions import InvalidParameterValueException, NameValidationException
+from rclpy.expand_topic_name import expand_topic_name
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.validate_full_topic_name import validate_full_topic_name
+from rclpy.validate_topic_name import validate_topic_name
 
-from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError, shown
+from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError, cut, quoted, shown
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, MOST_TOLERANCE
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
@@ -29,6 +32,8 @@ _DESCRIPTIONS = ("robot_description", "robot_description_semantic")
 _LONGEST = 100_000
 """Characters of any other text."""
 _MOST_NAMES = 10_000
+_LONGEST_OF_ACTION = "/_action/cancel_goal"
+"""What stands behind an action's name in the longest of its services' and topics' names."""
 _NO_NAMES = [""]
 """An empty list of names, as ROS writes it: of a list without anything in it nobody knows what it is a list of."""
 
@@ -302,6 +307,7 @@ def declare(node: Node) -> None:
             # What was given is in the value: rclpy would put it in as it came, whole numbers for others.
             declared = node.declare_parameter(spec.name, value, spec.descriptor(), ignore_override=True)
             _check_tool_frames(declared)
+            _check_action_name(declared)
             # A solver that is known and cannot run is no reason: others may take over.
             _check_solver_names(declared)
         except (KinoptError, InvalidParameterValueException) as error:
@@ -376,6 +382,7 @@ def check(parameters: list[Parameter[Any]]) -> SetParametersResult:
                     raise InvalidRequestError(f"{parameter.name} cannot be unset")
                 specs[parameter.name].check(parameter.value)
             _check_tool_frames(parameter)
+            _check_action_name(parameter)
             _check_solver_names(parameter)
             if parameter.name in _SOLVERS and parameter.value:
                 solver_class(parameter.value)  # also one that cannot run here is refused
@@ -399,6 +406,20 @@ def _check_tool_frames(parameter: Parameter[Any]) -> None:
     """Raise InvalidRequestError for a text that describes no tool frames; links are checked against the robot."""
     if parameter.name == "tool_frames":
         tool_frames(parameter.value)
+
+
+def _check_action_name(parameter: Parameter[Any]) -> None:
+    """Raise InvalidRequestError for a text that no action can have as its name."""
+    given = parameter.value
+    if parameter.name == "controller_action" and given:
+        try:
+            validate_topic_name(given)
+            validate_full_topic_name(expand_topic_name(given, "kinopt", "/") + _LONGEST_OF_ACTION)
+        except (NameValidationException, ValueError, TypeError) as error:  # the last one: no UTF-8
+            said = str(error).splitlines()[0].rstrip(":")
+            raise InvalidRequestError(
+                f"controller_action is {quoted(given)}, which no action can be called: {cut(said, 200)}"
+            ) from error
 
 
 def refusal(reason: str) -> SetParametersResult:

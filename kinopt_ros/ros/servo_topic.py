@@ -26,7 +26,7 @@ from kinopt_ros.planning.servo.step import Step
 from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.ros.context import Context, moving
-from kinopt_ros.ros.conversions import status_message, trajectory_message
+from kinopt_ros.ros.conversions import sentence_of, status_message, trajectory_message
 from kinopt_ros.ros.joint_states import RobotState
 from kinopt_ros.ros.last_look import EnvironmentChangedError, PlannedFor
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
@@ -392,7 +392,7 @@ class ServoTopic:
 
     def _refuse(self, error: KinoptError) -> None:
         """A command cannot be done: it ends, and the robot comes to rest."""
-        self._end(error.status, str(error))
+        self._end(error.status, sentence_of(error))
 
     def _end(self, status: Status, sentence: str) -> None:
         """There is no command any more."""

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.parameter import Parameter
 from support.looks import Trusting
 from support.ros_requests import READY, StartNode
 from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
 
+from kinopt_ros.ros import parameters
 from kinopt_ros.ros.client import Client
 from kinopt_ros.ros.controller_hand_over import ControllerHandOver
 from kinopt_ros.ros.motion_output import MotionOutput
@@ -271,7 +273,7 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
     number = SimpleNamespace(uuid=[0] * 16)
     handle = SimpleNamespace(goal_id=number, request=None, abort=lambda: None, succeed=lambda: None)
     goal: Any = _Goal(action, handle)
-    goal._controller = SimpleNamespace(wait=lambda: None, send=send)
+    goal.controller = SimpleNamespace(wait=lambda: None, send=send)
     claim = MotionOutput(None, Trusting()).claim("a goal", lambda owner: None)
     goal._claim = claim
     asked = SimpleNamespace(loaded=None, problem=SimpleNamespace(start=None, scene=None, clearance=0.0))
@@ -282,3 +284,17 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
     assert not worker.is_alive()
     assert ended == [handle]
     assert result.status.code == Status.FAILURE
+
+
+@pytest.mark.parametrize("name", ["bad name", "a//b", "1x", "~x/y", "a/", "{bad}/x", "x" * 240, "x" * 5000])
+def test_what_no_action_can_be_called_is_refused(name: str) -> None:
+    answer = parameters.check([Parameter("controller_action", value=name)])
+    assert not answer.successful
+    assert answer.reason.startswith("controller_action is ")
+    assert "which no action can be called" in answer.reason
+    assert len(answer.reason) < 500
+
+
+@pytest.mark.parametrize("name", ["", "/arm/follow", "arm/follow", "~/follow"])
+def test_names_of_actions_are_taken(name: str) -> None:
+    assert parameters.check([Parameter("controller_action", value=name)]).successful

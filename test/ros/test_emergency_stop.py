@@ -62,7 +62,7 @@ class World:
         self.output = MotionOutput(
             SimpleNamespace(publish=self.messages.append), Trusting(), lambda: self.now
         )
-        self.stop = EmergencyStop(context, self.output, lambda stopped, text: self.said.append(text))
+        self.stop = EmergencyStop(context, self.output, lambda stopped, text: self.said.append(text), list)
         assert self.output.claim("test", lambda owner: None).publish(
             trajectory_message(motion, "panda_link0"), UNASKED
         )

@@ -1,14 +1,21 @@
 """One owner of the robot, without a node."""
 
+import threading
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from geometry_msgs.msg import PoseStamped
 from support.looks import Trusting
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.ros.emergency_stop import EmergencyStop
 from kinopt_ros.ros.motion_output import EmergencyStopError, EndingError, MotionOutput
+from kinopt_ros.ros.motion_topic import TargetPoseTopic
 from kinopt_ros.ros.trajectory_work import LatePlanError, check_in_time
+from kinopt_ros.status import Status
 
 UNASKED: Any = None
 """What motions were planned for, where nobody looks."""
@@ -132,3 +139,76 @@ def test_time_that_is_up_before_the_turn() -> None:
     check_in_time(0.9, 1.0)
     with pytest.raises(LatePlanError, match="waited"):
         check_in_time(1.0, 1.0)
+
+
+class Unprepared:
+    """A robot for which nothing is prepared."""
+
+    def __init__(self) -> None:
+        self.pool = self
+        self.asked = threading.Event()
+
+    def must_wait(self, collisions: bool, motions: bool, until: float) -> bool:
+        self.asked.set()
+        return time.monotonic() < until
+
+
+class Unready(TargetPoseTopic):
+    """~/target_pose of a robot that is being prepared."""
+
+    def __init__(self, output: MotionOutput) -> None:
+        self.reports: list[Any] = []
+        self.robot: Any = Unprepared()
+        self.planned = threading.Event()
+        context: Any = self
+        super().__init__(context, output, SimpleNamespace(publish=self.reports.append))
+
+    # In place of its context.
+
+    node = SimpleNamespace(get_logger=lambda: SimpleNamespace(warning=lambda sentence: None))
+
+    @property
+    def loaded(self) -> Any:
+        return self.robot
+
+    def parameter(self, name: str) -> Any:
+        return {"ik.timeout": 60.0, "ik.avoid_collisions": True}[name]
+
+    def _plan(self, target: Any, report: Any, deadline: float) -> Any:
+        self.planned.set()
+
+
+def test_a_target_waits_no_longer_when_somebody_else_has_the_robot() -> None:
+    output = MotionOutput(Published(), Trusting())
+    topic = Unready(output)
+    topic.take(PoseStamped())
+    assert topic.robot.asked.wait(30.0)
+    output.halt("the emergency stop")
+    topic._worker.shutdown()
+    (report,) = topic.reports
+    assert report.status.code == Status.PREEMPTED
+    assert "the emergency stop came later" in report.status.message
+    assert report.wall_time < 30.0
+
+
+def test_a_target_waits_for_the_robot_that_is_in_service() -> None:
+    topic = Unready(MotionOutput(Published(), Trusting()))
+    topic.take(PoseStamped())
+    assert topic.robot.asked.wait(30.0)
+    before, topic.robot = topic.robot, Unprepared()
+    before.must_wait = lambda *given: False
+    assert topic.robot.asked.wait(30.0)
+    assert not topic.planned.is_set()
+    topic.robot.must_wait = lambda *given: False
+    topic._worker.shutdown()
+    assert topic.planned.is_set()
+
+
+def test_an_emergency_stop_says_which_controllers_were_told() -> None:
+    output = MotionOutput(Published(), Trusting())
+    running = ["/arm/follow"]
+    claim = output.claim("a goal", lambda owner: running.clear())
+    stop = EmergencyStop(UNASKED, output, lambda stopped, sentence: None, lambda: list(running))
+    assert stop.stop_all("the emergency stop") == "the controller /arm/follow was told to stop"
+    assert not claim.holds
+    assert stop.stop_all("the emergency stop") == ""

@@ -7,25 +7,36 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from action_msgs.msg import GoalStatus
+from action_msgs.srv import CancelGoal
 from geometry_msgs.msg import Pose
 from rclpy.action import ActionClient
-from rclpy.action.server import CancelResponse, GoalResponse
+from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
+from support.looks import Trusting
+from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_msgs.msg import ServoStatus
 from kinopt_msgs.srv import SolveIK
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.scheduler import Scheduler, Task
+from kinopt_ros.planning.statistics import Statistics
+from kinopt_ros.ros import optimize_trajectory_action
 from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.optimize_trajectory_action import GoalServer
+from kinopt_ros.ros.controller_hand_over import ControllerHandOver, follow_joint_trajectory
+from kinopt_ros.ros.goal_server import GoalServer
+from kinopt_ros.ros.motion_output import MotionOutput
+from kinopt_ros.ros.optimize_trajectory_action import OptimizeTrajectoryAction
 from kinopt_ros.ros.urgent import RestExecutor, UrgentExecutor
 from kinopt_ros.status import Status
 
@@ -63,6 +74,11 @@ class Served:
         while not condition():
             assert time.monotonic() < end
             self._executor.spin_once(timeout_sec=0.05)
+
+    def pause(self, seconds: float) -> None:
+        """Let the client hear for some time."""
+        end = time.monotonic() + seconds
+        self.until(lambda: time.monotonic() >= end)
 
     def close(self) -> None:
         """End all."""
@@ -209,6 +225,40 @@ def test_a_cancel_while_the_next_goal_is_taken(served: Served) -> None:
         actions.destroy()
 
 
+def test_a_goal_that_ends_while_all_are_cancelled_keeps_no_other_one_from_it(served: Served) -> None:
+    ending = Ending(served)
+    actions = ActionClient(served.client, OptimizeTrajectory, "served_twice/optimize_trajectory")
+    told: list[Any] = []
+
+    def cancel(handle: Any) -> CancelResponse:
+        told.append(bytes(handle.goal_id.uuid))
+        if len(told) == 2:  # as its own thread may do right then
+            handle.abort()
+        return CancelResponse.ACCEPT
+
+    ending.server.register_cancel_callback(cancel)
+    served.start()
+    try:
+        served.until(actions.server_is_ready)
+        sent = [actions.send_goal_async(OptimizeTrajectory.Goal()) for _ in range(5)]
+        served.until(lambda: all(future.done() for future in sent) and len(ending.handles) == 5)
+        everything = CancelGoal.Request()  # no number and no time: all goals
+        cancels = served.client.create_client(
+            CancelGoal, "served_twice/optimize_trajectory/_action/cancel_goal"
+        )
+        served.until(cancels.service_is_ready)
+        answer = cancels.call_async(everything)
+        served.until(answer.done)
+        numbers = {bytes(future.result().goal_id.uuid) for future in sent}
+        assert set(told) == numbers
+        cancelling = {bytes(goal.goal_id.uuid) for goal in answer.result().goals_canceling}
+        assert cancelling == numbers - {told[1]}
+        assert [handle.is_cancel_requested for handle in ending.handles].count(True) == 4
+    finally:
+        ending.server.close()
+        actions.destroy()
+
+
 def test_an_emergency_stop_overtakes_a_large_request(client: Client) -> None:
     """Of the node itself: the large one is sent first and answered last."""
     statuses: list[ServoStatus] = []
@@ -254,3 +304,122 @@ def test_an_emergency_stop_overtakes_a_large_request(client: Client) -> None:
     assert statuses[before].status.code == Status.EMERGENCY_STOP
     assert large.result().status.code == Status.INVALID_REQUEST
     assert order[-1] == "large"
+
+
+class Waiting(Task):
+    """In place of a goal's task: what it needs is never there."""
+
+    def __init__(self, client: str, goal: Any) -> None:
+        super().__init__(client, slow=True)
+
+    def must_wait(self) -> bool:
+        return True
+
+    def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
+        raise AssertionError
+
+    def slow(self) -> None:
+        raise AssertionError
+
+    def refuse(self, error: KinoptError) -> None:
+        """The goal was told before."""
+
+
+def test_goals_that_wait_get_a_result_when_the_node_ends(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optimize_trajectory_action, "read_trajectory_request", lambda *given: None)
+    monkeypatch.setattr(optimize_trajectory_action, "_GoalTask", Waiting)
+    scheduler = Scheduler(quick_threads=0, slow_threads=1, capacity=10)
+    context: Any = SimpleNamespace(node=served.node)
+    action = OptimizeTrajectoryAction(
+        context, scheduler, Statistics(), MotionOutput(None, Trusting()), served.urgent
+    )
+    actions = ActionClient(served.client, OptimizeTrajectory, "served_twice/optimize_trajectory")
+    served.start()
+    try:
+        served.until(actions.server_is_ready)
+        sent = [actions.send_goal_async(OptimizeTrajectory.Goal()) for _ in range(3)]
+        served.until(lambda: all(future.done() for future in sent))
+        results = [future.result().get_result_async() for future in sent]
+        served.until(lambda: scheduler.waiting == (0, 3))
+        served.pause(0.5)  # until the results were asked for
+    finally:
+        action.close()
+        scheduler.close()
+    try:
+        served.until(lambda: all(result.done() for result in results))
+        for result in results:
+            assert result.result().status == GoalStatus.STATUS_ABORTED
+            assert result.result().result.status.code == Status.PREEMPTED
+            assert "shutting down" in result.result().result.status.message
+    finally:
+        actions.destroy()
+
+
+def test_controllers_that_nobody_needs_any_more_are_forgotten(
+    served: Served, control_msgs: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = ["/none"]
+    context: Any = SimpleNamespace(node=served.node, parameter=lambda name: wanted[-1])
+    nobody: Any = None
+    action = OptimizeTrajectoryAction(context, nobody, nobody, nobody, served.urgent)
+    needed: Any = SimpleNamespace(controller=action.controller())
+    action._goals[b"a goal"] = needed
+    before = len(list(served.node.waitables))
+    for number in range(20):
+        wanted.append(f"/arm_{number}")
+        moving = action.controller()
+    assert set(action._controllers) == {"/none", "/arm_19"}
+    assert len(list(served.node.waitables)) == before + 1
+    monkeypatch.setattr(ControllerHandOver, "moves", property(lambda one: one is moving))
+    del action._goals[b"a goal"]
+    wanted.append("/arm_20")
+    action.controller()
+    assert set(action._controllers) == {"/arm_19", "/arm_20"}
+    action.close()
+    served.start()
+
+
+class Dawdling:
+    """A lock after whose release the thread of a test does nothing for a while."""
+
+    def __init__(self, thread: threading.Thread) -> None:
+        self._lock = threading.Lock()
+        self._thread = thread
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+        if threading.current_thread() is self._thread:
+            time.sleep(0.5)
+
+
+def test_a_controller_may_answer_while_a_motion_is_being_sent(served: Served, control_msgs: None) -> None:
+    """Else nobody hears what becomes of the motion, and nobody can stop it."""
+    kind = follow_joint_trajectory()
+    accepted: list[Any] = []
+    server = ActionServer(
+        served.client,
+        kind,
+        "/arm/follow",
+        execute_callback=lambda handle: None,
+        handle_accepted_callback=accepted.append,
+        cancel_callback=lambda handle: CancelResponse.ACCEPT,
+    )
+    hand_over = ControllerHandOver(served.node, "/arm/follow")
+    served.start()
+    served.until(hand_over._client.server_is_ready)
+    ended: list[str] = []
+    sender = threading.Thread(
+        target=lambda: hand_over.send(JointTrajectory(), lambda done, why: ended.append(why))
+    )
+    hand_over._client._lock = Dawdling(sender)
+    sender.start()
+    served.until(lambda: accepted and not sender.is_alive())
+    hand_over.cancel()
+    served.until(lambda: accepted[0].is_cancel_requested)
+    assert not hand_over._client._futures  # one for each motion would be left
+    server.destroy()

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from support.ros_requests import pose
 
 from kinopt_ros.conformance.robots import with_mimic
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, UnknownJointError
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, KinoptError, UnknownJointError
 from kinopt_ros.kinematics.se3 import quaternion_to_matrix, rpy_to_matrix
 from kinopt_ros.ros import rotations
 from kinopt_ros.ros.conversions import (
@@ -22,8 +22,10 @@ from kinopt_ros.ros.conversions import (
     nonnegative,
     poses_from_matrices,
     seconds,
+    sentence_of,
     trajectory_message,
 )
+from kinopt_ros.solvers.clear import PreparingError
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
 
@@ -142,3 +144,9 @@ def test_numbers_that_cannot_be_meant_are_refused(value: float) -> None:
         nonnegative(value, "timeout", InvalidRequestError, 1.0)
     assert nonnegative(0.0, "timeout", InvalidRequestError, 1.0) == 1.0
     assert nonnegative(2.0, "timeout", InvalidRequestError, 1.0) == 2.0
+
+
+def test_what_is_being_prepared_is_said_to_clients_of_the_node() -> None:
+    error = PreparingError("collision checks are being prepared", "call prepare_collisions(robot) before")
+    assert sentence_of(error) == "collision checks are being prepared; ~/ready says when that is done"
+    assert sentence_of(KinoptError("as it is")) == "as it is"
