@@ -125,7 +125,7 @@ setup(
             "kinopt = kinopt_ros.cli:main",
             "kinopt_node = kinopt_ros.ros.main:main",
             "kinopt_circles = kinopt_ros.ros.main:circles",
-            "kinopt_simulated_robot = kinopt_ros.ros.simulated_robot:main",
+            "kinopt_simulated_robot = kinopt_ros.ros.main:simulated_robot",
         ],
         "kinopt_ros.solvers": [
             "cpu = kinopt_ros.solvers.cpu.plugin:CpuSolver",

@@ -29,6 +29,12 @@ def raise_again() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def end_undisturbed() -> None:
+    """From now on Ctrl-C does nothing: the program is about to end."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @contextmanager
 def silent_imports() -> Iterator[None]:
     """Within it, Ctrl-C ends the process at once."""

@@ -18,6 +18,7 @@ from sensor_msgs.msg import JointState
 from kinopt_msgs.srv import SolveIK
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted
+from kinopt_ros.interrupts import end_undisturbed
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, pose_error
 from kinopt_ros.problems.builder import default_group
@@ -189,7 +190,8 @@ def shown(tracked: Sequence[Tracked]) -> Table:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Track circles with nodes that run; exit status 0 if every target that was asked for was solved."""
+    """Track circles with nodes that run; exit status 0 if every target that was asked for was solved, or if
+    it was interrupted."""
     console = Console()
     given = sys.argv if arguments is None else arguments
     try:
@@ -204,10 +206,12 @@ def main(arguments: list[str] | None = None) -> int:
     except (KinoptError, NodeTimeoutError) as error:
         console.print(f"kinopt: {error}", highlight=False, soft_wrap=True)
         return 1
-    except KeyboardInterrupt:
-        return 130
+    except KeyboardInterrupt:  # the end of what launch, or a person, has started: no failure
+        return 0
     finally:
+        end_undisturbed()
         rclpy.try_shutdown()
+        end_undisturbed()  # ROS has put the handler back
     console.print(shown(tracked))
     for one in tracked:
         for sentence in dict.fromkeys(one.failures):

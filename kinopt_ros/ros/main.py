@@ -64,5 +64,12 @@ def circles() -> int:
     return track_circles()
 
 
+def simulated_robot() -> int:
+    """Entry point of ``kinopt_simulated_robot``."""
+    with silent_imports():
+        from kinopt_ros.ros.simulated_robot import main as simulate
+    return simulate()
+
+
 if __name__ == "__main__":
     sys.exit(main(sys.argv))

@@ -6,13 +6,16 @@ robot of robot_description, which somebody else publishes.
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import rclpy
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.action.server import CancelResponse, GoalResponse
+from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -21,12 +24,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted
+from kinopt_ros.errors import InvalidRequestError, KinoptError, cut, quoted
+from kinopt_ros.interrupts import end_undisturbed
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.action_server import QuietActionServer, give_result, no_callback
+from kinopt_ros.ros.start_errors import argument_error, naming_arguments
 from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 
@@ -221,13 +226,15 @@ class SimulatedRobotNode(Node):
         """``source``: of ``load_robot``; None: the description comes by parameter or topic."""
         super().__init__(NODE, **options)
         self._texts = {
-            name: str(self.declare_parameter(name, "").value)
-            for name in ("robot_description", "robot_description_semantic")
+            name: str(self._given(name, "")) for name in ("robot_description", "robot_description_semantic")
         }
-        self._start = str(self.declare_parameter("start", "").value)
-        self._rate = _rate(self.declare_parameter("rate", RATE).value)
-        self._topics: list[str] = list(self.declare_parameter("trajectory_topics", [TOPIC]).value)
-        self._controllers: list[str] = list(self.declare_parameter("controllers", [""]).value)
+        self._start = str(self._given("start", ""))
+        self._rate = _rate(self._given("rate", RATE, any_type=True))
+        self._topics = [str(topic) for topic in self._given("trajectory_topics", [TOPIC])]
+        self._controllers = [str(word) for word in self._given("controllers", [""])]
+        for topic in (*self._topics, *(word.partition("=")[0] for word in self._controllers)):
+            if topic:
+                self.resolve_topic_name(topic)  # raises here and not when a description comes
         self._topics_of_robot: SimulatedRobotTopics | None = None
         if source is not None:
             urdf, srdf = find_robot(source)
@@ -242,6 +249,11 @@ class SimulatedRobotNode(Node):
                     String, name, lambda message, name=name: self._hear(name, message.data), _LATCHED
                 )
             self.get_logger().info("waiting for robot_description")
+
+    def _given(self, name: str, default: Any, any_type: bool = False) -> Any:
+        """A parameter's value; it counts as the robot begins, so nobody sets it afterwards."""
+        descriptor = ParameterDescriptor(name=name, read_only=True, dynamic_typing=any_type)
+        return self.declare_parameter(name, default, descriptor).value
 
     def _tell(self, name: str, text: str) -> Any:
         publisher = self.create_publisher(String, name, _LATCHED)
@@ -287,9 +299,11 @@ class SimulatedRobotNode(Node):
 
 
 def _rate(given: Any) -> float:
-    if not 1.0 <= given <= 1000.0:
-        raise InvalidRequestError(f"rate is {given:g}; allowed is 1 to 1000 joint states per second")
-    return float(given)
+    number = float(given) if type(given) in (int, float) else math.nan
+    if not 1.0 <= number <= 1000.0:
+        said = f"{number:g}" if math.isfinite(number) else cut(repr(given), 100)
+        raise InvalidRequestError(f"rate is {said}; allowed is 1 to 1000 joint states per second")
+    return number
 
 
 def _controllers(robot: RobotModel, words: Sequence[str]) -> Mapping[str, Sequence[str]] | None:
@@ -309,24 +323,33 @@ def _controllers(robot: RobotModel, words: Sequence[str]) -> Mapping[str, Sequen
 def main(arguments: list[str] | None = None) -> int:
     """``kinopt_simulated_robot [ROBOT] --ros-args ...``: run one until the process is interrupted."""
     words = sys.argv if arguments is None else arguments
-    rest = remove_ros_args(words)[1:]
-    if len(rest) > 1:
-        print(f"kinopt: {len(rest)} robots were given; allowed is one", file=sys.stderr)
-        return 1
-    rclpy.init(args=words)
     try:
-        node = SimulatedRobotNode(rest[0] if rest else None)
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        executor.spin()
+        with naming_arguments():
+            rest = remove_ros_args(words)[1:]
+            if len(rest) > 1:
+                raise InvalidRequestError(f"{len(rest)} robots were given; allowed is one")
+            rclpy.init(args=words)
+        _serve(rest[0] if rest else None)
     except KinoptError as error:
         print(f"kinopt: {error}", file=sys.stderr)
         return 1
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     finally:
+        end_undisturbed()
         rclpy.try_shutdown()
+        end_undisturbed()  # ROS has put the handler back
     return 0
+
+
+def _serve(source: str | None) -> None:
+    try:
+        node = SimulatedRobotNode(source)
+    except (ParameterException, NameValidationException) as error:
+        raise argument_error(error) from error
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    executor.spin()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """A robot that does what it is told, for those who have none: one controller for each of its groups."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Container, Mapping, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -115,6 +116,15 @@ def usual_controllers(robot: RobotModel) -> dict[str, tuple[str, ...]]:
             if robot.joint(name).is_active and robot.joint(name).type.num_variables == 1
         )
         if joints and taken.isdisjoint(joints):
-            found[f"{group.name}{SUFFIX}"] = joints
+            found[_controller_name(group.name, found)] = joints
             taken.update(joints)
     return found
+
+
+def _controller_name(group: str, others: Container[str]) -> str:
+    """Of a group of any name: topics are called after controllers, and allow letters, digits and single _ only."""
+    word = re.sub(r"[^A-Za-z0-9]+", "_", group)
+    name = f"{word if re.match('[A-Za-z_]', word) else f'group_{word}'}{SUFFIX}".replace("__", "_")
+    while name in others:
+        name = f"{name}_2"
+    return name

@@ -37,5 +37,31 @@ def test_a_wrong_argument_is_named(ros: None, kind: str) -> None:
     assert "/project/" not in said
 
 
+WRONG_OF_SIMULATED_ROBOT = {
+    "log level": (["--log-level", "nosuch"], ["--log-level nosuch", "debug, info, warn, error and fatal"]),
+    "remap rule": (["-r", "a"], ["-r a", "FROM:=TO"]),
+    "text for a number": (["-p", "rate:=fast"], ["rate is 'fast'", "1 to 1000"]),
+    "number for a text": (["-p", "start:=1"], ["'start'", "STRING"]),
+    "topic": (["-p", "trajectory_topics:=['1 bad']"], ["'1 bad'", "topic name"]),
+    "name of a controller": (["-p", "controllers:=['a b=panda_arm']"], ["'a b'", "topic name"]),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_OF_SIMULATED_ROBOT)
+def test_a_wrong_argument_of_the_simulated_robot_is_named(ros: None, kind: str) -> None:
+    arguments, words = WRONG_OF_SIMULATED_ROBOT[kind]
+    ended = subprocess.run(
+        [sys.executable, "-m", "kinopt_ros.ros.simulated_robot", "panda", "--ros-args", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120.0,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    (said,) = [line for line in ended.stderr.splitlines() if line.startswith("kinopt: ")]
+    assert all(word in said for word in words), said
+    assert "Traceback" not in ended.stderr
+
+
 def test_unknown_arguments_are_listed() -> None:
     assert "['--nosuch']" in str(argument_error(RuntimeError("['--nosuch']")))

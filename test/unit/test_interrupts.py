@@ -38,11 +38,12 @@ CASES = {
     "node, its own": (NODE, ["kinopt_node"], "kinopt_ros.ros.servo_topic"),
     "script": (SCRIPT.format(name="main"), ["kinopt_node"], "kinopt_ros.ros.node"),
     "circles": (SCRIPT.format(name="circles"), ["kinopt_circles"], "numpy"),
+    "simulated robot": (SCRIPT.format(name="simulated_robot"), ["kinopt_simulated_robot"], "numpy"),
     "command": (COMMAND, ["kinopt", "ik", "--help"], "numpy"),
     "a command at work": (COMMAND, ["kinopt", "fk", "--robot", "panda"], "kinopt_ros.kinematics.forward"),
     "demo": (COMMAND, ["kinopt", "demo"], "kinopt_ros.ros.demo"),
 }
-NEEDS_ROS = {"node, messages", "node, its own", "script", "circles", "demo"}
+NEEDS_ROS = {"node, messages", "node, its own", "script", "circles", "simulated robot", "demo"}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -100,6 +101,45 @@ def test_a_node_that_begins_is_interrupted(where: str, number: signal.Signals) -
     assert result.returncode in (0, INTERRUPTED, -signal.SIGTERM)
     if where == "rclpy.init":
         assert result.stderr == ""
+
+
+WORK = {
+    "kinopt_circles": ("circles", "from kinopt_ros.ros.client import Client as Class", "wait_until_ready"),
+    "kinopt_simulated_robot": (
+        "simulated_robot",
+        "from kinopt_ros.ros.simulated_robot import SimulatedRobotTopics as Class",
+        "_advance",
+    ),
+}
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize("program", WORK)
+def test_ctrl_c_is_a_regular_end_of_a_program_at_work(program: str) -> None:
+    """Else launch says that the process has died."""
+    pytest.importorskip("rclpy")
+    pytest.importorskip("kinopt_msgs.msg", reason="kinopt_msgs is not built")
+    name, imported, method = WORK[program]
+    text = (
+        "import os, signal, sys\n"
+        "from kinopt_ros.ros.isolation import isolate\n"
+        "isolate()\n"
+        f"{imported}\n"
+        "def first(function):\n"
+        "    def interrupted(*arguments, **named):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        return function(*arguments, **named)\n"
+        "    return interrupted\n"
+        f"Class.{method} = first(Class.{method})\n"
+        f"sys.argv = [{program!r}, {'left=panda' if name == 'circles' else 'panda'!r}]\n"
+        f"from kinopt_ros.ros.main import {name} as main\n"
+        "sys.exit(main())\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=120.0, check=False
+    )
+    assert "Traceback" not in result.stderr, result.stderr
+    assert result.returncode == 0, result.stderr
 
 
 def test_who_ignores_ctrl_c_or_has_a_handler_keeps_it() -> None:

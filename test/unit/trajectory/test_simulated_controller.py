@@ -8,6 +8,7 @@ import pytest
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot, usual_controllers
@@ -134,6 +135,25 @@ def test_what_the_controller_refuses_leaves_it_as_it_was(bad: dict[str, Any], sa
     np.testing.assert_allclose(at(one, 5.0)[0], [0.6, -0.2])
     one.take(**GOOD, now=NOW)
     np.testing.assert_allclose(at(one, 5.0)[0], [0.2, 0.1])
+
+
+def test_groups_of_any_name_have_controllers_that_topics_can_be_called_after() -> None:
+    joints = "".join(
+        f"<link name='l{i}'/><joint name='j{i}' type='revolute'><parent link='root'/><child link='l{i}'/>"
+        "<axis xyz='0 0 1'/><limit lower='-1' upper='1' effort='1' velocity='1'/></joint>"
+        for i in range(4)
+    )
+    names = ("left-arm", "left arm", "7", "wrist_")
+    groups = "".join(f"<group name='{name}'><joint name='j{i}'/></group>" for i, name in enumerate(names))
+    robot = robot_from_urdf(
+        f"<robot name='r'><link name='root'/>{joints}</robot>", f"<robot name='r'>{groups}</robot>"
+    )
+    assert list(usual_controllers(robot).items()) == [
+        ("left_arm_controller", ("j0",)),
+        ("left_arm_controller_2", ("j1",)),
+        ("group_7_controller", ("j2",)),
+        ("wrist_controller", ("j3",)),
+    ]
 
 
 def test_a_robot_has_a_controller_for_each_group_and_none_has_joints_of_another() -> None:
