@@ -88,12 +88,7 @@ def bodies_of(robot: RobotModel, scene: Scene) -> Bodies:
         add(carried.id, carried.link, carried.T_link_object, carried.shapes)
     for thing in scene.objects.values():
         add(thing.id, None, thing.T_root_object, thing.shapes)
-    of_body = [np.flatnonzero(np.array(body) == k) for k in range(len(names))]
-    pairs, margins = [], []
-    for a, b, margin in _body_pairs(robot, scene, names):
-        grid = np.stack(np.meshgrid(of_body[a], of_body[b], indexing="ij"), axis=-1).reshape(-1, 2)
-        pairs.append(grid)
-        margins.append(np.full(len(grid), margin))
+    pairs, margin = _shape_pairs(_body_pairs(robot, scene, names), np.bincount(body, minlength=len(names)))
     return Bodies(
         names=tuple(names),
         shapes=tuple(shapes),
@@ -101,8 +96,8 @@ def bodies_of(robot: RobotModel, scene: Scene) -> Bodies:
         link=np.array(link, dtype=np.int64),
         T_link_shape=np.array(transforms).reshape(-1, 4, 4),
         links=tuple(links),
-        pairs=np.concatenate(pairs) if pairs else np.empty((0, 2), dtype=np.int64),
-        margin=np.concatenate(margins) if margins else np.empty(0),
+        pairs=pairs,
+        margin=margin,
     )
 
 
@@ -133,3 +128,18 @@ def _body_pairs(robot: RobotModel, scene: Scene, names: list[str]) -> list[tuple
                 padding = scene.padding_of(moving) + scene.padding_of(thing)
                 found.append((index[moving], index[thing], padding))
     return found
+
+
+def _shape_pairs(
+    bodies: list[tuple[int, int, float]], count: Annotated[Int64, "bodies"]
+) -> tuple[Annotated[Int64, "P 2"], Annotated[Float64, "P"]]:
+    """Every shape of one body with every one of the other, and the padding; of bodies with so many shapes each, which
+    follow one another. Scenes come many times a second, and thousands of pairs with them: no loop."""
+    a, b = np.array([pair[:2] for pair in bodies], dtype=np.int64).reshape(-1, 2).T
+    first = np.cumsum(count) - count
+    total = count[a] * count[b]
+    own = np.repeat(np.arange(len(bodies)), total)
+    number = np.arange(len(own)) - (np.cumsum(total) - total)[own]
+    columns = count[b][own]
+    pairs = np.column_stack([first[a][own] + number // columns, first[b][own] + number % columns])
+    return pairs, np.array([pair[2] for pair in bodies], dtype=np.float64)[own]

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Int64
+from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision import box_gaps, hull_gap, kernels, near_kernel, sweep_kernel, tree_kernel
 from kinopt_ros.collision.bodies import WORLD, Bodies, bodies_of
 from kinopt_ros.collision.hull_gap import CENTER, COLUMNS, FIRST, KIND, LAST, RADIUS, REACH, SIZE
@@ -101,22 +101,7 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
     standing = [
         k for k, pieces in enumerate(hulls) if pieces is None and carrier[k] == WORLD and not _flat(bodies, k)
     ]
-    number = {shape: k for k, shape in enumerate(standing)}
-    shapes = bodies.pairs.copy()
-    how = np.full(len(shapes), BOXES, dtype=np.int64)
-    obstacle = np.zeros(len(shapes), dtype=np.int64)
-    for p, (a, b) in enumerate(shapes.tolist()):
-        if hulls[a] is not None and hulls[b] is not None:
-            how[p] = HULLS
-            continue
-        if hulls[a] is None:
-            a, b = b, a
-        if hulls[a] is None:
-            continue
-        if b in number:
-            how[p], obstacle[p], shapes[p] = BALLS, number[b], (a, b)
-        elif _flat(bodies, b):
-            how[p], shapes[p] = GROUND, (a, b)
+    shapes, how, obstacle = _bounds(bodies, np.array([pieces is not None for pieces in hulls]), standing)
     return PackedBodies(
         bodies=bodies,
         tree=tree,
@@ -136,6 +121,25 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
         obstacles=pack([PlacedShape(bodies.shapes[k], bodies.T_link_shape[k].copy()) for k in standing]),
         every_pair=np.arange(len(shapes)),
     )
+
+
+def _bounds(
+    bodies: Bodies, has_hulls: Annotated[Bool, "S"], standing: list[int]
+) -> tuple[Annotated[Int64, "P 2"], Annotated[Int64, "P"], Annotated[Int64, "P"]]:
+    """Pairs of shapes, how each is bounded, and which of the standing shapes is the obstacle. See ``Pairs``."""
+    S = len(bodies.shapes)
+    number, flat = np.full(S, -1), np.array([_flat(bodies, k) for k in range(S)], dtype=np.bool_)
+    number[standing] = np.arange(len(standing))
+    a, b = bodies.pairs.T
+    turned = np.where(has_hulls[a][:, None], bodies.pairs, bodies.pairs[:, ::-1])
+    one, other = turned.T
+    alone = has_hulls[one] & ~has_hulls[other]
+    balls = alone & (number[other] >= 0)
+    ground = alone & ~balls & flat[other]
+    how = np.full(len(a), BOXES, dtype=np.int64)
+    how[has_hulls[a] & has_hulls[b]], how[balls], how[ground] = HULLS, BALLS, GROUND
+    shapes = np.where((balls | ground)[:, None], turned, bodies.pairs)
+    return shapes, how, np.where(balls, number[other], 0)
 
 
 def _flat(bodies: Bodies, shape: int) -> bool:
@@ -159,11 +163,9 @@ def _meeting(tree: Tree, carrier: Int64, pairs: Annotated[Int64, "P 2"]) -> Anno
     above: dict[int, list[int]] = {WORLD: [world]}
     for link, parent in enumerate(tree.parent.tolist()):
         above[link] = [link, *above[parent]]
-    known: dict[tuple[int, int], int] = {}
-    found = np.empty(len(pairs), dtype=np.int64)
-    for p, (a, b) in enumerate(carrier[pairs].tolist()):
-        if (a, b) not in known:
-            others = set(above[b])
-            known[a, b] = next(link for link in above[a] if link in others)
-        found[p] = known[a, b]
-    return found
+    both, which = np.unique(carrier[pairs], axis=0, return_inverse=True)
+    found = np.empty(len(both), dtype=np.int64)
+    for p, (a, b) in enumerate(both.tolist()):
+        others = set(above[b])
+        found[p] = next(link for link in above[a] if link in others)
+    return found[which.reshape(-1)]

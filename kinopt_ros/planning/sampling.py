@@ -190,8 +190,14 @@ class _Search:
         return self._stopped or self._error is not None or time.monotonic() >= self._deadline
 
     def _none(self) -> Float64 | None:
-        if self._error is not None:
-            raise self._error
+        # Kept here, it would never be freed: it refers to the frames that it passed, these to OMPL's objects, and they
+        # to this search: a ring that the collector cannot see.
+        error, self._error = self._error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error
         return None
 
 

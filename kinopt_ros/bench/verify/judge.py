@@ -17,6 +17,9 @@ _POSITION_ROUNDING = 1e-9
 _ANGLE_ROUNDING = 2e-8
 """Two ways to compute a pose differ by some 1e-15; an angle of a rotation near 0, by log3, by some 1e-8 (rad)."""
 _MIMIC_ROUNDING = 1e-12
+_MIMIC_SAMPLES = 2001
+_MISTAKEN = 0.05
+"""Share of a range; limits of a mimic joint and of its driver that have no more in common are a mistake of the file."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Judge:
                     float(mimic.get("multiplier", 1.0)),
                     float(mimic.get("offset", 0.0)),
                 )
+        self._mimic_limits = self._limits_that_count()
         self.worst = 0.0
         """Largest error of a success in units of its tolerance."""
 
@@ -107,13 +111,40 @@ class Judge:
             lower, upper = self._limits.get(name, (-math.inf, math.inf))
             if not lower <= values[name] <= upper:
                 return f"{name} is at {values[name]!r}, outside {lower} to {upper}"
-        for name, (leader, _, _) in self._mimics.items():
-            if self._root(leader) in solved and name in self._limits:
-                lower, upper = self._limits[name]
+        for name, (lower, upper) in self._mimic_limits.items():
+            if self._root(name) in solved:
                 value = self._value(name, values)
-                if not lower - _MIMIC_ROUNDING <= value <= upper + _MIMIC_ROUNDING:
+                if not self._inside(name, values):
                     return f"mimic joint {name} is at {value!r}, outside {lower} to {upper}"
         return ""
+
+    def _limits_that_count(self) -> dict[str, tuple[float, float]]:
+        """Limits of mimic joints, but those that leave the driver (nearly) nothing: there the driver's alone hold, as
+        MoveIt and Pinocchio always have it. Found by trying values, joint by joint in the order of the file."""
+        found = {}
+        possible = dict(self._limits)
+        for name in (name for name in self._mimics if name in self._limits):
+            lower, upper = self._limits[name]
+            root = self._root(name)
+            if root in possible:
+                low, high = possible[root]
+                driver = np.linspace(low, high, _MIMIC_SAMPLES)
+                kept = [value for value in driver.tolist() if self._inside(name, {root: value})]
+                # It follows on a straight line: where its driver must be for each of its own values.
+                zero, one = self._value(name, {root: 0.0}), self._value(name, {root: 1.0})
+                own = np.linspace(lower, upper, _MIMIC_SAMPLES if zero != one and lower < upper else 0)
+                where = (own - zero) / (one - zero or 1.0)
+                needed = [value for value in where.tolist() if low <= value <= high]
+                share = max(len(kept), len(needed)) / _MIMIC_SAMPLES
+                if not share or (low < high and share <= _MISTAKEN):
+                    continue
+                possible[root] = min(kept + needed), max(kept + needed)
+            found[name] = lower, upper
+        return found
+
+    def _inside(self, name: str, values: dict[str, float]) -> bool:
+        lower, upper = self._limits[name]
+        return lower - _MIMIC_ROUNDING <= self._value(name, values) <= upper + _MIMIC_ROUNDING
 
     def _root(self, name: str) -> str:
         while name in self._mimics:

@@ -1,6 +1,8 @@
 """Paths by OMPL: through gaps, in time, the same for the same seed."""
 
+import gc
 import time
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -112,6 +114,27 @@ def test_what_the_check_raises_is_raised(robot, problem):
     with pytest.raises(ArithmeticError, match="no such number"):
         sampled_path(robot, problem, goals_of(problem), broken, time.monotonic() + SOON, 1)
     assert not sampling._one_at_a_time.locked()
+
+
+def test_a_search_that_ends_by_an_exception_is_freed(robot, problem):
+    """A deadline that comes in the middle of a look raises: each such search left its trees in the memory."""
+    pytest.importorskip("ompl")
+
+    class Lines:
+        """Free until the search is under way."""
+
+        def free(self, a, b):
+            if (a != b).any():
+                raise ArithmeticError("no such number")
+            return True
+
+    lines = Lines()
+    alive = weakref.ref(lines)
+    with pytest.raises(ArithmeticError):
+        sampled_path(robot, problem, goals_of(problem), lines.free, time.monotonic() + SOON, 1)
+    del lines
+    gc.collect()
+    assert alive() is None
 
 
 def test_bad_input_and_a_missing_library_are_refused(robot, problem, monkeypatch):

@@ -14,6 +14,7 @@ from kinopt_ros.bench.verify.robots import Subject, subjects
 from kinopt_ros.bench.verify.soak import soak
 from kinopt_ros.cli import main
 from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.solvers.result import IkResult
 
@@ -70,10 +71,43 @@ def test_the_judge_sees_limits_and_those_of_mimic_joints(robots: dict[str, Subje
     assert any("outside" in reason for reason in objections(subject, drawn, replace(result, q=beyond)))
     assert objections(subject, drawn, result) == []
     narrow = replace(
-        subject, urdf=subject.urdf.replace('lower="-1.0" upper="1.0"', 'lower="0.1" upper="0.1"')
+        subject, urdf=subject.urdf.replace('lower="-1.0" upper="1.0"', 'lower="0.099" upper="0.101"')
     )
     assert all("mimic joint j3" in reason for reason in objections(narrow, drawn, result))
     assert len(objections(narrow, drawn, result)) == drawn.problem.batch_size
+
+
+@pytest.mark.parametrize(
+    ("limits", "counts"),
+    [
+        ("-1.0 1.0", True),
+        ("0.0 1.0", True),  # its driver keeps half of its range
+        ("0.1 0.1", False),  # the driver would stand still
+        ("0.9 2.5", False),  # it needs 1.6 to 4.8 of a driver that has -1.6 to 1.6
+        ("2.0 3.0", False),
+    ],
+)
+def test_limits_of_mimic_joints_that_freeze_their_driver_are_read_as_moveit_does(
+    robots: dict[str, Subject], limits: str, counts: bool
+) -> None:
+    """The judge and the library come to the same, each by its own way."""
+    lower, upper = limits.split()
+    urdf = robots["mimic"].urdf.replace('lower="-1.0" upper="1.0"', f'lower="{lower}" upper="{upper}"')
+    subject = replace(robots["mimic"], urdf=urdf, robot=robot_from_urdf(urdf))
+    assert any("'j3'" in warning for warning in subject.robot.warnings) is not counts
+    drawn, result = solved(subject, "plain")
+    assert result.success.any()
+    assert objections(subject, drawn, result) == []
+    # The driver's own limits hold whatever the mimic joint's are.
+    beyond = result.q.copy()
+    beyond[:, :, list(result.joint_names).index("j2")] = 1.6 + 1e-9
+    found = objections(subject, drawn, replace(result, q=beyond))
+    assert len(found) == int(result.success.sum())
+    assert all("j2 is at" in reason for reason in found)
+    outside = result.q.copy()
+    outside[:, :, list(result.joint_names).index("j2")] = -1.55  # j3 would be at -0.675
+    reasons = objections(subject, drawn, replace(result, q=outside))
+    assert any("mimic joint j3" in reason for reason in reasons) is (counts and float(lower) > -0.675)
 
 
 def test_the_judge_sees_solutions_that_are_the_same(robots: dict[str, Subject]) -> None:
