@@ -20,9 +20,7 @@ __all__ = ["njit"]
 _log = logging.getLogger(__name__)
 
 
-def njit(
-    signature: Any = None, *, cache: bool = False, **options: Any
-) -> Callable[[Callable[..., Any]], Any]:
+def njit(signature: Any = None, *, cache: Any = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """numba's, for which files of compiled code that are damaged, or cannot be written, are no errors.
 
     Args:

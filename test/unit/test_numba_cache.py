@@ -1,4 +1,4 @@
-"""numba's files may be damaged, of an old source, or impossible to write: what is called is always what the source says."""
+"""numba's files may be damaged, stale, or impossible to write: what runs is always what the source says."""
 
 import importlib.util
 import logging
@@ -31,7 +31,7 @@ Load = Callable[[float], Any]
 
 
 @pytest.fixture
-def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
     """Import a module as a new process does: nothing is left but what lies on disk."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -45,12 +45,13 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
             stamp = next(stamps)
             os.utime(file, (stamp, stamp))
         spec = importlib.util.spec_from_file_location("compiled", file)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
 
-    yield loaded
+    return loaded
 
 
 def kept(tmp_path: Path, suffix: str) -> list[Path]:
