@@ -3,27 +3,106 @@ pickle. Compiled functions take it from here."""
 
 import logging
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numba
-from numba import njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.sigutils import normalize_signature
 
-from kinopt_ros.private_files import cache_folder, others_hand, private_folder, temporary_folder
+from kinopt_ros.errors import quoted
+from kinopt_ros.private_files import cache_folder, make_folder, others_hand, private_folder, temporary_folder
 
 __all__ = ["njit"]
 
 _log = logging.getLogger(__name__)
 
 
-def trusted_folder(chosen: str, package: Path) -> str:
-    """Where numba shall keep compiled code; empty: beside the sources.
+def njit(signature: Any = None, *, cache: Any = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """numba's, for which files of compiled code that are damaged, or cannot be written, are no errors.
+
+    Args:
+        signature: compiles at once, for this one only.
+        cache: compiled code is kept on disk.
+        options: numba's.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        compiled = numba.njit(**options)(function)
+        if compiled is function:  # NUMBA_DISABLE_JIT
+            return function
+        if cache and _folder is not None:
+            compiled._cache = _KeptCode(function)
+        if signature is not None:
+            compiled.compile(signature)
+            compiled.disable_compile()
+        return compiled
+
+    return decorate
+
+
+class _KeptCode(FunctionCache):  # type: ignore[misc]
+    """What numba keeps of a function. What cannot be read is made anew, what cannot be written is not kept."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = _Files(
+            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+        )
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """None if there is nothing that can be used."""
+        try:
+            found = super().load_overload(signature, target_context)
+        except Exception as error:  # whatever a damaged file raises
+            _log.warning("compiled code of %s is damaged, and made anew: %s", self._name, error)
+            with suppress(OSError):
+                self._cache_file.flush()
+            return None
+        if found is not None and tuple(found.signature.args) != tuple(normalize_signature(signature)[0]):
+            return None
+        return found
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Does nothing where the disk is full, or others damaged what is there."""
+        try:
+            super().save_overload(signature, compiled)
+        except Exception as error:  # likewise; the function is compiled, whatever becomes of its files
+            _log.warning("compiled code of %s cannot be kept: %s", self._name, error)
+
+
+class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    """Code first, then the index that names it, and no name twice.
+
+    numba does it the other way round and uses names again: where the disk is full or the process ends in between, or
+    another one reads or writes meanwhile, a fresh index names code of an old source, which runs from then on.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep code, and remove what the index does not name (any more)."""
+        overloads = self._load_index()
+        overloads[key] = self._data_name(int.from_bytes(os.urandom(6)))
+        self._save_data(overloads[key], data)
+        self._save_index(overloads)
+        base = self._index_name.removesuffix(".nbi")
+        for file in Path(self._cache_path).iterdir():
+            is_own = file.suffix == ".nbc" and file.stem.rpartition(".")[0] == base
+            if is_own and file.name not in overloads.values():
+                with suppress(OSError):
+                    file.unlink()
+
+
+def trusted_folder(chosen: str, package: Path) -> str | None:
+    """Where numba shall keep compiled code; empty: beside the sources; None: nowhere.
 
     Args:
         chosen: what NUMBA_CACHE_DIR says.
         package: folder of the sources.
     """
     if chosen:
-        reason = others_hand(Path(chosen))
+        reason = _unusable(Path(chosen))
         if not reason:
             return chosen
         _log.warning("NUMBA_CACHE_DIR is not used: %s", reason)
@@ -33,7 +112,23 @@ def trusted_folder(chosen: str, package: Path) -> str:
         return str(private_folder(cache_folder("numba")))
     except (OSError, RuntimeError) as error:  # the latter where a user has no home
         _log.warning("compiled code is not kept, and made anew with every start: %s", error)
-        return str(temporary_folder())
+    try:
+        return str(temporary_folder())  # for processes of ours
+    except OSError:
+        return None
+
+
+def _unusable(folder: Path) -> str:
+    """Why compiled code cannot be kept in a folder, a few words; empty if it can."""
+    try:
+        reason = others_hand(folder)
+        if not reason:
+            make_folder(folder)
+    except OSError as error:
+        return f"{quoted(str(folder), 300)} cannot be used: {error.strerror}"
+    if not reason and not os.access(folder, os.W_OK):
+        return f"{folder} cannot be written to"
+    return reason
 
 
 def _beside_sources(package: Path) -> bool:
@@ -55,4 +150,5 @@ def _beside_sources(package: Path) -> bool:
     return True
 
 
-numba.config.CACHE_DIR = trusted_folder(numba.config.CACHE_DIR, Path(__file__).parent)
+_folder = trusted_folder(numba.config.CACHE_DIR, Path(__file__).parent)
+numba.config.CACHE_DIR = _folder or ""

@@ -4,6 +4,8 @@ from xml.etree import ElementTree
 
 MOST_TAGS = 500_000
 """Most tags of a text: each element takes some hundred bytes of memory."""
+DEEPEST = 200
+"""Elements within one another: who reads or writes a tree calls itself for each."""
 _PIECE = 32 * 1024
 """Characters or bytes that are parsed at a time."""
 
@@ -23,7 +25,7 @@ def parse_plain_xml(text: str | bytes) -> ElementTree.Element:
     """The root element of an XML text.
 
     Raises:
-        RefusedXmlError: it is not well-formed, declares a document type, or has too many tags.
+        RefusedXmlError: it is not well-formed, declares a document type, has too many tags, or is nested too deeply.
     """
     # Tags of UTF-16 count, too: their first byte is the same.
     tags = text.count(b"<") if isinstance(text, bytes) else text.count("<")
@@ -33,6 +35,12 @@ def parse_plain_xml(text: str | bytes) -> ElementTree.Element:
     try:
         for begin in range(0, len(text), _PIECE):  # between two pieces other threads have their turn
             parser.feed(text[begin : begin + _PIECE])
-        return parser.close()
+        root: ElementTree.Element = parser.close()
     except (ElementTree.ParseError, UnicodeError, ValueError, LookupError) as error:
         raise RefusedXmlError(f"is not well-formed XML: {error}") from None
+    level = [root]
+    for _ in range(DEEPEST):
+        level = [child for element in level for child in element]
+    if level:
+        raise RefusedXmlError(f"has more than {DEEPEST} elements within one another")
+    return root

@@ -61,6 +61,18 @@ def temporary_folder() -> Path:
     return Path(folder)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, for this user alone.
+
+    Raises:
+        OSError: that cannot be done.
+    """
+    # One by one: of several at a time, all but the last would get what umask allows.
+    for part in (*reversed(path.parents), path):
+        if not part.is_dir():
+            part.mkdir(exist_ok=True, mode=0o700)
+
+
 def private_folder(path: Path) -> Path:
     """Make a folder that only this user can enter, or see to it that it is one, for a library that takes paths.
 
@@ -181,15 +193,20 @@ class PrivateFolder:
         return file
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """The folder itself, whatever its name leads to afterwards."""
+def _require_own(path: Path) -> None:
+    """Raise ForeignFileError where others may put something in a folder's place."""
     reason = others_hand(path.parent)
     if reason:
         raise ForeignFileError(f"{path} is not used: {reason}")
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """The folder itself, whatever its name leads to afterwards."""
+    _require_own(path)
     with suppress(FileExistsError):
-        path.mkdir(mode=0o700)
+        make_folder(path)
+    _require_own(path)  # somebody may have been quicker
     try:
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except NotADirectoryError:

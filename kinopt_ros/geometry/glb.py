@@ -16,6 +16,8 @@ from kinopt_ros.geometry.shapes import MAX_POINTS
 
 MOST_NODES = 2_000
 """Nodes of a file."""
+MOST_TEXT = 4 * 2**20
+"""Bytes of the text that says what a file holds: reading it takes up to thirty times as many."""
 _TYPES = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _WIDTHS = {"SCALAR": 1, "VEC3": 3}
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
@@ -51,6 +53,8 @@ def _chunks(content: bytes) -> tuple[dict[str, Any], bytes]:
     version, length, json_length = struct.unpack_from("<III", content, 4)
     if version != 2 or length > len(content) or 20 + json_length > length:
         raise InvalidShapeError("has no header of a GLB file of version 2, or is not whole")
+    if json_length > MOST_TEXT:
+        raise InvalidShapeError(f"has {json_length} bytes of text; at most {MOST_TEXT} are read")
     tree = json.loads(content[20 : 20 + json_length].decode())
     if tree.get("extensionsRequired"):
         raise InvalidShapeError(
@@ -65,7 +69,7 @@ class _Reader:
         self._data = data
         self._vertices: list[Float64] = []
         self._triangles: list[Int64] = []
-        self._num_vertices = self._num_triangles = 0
+        self._num_vertices = self._num_triangles = self._num_read = 0
         self._known: dict[int, list[Triangles]] = {}
 
     def scene(self) -> Triangles:
@@ -132,6 +136,8 @@ class _Reader:
             raise InvalidShapeError(f"has an accessor {shown(accessor)}; allowed is {kind} with a bufferView")
         count = _whole(accessor["count"])
         _require_count(count, "values in one accessor", 3 * MAX_POINTS)
+        self._num_read += count  # the same ones may be named over and over again
+        _require_count(self._num_read, "values in all", 6 * MAX_POINTS)
         view = self._tree["bufferViews"][_whole(accessor["bufferView"])]
         buffer = self._tree["buffers"][_whole(view["buffer"])]
         if _whole(view["buffer"]) != 0 or "uri" in buffer:

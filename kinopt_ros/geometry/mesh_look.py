@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from kinopt_ros.errors import InvalidShapeError, quoted
 from kinopt_ros.geometry.shapes import MAX_POINTS
-from kinopt_ros.plain_xml import RefusedXmlError, parse_plain_xml
+from kinopt_ros.plain_xml import MOST_TAGS, RefusedXmlError, parse_plain_xml
 
 LARGEST_FILE = {"stl": 64, "glb": 64, "ply": 64, "dae": 32, "obj": 32, "off": 32}
 """MiB by format. Parsers need ten to twenty times as much for text; a binary STL of a million triangles has 48."""
@@ -116,10 +116,15 @@ def _require_few_places(root: ElementTree.Element) -> None:
     corners = {id: sum(map(_corners, elements)) for id, elements in named.items() if _has_geometry(elements)}
     most = max(corners.values(), default=0)
     known: dict[str, tuple[int, int]] = {}
+    looks = 0
 
     def places_below(element: ElementTree.Element, path: tuple[str, ...]) -> tuple[int, int]:
+        nonlocal looks
         places = total = 0
         for child in element.iter():
+            looks += 1
+            if looks > 4 * MOST_TAGS:  # nodes within nodes that are all placed elsewhere, too
+                raise InvalidShapeError("has nodes that take too long to follow")
             id = child.get("url", "").removeprefix("#")
             if _tag(child) == "instance_geometry":
                 places, total = places + 1, total + corners.get(id, 0)

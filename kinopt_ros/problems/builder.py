@@ -186,9 +186,11 @@ def ik_problem(
 def as_whole(given: SupportsIndex, what: str) -> int:
     """A whole number, also one of numpy's."""
     try:
-        return operator.index(given)
+        if not isinstance(given, bool):
+            return operator.index(given)
     except TypeError:
-        raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a whole number") from None
+        pass
+    raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a whole number")
 
 
 def as_number(given: float, what: str) -> float:

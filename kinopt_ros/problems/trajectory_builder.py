@@ -156,7 +156,7 @@ def trajectory_problem(
         rest=None if rest is None else _whole(rest, robot.default_q, "rest")[variables],
         weights=CostWeights() if weights is None else weights,
         num_points=as_whole(num_points, "num_points"),
-        paths=_paths(paths, num_points, n),
+        paths=_paths(paths, n),
         deadline=None if deadline is None else as_number(deadline, "deadline"),
         random_seed=as_whole(random_seed, "random_seed"),
     )
@@ -207,9 +207,9 @@ def _whole(given: ArrayLike | None, default: Float64, what: str) -> Float64:
     return values
 
 
-def _paths(given: ArrayLike | None, num_points: int, n: int) -> Float64:
+def _paths(given: ArrayLike | None, n: int) -> Float64:
     if given is None:
-        return np.zeros((0, num_points, n))
+        return np.zeros((0, 0, n))
     values = as_numbers(given, "paths", InvalidRequestError)
     if values.ndim not in (2, 3):
         raise InvalidRequestError(f"paths has shape {values.shape}; allowed is (T, {n}) or (S, T, {n})")

@@ -77,6 +77,40 @@ def test_so_is_one_below_such_a_folder(folder: PrivateFolder, tmp_path: Path) ->
         folder.write("a", b"1")
 
 
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o077])
+def test_folders_that_it_makes_are_good_enough_whatever_umask_says(tmp_path: Path, umask: int) -> None:
+    """A user who has no ~/.cache yet."""
+    folder = PrivateFolder(tmp_path / ".cache" / "kinopt_ros" / "x", ".program", b"header\n", 1000)
+    before = os.umask(umask)
+    try:
+        folder.write("a", b"content")
+    finally:
+        os.umask(before)
+    assert folder.read("a") == b"content"
+    for made in (folder.path, *folder.path.parents[:2]):
+        assert made.stat().st_mode & 0o777 == 0o700
+
+
+@as_root
+def test_a_folder_above_that_somebody_makes_meanwhile_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a place where anybody may make folders."""
+    tmp_path.chmod(0o1777)
+    folder = PrivateFolder(tmp_path / "kinopt_ros" / "x", ".program", b"header\n", 1000)
+    make = Path.mkdir
+
+    def somebody_first(path: Path, *args: int, **kwargs: bool) -> None:
+        if path == tmp_path / "kinopt_ros":
+            make(path)
+            os.chown(path, SOMEBODY, SOMEBODY)
+        make(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "mkdir", somebody_first)
+    with pytest.raises(ForeignFileError, match="another user"):
+        folder.write("a", b"content")
+
+
 def test_links_are_not_followed(folder: PrivateFolder, tmp_path: Path) -> None:
     target = tmp_path / "elsewhere"
     target.write_bytes(HEADER + b"evil")
@@ -291,11 +325,34 @@ class TestNumba:
 
         chosen = tmp_path / "chosen"
         assert trusted_folder(str(chosen), package) == str(chosen)
-        chosen.mkdir()
         chosen.chmod(0o777)
         with caplog.at_level(logging.WARNING):
             assert trusted_folder(str(chosen), package) == str(tmp_path / "cache" / "kinopt_ros" / "numba")
         assert f"NUMBA_CACHE_DIR is not used: other users may write to {chosen}" in caplog.text
+
+    @pytest.mark.parametrize("chosen", ["file", "file/below", "loop/below", "a" * 300])
+    def test_so_is_one_that_cannot_be_used(self, package: Path, tmp_path: Path, chosen: str) -> None:
+        from kinopt_ros.numba_cache import trusted_folder
+
+        (tmp_path / "file").write_text("")
+        (tmp_path / "loop").symlink_to(tmp_path / "loop")
+        own = str(tmp_path / "cache" / "kinopt_ros" / "numba")
+        assert trusted_folder(str(tmp_path / chosen), package) == own
+
+    def test_without_any_folder_code_is_not_kept(
+        self, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from kinopt_ros import numba_cache
+
+        def full() -> Path:
+            raise OSError("no space left")
+
+        (package / "part" / "__pycache__").chmod(0o777)
+        (tmp_path / "cache").write_text("")
+        monkeypatch.setattr(numba_cache, "temporary_folder", full)
+        assert numba_cache.trusted_folder("", package) is None
+        monkeypatch.setattr(numba_cache, "_folder", None)
+        assert numba_cache.njit(cache=True)(lambda x: x + 1)(1) == 2
 
     def test_without_any_safe_folder_it_is_a_temporary_one(self, package: Path, tmp_path: Path) -> None:
         from kinopt_ros.numba_cache import trusted_folder

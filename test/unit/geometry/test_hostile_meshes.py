@@ -3,6 +3,7 @@
 import json
 import os
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,10 @@ GLTF: dict[str, Any] = {
 DATA = np.eye(3, dtype="<f4").tobytes() + np.arange(3, dtype="<u4").tobytes()
 
 
-def glb(tree: dict[str, Any]) -> bytes:
+def glb(tree: dict[str, Any], data: bytes = DATA) -> bytes:
     text = json.dumps(tree).encode()
     text += b" " * (-len(text) % 4)
-    chunks = struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(DATA), b"BIN\0") + DATA
+    chunks = struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(data), b"BIN\0") + data
     return struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
 
 
@@ -77,6 +78,7 @@ def test_glb_is_read_as_trimesh_reads_it(tmp_path: Path) -> None:
         ({"nodes": [{"mesh": 0}] * 100_000}, "100000 nodes"),
         ({"extensionsRequired": ["KHR_draco_mesh_compression"]}, "needs extensions"),
         ({"scene": 10**400}, "no usable GLB"),
+        ({"extras": [0] * 2_000_000}, "bytes of text; at most"),
         ({"nodes": [{"mesh": 0, "matrix": [1e300] * 16}]}, "not finite or beyond"),
     ],
 )
@@ -87,6 +89,28 @@ def test_glb_that_announces_more_than_it_holds(tmp_path: Path, changes: dict[str
         return
     with pytest.raises(InvalidShapeError, match=why):
         read_triangles(tmp_path / "a.glb")
+
+
+@pytest.mark.parametrize("mode", [4, 0])
+def test_glb_that_names_the_same_points_over_and_over_again(tmp_path: Path, mode: int) -> None:
+    """3.6 MB, of which 1,000 primitives would make 10 GB."""
+    points = np.ones((300_000, 3), dtype="<f4").tobytes()
+    tree: dict[str, Any] = {
+        "scenes": [{"nodes": [0]}],
+        "nodes": [{"mesh": 0}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "mode": mode}] * 1_000}],
+        "accessors": [{"componentType": 5126, "count": 300_000, "type": "VEC3", "bufferView": 0}],
+        "bufferViews": [{"buffer": 0, "byteLength": len(points)}],
+        "buffers": [{"byteLength": len(points)}],
+    }
+    (tmp_path / "a.glb").write_bytes(glb(tree, points))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidShapeError, match="6300000 values in all" if mode == 4 else "no triangles"):
+            load_mesh(tmp_path / "a.glb")
+        assert tracemalloc.get_traced_memory()[1] < 500e6
+    finally:
+        tracemalloc.stop()
 
 
 def dae(body: str, doctype: str = "") -> str:
@@ -100,6 +124,14 @@ NESTED = "".join(
     f'<node id="n{i}"><instance_node url="#n{i + 1}"/><instance_node url="#n{i + 1}"/></node>'
     for i in range(30)
 )
+
+WITHIN = (
+    "".join(f'<node id="n{i}">' for i in range(190))
+    + "<extra/>" * 20_000
+    + "</node>" * 190
+    + "".join(f'<instance_node url="#n{i}"/>' for i in range(190))
+)
+"""Nodes within nodes, all of which are placed elsewhere, too."""
 
 
 @pytest.mark.parametrize(
@@ -122,8 +154,10 @@ NESTED = "".join(
             ),
             "contain themselves",
         ),
+        (dae("<node>" * 5_000 + "</node>" * 5_000), "more than 200 elements within one another"),
+        (dae(f"<library_visual_scenes>{WITHIN}</library_visual_scenes>"), "take too long to follow"),
     ],
-    ids=["entities", "outside", "places", "circle"],
+    ids=["entities", "outside", "places", "circle", "deep", "within"],
 )
 def test_collada_that_would_grow(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "a.dae").write_text(text)

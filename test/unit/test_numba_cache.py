@@ -1,0 +1,134 @@
+"""numba's files may be damaged, stale, or impossible to write: what runs is always what the source says."""
+
+import importlib.util
+import logging
+import os
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+numba = pytest.importorskip("numba", reason="numba is not installed")
+
+from kinopt_ros import numba_cache
+
+SOURCE = """
+from kinopt_ros.numba_cache import njit
+
+@njit("float64(float64)", cache=True)
+def eager(x):
+    return x + {number}
+
+@njit(cache=True)
+def lazy(x):
+    return x + {number}
+"""
+Load = Callable[[float], Any]
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Import a module as a new process does: nothing is left but what lies on disk."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    file = tmp_path / "compiled.py"
+    stamps = iter(range(1_700_000_000, 1_800_000_000))
+
+    def loaded(number: float) -> Any:
+        text = SOURCE.format(number=number)
+        if not file.exists() or file.read_text() != text:
+            file.write_text(text)
+            stamp = next(stamps)
+            os.utime(file, (stamp, stamp))
+        spec = importlib.util.spec_from_file_location("compiled", file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return loaded
+
+
+def kept(tmp_path: Path, suffix: str) -> list[Path]:
+    files = sorted((tmp_path / "cache").rglob(f"*{suffix}"))
+    assert len(files) == 2
+    return files
+
+
+def answers(module: Any) -> tuple[float, float]:
+    return module.eager(1.0), module.lazy(1.0)
+
+
+def hits(module: Any) -> int:
+    return sum(sum(function.stats.cache_hits.values()) for function in (module.eager, module.lazy))
+
+
+def test_code_is_kept_and_found_again(tmp_path: Path, load: Load) -> None:
+    assert answers(load(1.0)) == (2.0, 2.0)
+    again = load(1.0)
+    assert answers(again) == (2.0, 2.0)
+    assert hits(again) == 2
+    for number in (2.0, 3.0, 4.0):
+        assert answers(load(number)) == (1.0 + number, 1.0 + number)
+    kept(tmp_path, ".nbc")  # nothing is left of older sources
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("part", [0.0, 0.1, 0.5, 0.99])
+def test_damaged_files_are_made_anew(
+    tmp_path: Path, load: Load, suffix: str, part: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    answers(load(1.0))
+    for file in kept(tmp_path, suffix):
+        content = file.read_bytes()
+        file.write_bytes(content[: int(part * len(content))])
+    with caplog.at_level(logging.WARNING):
+        assert answers(load(1.0)) == (2.0, 2.0)
+    assert "is damaged, and made anew" in caplog.text
+    again = load(1.0)
+    assert answers(again) == (2.0, 2.0)
+    assert hits(again) == 2
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """As on a disk that is nearly full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("size", [300, 3000])
+def test_a_full_disk_is_no_error_and_leaves_no_stale_code(
+    load: Load, size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """3,000 bytes are enough for an index but not for code."""
+    assert answers(load(1.0)) == (2.0, 2.0)
+    with files_of_at_most(size):
+        assert answers(load(2.0)) == (3.0, 3.0)
+    assert "cannot be kept" in caplog.text
+    after = load(2.0)
+    assert answers(after) == (3.0, 3.0)
+    assert hits(after) == 0
+
+
+def test_code_of_another_signature_is_not_taken(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes that gave it the same name."""
+    monkeypatch.setattr(numba_cache._Files, "_data_name", lambda files, number: f"{files._index_name}.nbc")
+    module = load(1.0)
+    assert (module.lazy(1.0), module.lazy(1)) == (2.0, 2.0)
+    again = load(1.0)
+    assert (again.lazy(1.0), again.lazy(1)) == (2.0, 2.0)
+
+
+def test_it_works_without_compiling(monkeypatch: pytest.MonkeyPatch, load: Load) -> None:
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
+    assert answers(load(1.0)) == (2.0, 2.0)
