@@ -3,11 +3,13 @@ controller's action, through here and no other way, and each is looked at once m
 
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rclpy.duration import Duration
+from rclpy.logging import get_logger
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import KinoptError
@@ -105,7 +107,12 @@ class MotionOutput:
             self._halted = True
             before, self._newest = self._newest, stop
         if before is not None:
-            before.lost(owner)
+            try:
+                before.lost(owner)
+            except (
+                Exception
+            ):  # a defect, or a controller that cannot be told: say so, and stop what can be stopped
+                get_logger("kinopt").error(f"internal error at a stop:\n{traceback.format_exc()}")
         return stop
 
     def close(self) -> None:

@@ -212,3 +212,17 @@ def test_an_emergency_stop_says_which_controllers_were_told() -> None:
     assert stop.stop_all("the emergency stop") == "the controller /arm/follow was told to stop"
     assert not claim.holds
     assert stop.stop_all("the emergency stop") == ""
+
+
+def test_a_stop_stops_even_if_an_owner_cannot_be_told(capfd: pytest.CaptureFixture[str]) -> None:
+    topic = Published()
+    output = MotionOutput(topic, Trusting())
+
+    def fails(owner: str) -> None:
+        raise RuntimeError(f"no way to tell of {owner}")
+
+    output.claim("a goal", fails)
+    assert output.halt("the emergency stop").publish(JointTrajectory(joint_names=["a"]))
+    assert output.halted
+    assert len(topic.messages) == 1
+    assert "no way to tell of the emergency stop" in capfd.readouterr().err
