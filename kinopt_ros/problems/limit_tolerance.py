@@ -46,7 +46,10 @@ def moved_to_limits(
         return q, ()
     lower, upper = robot.limits.lower[variables], robot.limits.upper[variables]
     inside = np.clip(q, lower, upper)
-    moved = (inside != q) & (np.abs(inside - q) <= tolerance)
+    with np.errstate(
+        invalid="ignore"
+    ):  # infinite values of joints without limits; who checks problems refuses them
+        moved = (inside != q) & (np.abs(inside - q) <= tolerance)
     if not moved.any():
         return q, ()
     named = []

@@ -29,6 +29,7 @@ from kinopt_ros.robot.xml_text import MAX_TEXT_LENGTH
 from kinopt_ros.scene import yaml_text as read
 from kinopt_ros.scene.files import keep_scene, load_scene, scene_hash
 from kinopt_ros.scene.scene import Scene
+from kinopt_ros.scene.shape_text import written
 
 VERSION = 1
 ROBOTS = "robots"
@@ -114,7 +115,8 @@ def save_record(
         place = file.parent / ROBOTS / f"{_hash(text)}{suffix}"
         if text and not place.is_file():
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
+            with written(place) as unfinished:
+                unfinished.write_text(text, encoding="utf-8")
     plain = {
         "kinopt_record": VERSION,
         **{
@@ -123,7 +125,8 @@ def save_record(
         },
     }
     text = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, default_flow_style=None)
-    file.write_text(text, encoding="utf-8")
+    with written(file) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
 
 
 class _Dumper(yaml.SafeDumper):

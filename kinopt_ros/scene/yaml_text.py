@@ -163,7 +163,7 @@ def _put(event: Any, value: Any, open_nodes: list[_Open], documents: list[Any]) 
         raise _refusal(event, "a list or a mapping as a name is not allowed")
     else:
         name = str(event.value)
-        if name in place.names:
+        if name in place.names or value in place.value:  # 1 and 0x1 are the same
             raise _refusal(event, f"{quoted(name)} is given twice")
         place.names.add(name)
         place.keys.append(value)

@@ -120,3 +120,14 @@ def test_many_are_counted_and_numbers_that_are_none_stay(robot):
     assert np.isnan(kept[1, 0])
     assert kept[1, 1] == np.inf
     assert (kept[0] == LIMIT).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_what_is_no_number_is_refused_without_a_warning(value: float) -> None:
+    text = (
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'
+        '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint></robot>'
+    )
+    with pytest.raises(InvalidGoalError, match="'j' at"):
+        trajectory_problem(robot_from_urdf(text), [np.array([value])], joints=["j"])

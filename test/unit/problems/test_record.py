@@ -2,6 +2,7 @@
 
 import json
 import math
+import resource
 from dataclasses import replace
 from pathlib import Path
 
@@ -117,6 +118,21 @@ def test_a_deadline_starts_anew(tmp_path: Path) -> None:
 def test_the_description_is_kept_once(tmp_path: Path) -> None:
     saved(tmp_path, ARM, "plain")
     saved(tmp_path, ARM, "tool")
+    (description,) = (tmp_path / ROBOTS).iterdir()
+    assert description.read_text() == ARM.urdf
+
+
+def test_a_full_disk_leaves_no_half_description(tmp_path: Path) -> None:
+    """Its name is that of its whole content: who finds it takes it for whole, ever after."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            saved(tmp_path, ARM, "plain")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not [file for file in tmp_path.rglob("*") if file.is_file()]
+    saved(tmp_path, ARM, "plain")
     (description,) = (tmp_path / ROBOTS).iterdir()
     assert description.read_text() == ARM.urdf
 

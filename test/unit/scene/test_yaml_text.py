@@ -36,6 +36,8 @@ def test_scalars_are_those_of_pyyaml(text: str) -> None:
         ("a: &x [1]\nb: *x", r"aliases \(\*name\) are not allowed"),
         ("a: !!python/object:os.system x", "tags .* are not allowed"),
         ("a: ! x", "tags"),
+        ("{1: a, 0x1: b}", "'0x1' is given twice"),
+        ("{yes: a, true: b}", "'true' is given twice"),
         ("a: 1\na: 2", "'a' is given twice"),
         ("<<: {a: 1}", "merging"),
         ("? [a]\n: b", "as a name is not allowed"),
@@ -51,7 +53,7 @@ def test_scalars_are_those_of_pyyaml(text: str) -> None:
         ("a: \0", "YAML"),
         (b"a", "allowed is text"),
     ],
-    ids=range(17),
+    ids=range(19),
 )
 def test_refusals(text: Any, why: str) -> None:
     with pytest.raises(InvalidShapeError, match=why) as caught:
