@@ -59,9 +59,14 @@ def generate_launch_description() -> LaunchDescription:
 def _node(context: LaunchContext) -> list[Node]:
     # Only what was given: an empty text would take the place of what the config has. Types must be said, or launch
     # takes texts for YAML, and a group called 1 for a number.
-    words = {name: LaunchConfiguration(name).perform(context) for name in ("default_group", "use_sim_time")}
     kinds = {"default_group": str, "use_sim_time": bool}
-    given = {name: ParameterValue(word, value_type=kinds[name]) for name, word in words.items() if word}
+    given = {
+        name: ParameterValue(
+            LaunchConfiguration(name), value_type=kind
+        )  # its text would be no bool to launch
+        for name, kind in kinds.items()
+        if LaunchConfiguration(name).perform(context)
+    }
     return [
         Node(
             package="kinopt_ros",

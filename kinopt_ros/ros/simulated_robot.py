@@ -7,7 +7,9 @@ robot of robot_description, which somebody else publishes.
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
 import math
+import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -19,13 +21,13 @@ from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import InvalidRequestError, KinoptError, cut, quoted
-from kinopt_ros.interrupts import end_undisturbed
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.robot.states import named_configuration
@@ -328,28 +330,39 @@ def main(arguments: list[str] | None = None) -> int:
             rest = remove_ros_args(words)[1:]
             if len(rest) > 1:
                 raise InvalidRequestError(f"{len(rest)} robots were given; allowed is one")
-            rclpy.init(args=words)
+            rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
         _serve(rest[0] if rest else None)
     except KinoptError as error:
         print(f"kinopt: {error}", file=sys.stderr)
         return 1
-    except (KeyboardInterrupt, ExternalShutdownException):
+    except (KeyboardInterrupt, ExternalShutdownException):  # while it begins
         pass
     finally:
-        end_undisturbed()
         rclpy.try_shutdown()
-        end_undisturbed()  # ROS has put the handler back
     return 0
 
 
 def _serve(source: str | None) -> None:
+    """Run a robot until Ctrl-C or SIGTERM, which end it between two callbacks: an exception could come out anywhere."""
+    stopping = threading.Event()
+    executor = SingleThreadedExecutor()
+
+    def stop(number: int, frame: object) -> None:
+        del number, frame
+        if not stopping.is_set():
+            stopping.set()
+            executor.wake()
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
     try:
         node = SimulatedRobotNode(source)
     except (ParameterException, NameValidationException) as error:
         raise argument_error(error) from error
-    executor = SingleThreadedExecutor()
     executor.add_node(node)
-    executor.spin()
+    while not stopping.is_set():
+        # Not for ever: a signal that arrives between the check and the wait would go unnoticed.
+        executor.spin_once(timeout_sec=0.5)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,12 @@ class Configuration(Said):
 
 
 class Typed(Said):
-    pass
+    """A parameter: launch_ros refuses a plain value of another type, and converts what a substitution gives."""
+
+    def __init__(self, *words: Any, **options: Any) -> None:
+        super().__init__(*words, **options)
+        (value,) = words
+        assert isinstance(value, Configuration | options.get("value_type", object))
 
 
 @pytest.fixture
@@ -100,6 +105,12 @@ def test_what_is_not_given_is_left_to_the_config(described: Any) -> None:
     _, (node,) = described("kinopt.launch.py")
     assert parameter(node, "default_group") is None
     assert parameter(node, "use_sim_time") is None
+
+
+@pytest.mark.parametrize("word", ["true", "false"])
+def test_simulated_time_beside_a_robot_that_runs(described: Any, word: str) -> None:
+    _, (node,) = described("kinopt.launch.py", use_sim_time=word)
+    assert parameter(node, "use_sim_time").words[0].perform({"use_sim_time": word}) == word
 
 
 def test_a_group_may_be_called_1(described: Any) -> None:
