@@ -21,6 +21,7 @@ from rich.table import Table
 from kinopt_ros.array import Float64
 from kinopt_ros.bench.collision.judge import CollisionJudge
 from kinopt_ros.bench.collision.scenes import SceneMaker
+from kinopt_ros.bench.collision.settled import settled
 from kinopt_ros.bench.progress import Report, no_report, progress_bar
 from kinopt_ros.bench.verify.judge import Judge
 from kinopt_ros.bench.verify.robots import Subject
@@ -100,13 +101,14 @@ class CollisionBench:
                 )
         if name not in robot_names():
             raise UnsupportedFeatureError(f"{name}: not installed (pip install example-robot-data)")
-        self.robot = load_robot(name)
+        robot = load_robot(name)
+        _, _, joints = resolve_chain(robot, None, base, tip)
+        self.moved = [i for joint in joints for i in robot.variables_of(joint)]
+        self.robot = settled(robot, self.moved)
         self.base, self.tip = base, tip
         subject = Subject(name, find_robot(name)[0].read_text(encoding="utf-8"), self.robot, base, (tip,))
         self._poses = Judge(subject)
         self._judge = CollisionJudge(subject, self._poses)
-        _, _, joints = resolve_chain(self.robot, None, base, tip)
-        self.moved = [i for joint in joints for i in self.robot.variables_of(joint)]
         self._rng = np.random.default_rng(seed)
         self._maker = SceneMaker(self.robot, tip, self.moved, self._rng)
         prepare_collisions(self.robot)
