@@ -70,6 +70,7 @@ _WHERE_MOTIONS_MAY_FAIL = (
     Status.ENVIRONMENT_CHANGED,
     Status.NOT_READY,
     Status.QUEUE_FULL,
+    Status.ROBOT_STATE_STALE,
 )
 
 

@@ -26,7 +26,7 @@ _DIFFERENT = 100
 """Requests of a client before it begins again with the first."""
 _ROUNDING = 1e-9
 """Of our forward kinematics against the node's, m and rad."""
-_REFUSALS = (Status.QUEUE_FULL, Status.TIMED_OUT)
+_REFUSALS = (Status.QUEUE_FULL, Status.TIMED_OUT, Status.ROBOT_STATE_STALE)
 
 
 class Outcome(Enum):
@@ -36,7 +36,7 @@ class Outcome(Enum):
     WRONG = "wrong"
     """A success that is none, a failure that cannot be, or not the answer to this question."""
     REFUSED = "refused"
-    """QUEUE_FULL or TIMED_OUT."""
+    """QUEUE_FULL, TIMED_OUT, or ROBOT_STATE_STALE where a busy machine keeps joint states back."""
     UNSOLVED = "unsolved"
     """A target that can be reached was not."""
 
@@ -154,7 +154,7 @@ class Unreachable(Kind):
         del i
         if len(answer.positions) or answer.status.code == Status.SUCCESS:
             return Outcome.WRONG, "a target that cannot be reached was solved"
-        if answer.status.code == Status.QUEUE_FULL:
+        if answer.status.code in (Status.QUEUE_FULL, Status.ROBOT_STATE_STALE):
             return Outcome.REFUSED, answer.status.message
         if answer.status.code in (Status.NO_IK_SOLUTION, Status.TIMED_OUT):
             return Outcome.RIGHT, ""
