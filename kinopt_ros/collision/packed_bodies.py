@@ -101,7 +101,9 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
     standing = [
         k for k, pieces in enumerate(hulls) if pieces is None and carrier[k] == WORLD and not _flat(bodies, k)
     ]
-    shapes, how, obstacle = _bounds(bodies, np.array([pieces is not None for pieces in hulls]), standing)
+    shapes, how, obstacle = _bounds(
+        bodies, np.array([pieces is not None for pieces in hulls], dtype=np.bool_), standing
+    )
     return PackedBodies(
         bodies=bodies,
         tree=tree,

@@ -23,6 +23,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
+from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
@@ -236,7 +237,7 @@ class SimulatedRobotNode(Node):
         self._controllers = [str(word) for word in self._given("controllers", [""])]
         for topic in (*self._topics, *(word.partition("=")[0] for word in self._controllers)):
             if topic:
-                self.resolve_topic_name(topic)  # raises here and not when a description comes
+                validate_topic_name(topic)  # raises here and not when a description comes
         self._topics_of_robot: SimulatedRobotTopics | None = None
         if source is not None:
             urdf, srdf = find_robot(source)

@@ -316,6 +316,9 @@ class Pool:
         self._meanwhile(self.solved)
         return answer
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pool, name)
+
 
 def moved(world: World, meanwhile: Callable[[int], None], at: PoseStamped | None = None) -> Any:
     """The report of a target, while whose motion is planned something happens."""
@@ -419,12 +422,12 @@ def test_collisions_are_avoided_unless_a_parameter_says_otherwise(
     avoid: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kinopt_ros.errors import MissingPackageError
-    from kinopt_ros.ros import motion_topic
+    from kinopt_ros.planning import solver_pool
 
     def missing(robot: RobotModel) -> None:
         raise MissingPackageError("collision checks need the package coal")
 
-    monkeypatch.setattr(motion_topic, "check_ready", missing)
+    monkeypatch.setattr(solver_pool, "check_ready", missing)
     world = World()
     world.parameters["ik.avoid_collisions"] = avoid
     report, _ = moved(world, lambda solved: None)

@@ -21,7 +21,6 @@ ALLOWED = {
     ("solvers/hjcd/child_main.py", "Connection"): "the other end",
     ("ros/disturbances.py", "Connection"): "between the processes of a measurement",
     ("ros/load_clients.py", "Connection"): "between the processes of a measurement",
-    ("scene/yaml_text.py", "yaml.load"): "with a loader below SafeLoader",
 }
 
 

@@ -228,7 +228,7 @@ def test_lengths_whose_squares_are_no_numbers(length: float) -> None:
 
 
 def test_voxels_and_meshes_that_are_too_small(tmp_path: Path) -> None:
-    with pytest.raises(InvalidShapeError, match="from 1e-09 m"):
+    with pytest.raises(InvalidShapeError, match="at least 1e-09 m"):
         Octomap(np.zeros((1, 3)), np.array([5e-324]))
     (tmp_path / "a.stl").write_bytes(trimesh.creation.box([1, 1, 1]).export(file_type="stl"))
     with pytest.raises(InvalidShapeError, match="smaller than 1e-09 m"):

@@ -169,9 +169,10 @@ def test_too_many_links_are_refused():
         robot_from_urdf(f'<robot name="r">{links}</robot>')
 
 
-def test_deep_nesting_is_harmless():
+def test_deep_nesting_is_refused():
     deep = "<x>" * 100_000 + "</x>" * 100_000
-    assert robot_from_urdf(f'<robot name="r"><link name="a"/>{deep}</robot>').link_names == ("a",)
+    with pytest.raises(RobotDescriptionError, match="more than 200 elements within one another"):
+        robot_from_urdf(f'<robot name="r"><link name="a"/>{deep}</robot>')
 
 
 def test_not_text_is_refused():
