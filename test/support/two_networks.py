@@ -5,6 +5,8 @@ caller is one of them, the other is made here. The last line of output is that o
 shared memory of the other.
 """
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -45,13 +47,16 @@ def main() -> int:
             f"ip addr add {OTHER}/24 dev end && ip link set end up"
         )
         run(*inside, "sh", "-c", setup)
-        node = subprocess.Popen([sys.executable, "-c", node_program], stdout=subprocess.PIPE, text=True)
+        # A group of its own: the program starts a node, which must end with it.
+        node = subprocess.Popen(
+            [sys.executable, "-c", node_program], stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
         try:
             assert node.stdout is not None
             domain = node.stdout.readline().strip()  # once it serves
             run(*inside, sys.executable, "-c", outside_program, domain, ADDRESS)
         finally:
-            node.kill()
+            os.killpg(node.pid, signal.SIGKILL)
             node.wait()
     finally:
         other.kill()
