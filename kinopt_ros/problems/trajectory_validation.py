@@ -24,7 +24,7 @@ START_TOLERANCE = 1e-3
 """rad or m; how far a start may be outside its limits: sensors are not exact."""
 LEAST_POINTS, MOST_POINTS = 8, 512
 MOST_GOALS = 64
-"""Most goals, waypoints and paths to begin from of one problem, each."""
+"""Most goals, waypoints, constraints along the way and paths to begin from of one problem, each."""
 LONGEST = 3600.0
 """s, of a given duration."""
 
@@ -46,12 +46,11 @@ def check_trajectory_problem(problem: TrajectoryProblem, robot: RobotModel) -> N
     check_state(problem.start, robot, "start")
     _check_start(problem, robot)
     _check_velocity(problem)
-    if not 1 <= len(problem.goals) <= MOST_GOALS:
-        raise InvalidGoalError(f"{len(problem.goals)} goals are given; allowed are 1 to {MOST_GOALS}")
-    if len(problem.waypoints) > MOST_GOALS:
-        raise InvalidGoalError(
-            f"{len(problem.waypoints)} waypoints are given; allowed are up to {MOST_GOALS}"
-        )
+    if not problem.goals:
+        raise InvalidGoalError(f"0 goals are given; allowed are 1 to {MOST_GOALS}")
+    check_number_of("goals", len(problem.goals))
+    check_number_of("waypoints", len(problem.waypoints))
+    check_number_of("along", len(problem.along))
     for kind, goals in (("goal", problem.goals), ("waypoint", problem.waypoints)):
         for number, goal in enumerate(goals):
             _check_goal(goal, f"{kind} {number}", problem, robot)
@@ -72,6 +71,12 @@ def check_trajectory_problem(problem: TrajectoryProblem, robot: RobotModel) -> N
     if problem.scene is not None:
         for carried in problem.scene.attached.values():
             robot.link(carried.link)
+
+
+def check_number_of(what: str, number: int) -> None:
+    """Raise InvalidGoalError unless a problem may have so many."""
+    if number > MOST_GOALS:
+        raise InvalidGoalError(f"{number} {what} are given; allowed are up to {MOST_GOALS}")
 
 
 def _check_velocity(problem: TrajectoryProblem) -> None:

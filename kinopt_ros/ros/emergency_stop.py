@@ -1,5 +1,6 @@
 """~/emergency_stop: true ends whatever this node moves, as fast as the limits allow; nothing moves until false."""
 
+import threading
 import traceback
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -53,6 +54,8 @@ class EmergencyStop:
         self._output = output
         self._announce = announce
         self._moving_controllers = moving
+        self._sent: list[tuple[ServoSetup, JointTrajectory, Annotated[Float64, "nq"]]] = []
+        """Stops that nobody has looked at yet, and the configurations of the robot that they begin in."""
 
     def take(self, message: Any) -> None:
         """Stop, or allow motions again. What is so already is left as it is: latched messages come twice."""
@@ -67,6 +70,9 @@ class EmergencyStop:
         sentence = self.stop_all("the emergency stop") or _NOTHING
         self._context.node.get_logger().warning(f"emergency stop: {sentence}")
         self._announce(True, sentence)
+        sent, self._sent = self._sent, []
+        if sent:  # a look may take a while, and a cancel waits for this thread
+            threading.Thread(target=self._look, args=(sent,), name="stop_look", daemon=True).start()
 
     def stop_all(self, owner: str) -> str:
         """Stop whatever this node has published, and refuse new motions until they are released.
@@ -136,11 +142,25 @@ class EmergencyStop:
         if not claim.publish(message):
             return "the stop motion came too late"
         found = [violation.message for violation in motion.report.violations]
-        found += self._contact(setup, motion.trajectory, q)
+        self._sent.append((setup, motion.trajectory, q))
         took = (stop.end - now) / 1e9
         return f"the robot brakes for {took:.3f} s" + (
-            f", though {'; '.join(found)}" if found else ", verified"
+            f", though {'; '.join(found)}" if found else ", within the limits"
         )
+
+    def _look(self, sent: list[tuple[ServoSetup, JointTrajectory, Annotated[Float64, "nq"]]]) -> None:
+        """Say what stops run into. On a thread of its own."""
+        log = self._context.node.get_logger()
+        try:
+            found = [sentence for stop in sent for sentence in self._contact(*stop)]
+        except Exception:  # a defect: say so; the stop is on its way all the same
+            log.error(f"internal error in the look at a stop:\n{traceback.format_exc()}")
+            return
+        if found:
+            sentence = f"the robot brakes, though {'; '.join(dict.fromkeys(found))}"
+            log.warning(f"emergency stop: {sentence}")
+            if self._output.halted:
+                self._announce(True, sentence)
 
     def _contact(
         self, setup: ServoSetup, trajectory: JointTrajectory, q: Annotated[Float64, "nq"]

@@ -203,7 +203,7 @@ class KinoptNode(Node):
 
     def _create_services(self) -> None:
         statistics = Statistics()
-        serving = Serving(self, self._scheduler, statistics)
+        serving = Serving(self._shared, self._scheduler, statistics)
         solve_ik = IkService(self._shared, statistics, self._records)
         serving.serve(SolveIK, "solve_ik", solve_ik.task)
         compute_fk = FkService(self._shared)
@@ -213,7 +213,7 @@ class KinoptNode(Node):
         serving.serve(ApplyScene, "apply_scene", ApplySceneService(self._shared, self._scene).task)
         serving.serve(GetScene, "get_scene", GetSceneService(self._shared).task)
         serving.serve(CheckState, "check_state", CheckStateService(self._shared).task)
-        trajectories = Serving(self, self._trajectory_scheduler, statistics)
+        trajectories = Serving(self._shared, self._trajectory_scheduler, statistics)
         plan_trajectory = PlanTrajectoryService(self._shared, statistics)
         trajectories.serve(PlanTrajectory, "plan_trajectory", plan_trajectory.task)
         cartesian_path = CartesianPathService(self._shared)

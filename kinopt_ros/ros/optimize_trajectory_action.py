@@ -29,7 +29,8 @@ from kinopt_ros.ros.goal_server import GoalServer
 from kinopt_ros.ros.last_look import PlannedFor
 from kinopt_ros.ros.motion_output import Claim, EndingError, MotionOutput
 from kinopt_ros.ros.qos import QUEUED
-from kinopt_ros.ros.serving import Pace, let_go
+from kinopt_ros.ros.serving import Pace
+from kinopt_ros.ros.sizes import check_lengths, let_go
 from kinopt_ros.ros.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.trajectory_request import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.trajectory_work import check_in_time, plan
@@ -192,6 +193,7 @@ class _Goal:
         """Read the goal and put it in line. On the executor's thread."""
         action, request = self._action, self._request
         try:
+            check_lengths(request, action.context.parameter("max_batch"))
             self._asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
             if request.publish:
                 self.controller = action.controller()

@@ -13,12 +13,12 @@ from rclpy.node import Node
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler, Task
 from kinopt_ros.planning.statistics import Statistics
+from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import error_message, status_message
 from kinopt_ros.ros.deferred import Pending, create_deferred_service
 from kinopt_ros.ros.qos import QUEUED
+from kinopt_ros.ros.sizes import check_lengths, let_go
 from kinopt_ros.status import Status
-
-_PIECE = 1000
 
 
 class Pace:
@@ -102,8 +102,9 @@ class Reply:
 class Serving:
     """Connects services with the scheduler."""
 
-    def __init__(self, node: Node, scheduler: Scheduler, statistics: Statistics) -> None:
-        self.node = node
+    def __init__(self, context: Context, scheduler: Scheduler, statistics: Statistics) -> None:
+        self.context = context
+        self.node: Node = context.node
         self.scheduler = scheduler
         self.statistics = statistics
         self.pace = Pace()
@@ -113,14 +114,14 @@ class Serving:
 
         def begin(request: Any, pending: Pending, alone: bool) -> None:
             reply = Reply(self, name, service_type.Response, pending)
-            if not self.work_on(lambda: make_task(request, reply), reply, alone):
-                let_go(request)
+            self.work_on(request, lambda: make_task(request, reply), reply, alone)
 
         create_deferred_service(self.node, service_type, f"~/{name}", begin, qos_profile=QUEUED)
 
-    def work_on(self, make_task: Callable[[], Task], reply: Reply, alone: bool) -> bool:
-        """Work on a request, now if it came alone. Whether it was not refused."""
+    def work_on(self, request: Any, make_task: Callable[[], Task], reply: Reply, alone: bool) -> None:
+        """Work on a request, now if it came alone, or refuse it."""
         try:
+            check_lengths(request, self.context.parameter("max_batch"))
             task = make_task()
             if alone:
                 self.scheduler.answer(task)
@@ -128,17 +129,7 @@ class Serving:
                 self.scheduler.submit(task)
         except Exception as error:  # nothing leaves a callback
             reply.refuse(error)
-            return False
-        return True
-
-
-def let_go(message: Any) -> None:
-    """Empty a message that nobody needs any more, piece by piece: Python would forget 100,000 poses in one step of 40
-    ms, in which no other thread runs."""
-    for name in message.get_fields_and_field_types():
-        values = getattr(message, name)
-        while isinstance(values, list) and values:
-            del values[-_PIECE:]
+            let_go(request)
 
 
 class HandlerTask(Task):

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
@@ -59,7 +59,6 @@ def spin(arguments: list[str] | None = None) -> None:
             signal.signal(signal.SIGHUP, running.stop)
     # Python hands the interpreter over every 5 ms by default: a request would wait for that several times over.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    _collect_rarely()
     try:
         for namespace in namespaces:
             running.start(namespace)
@@ -83,6 +82,7 @@ class _Running:
         self._executors: list[GuardedExecutor] = []
         self._threads: list[threading.Thread] = []
         self._failure: BaseException | None = None
+        self._garbage = _Garbage()
 
     def start(self, namespace: str | None) -> None:
         """Create a node; it is served by ``spin``."""
@@ -116,10 +116,9 @@ class _Running:
             threading.Thread(target=self._serve_beside, args=(executor,), name="executor", daemon=True)
             for executor in self._executors[1:]
         ]
-        self._threads.append(threading.Thread(target=self._collect, name="garbage", daemon=True))
         for thread in self._threads:
             thread.start()
-        self._serve(self._executors[0])
+        self._serve(self._executors[0], self._garbage.collect)
         if self._failure is not None:
             raise self._failure
 
@@ -156,10 +155,11 @@ class _Running:
     def _moving(self) -> list[str]:
         return [name for node in self._nodes for name in node.moving]
 
-    def _serve(self, executor: GuardedExecutor) -> None:
+    def _serve(self, executor: GuardedExecutor, between: Callable[[], None] = lambda: None) -> None:
         while rclpy.ok() and not self._stopping.is_set():
             # Not for ever: a signal that arrives between the check and the wait would go unnoticed.
             executor.spin_once(timeout_sec=1.0)
+            between()
 
     def _serve_beside(self, executor: GuardedExecutor) -> None:
         try:
@@ -170,27 +170,37 @@ class _Running:
             self._failure = error
         self._stop()
 
-    def _collect(self) -> None:
-        while not self._stopping.wait(_COLLECT_SECONDS):
-            if gc.get_count()[2] > 0:
-                gc.collect()
-
     def _stop(self) -> None:
         self._stopping.set()
         for executor in self._executors:
             executor.wake()
 
 
-def _collect_rarely() -> None:
-    """Keep Python from looking through all of its objects in the middle of a large request.
+class _Garbage:
+    """Looks for cyclic garbage when that disturbs least.
 
-    It does so again and again while rclpy makes 100,000 poses, for up to 90 ms during which no other thread runs, not
-    even one that heard an emergency stop. What was imported stays, so nobody looks at that; ``_Running`` looks for the
-    rest when some is to be expected.
+    Python looks through all of its objects again and again while rclpy makes 100,000 poses, for up to 160 ms during
+    which no other thread runs, not even one that heard an emergency stop. Here Python looks through the newest ones
+    only, and the executor that reads large messages looks for the rest between two of them. What is imported stays, so
+    nobody looks at that.
     """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(5_000, 20, 1_000_000)
+
+    def __init__(self) -> None:
+        gc.set_threshold(5_000, 1_000_000, 1_000_000)
+        self._imported = -1
+        self._due = 0.0
+        self.collect()
+
+    def collect(self) -> None:
+        """Look for garbage, if some is to be expected and it is time."""
+        now = time.monotonic()
+        if now < self._due or gc.get_count()[1] == 0:
+            return
+        self._due = now + _COLLECT_SECONDS
+        gc.collect()
+        if len(sys.modules) != self._imported:
+            gc.freeze()
+            self._imported = len(sys.modules)
 
 
 def _namespaces(words: Sequence[str]) -> list[str | None]:

@@ -34,6 +34,7 @@ from kinopt_ros.problems.trajectory import (
     TrajectoryProblem,
 )
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.problems.trajectory_validation import check_number_of
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.conversions import (
@@ -108,6 +109,7 @@ def read_trajectory_request(
     loaded = context.loaded
     robot = loaded.model
     base, tips, joints = _what_moves(context, robot, request)
+    _check_counts(request, len(tips))
     links = [tip.link for tip in tips]
     frame = request.header.frame_id
     joints = controller_order(context, robot, joints, publish)
@@ -152,6 +154,13 @@ def read_trajectory_request(
         allow_fallback=context.parameter("allow_fallback") and not request.no_fallback,
         timeout=timeout,
     )
+
+
+def _check_counts(request: Any, tips: int) -> None:
+    """Refuse before any of them is read what is too much for one problem."""
+    check_number_of("goals", len(request.joint_goals) + len(request.poses) // max(tips, 1))
+    for name in ("waypoints", "along", "straight_lines"):
+        check_number_of(name, len(getattr(request, name)))
 
 
 def _what_moves(

@@ -1,5 +1,6 @@
 """The emergency stop without a node: whatever is not known or not ready, what moves is stopped."""
 
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from kinopt_ros.ros.motion_output import MotionOutput
 from kinopt_ros.trajectory.braking import MotionState, pieces_to_rest, planning_limits
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
 from kinopt_ros.trajectory.timing import point_to_point
+from kinopt_ros.verification.sweep import WayContact
 
 PANDA = load_robot("panda")
 ARM = tuple(f"panda_joint{i + 1}" for i in range(7))
@@ -77,6 +79,12 @@ class World:
             JointState(name=ARM, position=state.position.tolist(), velocity=state.velocity.tolist())
         )
 
+    def looked(self) -> None:
+        """Wait until the stops are looked at."""
+        for thread in threading.enumerate():
+            if thread.name == "stop_look":
+                thread.join()
+
     def emergency(self) -> Any:
         """The stop that is published."""
         self.stop.take(Bool(data=True))
@@ -100,15 +108,37 @@ def test_a_stop_does_not_wait_for_collision_checks(monkeypatch: pytest.MonkeyPat
     world = World(robot, a_move())
     world.now += 300_000_000
     assert ends_at_rest(world.emergency())
-    assert "nobody looked at collisions" in world.said[0]
+    world.looked()
+    assert "within the limits" in world.said[0]
+    assert "nobody looked at collisions" in world.said[1]
+
+
+def test_nothing_waits_for_the_look_at_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_look = threading.Event()
+
+    def contact(*given: Any, **options: Any) -> WayContact:
+        assert let_look.wait(60.0)
+        return WayContact("panda_hand", "wall", -0.01, 0.1)
+
+    monkeypatch.setattr(emergency_stop, "check_ready", lambda robot: None)
+    monkeypatch.setattr(emergency_stop, "first_contact", contact)
+    world = World(PANDA, a_move())
+    world.now += 300_000_000
+    assert ends_at_rest(world.emergency())
+    assert len(world.said) == 1
+    let_look.set()
+    world.looked()
+    assert "'panda_hand' is 0.0100 m deep in 'wall'" in world.said[1]
+    assert world.said[1] in world.logged[1]
 
 
 def test_the_log_says_what_a_stop_did_and_that_it_is_over() -> None:
     world = World(PANDA, a_move())
     world.now += 300_000_000
     world.emergency()
+    world.looked()
     world.stop.take(Bool(data=False))
-    did, over = world.logged
+    did, _, over = world.logged
     assert "the robot brakes for" in did
     assert "over" in over
 
@@ -200,5 +230,4 @@ def test_motions_of_different_joints_are_all_stopped() -> None:
     stops = world.messages[2:]
     assert [stop.joint_names for stop in stops] == [list(ARM[:3]), list(ARM[3:])], world.said
     assert all(ends_at_rest(stop) for stop in stops)
-    assert len(world.said) == 1
     assert "brakes" in world.said[0]

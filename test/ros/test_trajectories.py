@@ -245,6 +245,14 @@ BAD: list[tuple[dict[str, Any], Status, str]] = [
         Status.INVALID_ROBOT_STATE,
         "velocities",
     ),
+    # Counted before any of them is read.
+    ({"joint_goals": [JointState()] * 65}, Status.INVALID_GOAL_CONSTRAINTS, "65 goals"),
+    (
+        {"joint_goals": [AWAY], "waypoints": [Waypoint()] * 65},
+        Status.INVALID_GOAL_CONSTRAINTS,
+        "65 waypoints",
+    ),
+    ({"joint_goals": [AWAY], "along": [PoseAlong()] * 65}, Status.INVALID_GOAL_CONSTRAINTS, "65 along"),
     ({"joint_goals": [AWAY], "waypoints": [Waypoint()]}, Status.INVALID_GOAL_CONSTRAINTS, "neither"),
     ({"joint_goals": [AWAY], "along": [PoseAlong()]}, Status.INVALID_GOAL_CONSTRAINTS, "asks nothing"),
     (

@@ -10,6 +10,7 @@ from sensor_msgs.msg import JointState
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, UnknownJointError
+from kinopt_ros.problems.trajectory_validation import check_number_of
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import matrices_from_poses, poses_from_matrices
@@ -49,6 +50,7 @@ def goal_fields(
     joint_goals: list[JointState] = []
     T: list[Float64] = []
     shared: _Shared | None = None
+    check_number_of("goal_constraints", len(goals))
     for k, goal in enumerate(goals):
         what = f"goal_constraints[{k}]"
         refuse_constraints(goal, what, ("visibility_constraints",))

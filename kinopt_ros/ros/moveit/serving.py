@@ -44,7 +44,7 @@ def serve(serving: Serving, service: MoveItService) -> None:
             task, way.asked = service.task(request, reply)
             return task
 
-        serving.work_on(make_task, reply, alone)
+        serving.work_on(request, make_task, reply, alone)
 
     create_deferred_service(serving.node, service.type, service.name, begin, qos_profile=QUEUED)
 

@@ -8,11 +8,9 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed")
 
 import rclpy
-from geometry_msgs.msg import Pose
 
-from kinopt_msgs.srv import SolveIK
 from kinopt_ros.planning.statistics import Statistics
-from kinopt_ros.ros.serving import Pace, Reply, let_go
+from kinopt_ros.ros.serving import Pace, Reply
 
 
 @pytest.mark.parametrize("running", [True, False])
@@ -36,11 +34,3 @@ def test_an_answer_that_cannot_be_sent_is_logged_and_ends_no_thread(
     assert reply.sent
     assert statistics.summary("solve_ik").requests == 1
     assert [("could not be sent" in line) for line in logged] == [True] * running
-
-
-def test_a_refused_message_is_emptied_in_pieces() -> None:
-    request = SolveIK.Request(poses=[Pose() for _ in range(2500)], tip_links=["a"], seeds=[1.0])
-    let_go(request)
-    assert request.poses == []
-    assert request.tip_links == []
-    assert list(request.seeds) == [1.0]  # an array, which goes at once
