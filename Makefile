@@ -24,7 +24,7 @@ endif
 # A ROS installation or another environment in the calling shell must not leak in.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH CMAKE_PREFIX_PATH ROS_DISTRO
-# Nothing started from here looks for other machines; that none reaches it is up to kinopt_ros/ros/isolation.py.
+# Nothing started from here looks for other machines; that none reaches it is up to kinopt_ros/ros/client/isolation.py.
 export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
 
 interfaces := $(wildcard kinopt_msgs/msg kinopt_msgs/srv kinopt_msgs/action \

@@ -70,7 +70,7 @@ setup(
     maintainer_email="maintainers@kinopt.invalid",
     python_requires=">=3.11",
     packages=find_packages(include=[package_name, f"{package_name}.*"]),
-    package_data={package_name: ["py.typed", "assets/*", "assets/**/*", "ros/this_machine/*.xml"]},
+    package_data={package_name: ["py.typed", "assets/*", "assets/**/*", "ros/client/this_machine/*.xml"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
         (f"share/{package_name}", ["package.xml"]),

@@ -18,7 +18,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from kinopt_ros.ros.circles import default_robots, parameters_of, robots_of
+from kinopt_ros.ros.client.circles import default_robots, parameters_of, robots_of
 from launch import LaunchContext, LaunchDescription
 
 

@@ -12,7 +12,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from kinopt_ros.ros.bundled import bundled_parameters
+from kinopt_ros.ros.robot.bundled import bundled_parameters
 from launch import LaunchDescription
 
 

@@ -39,7 +39,7 @@ def check_node(install: Path) -> None:
     import rclpy
 
     from kinopt_msgs.srv import ListSolvers
-    from kinopt_ros.ros.isolation import elsewhere, isolate
+    from kinopt_ros.ros.client.isolation import elsewhere, isolate
 
     isolate()
     node = subprocess.Popen([install / "kinopt_ros" / "lib" / "kinopt_ros" / "kinopt_node"])

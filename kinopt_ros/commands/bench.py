@@ -126,7 +126,7 @@ def _measure_ros(calls: int, batch: int) -> dict[str, Any]:
     remedy = missing()
     if remedy is not None:
         raise SolverUnavailableError(remedy)
-    from kinopt_ros.ros.bench import measure
+    from kinopt_ros.bench.node.requests import measure
 
     return measure(calls, batch)
 

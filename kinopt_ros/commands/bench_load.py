@@ -66,7 +66,7 @@ def main(args: argparse.Namespace) -> int:
                 raise MissingPackageError(
                     f"--disturb has motions judged by {package}, which is not installed; `make bench` installs it"
                 )
-    from kinopt_ros.ros.load import faultless, measure
+    from kinopt_ros.bench.node.load import faultless, measure
 
     with _bar(enabled=not args.json and sys.stderr.isatty()) as report:
         result = measure(

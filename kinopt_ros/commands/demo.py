@@ -17,6 +17,6 @@ def run(args: argparse.Namespace) -> int:
     remedy = missing()
     if remedy is not None:
         raise SolverUnavailableError(remedy)
-    from kinopt_ros.ros.demo import run as run_demo
+    from kinopt_ros.ros.client.demo import run as run_demo
 
     return run_demo(once=args.once)

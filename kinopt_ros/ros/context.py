@@ -12,10 +12,10 @@ from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.problems.builder import default_group
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.ros import parameters
-from kinopt_ros.ros.frames import Frames
-from kinopt_ros.ros.joint_states import JointStates, RobotState
-from kinopt_ros.ros.robot_loader import LoadedRobot, RobotLoader
+from kinopt_ros.ros.robot import parameters
+from kinopt_ros.ros.robot.frames import Frames
+from kinopt_ros.ros.robot.joint_states import JointStates, RobotState
+from kinopt_ros.ros.robot.loader import LoadedRobot, RobotLoader
 
 Ways: TypeAlias = Iterable[tuple[str, str]]
 

@@ -60,14 +60,14 @@ def main(arguments: list[str] | None = None) -> int:
 def circles() -> int:
     """Entry point of ``kinopt_circles``."""
     with silent_imports():
-        from kinopt_ros.ros.circles import main as track_circles
+        from kinopt_ros.ros.client.circles import main as track_circles
     return track_circles()
 
 
 def simulated_robot() -> int:
     """Entry point of ``kinopt_simulated_robot``."""
     with silent_imports():
-        from kinopt_ros.ros.simulated_robot import main as simulate
+        from kinopt_ros.ros.client.simulated_robot import main as simulate
     return simulate()
 
 

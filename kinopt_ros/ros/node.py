@@ -35,38 +35,38 @@ from kinopt_ros.errors import InvalidStateError, KinoptError
 from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.planning.statistics import Statistics
-from kinopt_ros.ros import joint_limits, parameters
-from kinopt_ros.ros.answers import answering
-from kinopt_ros.ros.cartesian_path_service import CartesianPathService
-from kinopt_ros.ros.check_state_service import CheckStateService
+from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectoryAction
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import error_message
-from kinopt_ros.ros.description import NAMING, Description, check_names
-from kinopt_ros.ros.diagnostics import create_diagnostics
-from kinopt_ros.ros.differential_services import JacobianService, TwistService
-from kinopt_ros.ros.emergency_stop import EmergencyStop
-from kinopt_ros.ros.failure_records import FailureRecords
-from kinopt_ros.ros.fk_service import FkService
-from kinopt_ros.ros.frames import Frames
-from kinopt_ros.ros.ik_service import IkService
-from kinopt_ros.ros.joint_states import JointStates
-from kinopt_ros.ros.last_look import LastLook
-from kinopt_ros.ros.markers import MarkersTopic
-from kinopt_ros.ros.motion_output import MotionOutput
-from kinopt_ros.ros.motion_topic import TargetPoseTopic
+from kinopt_ros.ros.messages.conversions import error_message
+from kinopt_ros.ros.motion.last_look import LastLook
+from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.moveit.offer import offer_moveit_services
-from kinopt_ros.ros.optimize_trajectory_action import OptimizeTrajectoryAction
-from kinopt_ros.ros.parameter_services import careful
-from kinopt_ros.ros.plan_trajectory_service import PlanTrajectoryService
-from kinopt_ros.ros.robot_loader import RobotLoader
-from kinopt_ros.ros.scene_service import ApplySceneService, GetSceneService
-from kinopt_ros.ros.scene_topic import ScenePublisher, SceneUpdateTopic
-from kinopt_ros.ros.serving import Serving
-from kinopt_ros.ros.servo_topic import ServoTopic
-from kinopt_ros.ros.solvers_service import SolversService
-from kinopt_ros.ros.twins import TwinWatch
-from kinopt_ros.ros.urgent import UrgentExecutor
-from kinopt_ros.ros.waiting_for_robot import WaitingForRobot
+from kinopt_ros.ros.robot import joint_limits, parameters
+from kinopt_ros.ros.robot.description import NAMING, Description, check_names
+from kinopt_ros.ros.robot.frames import Frames
+from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.robot.loader import RobotLoader
+from kinopt_ros.ros.robot.parameter_services import careful
+from kinopt_ros.ros.robot.waiting_for_robot import WaitingForRobot
+from kinopt_ros.ros.services.check_state import CheckStateService
+from kinopt_ros.ros.services.compute_cartesian_path import CartesianPathService
+from kinopt_ros.ros.services.compute_fk import FkService
+from kinopt_ros.ros.services.differential_services import JacobianService, TwistService
+from kinopt_ros.ros.services.list_solvers import SolversService
+from kinopt_ros.ros.services.plan_trajectory import PlanTrajectoryService
+from kinopt_ros.ros.services.scene_service import ApplySceneService, GetSceneService
+from kinopt_ros.ros.services.solve_ik import IkService
+from kinopt_ros.ros.serving.answers import answering
+from kinopt_ros.ros.serving.diagnostics import create_diagnostics
+from kinopt_ros.ros.serving.failure_records import FailureRecords
+from kinopt_ros.ros.serving.serving import Serving
+from kinopt_ros.ros.serving.twins import TwinWatch
+from kinopt_ros.ros.serving.urgent import UrgentExecutor
+from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
+from kinopt_ros.ros.topics.markers import MarkersTopic
+from kinopt_ros.ros.topics.scene_topic import ScenePublisher, SceneUpdateTopic
+from kinopt_ros.ros.topics.servo import ServoTopic
+from kinopt_ros.ros.topics.target_pose import TargetPoseTopic
 
 _LATCHED = QoSProfile(
     depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE

@@ -18,10 +18,10 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from kinopt_ros.errors import InvalidRequestError, quoted
-from kinopt_ros.ros.guarded_executor import GuardedExecutor
 from kinopt_ros.ros.node import KinoptNode
-from kinopt_ros.ros.start_errors import argument_error, naming_arguments
-from kinopt_ros.ros.urgent import RestExecutor
+from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
+from kinopt_ros.ros.serving.start_errors import argument_error, naming_arguments
+from kinopt_ros.ros.serving.urgent import RestExecutor
 
 _SHUTDOWN_SECONDS = 2.0
 _ANSWER_SECONDS = 0.02

@@ -20,10 +20,10 @@ else:
     from support.moveit_package import BuildError
     from support.ros_requests import READY, StartNode
 
-    from kinopt_ros.ros.bundled import bundled_parameters
-    from kinopt_ros.ros.client import Client
-    from kinopt_ros.ros.isolation import isolate
-    from kinopt_ros.ros.process import NodeProcess
+    from kinopt_ros.ros.client.client import Client
+    from kinopt_ros.ros.client.isolation import isolate
+    from kinopt_ros.ros.client.process import NodeProcess
+    from kinopt_ros.ros.robot.bundled import bundled_parameters
 
 
 def pytest_report_header() -> str | None:

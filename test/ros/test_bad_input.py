@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from support.ros_requests import ik, pose
 
 from kinopt_msgs.srv import ComputeFK
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 from kinopt_ros.status import Status
 
 NAN, INF = float("nan"), float("inf")

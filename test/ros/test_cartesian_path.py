@@ -13,7 +13,7 @@ from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_msgs.srv import ApplyScene, ComputeCartesianPath
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")

@@ -9,7 +9,7 @@ from support.ros_requests import READY
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_msgs.srv import ApplyScene, CheckState, ComputeFK
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")

@@ -17,12 +17,12 @@ from support.looks import Trusting
 from support.ros_requests import READY, StartNode
 from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
 
-from kinopt_ros.ros import parameters
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.controller_hand_over import ControllerHandOver
-from kinopt_ros.ros.motion_output import MotionOutput
-from kinopt_ros.ros.optimize_trajectory_action import OptimizeTrajectory, _Goal
-from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectory, _Goal
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
+from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.robot import parameters
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")

@@ -12,8 +12,8 @@ from std_msgs.msg import String
 from support.ros_requests import READY, StartNode, ik, pose, target
 
 from kinopt_msgs.srv import ListSolvers
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
 from kinopt_ros.status import Status
 
 ENTITY_BOMB = (

@@ -11,7 +11,7 @@ from support.ros_requests import READY, ik, pose
 from kinopt_msgs.srv import GetJacobian, TwistToJointVelocity
 from kinopt_ros.kinematics.differential import frame_jacobian
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 from kinopt_ros.status import Status
 
 NAN = float("nan")

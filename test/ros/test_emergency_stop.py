@@ -12,16 +12,16 @@ from std_msgs.msg import Bool
 from support.looks import Trusting
 from trajectory_msgs.msg import JointTrajectory
 
-import kinopt_ros.ros.emergency_stop as emergency_stop
+import kinopt_ros.ros.topics.emergency_stop as emergency_stop
 from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.servo.commanded import Commanded, begun
 from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.conversions import trajectory_from_message, trajectory_message
-from kinopt_ros.ros.emergency_stop import EmergencyStop
-from kinopt_ros.ros.joint_states import JointStates
-from kinopt_ros.ros.motion_output import MotionOutput
+from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
+from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.trajectory.braking import MotionState, pieces_to_rest, planning_limits
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
 from kinopt_ros.trajectory.timing import point_to_point

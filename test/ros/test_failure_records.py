@@ -7,7 +7,7 @@ from support.ros_requests import StartNode, ik, pose
 
 from kinopt_ros.cli import main
 from kinopt_ros.problems.record import load_record
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 from kinopt_ros.status import Status
 
 

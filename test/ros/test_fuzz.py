@@ -29,8 +29,8 @@ from kinopt_msgs.srv import (
 )
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import matrices_from_poses
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.messages.conversions import matrices_from_poses
 from kinopt_ros.status import Status
 
 ROBOT = load_robot("panda")

@@ -12,8 +12,8 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from kinopt_ros.errors import NotReadyError
-from kinopt_ros.ros.executor_thread import ExecutorThread
-from kinopt_ros.ros.guarded_executor import GuardedExecutor
+from kinopt_ros.ros.serving.executor_thread import ExecutorThread
+from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
 
 
 class Defect(Exception):

@@ -11,7 +11,7 @@ from support.ros_requests import READY, StartNode, ik, pose
 
 from kinopt_msgs.msg import SolverInfo
 from kinopt_msgs.srv import ListSolvers
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 from kinopt_ros.solvers.hjcd.plugin import HjcdSolver
 from kinopt_ros.status import Status
 

@@ -15,7 +15,7 @@ from support.ros_requests import READY, StartNode, ik, pose, target
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_msgs.srv import ApplyScene, CheckState, ComputeFK, SolveIK
 from kinopt_ros.cli import main
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 from kinopt_ros.status import Status
 from kinopt_ros.verification.motion import ON_THE_WAY
 

@@ -13,8 +13,8 @@ from kinopt_ros.kinematics.jacobian import geometric_jacobian
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import matrices_from_poses, poses_from_matrices
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.messages.conversions import matrices_from_poses, poses_from_matrices
 from kinopt_ros.status import Status
 
 PANDA = load_robot("panda")

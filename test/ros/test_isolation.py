@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from rclpy.utilities import get_rmw_implementation_identifier
 
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.isolation import MIDDLEWARE, elsewhere, isolate
-from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.isolation import MIDDLEWARE, elsewhere, isolate
+from kinopt_ros.ros.client.process import NodeProcess
 
 SUPPORT = Path(__file__).parents[1] / "support"
 SERVE = """
 import os, subprocess, sys, time
 {isolation}
 import rclpy
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 program = [sys.executable, "-m", "kinopt_ros.ros.main"]
 with open(os.devnull, "w") as nothing:
     node = subprocess.Popen(program, stdout=nothing, stderr=nothing)
@@ -34,7 +34,7 @@ try:
 finally:
     node.kill()
 """.replace("import rclpy", "import rclpy\nfrom std_srvs.srv import Trigger")
-ISOLATED = "from kinopt_ros.ros.isolation import isolate; isolate()"
+ISOLATED = "from kinopt_ros.ros.client.isolation import isolate; isolate()"
 LOCALHOST = 'os.environ.update(ROS_DOMAIN_ID="77", ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")'
 ASK = """
 import os, sys

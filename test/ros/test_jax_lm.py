@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.ros_requests import READY, StartNode, ik, pose
 
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
 from kinopt_ros.status import Status
 

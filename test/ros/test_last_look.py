@@ -19,18 +19,18 @@ from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.ros import joint_states
-from kinopt_ros.ros.conversions import trajectory_from_message, trajectory_message
-from kinopt_ros.ros.joint_states import JointStates
-from kinopt_ros.ros.last_look import (
+from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
+from kinopt_ros.ros.motion.last_look import (
     LOOKS,
     EnvironmentChangedError,
     LastLook,
     PlannedFor,
     UncheckableError,
 )
-from kinopt_ros.ros.motion_output import MotionOutput
-from kinopt_ros.ros.motion_topic import PLANS, TargetPoseTopic
+from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.robot import joint_states
+from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.topics.target_pose import PLANS, TargetPoseTopic
 from kinopt_ros.scene import changes
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.clear import prepare_collisions
@@ -155,7 +155,7 @@ def test_a_change_that_is_confirmed_while_a_motion_is_looked_at_counts(
     world = World()
     before = world.scene.of(PANDA)
     world.put(3.0)
-    from kinopt_ros.ros import last_look
+    from kinopt_ros.ros.motion import last_look
 
     looked = []
 
@@ -194,7 +194,7 @@ def test_a_scene_that_never_rests_ends_in_a_sentence(monkeypatch: pytest.MonkeyP
     world = World()
     before = world.scene.of(PANDA)
     world.put(3.0)
-    from kinopt_ros.ros import last_look
+    from kinopt_ros.ros.motion import last_look
 
     monkeypatch.setattr(last_look, "first_contact", lambda *given, **options: world.put(3.0))
     with pytest.raises(EnvironmentChangedError, match=f"changed {LOOKS} times"):
@@ -336,7 +336,7 @@ def moved(world: World, meanwhile: Callable[[int], None], at: PoseStamped | None
 
 @pytest.fixture
 def _solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinopt_ros.ros import motion_topic
+    from kinopt_ros.ros.topics import target_pose as motion_topic
 
     monkeypatch.setattr(motion_topic.parameters, "ik_solver", lambda node: "cpu")
 

@@ -14,7 +14,7 @@ import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 
 pytestmark = [pytest.mark.launch, pytest.mark.slow]
 

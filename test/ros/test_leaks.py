@@ -12,7 +12,7 @@ from support.ros_requests import StartNode, ik, pose
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_msgs.srv import ApplyScene
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 from kinopt_ros.status import Status
 
 POINTS, CLOUDS, DESCRIPTIONS = 20_000, 60, 12

@@ -11,9 +11,9 @@ import pytest
 
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_msgs.srv import ComputeFK, SolveIK
+from kinopt_ros.bench.node.kinds import Batch, ForwardKinematics, Outcome, Single, Unreachable
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.load_kinds import Batch, ForwardKinematics, Outcome, Single, Unreachable
 from kinopt_ros.status import Status
 
 SEED = 4

@@ -9,8 +9,8 @@ from support.ros_requests import READY, StartNode, ik, pose, target
 
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import matrices_from_poses, seconds
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.messages.conversions import matrices_from_poses, seconds
 from kinopt_ros.status import Status
 from kinopt_ros.verification.motion import ON_THE_WAY
 

@@ -11,10 +11,10 @@ from support.looks import Trusting
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import KinoptError
-from kinopt_ros.ros.emergency_stop import EmergencyStop
-from kinopt_ros.ros.motion_output import EmergencyStopError, EndingError, MotionOutput
-from kinopt_ros.ros.motion_topic import TargetPoseTopic
-from kinopt_ros.ros.trajectory_work import LatePlanError, check_in_time
+from kinopt_ros.ros.motion.output import EmergencyStopError, EndingError, MotionOutput
+from kinopt_ros.ros.requests.trajectory_work import LatePlanError, check_in_time
+from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
+from kinopt_ros.ros.topics.target_pose import TargetPoseTopic
 from kinopt_ros.status import Status
 
 UNASKED: Any = None

@@ -29,10 +29,10 @@ from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import matrices_from_poses, poses_from_matrices
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.messages.conversions import matrices_from_poses, poses_from_matrices
 from kinopt_ros.ros.moveit.codes import MOVEIT_CODES
-from kinopt_ros.ros.process import NodeProcess
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory

@@ -22,10 +22,10 @@ from rcl_interfaces.srv import (
 from rclpy.parameter import parameter_value_to_python
 from support.ros_requests import READY, StartNode, ik, pose
 
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.joint_limits import PREFIX
-from kinopt_ros.ros.parameter_services import MOST_ASKED, MOST_SET
-from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.robot.joint_limits import PREFIX
+from kinopt_ros.ros.robot.parameter_services import MOST_ASKED, MOST_SET
 from kinopt_ros.solvers.registry import list_solvers
 from kinopt_ros.status import Status
 

@@ -20,7 +20,7 @@ from kinopt_msgs.srv import (
     SolveIK,
     TwistToJointVelocity,
 )
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 from kinopt_ros.status import Status
 
 ROW = re.compile(r"^\| ([^|`]+) \| `(\{.*\})` \|$", re.MULTILINE)

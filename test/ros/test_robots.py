@@ -11,8 +11,8 @@ from kinopt_msgs.srv import ComputeFK, ListSolvers
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import poses_from_matrices
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.messages.conversions import poses_from_matrices
 from kinopt_ros.status import Status
 
 _REVOLUTE = (

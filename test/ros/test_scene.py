@@ -18,8 +18,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, SceneUpdate, Shape
 from kinopt_msgs.srv import ApplyScene, ComputeFK, GetScene, SolveIK
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import matrices_from_poses
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.messages.conversions import matrices_from_poses
 from kinopt_ros.status import Status
 
 NAN = float("nan")

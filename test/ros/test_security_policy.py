@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
 
 POLICY = ElementTree.parse(Path(__file__).parents[2] / "docs" / "security" / "policy.xml").getroot()
 NAMES = {"kinopt": "/kinopt", "kinopt_operator": "/kinopt_operator", "kinopt_viewer": "/kinopt_viewer"}

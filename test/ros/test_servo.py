@@ -16,9 +16,9 @@ from kinopt_msgs.msg import ServoStatus
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import matrices_from_poses, trajectory_from_message
-from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.messages.conversions import matrices_from_poses, trajectory_from_message
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")

@@ -14,9 +14,9 @@ from support.servo_runs import STARTS
 
 from kinopt_ros.planning.servo.session import Session
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.joint_states import JointStates
-from kinopt_ros.ros.motion_output import MotionOutput
-from kinopt_ros.ros.servo_topic import ServoTopic
+from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.topics.servo import ServoTopic
 from kinopt_ros.status import Status
 
 PANDA = load_robot("panda")

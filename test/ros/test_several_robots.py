@@ -21,10 +21,10 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.circles import RADIUS, RATE, parameters_of, robots_of, track
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import poses_from_matrices
-from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.ros.client.circles import RADIUS, RATE, parameters_of, robots_of, track
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.messages.conversions import poses_from_matrices
 from kinopt_ros.ros.spinning import spin
 from kinopt_ros.status import Status
 

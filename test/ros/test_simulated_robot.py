@@ -20,10 +20,10 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import matrices_from_poses
-from kinopt_ros.ros.process import NodeProcess
-from kinopt_ros.ros.simulated_robot import SimulatedRobotTopics
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.client.simulated_robot import SimulatedRobotTopics
+from kinopt_ros.ros.messages.conversions import matrices_from_poses
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 
@@ -31,7 +31,7 @@ pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(900)
 
 PANDA = load_robot("panda")
-MODULE = "kinopt_ros.ros.simulated_robot"
+MODULE = "kinopt_ros.ros.client.simulated_robot"
 COMMAND = re.compile(
     r"ros2 (?:service call|topic pub --once) (/kinopt/\w+) (\w+)/(?:srv|msg)/(\w+)\s*\\?\s*(?:\"(\{.*\})\")?"
 )

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kinopt_ros.ros.start_errors import argument_error
+from kinopt_ros.ros.serving.start_errors import argument_error
 
 WRONG = {
     "log level": (["--log-level", "nosuch"], ["--log-level nosuch", "debug, info, warn, error and fatal"]),
@@ -52,7 +52,7 @@ WRONG_OF_SIMULATED_ROBOT = {
 @pytest.mark.parametrize("kind", WRONG_OF_SIMULATED_ROBOT)
 def test_a_wrong_argument_of_the_simulated_robot_is_named(ros: None, kind: str) -> None:
     arguments, words = WRONG_OF_SIMULATED_ROBOT[kind]
-    said = refusal(["kinopt_ros.ros.simulated_robot", "panda", "--ros-args", *arguments])
+    said = refusal(["kinopt_ros.ros.client.simulated_robot", "panda", "--ros-args", *arguments])
     assert all(word in said for word in words), said
 
 

@@ -17,9 +17,9 @@ from kinopt_msgs.srv import ApplyScene, ComputeFK, GetJacobian
 from kinopt_ros.kinematics.differential import frame_jacobian
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import matrices_from_poses, poses_from_matrices
-from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.messages.conversions import matrices_from_poses, poses_from_matrices
 from kinopt_ros.status import Status
 
 PANDA = load_robot("panda")

@@ -19,9 +19,9 @@ from kinopt_msgs.msg import CollisionObject, PoseAlong, SceneOperation, Shape, S
 from kinopt_msgs.srv import ApplyScene, PlanTrajectory
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import matrices_from_poses, seconds
-from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.messages.conversions import matrices_from_poses, seconds
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")
@@ -532,7 +532,7 @@ def test_a_client_that_is_killed(goals: Goals, cage: JointState, process: NodePr
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 import rclpy
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 from support.trajectory_goals import Goals, joints
 rclpy.init(args=[])
 goals = Goals(Client("killed"))

@@ -3,9 +3,9 @@
 from std_srvs.srv import Trigger
 from support.ros_requests import StartNode
 
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.process import NodeProcess
-from kinopt_ros.ros.twins import WATCH_SECONDS
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.serving.twins import WATCH_SECONDS
 
 
 def said(process: NodeProcess, client: Client, sentence: str) -> bool:

@@ -31,13 +31,13 @@ from kinopt_msgs.srv import SolveIK
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler, Task
 from kinopt_ros.planning.statistics import Statistics
-from kinopt_ros.ros import optimize_trajectory_action
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.controller_hand_over import ControllerHandOver, follow_joint_trajectory
-from kinopt_ros.ros.goal_server import GoalServer
-from kinopt_ros.ros.motion_output import MotionOutput
-from kinopt_ros.ros.optimize_trajectory_action import OptimizeTrajectoryAction
-from kinopt_ros.ros.urgent import RestExecutor, UrgentExecutor
+from kinopt_ros.ros.actions import optimize_trajectory as optimize_trajectory_action
+from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectoryAction
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, follow_joint_trajectory
+from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.serving.goal_server import GoalServer
+from kinopt_ros.ros.serving.urgent import RestExecutor, UrgentExecutor
 from kinopt_ros.status import Status
 
 LONG = 60.0

@@ -15,8 +15,8 @@ from support.ros_requests import READY, StartNode, ik, pose
 from kinopt_msgs.srv import ComputeFK
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import matrices_from_poses
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.messages.conversions import matrices_from_poses
 from kinopt_ros.status import Status
 
 Set = Callable[[str, object], tuple[bool, str]]

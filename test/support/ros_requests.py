@@ -6,8 +6,8 @@ from typing import Any
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
 
 from kinopt_msgs.srv import SolveIK
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.process import NodeProcess
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
 
 
 def pose(x: float = 0.4, y: float = 0.1, z: float = 0.5, q: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)) -> Pose:

@@ -6,8 +6,8 @@ import numpy as np
 from sensor_msgs.msg import JointState
 
 from kinopt_ros.planning.servo.commanded import Commanded
-from kinopt_ros.ros.client import Client
-from kinopt_ros.ros.conversions import trajectory_from_message
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.trajectory.braking import MotionState
 
 

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_msgs.srv import PlanTrajectory
-from kinopt_ros.ros.client import Client
+from kinopt_ros.ros.client.client import Client
 from kinopt_ros.status import Status
 
 COMPILER = 800

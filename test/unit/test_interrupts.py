@@ -35,13 +35,13 @@ CASES = {
     "node, numpy": (NODE, ["kinopt_node"], "numpy"),
     "node, rclpy": (NODE, ["kinopt_node"], "rclpy"),
     "node, messages": (NODE, ["kinopt_node"], "kinopt_msgs.srv"),
-    "node, its own": (NODE, ["kinopt_node"], "kinopt_ros.ros.servo_topic"),
+    "node, its own": (NODE, ["kinopt_node"], "kinopt_ros.ros.topics.servo"),
     "script": (SCRIPT.format(name="main"), ["kinopt_node"], "kinopt_ros.ros.node"),
     "circles": (SCRIPT.format(name="circles"), ["kinopt_circles"], "numpy"),
     "simulated robot": (SCRIPT.format(name="simulated_robot"), ["kinopt_simulated_robot"], "numpy"),
     "command": (COMMAND, ["kinopt", "ik", "--help"], "numpy"),
     "a command at work": (COMMAND, ["kinopt", "fk", "--robot", "panda"], "kinopt_ros.kinematics.forward"),
-    "demo": (COMMAND, ["kinopt", "demo"], "kinopt_ros.ros.demo"),
+    "demo": (COMMAND, ["kinopt", "demo"], "kinopt_ros.ros.client.demo"),
 }
 NEEDS_ROS = {"node, messages", "node, its own", "script", "circles", "simulated robot", "demo"}
 
@@ -80,7 +80,7 @@ def test_a_node_that_begins_is_interrupted(where: str, number: signal.Signals) -
     pytest.importorskip("kinopt_msgs.msg", reason="kinopt_msgs is not built")
     program = (
         "import os, sys\n"
-        "from kinopt_ros.ros.isolation import isolate\n"
+        "from kinopt_ros.ros.client.isolation import isolate\n"
         "isolate()\n"
         "import rclpy\n"
         "from rclpy.node import Node\n"
@@ -104,10 +104,14 @@ def test_a_node_that_begins_is_interrupted(where: str, number: signal.Signals) -
 
 
 WORK = {
-    "kinopt_circles": ("circles", "from kinopt_ros.ros.client import Client as Class", "wait_until_ready"),
+    "kinopt_circles": (
+        "circles",
+        "from kinopt_ros.ros.client.client import Client as Class",
+        "wait_until_ready",
+    ),
     "kinopt_simulated_robot": (
         "simulated_robot",
-        "from kinopt_ros.ros.simulated_robot import SimulatedRobotTopics as Class",
+        "from kinopt_ros.ros.client.simulated_robot import SimulatedRobotTopics as Class",
         "_advance",
     ),
 }
@@ -122,7 +126,7 @@ def test_ctrl_c_is_a_regular_end_of_a_program_at_work(program: str) -> None:
     name, imported, method = WORK[program]
     text = (
         "import os, signal, sys\n"
-        "from kinopt_ros.ros.isolation import isolate\n"
+        "from kinopt_ros.ros.client.isolation import isolate\n"
         "isolate()\n"
         f"{imported}\n"
         "def first(function):\n"

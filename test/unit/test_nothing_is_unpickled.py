@@ -19,8 +19,8 @@ ALLOWED = {
     ("solvers/jax_lm/programs.py", "pickle"): "compiled programs, from a private folder of this user",
     ("solvers/hjcd/child.py", "Connection"): "answers of a child process, over a socket that only both have",
     ("solvers/hjcd/child_main.py", "Connection"): "the other end",
-    ("ros/disturbances.py", "Connection"): "between the processes of a measurement",
-    ("ros/load_clients.py", "Connection"): "between the processes of a measurement",
+    ("bench/node/disturbances.py", "Connection"): "between the processes of a measurement",
+    ("bench/node/clients.py", "Connection"): "between the processes of a measurement",
 }
 
 

@@ -13,11 +13,11 @@ from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import status_message
+from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.moveit.constraints import evaluate
 from kinopt_ros.ros.moveit.robot_state import configuration_of, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
-from kinopt_ros.ros.serving import HandlerTask, Reply
+from kinopt_ros.ros.serving.serving import HandlerTask, Reply
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
 from kinopt_ros.verification.configuration import limit_violation

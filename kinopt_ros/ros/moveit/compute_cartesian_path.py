@@ -10,13 +10,13 @@ from kinopt_msgs.srv import ComputeCartesianPath as Ours
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import status_message
+from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.moveit.codes import fill_error_code
 from kinopt_ros.ros.moveit.constraints import refuse_constraints
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
 from kinopt_ros.ros.moveit.robot_state import fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
-from kinopt_ros.ros.serving import Reply
+from kinopt_ros.ros.serving.serving import Reply
 from kinopt_ros.status import Status
 
 

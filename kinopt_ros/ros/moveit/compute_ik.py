@@ -12,18 +12,18 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, KinoptError
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import (
+from kinopt_ros.ros.messages.conversions import (
     error_message,
     matrices_from_poses,
     poses_from_matrices,
     seconds,
 )
-from kinopt_ros.ros.ik_request import IkRequest
 from kinopt_ros.ros.moveit.codes import fill_error_code
 from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, has_constraints
 from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
-from kinopt_ros.ros.serving import Reply
+from kinopt_ros.ros.requests.ik import IkRequest
+from kinopt_ros.ros.serving.serving import Reply
 from kinopt_ros.status import Status
 
 CONSTRAINED_SOLUTIONS = 32

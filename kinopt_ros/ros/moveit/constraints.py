@@ -11,8 +11,8 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, so3_log
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import matrices_from_poses
-from kinopt_ros.ros.tips import tip_of
+from kinopt_ros.ros.messages.conversions import matrices_from_poses
+from kinopt_ros.ros.robot.tips import tip_of
 
 _KINDS = ("joint_constraints", "position_constraints", "orientation_constraints", "visibility_constraints")
 _ROUNDING = 1e-9

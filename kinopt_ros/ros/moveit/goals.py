@@ -13,7 +13,7 @@ from kinopt_ros.errors import InvalidGoalError, UnknownJointError
 from kinopt_ros.problems.trajectory_validation import check_number_of
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import matrices_from_poses, poses_from_matrices
+from kinopt_ros.ros.messages.conversions import matrices_from_poses, poses_from_matrices
 from kinopt_ros.ros.moveit.constraints import BOX, CYLINDER, SPHERE, refuse_constraints
 
 _Three = tuple[float, float, float]

@@ -14,7 +14,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import rotation_angle
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import configuration_from_joint_state
+from kinopt_ros.ros.messages.conversions import configuration_from_joint_state
 
 _PILZ = "pilz_industrial_motion_planner"
 _ALIKE = 0.01

@@ -6,13 +6,13 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
-from kinopt_ros.ros.cartesian_path_service import CartesianPathService
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.fk_service import FkService
-from kinopt_ros.ros.ik_service import IkService
 from kinopt_ros.ros.moveit.serving import MoveItService, serve
-from kinopt_ros.ros.plan_trajectory_service import PlanTrajectoryService
-from kinopt_ros.ros.serving import Serving
+from kinopt_ros.ros.services.compute_cartesian_path import CartesianPathService
+from kinopt_ros.ros.services.compute_fk import FkService
+from kinopt_ros.ros.services.plan_trajectory import PlanTrajectoryService
+from kinopt_ros.ros.services.solve_ik import IkService
+from kinopt_ros.ros.serving.serving import Serving
 
 PARAMETER = "moveit_services"
 WATCH_SECONDS = 2.0

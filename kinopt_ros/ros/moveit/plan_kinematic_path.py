@@ -13,7 +13,7 @@ from kinopt_ros.errors import InvalidGoalError, UnsupportedFeatureError
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import said
+from kinopt_ros.ros.messages.conversions import said
 from kinopt_ros.ros.moveit.codes import fill_error_code
 from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, refuse_constraints
 from kinopt_ros.ros.moveit.goals import goal_fields, keep_limits
@@ -28,7 +28,7 @@ from kinopt_ros.ros.moveit.motion_types import (
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
 from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
-from kinopt_ros.ros.serving import Reply
+from kinopt_ros.ros.serving.serving import Reply
 from kinopt_ros.solvers.registry import solver_names
 from kinopt_ros.status import Status
 

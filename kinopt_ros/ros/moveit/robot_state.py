@@ -13,7 +13,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, matrix_to_quaternion
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import (
+from kinopt_ros.ros.messages.conversions import (
     configuration_from_joint_state,
     flat_array,
     matrices_from_poses,

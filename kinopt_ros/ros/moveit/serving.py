@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 from rclpy.node import Node
 
 from kinopt_ros.planning.scheduler import Task
-from kinopt_ros.ros.conversions import status_message
-from kinopt_ros.ros.deferred import Pending, create_deferred_service
-from kinopt_ros.ros.qos import QUEUED
-from kinopt_ros.ros.serving import Reply, Serving
+from kinopt_ros.ros.messages.conversions import status_message
+from kinopt_ros.ros.messages.qos import QUEUED
+from kinopt_ros.ros.serving.deferred import Pending, create_deferred_service
+from kinopt_ros.ros.serving.serving import Reply, Serving
 from kinopt_ros.status import Status
 
 

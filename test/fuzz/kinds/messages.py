@@ -23,14 +23,15 @@ from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_msgs.srv import ApplyScene, CheckState, PlanTrajectory, SolveIK
 from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.ros import parameters, scene_changes
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.conversions import matrices_from_poses
-from kinopt_ros.ros.frames import Frames
-from kinopt_ros.ros.ik_request import read_ik_request
-from kinopt_ros.ros.joint_states import JointStates
-from kinopt_ros.ros.states import states_from_positions
-from kinopt_ros.ros.trajectory_request import read_trajectory_request
+from kinopt_ros.ros.messages.conversions import matrices_from_poses
+from kinopt_ros.ros.messages.states import states_from_positions
+from kinopt_ros.ros.requests import scene_changes
+from kinopt_ros.ros.requests.ik import read_ik_request
+from kinopt_ros.ros.requests.trajectory import read_trajectory_request
+from kinopt_ros.ros.robot import parameters
+from kinopt_ros.ros.robot.frames import Frames
+from kinopt_ros.ros.robot.joint_states import JointStates
 
 ROBOT = robot_from_urdf(robots.ARM, robots.ARM_SRDF)
 _WORDS = (

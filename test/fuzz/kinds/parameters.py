@@ -11,9 +11,9 @@ from fuzz.kinds.scenes import yaml_text
 from fuzz.source import Source
 from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.ros import parameters
-from kinopt_ros.ros.description import check_names
-from kinopt_ros.ros.failure_records import checked_folder
+from kinopt_ros.ros.robot import parameters
+from kinopt_ros.ros.robot.description import check_names
+from kinopt_ros.ros.serving.failure_records import checked_folder
 
 ROBOT = robot_from_urdf(robots.ARM, robots.ARM_SRDF)
 _LIMITS = {

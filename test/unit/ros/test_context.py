@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS is not installed")
 
-from kinopt_ros.ros import parameters
 from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.robot import parameters
 
 
 def test_a_value_read_while_another_is_set_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from support.ros_requests import pose
 from kinopt_ros.conformance.robots import with_mimic
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, KinoptError, UnknownJointError
 from kinopt_ros.kinematics.se3 import quaternion_to_matrix, rpy_to_matrix
-from kinopt_ros.ros import rotations
-from kinopt_ros.ros.conversions import (
+from kinopt_ros.ros.messages import rotations
+from kinopt_ros.ros.messages.conversions import (
     configuration_from_joint_state,
     duration_message,
     flat_array,

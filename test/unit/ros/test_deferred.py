@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from kinopt_ros.ros.deferred import Pending, create_deferred_service
+from kinopt_ros.ros.serving.deferred import Pending, create_deferred_service
 
 
 class Node:

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed")
 
 from kinopt_ros.errors import InvalidRequestError
-from kinopt_ros.ros.failure_records import FailureRecords
+from kinopt_ros.ros.serving.failure_records import FailureRecords
 
 
 def test_a_request_that_ends_after_the_node_is_not_kept_and_breaks_nothing(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 
 from kinopt_ros.conformance.robots import six_revolute
 from kinopt_ros.errors import InvalidStateError, StaleStateError
-from kinopt_ros.ros.joint_states import JointStates
+from kinopt_ros.ros.robot.joint_states import JointStates
 
 ROBOT = six_revolute()
 ALL = np.arange(6)

@@ -123,10 +123,10 @@ def test_four_robots_run_with_what_is_there(
     described: Any, monkeypatch: pytest.MonkeyPatch, installed: bool
 ) -> None:
     known = ["panda", "ur5", "iiwa"] if installed else ["panda"]
-    monkeypatch.setattr("kinopt_ros.ros.circles.robot_names", lambda: known)
+    monkeypatch.setattr("kinopt_ros.ros.client.circles.robot_names", lambda: known)
     if installed:
-        monkeypatch.setattr("kinopt_ros.ros.circles.find_robot", lambda robot: None)
-        monkeypatch.setattr("kinopt_ros.ros.circles.parameters_of", lambda robots: {})
+        monkeypatch.setattr("kinopt_ros.ros.client.circles.find_robot", lambda robot: None)
+        monkeypatch.setattr("kinopt_ros.ros.client.circles.parameters_of", lambda robots: {})
     arguments, started = described("four_robots.launch.py")
     third = "ur5" if installed else "panda"
     assert arguments["robots"].split() == [

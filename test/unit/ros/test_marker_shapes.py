@@ -21,8 +21,8 @@ from kinopt_ros.geometry.shapes import (
     Sphere,
 )
 from kinopt_ros.kinematics.se3 import pose
-from kinopt_ros.ros.conversions import matrices_from_poses
-from kinopt_ros.ros.marker_shapes import MOST_DRAWN, body_markers, color
+from kinopt_ros.ros.messages.conversions import matrices_from_poses
+from kinopt_ros.ros.messages.marker_shapes import MOST_DRAWN, body_markers, color
 
 AT = pose(np.eye(3), np.array([0.1, 0.2, 0.3]))
 

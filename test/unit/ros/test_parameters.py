@@ -2,7 +2,7 @@
 
 import re
 
-from kinopt_ros.ros.parameters import SPECS, _from_option
+from kinopt_ros.ros.robot.parameters import SPECS, _from_option
 from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import list_solvers
 

@@ -10,7 +10,7 @@ pytest.importorskip("rclpy", reason="ROS is not installed")
 import rclpy
 
 from kinopt_ros.planning.statistics import Statistics
-from kinopt_ros.ros.serving import Pace, Reply
+from kinopt_ros.ros.serving.serving import Pace, Reply
 
 
 @pytest.mark.parametrize("running", [True, False])

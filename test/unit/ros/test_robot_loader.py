@@ -12,8 +12,8 @@ pytest.importorskip("rclpy", reason="ROS is not installed")
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.ros import robot_loader
-from kinopt_ros.ros.robot_loader import RobotLoader
+from kinopt_ros.ros.robot import loader as robot_loader
+from kinopt_ros.ros.robot.loader import RobotLoader
 from kinopt_ros.wanted import check_wanted
 
 LONG = 20.0

@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed")
 
 from kinopt_ros.errors import InvalidRequestError
-from kinopt_ros.ros import scene_changes, scene_topic
-from kinopt_ros.ros.scene_topic import SceneUpdateTopic
+from kinopt_ros.ros.requests import scene_changes
+from kinopt_ros.ros.topics import scene_topic
+from kinopt_ros.ros.topics.scene_topic import SceneUpdateTopic
 from kinopt_ros.status import Status
 
 LONG = 20.0

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("kinopt_msgs", reason="kinopt_msgs is not built")
 
 from kinopt_ros.errors import InvalidStateError
-from kinopt_ros.ros.ik_request import _seeds
+from kinopt_ros.ros.requests.ik import _seeds
 
 
 @pytest.mark.parametrize(

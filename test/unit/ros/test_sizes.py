@@ -7,7 +7,7 @@ from sensor_msgs.msg import JointState
 
 from kinopt_msgs.srv import SolveIK
 from kinopt_ros.errors import InvalidRequestError
-from kinopt_ros.ros.sizes import MOST_LISTED, check_lengths, let_go
+from kinopt_ros.ros.messages.sizes import MOST_LISTED, check_lengths, let_go
 
 
 def test_a_refused_message_is_emptied_in_pieces() -> None:

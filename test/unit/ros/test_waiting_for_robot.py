@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from kinopt_ros.ros.waiting_for_robot import WaitingForRobot
+from kinopt_ros.ros.robot.waiting_for_robot import WaitingForRobot
 
 
 class FakeNode:

@@ -1,0 +1,385 @@
+"""~/optimize_trajectory: a goal in, feedback on the way, one verified motion out; it can be cancelled at any time.
+
+rclpy runs a goal's callback on the executor's thread, or polls it. Here goals are worked on by threads of their own,
+and rclpy is told only how a goal ends, by a thread of the server. So a cancelled goal ends at once, and what its thread
+still finds is dropped.
+"""
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rclpy
+from rclpy.action.server import CancelResponse, GoalResponse
+
+from kinopt_msgs.action import OptimizeTrajectory
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.scheduler import Scheduler, Task
+from kinopt_ros.planning.statistics import Statistics
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.messages.conversions import error_message, status_message
+from kinopt_ros.ros.messages.qos import QUEUED
+from kinopt_ros.ros.messages.sizes import check_lengths, let_go
+from kinopt_ros.ros.messages.trajectory_answer import empty_answer, whole_controller
+from kinopt_ros.ros.motion.controller_hand_over import PARAMETER as CONTROLLER
+from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, Execution
+from kinopt_ros.ros.motion.last_look import PlannedFor
+from kinopt_ros.ros.motion.output import Claim, EndingError, MotionOutput
+from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
+from kinopt_ros.ros.requests.trajectory_work import check_in_time, plan
+from kinopt_ros.ros.serving.action_server import give_result, no_callback
+from kinopt_ros.ros.serving.goal_server import GoalServer
+from kinopt_ros.ros.serving.serving import Pace
+from kinopt_ros.ros.serving.urgent import UrgentExecutor
+from kinopt_ros.solvers.paths import Progress
+from kinopt_ros.status import Status
+
+NAME = "optimize_trajectory"
+FEEDBACK_SECONDS = 0.05
+"""Least time between two messages of feedback."""
+RESULT_SECONDS = 60
+"""For so long a result can be asked for."""
+
+
+class OptimizeTrajectoryAction:
+    """Handler of kinopt_msgs/OptimizeTrajectory. Accepts every goal, and ends each with exactly one result.
+
+    Goals wait for each other's threads, not for each other, but for those that publish: the robot has one owner, so
+    the newest of them ends the one before.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        scheduler: Scheduler,
+        statistics: Statistics,
+        output: MotionOutput,
+        urgent: UrgentExecutor,
+    ) -> None:
+        self.context = context
+        self.scheduler = scheduler
+        self.statistics = statistics
+        self.output = output
+        self._goals: dict[bytes, _Goal] = {}
+        """Those that have no result yet, by the client's number; under the server's lock, as the next ones."""
+        self._early: set[bytes] = set()
+        """Numbers of goals that were cancelled before they were taken."""
+        self._controllers: dict[str, ControllerHandOver] = {}
+        """By the action's name. One that motions are no longer handed to may still do one."""
+        self._taking, self.ending = Pace(), Pace()
+        self.server = GoalServer(
+            context.node,
+            OptimizeTrajectory,
+            f"~/{NAME}",
+            execute_callback=no_callback,
+            goal_callback=self._take,
+            handle_accepted_callback=self._accept,
+            cancel_callback=self._cancel,
+            goal_service_qos_profile=QUEUED,
+            result_service_qos_profile=QUEUED,
+            cancel_service_qos_profile=QUEUED,
+            result_timeout=RESULT_SECONDS,
+            urgent=urgent,
+        )
+
+    def close(self) -> None:
+        """End all goals: who waits for a result shall not wait for ever."""
+        for goal in list(self._goals.values()):
+            goal.refuse(EndingError("the node is shutting down"))
+        self.server.close()
+
+    def controller(self) -> ControllerHandOver | None:
+        """The controller that motions are handed to; None if they are published. On the executor's thread.
+
+        Raises:
+            MissingPackageError: there should be one, but control_msgs is not installed.
+        """
+        name = self.context.parameter(CONTROLLER)
+        if not name:
+            return None
+        if name not in self._controllers:
+            self._close_controllers()
+            self._controllers[name] = ControllerHandOver(self.context.node, name)
+        return self._controllers[name]
+
+    def _close_controllers(self) -> None:
+        """Leave those that neither a goal nor a motion needs: names come by parameter, and nobody may fill the memory
+        with them."""
+        for name, controller in list(self._controllers.items()):
+            needed = any(goal.controller is controller for goal in list(self._goals.values()))
+            if not needed and not controller.moves:
+                controller.close()
+                del self._controllers[name]
+
+    def cancel_motions(self) -> None:
+        """Tell all controllers to stop what they were asked to do. Returns at once. On the executor's thread."""
+        for controller in self._controllers.values():
+            controller.cancel()
+
+    @property
+    def moving(self) -> list[str]:
+        """The controllers' actions that have not told the end of a motion yet. On any thread."""
+        return [name for name, controller in list(self._controllers.items()) if controller.moves]
+
+    def forget(self, goal: _Goal) -> None:
+        """A goal has its result."""
+        with self.server.changing:
+            self._goals.pop(goal.number, None)
+            self.server.listen(bool(self._goals))
+
+    def _take(self, goal: Any) -> GoalResponse:
+        """Every goal is taken: what is wrong with it is said in its result."""
+        del goal
+        self._taking.wait()
+        return GoalResponse.ACCEPT
+
+    def _accept(self, handle: Any) -> None:
+        goal = _Goal(self, handle)
+        with self.server.changing:
+            self._goals[goal.number] = goal
+            self.server.listen(True)
+            handle.execute()
+            cancelled = goal.number in self._early
+            self._early.discard(goal.number)
+        if cancelled:
+            goal.cancel()
+        else:
+            goal.begin()
+
+    def _cancel(self, handle: Any) -> CancelResponse:
+        """Called with the server's lock."""
+        number = _number(handle)
+        goal = self._goals.get(number)
+        if goal is not None:
+            self.server.afterwards(goal.cancel)
+        elif handle.is_active:
+            self._early.add(number)
+        # Also of a goal that has just ended otherwise: it then ends so.
+        return CancelResponse.ACCEPT
+
+
+def _number(handle: Any) -> bytes:
+    return bytes(handle.goal_id.uuid)
+
+
+class _Goal:
+    """One goal, from its arrival to its result."""
+
+    def __init__(self, action: OptimizeTrajectoryAction, handle: Any) -> None:
+        self.handle = handle
+        self.number = _number(handle)
+        self.arrived = time.monotonic()
+        self._action = action
+        self._request = handle.request
+        # A controller may say no while the motion is still being sent to it, on the same thread.
+        self._lock = threading.RLock()
+        self._ended = False
+        self._claim: Claim | None = None
+        self._asked: TrajectoryRequest | None = None
+        self.controller: ControllerHandOver | None = None
+        self._execution: Execution | None = None
+        self._queue_time = 0.0
+        self._told = -FEEDBACK_SECONDS
+
+    def is_over(self) -> bool:
+        """Whether it has its result."""
+        return self._ended
+
+    def begin(self) -> None:
+        """Read the goal and put it in line. On the executor's thread."""
+        action, request = self._action, self._request
+        try:
+            check_lengths(request, action.context.parameter("max_batch"))
+            self._asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
+            if request.publish:
+                self.controller = action.controller()
+                if not self._take_claim():
+                    return
+            action.scheduler.submit(_GoalTask(request.client, self))
+        except Exception as error:  # nothing leaves a callback
+            self.refuse(error)
+            let_go(request)
+
+    def _take_claim(self) -> bool:
+        """Ask for the right to move the robot; False for a goal that was cancelled while it was read."""
+        if self.is_over():
+            return False
+        claim = self._action.output.claim(f"another goal of ~/{NAME}", self._preempt)
+        with self._lock:
+            self._claim = claim
+        if self.is_over():
+            claim.give_up()
+        return not self.is_over()
+
+    # On any thread.
+
+    def cancel(self) -> None:
+        """End as cancelled, now."""
+        self._end(_failed(Status.PREEMPTED, "the goal was cancelled"), self.handle.canceled)
+
+    def must_wait(self) -> bool:
+        """Whether what it needs is still being prepared, and there is time to wait for that."""
+        asked = self._asked
+        if self._ended or asked is None:
+            return False
+        return asked.loaded.pool.must_wait(
+            asked.problem.scene is not None, True, self.arrived + asked.timeout
+        )
+
+    def refuse(self, error: Exception) -> None:
+        """End with the code and sentence of an error."""
+        if isinstance(error, KinoptError):
+            result = _failed(error.status, "")
+            result.status = error_message(error)
+        else:  # a defect: say so, keep serving
+            trace = "".join(traceback.format_exception(error))
+            self._action.context.node.get_logger().error(f"internal error in ~/{NAME}:\n{trace}")
+            result = _failed(
+                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
+            )
+        self._end(result, self.handle.abort)
+
+    def work(self) -> None:
+        """Plan, publish if that is wanted, end."""
+        asked = self._asked
+        if self._ended or asked is None:
+            return
+        self._queue_time = time.monotonic() - self.arrived
+        result = OptimizeTrajectory.Result()
+        try:
+            asked.loaded.pool.check_prepared(asked.problem.scene is not None, True)
+            check_in_time(self._queue_time, asked.timeout)
+            pooled = plan(asked, result, self._action.statistics, self._report)
+            if not pooled.result.success:
+                self._end(result, self.handle.abort)
+            elif self._claim is None:
+                self._end(result, self.handle.succeed)
+            else:
+                self._publish(asked, self._claim, result)
+        except Exception as error:  # nothing ends a worker
+            self.refuse(error)
+
+    def _publish(self, asked: TrajectoryRequest, claim: Claim, result: Any) -> None:
+        """Send the motion to the controller, unless the goal has ended meanwhile."""
+        message = result.trajectory
+        order = self._action.context.parameter("controller_joints")
+        if order:
+            robot, start = asked.loaded.model, asked.problem.start
+            message = whole_controller(
+                message, list(order), [float(start[robot.variable_index[name]]) for name in order]
+            )
+        result.published = True
+        problem = asked.problem
+        unchecked = "With ignore_collisions the robot moves unchecked"
+        planned = PlannedFor(asked.loaded, problem.start, problem.scene, problem.clearance, unchecked)
+        if self.controller is None:
+            # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
+            if claim.publish(message, planned, agreed=self._take_end):
+                self._conclude(result, self.handle.succeed)
+            return
+        controller = self.controller
+        controller.wait()
+
+        def ended(done: bool, sentence: str) -> None:
+            if not done:
+                result.status = status_message(Status.FAILURE, sentence)
+            self._end(result, self.handle.succeed if done else self.handle.abort)
+
+        def send() -> None:
+            with self._lock:
+                if not self._ended:
+                    self._execution = controller.send(message, ended)
+
+        claim.hand_over(message, planned, send)
+
+    def _preempt(self, owner: str) -> None:
+        result = _failed(Status.PREEMPTED, f"{owner} came later: the robot has one owner at a time")
+        self._end(result, self.handle.abort)
+
+    def _end(self, result: Any, transition: Callable[..., None]) -> None:
+        """Give the goal its result, unless it has one."""
+        if self._take_end():
+            self._conclude(result, transition)
+
+    def _take_end(self) -> bool:
+        """Whether whoever asks may end the goal: the first one does."""
+        with self._lock:
+            first, self._ended = not self._ended, True
+            return first
+
+    def _conclude(self, result: Any, transition: Callable[..., None]) -> None:
+        """Give the goal its result; called once, by the one who may."""
+        if self._claim is not None:
+            self._claim.give_up()
+        if self._execution is not None:
+            self._execution.cancel()  # unless it is done
+        result.queue_time = self._queue_time
+        result.wall_time = time.monotonic() - self.arrived
+        action = self._action
+        action.statistics.record(NAME, result.status.code, result.wall_time, self._queue_time)
+
+        def conclude(handle: Any) -> Any:
+            del handle
+            action.ending.wait()
+            given = give_result(transition, result)
+            action.forget(self)
+            return given
+
+        action.server.notify_execute(self.handle, conclude)
+
+    def _report(self, progress: Progress) -> bool:
+        """Tell the client where the search is; whether to go on."""
+        if self._ended:
+            return False
+        now = time.monotonic()
+        if now - self._told >= FEEDBACK_SECONDS:
+            self._told = now
+            feedback = OptimizeTrajectory.Feedback(
+                stage=progress.stage,
+                iteration=progress.iteration,
+                cost_names=[name for name, _ in progress.costs],
+                costs=[value for _, value in progress.costs],
+                clearance=progress.clearance,
+                elapsed=now - self.arrived,
+            )
+            try:
+                self.handle.publish_feedback(feedback)
+            except RuntimeError:  # of which InvalidHandle and RCLError are two
+                if rclpy.ok():  # otherwise the node is going away
+                    raise
+                return False
+        return True
+
+
+class _GoalTask(Task):
+    """A goal in line; never quick."""
+
+    def __init__(self, client: str, goal: _Goal) -> None:
+        super().__init__(client, slow=True)
+        self._goal = goal
+
+    def must_wait(self) -> bool:
+        """As the goal says."""
+        return self._goal.must_wait()
+
+    def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
+        """Leave it to the slow lane."""
+        return [self, *others]
+
+    def slow(self) -> None:
+        """Work on the goal."""
+        self._goal.work()
+
+    def refuse(self, error: KinoptError) -> None:
+        """End the goal with an error."""
+        self._goal.refuse(error)
+
+
+def _failed(status: Status, sentence: str) -> Any:
+    result = empty_answer(OptimizeTrajectory.Result())
+    result.status = status_message(status, sentence)
+    return result

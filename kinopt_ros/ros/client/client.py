@@ -1,0 +1,215 @@
+"""A client of the node for the demonstration, benchmarks and tests: calls, a pretended robot, what is published."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import rclpy
+from geometry_msgs.msg import PoseStamped
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate
+from kinopt_msgs.srv import (
+    ApplyScene,
+    CheckState,
+    ComputeCartesianPath,
+    ComputeFK,
+    GetJacobian,
+    GetScene,
+    ListSolvers,
+    PlanTrajectory,
+    SolveIK,
+    TwistToJointVelocity,
+)
+from kinopt_ros.ros.messages.qos import QUEUED
+
+_SERVICES = {
+    "solve_ik": SolveIK,
+    "compute_fk": ComputeFK,
+    "get_jacobian": GetJacobian,
+    "twist_to_joint_velocity": TwistToJointVelocity,
+    "apply_scene": ApplyScene,
+    "get_scene": GetScene,
+    "check_state": CheckState,
+    "plan_trajectory": PlanTrajectory,
+    "compute_cartesian_path": ComputeCartesianPath,
+    "list_solvers": ListSolvers,
+    "ready": Trigger,
+}
+
+
+PREPARED_SECONDS = 800.0
+"""For so long a compiler may be at work, on a new and busy machine."""
+
+
+class NodeTimeoutError(Exception):
+    """The node did not answer in time."""
+
+
+class Client:
+    """Talks to the node ``kinopt`` of this domain, or to another one (``/left/kinopt``), and publishes joint states
+    where that one listens. Call rclpy.init before, close after."""
+
+    def __init__(self, name: str = "kinopt_client", node: str = "kinopt") -> None:
+        self.node = Node(name)
+        self._target_node = node
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.node)
+        self._clients: dict[str, Any] = {
+            name: self.node.create_client(kind, f"{node}/{name}", qos_profile=QUEUED)
+            for name, kind in _SERVICES.items()
+        }
+        self._targets = self.node.create_publisher(PoseStamped, f"{node}/target_pose", 1)
+        self._scene_updates = self.node.create_publisher(SceneUpdate, f"{node}/scene_update", 100)
+        namespace, slash, _ = node.rpartition("/")
+        self._joint_states = self.node.create_publisher(JointState, f"{namespace}{slash}joint_states", 10)
+        self._timer: Any = None
+        self.trajectories: list[JointTrajectory] = []
+        self.reports: list[MotionReport] = []
+        self.scenes: list[Scene] = []
+        self.node.create_subscription(
+            JointTrajectory, f"{node}/joint_trajectory", self.trajectories.append, 10
+        )
+        self.node.create_subscription(MotionReport, f"{node}/report", self.reports.append, 10)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.node.create_subscription(Scene, f"{node}/scene", self.scenes.append, latched)
+
+    def call(self, service: str, request: Any, timeout: float = 30.0) -> Any:
+        """The node's answer.
+
+        Raises:
+            NodeTimeoutError: none came within the timeout (s).
+        """
+        future = self.send(service, request, timeout)
+        self._executor.spin_until_future_complete(future, timeout)
+        if not future.done():
+            self._clients[service].remove_pending_request(future)
+            raise NodeTimeoutError(
+                f"service {self._target_node}/{service} did not answer within {timeout:g} s"
+            )
+        return future.result()
+
+    def send(self, service: str, request: Any, timeout: float = 30.0) -> Any:
+        """Send a request and return the future of its answer, which comes while this client spins.
+
+        Raises:
+            NodeTimeoutError: the service is not there within the timeout (s).
+        """
+        client = self._clients[service]
+        if not client.wait_for_service(timeout):
+            raise NodeTimeoutError(f"service {self._target_node}/{service} is not there after {timeout:g} s")
+        return client.call_async(request)
+
+    def wait_until_found(self, timeout: float = 60.0) -> None:
+        """Wait until the node answers this client. A node drops answers to a client that it has not discovered yet,
+        even if that client has long discovered the node.
+
+        Raises:
+            NodeTimeoutError: no answer came within the timeout (s).
+        """
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                self.call("ready", Trigger.Request(), timeout=2.0)
+                return
+            except NodeTimeoutError:
+                if time.monotonic() > end:
+                    raise
+
+    def wait_until_ready(self, timeout: float = 180.0, alive: Callable[[], bool] = lambda: True) -> str:
+        """Wait until a robot is in service; returns the node's sentence about it."""
+        end = time.monotonic() + timeout
+        sentence = "it did not start"
+        while time.monotonic() < end:
+            if not alive():
+                raise NodeTimeoutError("the node's process has ended")
+            try:
+                answer = self.call("ready", Trigger.Request(), timeout=2.0)
+            except NodeTimeoutError:
+                continue
+            if answer.success:
+                return str(answer.message)
+            sentence = answer.message
+            time.sleep(0.05)
+        raise NodeTimeoutError(f"the node is not ready after {timeout:g} s: {sentence}")
+
+    def pretend_robot(self, positions: Mapping[str, float], rate: float = 50.0) -> None:
+        """Publish joint states from now on, as a robot standing there would; call again to move it."""
+        self.stop_robot()
+        message = JointState(name=list(positions), position=list(positions.values()))
+        message.velocity = [0.0] * len(positions)
+
+        def publish() -> None:
+            message.header.stamp = self.node.get_clock().now().to_msg()
+            self._joint_states.publish(message)
+
+        publish()
+        self._timer = self.node.create_timer(1.0 / rate, publish)
+
+    def stop_robot(self) -> None:
+        """Publish no more joint states."""
+        if self._timer is not None:
+            self.node.destroy_timer(self._timer)
+            self._timer = None
+
+    def publish_joint_state(self, message: JointState) -> None:
+        """Publish one joint state as it is."""
+        self._joint_states.publish(message)
+
+    def publish_scene_update(self, update: SceneUpdate) -> None:
+        """Publish on ~/scene_update once the node listens."""
+        self.spin_until(lambda: self._scene_updates.get_subscription_count() > 0, 5.0)
+        self._scene_updates.publish(update)
+
+    def publish_target(self, target: PoseStamped) -> None:
+        """Publish on ~/target_pose once the node listens."""
+        self.spin_until(lambda: self._targets.get_subscription_count() > 0, 5.0)
+        self._targets.publish(target)
+
+    def move_to(
+        self, target: PoseStamped, timeout: float = 30.0, patience: float = PREPARED_SECONDS
+    ) -> tuple[MotionReport, JointTrajectory | None]:
+        """Ask for a motion; the report, and the trajectory if one was published. While the node prepares what it needs
+        for that, ask again, for ``patience`` (s)."""
+        end = time.monotonic() + patience
+        while True:
+            report, trajectory = self._move_to(target, timeout)
+            if report.status.code != report.status.NOT_READY or time.monotonic() > end:
+                return report, trajectory
+            self.spin(1.0)
+
+    def _move_to(self, target: PoseStamped, timeout: float) -> tuple[MotionReport, JointTrajectory | None]:
+        reports, trajectories = len(self.reports), len(self.trajectories)
+        self.publish_target(target)
+        if not self.spin_until(lambda: len(self.reports) > reports, timeout):
+            raise NodeTimeoutError(f"no report on {self._target_node}/report within {timeout:g} s")
+        report = self.reports[-1]
+        if report.duration > 0.0:
+            self.spin_until(lambda: len(self.trajectories) > trajectories, timeout)
+        else:
+            self.spin(0.1)  # would show a trajectory that should not be there
+        return report, self.trajectories[-1] if len(self.trajectories) > trajectories else None
+
+    def spin(self, duration: float) -> None:
+        """Handle what arrives for some seconds."""
+        self.spin_until(lambda: False, duration)
+
+    def spin_until(self, condition: Callable[[], bool], timeout: float) -> bool:
+        """Handle what arrives until a condition holds; whether it did within the timeout (s)."""
+        end = time.monotonic() + timeout
+        while not condition():
+            remaining = end - time.monotonic()
+            if remaining <= 0.0 or not rclpy.ok():
+                return condition()
+            self._executor.spin_once(timeout_sec=min(remaining, 0.05))
+        return True
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._executor.shutdown()
+        self.node.destroy_node()

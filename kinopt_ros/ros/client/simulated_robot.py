@@ -1,0 +1,370 @@
+"""A simulated robot in ROS: joint states out, trajectories in, as its controllers would have it.
+
+``kinopt_simulated_robot panda`` is a robot of its own: it publishes its description, too. Without a name it is the
+robot of robot_description, which somebody else publishes.
+"""
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
+import math
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import rclpy
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.action.server import CancelResponse, GoalResponse
+from rclpy.exceptions import NameValidationException, ParameterException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import remove_ros_args
+from rclpy.validate_topic_name import validate_topic_name
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory
+
+from kinopt_ros.errors import InvalidRequestError, KinoptError, cut, quoted
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import find_robot
+from kinopt_ros.robot.states import named_configuration
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.ros.serving.action_server import QuietActionServer, give_result, no_callback
+from kinopt_ros.ros.serving.start_errors import argument_error, naming_arguments
+from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
+from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
+
+NODE = "simulated_robot"
+RATE = 50.0
+"""Joint states per second."""
+TOPIC = "kinopt/joint_trajectory"
+"""Where the node publishes, unless that is remapped."""
+_LATCHED = QoSProfile(
+    depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
+)
+
+
+class SimulatedRobotTopics:
+    """The topics and actions of a simulated robot, in the namespace of a node.
+
+    In: ``<controller>/joint_trajectory`` of each controller, and topics where trajectories go to the controller that
+    has their joints; the action ``<controller>/follow_joint_trajectory``, where control_msgs is installed. Out:
+    ``joint_states``.
+    """
+
+    def __init__(
+        self, node: Node, robot: SimulatedRobot, topics: Sequence[str] = (TOPIC,), rate: float = RATE
+    ) -> None:
+        self.robot = robot
+        self._node = node
+        self._states = node.create_publisher(JointState, "joint_states", 10)
+        self._subscriptions = [
+            node.create_subscription(
+                JointTrajectory,
+                f"{name}/joint_trajectory",
+                lambda message, one=controller: self._take(one, message),
+                10,
+            )
+            for name, controller in robot.controllers.items()
+        ]
+        self._subscriptions += [
+            node.create_subscription(JointTrajectory, topic, lambda message: self._take(None, message), 10)
+            for topic in topics
+        ]
+        self._actions = _actions(self, node)
+        self._timer = node.create_timer(1.0 / rate, self._advance)
+        self._advance()
+
+    def now(self) -> int:
+        """ns of the node's clock."""
+        return int(self._node.get_clock().now().nanoseconds)
+
+    def at_rest(self) -> bool:
+        """Whether all motions are over."""
+        return all(controller.end <= self.now() for controller in self.robot.controllers.values())
+
+    def preempt(self, controller: SimulatedController) -> None:
+        """Another motion takes the place of an action's goal."""
+        for action in self._actions:
+            if action.controller is controller:
+                action.end("abort", "another motion has taken its place")
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._node.destroy_timer(self._timer)
+        for action in self._actions:
+            action.close()
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._node.destroy_publisher(self._states)
+
+    def _take(self, controller: SimulatedController | None, message: Any) -> None:
+        """A trajectory by topic: what cannot be followed is dropped, with a line in the log, as controllers do."""
+        try:
+            chosen = controller or self.robot.controller_of(message.joint_names)
+            chosen.take(*given(message), self.now())
+        except KinoptError as error:
+            self._node.get_logger().error(f"a trajectory is dropped: {error}")
+            return
+        self.preempt(chosen)
+
+    def _advance(self) -> None:
+        names, position, velocity = self.robot.states(self.now())
+        message = JointState(name=list(names), position=position.tolist(), velocity=velocity.tolist())
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._states.publish(message)
+        for action in self._actions:
+            action.advance()
+
+
+class _FollowAction:
+    """control_msgs/FollowJointTrajectory of one controller. On the executor's thread."""
+
+    def __init__(
+        self, robot: SimulatedRobotTopics, node: Node, name: str, controller: SimulatedController, kind: Any
+    ) -> None:
+        self.controller = controller
+        self._robot = robot
+        self._type = kind
+        self._running: Any = None
+        self._refused = ""
+        self._logger = node.get_logger()
+        self._server = QuietActionServer(
+            node,
+            kind,
+            f"{name}/follow_joint_trajectory",
+            execute_callback=no_callback,
+            goal_callback=self._judge,
+            handle_accepted_callback=self._begin,
+            cancel_callback=lambda handle: CancelResponse.ACCEPT,
+        )
+
+    def advance(self) -> None:
+        """End the goal if it is over, or shall be."""
+        handle = self._running
+        if handle is None:
+            return
+        if handle.is_cancel_requested:
+            self.controller.hold(self._robot.now())
+            self.end("canceled", "cancelled")
+        elif self.controller.end <= self._robot.now():
+            self.end("succeed", "")
+
+    def end(self, how: str, sentence: str) -> None:
+        """Give the goal that runs its result, if there is one."""
+        handle, self._running = self._running, None
+        if handle is None:
+            return
+        result = self._type.Result(error_code=0, error_string=sentence)
+        if how == "abort":
+            result.error_code = self._type.Result.INVALID_GOAL
+        if how == "canceled" or not handle.is_cancel_requested:
+            self._server.notify_execute(handle, lambda one: give_result(getattr(one, how), result))
+        else:  # who has asked for the end gets it, whatever else has ended it
+            self._server.notify_execute(handle, lambda one: give_result(one.canceled, result))
+
+    def close(self) -> None:
+        """Offer nothing any more."""
+        self._running = None
+        self._server.destroy()
+
+    def _judge(self, goal: Any) -> GoalResponse:
+        try:
+            self.controller.check(*given(goal.trajectory), self._robot.now())
+        except KinoptError as error:
+            self._logger.error(f"a goal is refused: {error}")
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
+    def _begin(self, handle: Any) -> None:
+        handle.execute()
+        self._robot.preempt(self.controller)
+        self._running = handle
+        try:
+            self.controller.take(*given(handle.request.trajectory), self._robot.now())
+        except KinoptError as error:  # its time has passed since it was judged
+            self.end("abort", str(error))
+
+
+def given(message: Any) -> tuple[Sequence[str], list[Waypoint], int]:
+    """Joints, points and start (ns, 0: now) of a trajectory as it came, whatever may be wrong with it."""
+    points = [
+        Waypoint(
+            point.time_from_start.sec * 10**9 + point.time_from_start.nanosec,
+            point.positions,
+            point.velocities,
+            point.accelerations,
+            point.effort,
+        )
+        for point in message.points
+    ]
+    stamp = message.header.stamp
+    return list(message.joint_names), points, stamp.sec * 10**9 + stamp.nanosec
+
+
+def _follow_joint_trajectory() -> Any:
+    """The action's type; None where control_msgs is not installed."""
+    try:
+        return import_module("control_msgs.action").FollowJointTrajectory
+    except ImportError:
+        return None
+
+
+def _actions(robot: SimulatedRobotTopics, node: Node) -> list[_FollowAction]:
+    kind = _follow_joint_trajectory()
+    if kind is None:
+        return []
+    controllers = robot.robot.controllers.items()
+    return [_FollowAction(robot, node, name, controller, kind) for name, controller in controllers]
+
+
+class SimulatedRobotNode(Node):
+    """A simulated robot by itself: of a name or file, or of robot_description."""
+
+    def __init__(self, source: str | None = None, **options: Any) -> None:
+        """``source``: of ``load_robot``; None: the description comes by parameter or topic."""
+        super().__init__(NODE, **options)
+        self._texts = {
+            name: str(self._given(name, "")) for name in ("robot_description", "robot_description_semantic")
+        }
+        self._start = str(self._given("start", ""))
+        self._rate = _rate(self._given("rate", RATE, any_type=True))
+        self._topics = [str(topic) for topic in self._given("trajectory_topics", [TOPIC])]
+        self._controllers = [str(word) for word in self._given("controllers", [""])]
+        for topic in (*self._topics, *(word.partition("=")[0] for word in self._controllers)):
+            if topic:
+                validate_topic_name(topic)  # raises here and not when a description comes
+        self._topics_of_robot: SimulatedRobotTopics | None = None
+        if source is not None:
+            urdf, srdf = find_robot(source)
+            self._texts["robot_description"] = urdf.read_text(encoding="utf-8")
+            self._texts["robot_description_semantic"] = srdf.read_text(encoding="utf-8") if srdf else ""
+            self._told = [self._tell(name, text) for name, text in self._texts.items() if text]
+        if self._texts["robot_description"]:
+            self._build()
+        else:
+            for name in self._texts:
+                self.create_subscription(
+                    String, name, lambda message, name=name: self._hear(name, message.data), _LATCHED
+                )
+            self.get_logger().info("waiting for robot_description")
+
+    def _given(self, name: str, default: Any, any_type: bool = False) -> Any:
+        """A parameter's value; it counts as the robot begins, so nobody sets it afterwards."""
+        descriptor = ParameterDescriptor(name=name, read_only=True, dynamic_typing=any_type)
+        return self.declare_parameter(name, default, descriptor).value
+
+    def _tell(self, name: str, text: str) -> Any:
+        publisher = self.create_publisher(String, name, _LATCHED)
+        publisher.publish(String(data=text))
+        return publisher
+
+    def _hear(self, name: str, text: str) -> None:
+        if self._texts[name] == text:
+            return
+        self._texts[name] = text
+        if not self._texts["robot_description"]:
+            return
+        try:
+            self._build()
+        except KinoptError as error:  # the robot before stays
+            self.get_logger().error(f"no robot of this description: {error}")
+
+    def _build(self) -> None:
+        semantic = self._texts["robot_description_semantic"]
+        model = robot_from_urdf(self._texts["robot_description"], semantic or None)
+        chosen = _controllers(model, [word for word in self._controllers if word])
+        robot = SimulatedRobot(model, chosen, self._where(model))
+        if self._topics_of_robot is not None:
+            self._topics_of_robot.close()
+        self._topics_of_robot = SimulatedRobotTopics(self, robot, self._topics, self._rate)
+        controllers = ", ".join(robot.controllers) or "none"
+        self.get_logger().info(f"simulated robot {model.name!r} with controllers {controllers}")
+
+    def _where(self, model: RobotModel) -> dict[str, float]:
+        """Where the joints begin: where they were, else in the state that a parameter names."""
+        q = named_configuration(model, self._start) if self._start else model.default_q
+        start = dict(zip(model.variable_names, q.tolist(), strict=True))
+        before = self._topics_of_robot
+        if before is not None:
+            names, position, _ = before.robot.states(before.now())
+            limits = model.limits
+            for name, value in zip(names, position.tolist(), strict=True):
+                k = model.variable_index.get(name)
+                if k is not None and limits.lower[k] <= value <= limits.upper[k]:
+                    start[name] = value
+        active = SimulatedRobot(model, {}).joints
+        return {name: start[name] for name in active}
+
+
+def _rate(given: Any) -> float:
+    number = float(given) if type(given) in (int, float) else math.nan
+    if not 1.0 <= number <= 1000.0:
+        said = f"{number:g}" if math.isfinite(number) else cut(repr(given), 100)
+        raise InvalidRequestError(f"rate is {said}; allowed is 1 to 1000 joint states per second")
+    return number
+
+
+def _controllers(robot: RobotModel, words: Sequence[str]) -> Mapping[str, Sequence[str]] | None:
+    """Controllers of words such as ``arm_controller=panda_arm``; None for the usual ones."""
+    if not words:
+        return None
+    chosen: dict[str, Sequence[str]] = {}
+    for word in words:
+        name, equals, group = word.partition("=")
+        if not (name and equals and group):
+            raise InvalidRequestError(f"{quoted(word)} names no controller; allowed is NAME=GROUP")
+        joints = [one for one in robot.group(group).joints if robot.joint(one).is_active]
+        chosen[name] = joints
+    return chosen
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """``kinopt_simulated_robot [ROBOT] --ros-args ...``: run one until the process is interrupted."""
+    words = sys.argv if arguments is None else arguments
+    try:
+        with naming_arguments():
+            rest = remove_ros_args(words)[1:]
+            if len(rest) > 1:
+                raise InvalidRequestError(f"{len(rest)} robots were given; allowed is one")
+            rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
+        _serve(rest[0] if rest else None)
+    except KinoptError as error:
+        print(f"kinopt: {error}", file=sys.stderr)
+        return 1
+    except (KeyboardInterrupt, ExternalShutdownException):  # while it begins
+        pass
+    finally:
+        rclpy.try_shutdown()
+    return 0
+
+
+def _serve(source: str | None) -> None:
+    """Run a robot until Ctrl-C or SIGTERM, which end it between two callbacks: an exception could come out anywhere."""
+    stopping = threading.Event()
+    executor = SingleThreadedExecutor()
+
+    def stop(number: int, frame: object) -> None:
+        del number, frame
+        if not stopping.is_set():
+            stopping.set()
+            executor.wake()
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        node = SimulatedRobotNode(source)
+    except (ParameterException, NameValidationException) as error:
+        raise argument_error(error) from error
+    executor.add_node(node)
+    while not stopping.is_set():
+        # Not for ever: a signal that arrives between the check and the wait would go unnoticed.
+        executor.spin_once(timeout_sec=0.5)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,74 @@
+"""Fills answers of kinopt_msgs/PlanTrajectory and results of kinopt_msgs/OptimizeTrajectory."""
+
+from typing import Any
+
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from kinopt_msgs.msg import PathViolation
+from kinopt_ros.planning.solver_pool import Pooled
+from kinopt_ros.ros.messages.conversions import flat_array, said, status_message, trajectory_message
+from kinopt_ros.ros.requests.trajectory import TrajectoryRequest
+from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
+
+
+def empty_answer(response: Any) -> Any:
+    """A response that says that there is no motion."""
+    response.goal_index = -1
+    response.clearance = response.length = response.violation.time = float("nan")
+    return response
+
+
+def fill_answer(response: Any, asked: TrajectoryRequest, pooled: Pooled[TrajectoryResult]) -> None:
+    """Put a result into a response."""
+    result = pooled.result
+    empty_answer(response)
+    response.status = status_message(
+        result.status, said(asked.assumed, *result.notes) if result.success else result.message
+    )
+    response.solver_used = result.solver
+    response.fallback_reason = pooled.fallback_reason
+    response.scene_version = result.scene_version or 0
+    response.checks, response.not_checked = list(result.checks), list(result.not_checked)
+    response.stages, response.stage_times = list(result.stages), list(result.stages.values())
+    if result.trajectory is not None:
+        response.trajectory = trajectory_message(result.trajectory, asked.loaded.model.root_link)
+        response.goal_index = result.goal
+        response.clearance, response.length = result.clearance, result.length
+        response.duration = result.trajectory.duration
+    if result.attempt is not None:
+        response.violation = _violation(asked, result.attempt)
+
+
+def _violation(asked: TrajectoryRequest, attempt: PathAttempt) -> PathViolation:
+    violation = attempt.violation
+    message = PathViolation(message=violation.message)
+    message.time = float("nan") if violation.time is None else violation.time
+    if attempt.state is not None:
+        message.state = JointState(name=list(asked.problem.joints), position=flat_array(attempt.state))
+    return message
+
+
+def whole_controller(message: JointTrajectory, names: list[str], positions: list[float]) -> JointTrajectory:
+    """A motion with the controller's joints that stand still put in.
+
+    Args:
+        message: of some of the controller's joints, in its order.
+        names: all joints of the controller.
+        positions: where they are, rad or m.
+    """
+    columns = {name: k for k, name in enumerate(message.joint_names)}
+    if len(columns) == len(names):
+        return message
+    whole = JointTrajectory(header=message.header, joint_names=names)
+    for point in message.points:
+        extended = type(point)(time_from_start=point.time_from_start)
+        extended.positions = [
+            point.positions[columns[name]] if name in columns else value
+            for name, value in zip(names, positions, strict=True)
+        ]
+        for field in ("velocities", "accelerations"):
+            given = getattr(point, field)
+            setattr(extended, field, [given[columns[name]] if name in columns else 0.0 for name in names])
+        whole.points.append(extended)
+    return whole

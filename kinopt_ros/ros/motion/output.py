@@ -1,0 +1,292 @@
+"""The robot has one owner at a time: whoever asked last for a motion. Motions go to ~/joint_trajectory, or to a
+controller's action, through here and no other way, and each is looked at once more right before (``last_look.py``)."""
+
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rclpy.duration import Duration
+from rclpy.logging import get_logger
+from trajectory_msgs.msg import JointTrajectory
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.ros.motion.last_look import PlannedFor
+from kinopt_ros.status import Status
+
+
+class EmergencyStopError(KinoptError):
+    """A motion that was asked for during an emergency stop."""
+
+    status = Status.EMERGENCY_STOP
+
+
+class Look(Protocol):
+    """Looks at a motion once more: LastLook."""
+
+    def send(self, planned: PlannedFor, message: JointTrajectory, send: Callable[[], bool]) -> bool:
+        """Call ``send`` if the motion is still valid; else raise KinoptError."""
+
+
+def _agreed() -> bool:
+    return True
+
+
+class EndingError(KinoptError):
+    """A motion that was asked for while the node ends."""
+
+    status = Status.PREEMPTED
+
+
+@dataclass(frozen=True)
+class Published:
+    """A motion that was published."""
+
+    message: JointTrajectory
+    start: int
+    """ns of the node's clock at which its first point counts."""
+
+    @property
+    def end(self) -> int:
+        """Likewise of its last point."""
+        last = self.message.points[-1].time_from_start if self.message.points else None
+        return self.start + (0 if last is None else last.sec * 10**9 + last.nanosec)
+
+
+class MotionOutput:
+    """Gives the right to publish motions. Thread-safe.
+
+    Two requests that move the robot at the same time would each take it from where the other one does not expect it.
+    So the newest has it, and the one before is told that it lost it.
+    """
+
+    def __init__(self, publisher: Any, look: Look, clock: Callable[[], int] = time.monotonic_ns) -> None:
+        """
+        Args:
+            publisher: of ~/joint_trajectory.
+            look: what every motion goes through.
+            clock: ns of the node's clock.
+        """
+        self._publisher = publisher
+        self._look = look
+        self._clock = clock
+        # A controller may refuse a motion while it is being sent to it, on the same thread. Taken after the scene's
+        # lock, and before those of the ones who ask.
+        self._lock = threading.RLock()
+        self._newest: Claim | Stop | None = None
+        self._halted = False
+        self._closed = False
+        self._published: tuple[Published, ...] = ()
+
+    @property
+    def published(self) -> tuple[Published, ...]:
+        """The motions that were published last of joints that no later one moves; they may be over."""
+        return self._published
+
+    @property
+    def runs(self) -> bool:
+        """Whether a motion that was published is not over."""
+        now = self._clock()
+        return any(motion.end > now for motion in self._published)
+
+    @property
+    def halted(self) -> bool:
+        """Whether there is an emergency stop."""
+        return self._halted
+
+    def halt(self, owner: str) -> "Stop":
+        """End every motion, and refuse new ones until ``release``. Returns the right to publish stops.
+
+        Args:
+            owner: who stops, for the one who loses the right to publish.
+        """
+        stop = Stop(self)
+        with self._lock:
+            self._halted = True
+            before, self._newest = self._newest, stop
+        if before is not None:
+            try:
+                before.lost(owner)
+            except (
+                Exception
+            ):  # a defect, or a controller that cannot be told: say so, and stop what can be stopped
+                get_logger("kinopt").error(f"internal error at a stop:\n{traceback.format_exc()}")
+        return stop
+
+    def close(self) -> None:
+        """Refuse new motions for ever: the node ends. The one who has the right keeps it."""
+        with self._lock:
+            self._closed = True
+
+    def wait_until_heard(self, seconds: float) -> bool:
+        """Wait until all who listen have got what was published; whether they have in so many seconds."""
+        return bool(self._publisher.wait_for_all_acked(Duration(seconds=seconds)))
+
+    def release(self) -> None:
+        """Allow motions again."""
+        with self._lock:
+            self._halted = False
+
+    def claim(self, owner: str, lost: Callable[[str], None]) -> "Claim":
+        """The right to publish one motion, which somebody else may have had until now.
+
+        Args:
+            owner: who asks, for the one who loses the right.
+            lost: called with the next owner's name when the right is lost before it was used or given up; from any
+                thread, and must return at once.
+
+        Raises:
+            EmergencyStopError: there is one.
+            EndingError: the node ends.
+        """
+        claim = Claim(self, lost)
+        with self._lock:
+            if self._closed:
+                raise EndingError("the node is shutting down: nothing moves any more")
+            if self._halted:
+                raise EmergencyStopError(
+                    "there is an emergency stop: nothing moves until false comes on ~/emergency_stop"
+                )
+            before, self._newest = self._newest, claim
+        if before is not None:
+            before.lost(owner)
+        return claim
+
+    def publish(
+        self,
+        claim: "Claim",
+        message: JointTrajectory,
+        planned: PlannedFor,
+        keep: bool = False,
+        agreed: Callable[[], bool] = _agreed,
+    ) -> bool:
+        """See ``Claim.publish``."""
+
+        def send() -> bool:
+            with self._lock:
+                if self._newest is not claim or not agreed():
+                    return False
+                if not keep:
+                    self._newest = None
+                self._send(message)
+                return True
+
+        return self._look.send(planned, message, send)
+
+    def hand_over(
+        self,
+        claim: "Claim",
+        message: JointTrajectory,
+        planned: PlannedFor,
+        send: Callable[[], None],
+        agreed: Callable[[], bool] = _agreed,
+    ) -> bool:
+        """See ``Claim.hand_over``."""
+
+        def send_if_held() -> bool:
+            with self._lock:
+                if self._newest is not claim or not agreed():
+                    return False
+                send()
+                return True
+
+        return self._look.send(planned, message, send_if_held)
+
+    def publish_stop(self, stop: "Stop", message: JointTrajectory) -> bool:
+        """See ``Stop.publish``."""
+        with self._lock:
+            if self._newest is not stop:
+                return False
+            self._send(message)
+            return True
+
+    def _send(self, message: JointTrajectory) -> None:
+        stamp = message.header.stamp
+        self._publisher.publish(message)
+        new = Published(message, stamp.sec * 10**9 + stamp.nanosec or self._clock())
+        joints = set(message.joint_names)
+        others = [motion for motion in self._published if joints.isdisjoint(motion.message.joint_names)]
+        self._published = (*others, new)
+
+    def holds(self, right: "Claim | Stop") -> bool:
+        """Whether nobody else has asked for a motion since."""
+        with self._lock:
+            return self._newest is right
+
+    def give_up(self, right: "Claim | Stop") -> None:
+        """Give the right back."""
+        with self._lock:
+            if self._newest is right:
+                self._newest = None
+
+
+class Claim:
+    """The right to send one motion, or, as long as nobody else asks, several."""
+
+    def __init__(self, output: MotionOutput, lost: Callable[[str], None]) -> None:
+        self._output = output
+        self.lost = lost
+
+    def publish(
+        self,
+        message: JointTrajectory,
+        planned: PlannedFor,
+        keep: bool = False,
+        agreed: Callable[[], bool] = _agreed,
+    ) -> bool:
+        """Publish a motion, if it is still valid and nobody else has asked for one since.
+
+        Args:
+            message: the motion.
+            planned: what it was planned for: it is looked at once more, in the present scene and state.
+            keep: the right, for more of them.
+            agreed: asked right before; with False nothing is published. Must return at once.
+
+        Returns:
+            Whether it was published.
+
+        Raises:
+            KinoptError: as ``LastLook.send``.
+        """
+        return self._output.publish(self, message, planned, keep, agreed)
+
+    def hand_over(
+        self,
+        message: JointTrajectory,
+        planned: PlannedFor,
+        send: Callable[[], None],
+        agreed: Callable[[], bool] = _agreed,
+    ) -> bool:
+        """Let somebody else send a motion, by ``send``, which must return at once; the right is kept. All else as
+        ``publish``."""
+        return self._output.hand_over(self, message, planned, send, agreed)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nobody else has asked for a motion since."""
+        return self._output.holds(self)
+
+    def give_up(self) -> None:
+        """Publish nothing any more."""
+        self._output.give_up(self)
+
+
+class Stop:
+    """The right to publish stops, which nobody looks at once more: a robot that brakes is better than one that does
+    not."""
+
+    def __init__(self, output: MotionOutput) -> None:
+        self._output = output
+
+    def lost(self, owner: str) -> None:
+        """Somebody else stops, or moves the robot after that."""
+
+    def publish(self, message: JointTrajectory) -> bool:
+        """Publish the stop of a motion, if nobody else has asked for a motion since. Whether it was published."""
+        return self._output.publish_stop(self, message)
+
+    def give_up(self) -> None:
+        """Publish nothing any more."""
+        self._output.give_up(self)

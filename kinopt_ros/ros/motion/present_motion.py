@@ -1,0 +1,54 @@
+"""The motion that a robot is in: what the next one has to leave without a jump."""
+
+import numpy as np
+
+from kinopt_ros.planning.servo.commanded import Commanded, begun
+from kinopt_ros.planning.servo.session import LAG
+from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.ros.messages.conversions import trajectory_from_message
+from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.trajectory.braking import MotionState
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
+from kinopt_ros.verification.motion import AT_REST
+
+
+def published_motion(output: MotionOutput, joints: tuple[str, ...]) -> Commanded | None:
+    """The motion of these joints that this node published last, unless another one moves some of them since; it may be
+    over."""
+    of_these = [p for p in output.published if sorted(p.message.joint_names) == sorted(joints)]
+    if not of_these or len(of_these[0].message.points) < 2:
+        return None
+    last = of_these[0]
+    given = trajectory_from_message(last.message)
+    order = [given.joint_names.index(name) for name in joints]
+    rows = (array[:, order] for array in (given.position, given.velocity, given.acceleration))
+    return Commanded(JointTrajectory(joints, given.time, *rows), last.start, last.start, last.start)
+
+
+def present_motion(
+    output: MotionOutput, setup: ServoSetup, state: RobotState, now: int, lead: int, tolerance: float
+) -> Commanded:
+    """The motion that the node has published last, if it is not over and the robot is in it: the controller goes on
+    from there. Else one that begins as measured and ends at rest.
+
+    Args:
+        output: where motions are published.
+        setup: the robot and the joints.
+        state: as measured, of all these joints.
+        now: ns of the node's clock.
+        lead: ns that a motion which begins as measured goes on like that.
+        tolerance: rad or m by which the robot may be elsewhere than published, besides the way that it is late.
+    """
+    measured = state.q[setup.variables]
+    published = published_motion(output, setup.joints)
+    if published is not None and published.start <= now < published.end:
+        there = published.at(now)
+        late = LAG / NANOSECONDS_PER_SECOND + float(state.age[setup.variables].max())
+        if (setup.away(measured, there.position) <= tolerance + late * np.abs(there.velocity)).all():
+            return published
+    velocity = state.velocity[setup.variables]
+    if (np.abs(velocity) <= AT_REST * setup.robot.limits.velocity[setup.variables]).all():
+        velocity = np.zeros_like(velocity)
+    as_measured = MotionState(measured, velocity, np.zeros_like(velocity))
+    return begun(setup.joints, as_measured, now, lead, setup.planning)

@@ -1,0 +1,467 @@
+"""Reads kinopt_msgs/PlanTrajectory requests and kinopt_msgs/OptimizeTrajectory goals, which say the same."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import (
+    InvalidGoalError,
+    InvalidRequestError,
+    InvalidStateError,
+    KinoptError,
+    quoted,
+)
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.se3 import inverse
+from kinopt_ros.planning.motion import commanded_variables
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.chains import resolve_joints
+from kinopt_ros.problems.ik import PoseTarget, Tolerance
+from kinopt_ros.problems.trajectory import (
+    NUM_POINTS,
+    Along,
+    CostWeights,
+    Goal,
+    JointGoal,
+    PoseAlong,
+    PoseGoal,
+    StraightLine,
+    TrajectoryProblem,
+)
+from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.problems.trajectory_validation import check_number_of
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.context import Context, assumed_default, moving
+from kinopt_ros.ros.messages.conversions import (
+    configuration_from_joint_state,
+    matrices_from_poses,
+    nonnegative,
+)
+from kinopt_ros.ros.motion.last_look import check_is_at
+from kinopt_ros.ros.requests.ik import tips_of, tolerance_of, tool_of
+from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.loader import LoadedRobot
+from kinopt_ros.ros.robot.tips import tip_of
+from kinopt_ros.scene.scene import Scene
+from kinopt_ros.scene.tool_frames import Tip
+
+LINE_TOLERANCE = 1e-3
+"""m, of straight lines that give none."""
+AT_REST = 1e-3
+"""rad/s or m/s, up to which a joint that the motion leaves out counts as standing still."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryRequest:
+    """What a request asks, in terms of the library."""
+
+    loaded: LoadedRobot
+    """The robot that was in service when it came."""
+    problem: TrajectoryProblem
+    assumed: str
+    """A sentence about joints that matter and that nobody published; else nothing."""
+    solver: str
+    allow_fallback: bool
+    timeout: float
+    """s"""
+
+
+@dataclass(frozen=True, eq=False)
+class StartState:
+    """Where a motion starts."""
+
+    q: Annotated[Float64, "nq"]
+    velocity: Annotated[Float64, "nq"]
+    state: RobotState
+    """What was measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """How poses of a request are read."""
+
+    robot: RobotModel
+    base: str
+    tips: tuple[Tip, ...]
+    start: Annotated[Float64, "nq"]
+    T_base_frame: Annotated[Float64, "4 4"]
+
+
+def read_trajectory_request(
+    context: Context, request: Any, arrived: float, publish: bool = False
+) -> TrajectoryRequest:
+    """Read a request that arrived at a value of time.monotonic().
+
+    Args:
+        context: of the node.
+        request: of PlanTrajectory, or a goal of OptimizeTrajectory.
+        arrived: when it came.
+        publish: whether the robot shall move: the start is then what was measured, never a guess.
+
+    Raises:
+        KinoptError: something in it is not usable.
+    """
+    loaded = context.loaded
+    robot = loaded.model
+    base, tips, joints = _what_moves(context, robot, request)
+    _check_counts(request, len(tips))
+    links = [tip.link for tip in tips]
+    frame = request.header.frame_id
+    joints = controller_order(context, robot, joints, publish)
+    ways = [(base, frame), *((base, link) for link in links)]
+    needed = sorted({*moving(robot, ways), *commanded_variables(robot, joints).tolist()})
+    scene = None if request.ignore_collisions else context.scene.of(robot)
+    start = start_state(context, robot, request.state, needed, publish)
+    T_base_frame = context.frames.T_link_frame(robot, base, frame, start.q)
+    place = _Frame(robot, base, tips, start.q, T_base_frame)
+    timeout = trajectory_timeout(context, request.timeout)
+    weights = _weights(request)
+    problem = trajectory_problem(
+        robot,
+        _goals(context, place, request, joints),
+        joints=joints,
+        base_link=base,
+        tip_link=links[0] if links else None,
+        start=start.q,
+        start_velocity=_velocity(robot, start, joints),
+        waypoints=_waypoints(context, place, request, joints),
+        along=[
+            *(_pose_along(context, place, along, f"along[{k}]") for k, along in enumerate(request.along)),
+            *(
+                _straight_line(context, place, line, f"straight_lines[{k}]")
+                for k, line in enumerate(request.straight_lines)
+            ),
+        ],
+        **{**demand(context, scene, request), **pace(context, request)},
+        duration=_duration(request),
+        rest=_rest(request, robot, start.q, weights),
+        weights=weights,
+        num_points=request.num_points or NUM_POINTS,
+        deadline=arrived + timeout,
+        random_seed=request.random_seed,
+        limit_tolerance=context.parameter("limit_tolerance"),
+    )
+    return TrajectoryRequest(
+        loaded=loaded,
+        problem=problem,
+        assumed=assumed_sentence(robot, start.state, needed, request.state.name, scene),
+        solver=request.solver or context.parameter("trajectory.solver") or context.parameter("solver"),
+        allow_fallback=context.parameter("allow_fallback") and not request.no_fallback,
+        timeout=timeout,
+    )
+
+
+def _check_counts(request: Any, tips: int) -> None:
+    """Refuse before any of them is read what is too much for one problem."""
+    check_number_of("goals", len(request.joint_goals) + len(request.poses) // max(tips, 1))
+    for name in ("waypoints", "along", "straight_lines"):
+        check_number_of(name, len(getattr(request, name)))
+
+
+def _what_moves(
+    context: Context, robot: RobotModel, request: Any
+) -> tuple[str, tuple[Tip, ...], tuple[str, ...]]:
+    """Base link, tips and joints. A group without a tip will do where no pose is asked for."""
+    named = tips_of(request)
+    tips = None if named is None else tuple(tip_of(context, robot, name) for name in named)
+    group = request.group or None
+    if group is None and tips is None:
+        group = context.group_name(robot)
+    if tips is None and group is not None:
+        found = robot.group(group)
+        if found.tip_link is None and found.joints:
+            return robot.root_link, (), found.joints
+    base, links, joints = resolve_joints(
+        robot, group, None, None if tips is None else tuple(tip.link for tip in tips), (), (), ()
+    )
+    return base, tuple(Tip(link) for link in links) if tips is None else tips, joints
+
+
+def controller_order(
+    context: Context, robot: RobotModel, joints: Sequence[str], publish: bool
+) -> tuple[str, ...]:
+    """Joints of a motion in the order in which the controller has them.
+
+    Raises:
+        InvalidRequestError: it shall be published, and the controller lacks one of them.
+    """
+    order = context.parameter("controller_joints")
+    missing = [name for name in joints if name not in order]
+    if not order or (missing and not publish):
+        return tuple(joints)
+    if missing:
+        raise InvalidRequestError(
+            f"the motion moves {', '.join(missing)}, which parameter controller_joints leaves out: "
+            f"{', '.join(order)}"
+        )
+    return tuple(name for name in order if name in joints)
+
+
+def start_state(
+    context: Context, robot: RobotModel, given: Any, needed: Sequence[int], publish: bool
+) -> StartState:
+    """Where a motion starts: what a request says, else what was measured.
+
+    Args:
+        context: of the node.
+        robot: the robot.
+        given: sensor_msgs/JointState of the request.
+        needed: variables that matter.
+        publish: whether all of those must have been measured, and be what the request says.
+
+    Raises:
+        KinoptError: the state is not usable, too old, or not where the robot is.
+    """
+    measured = context.joint_states.of(robot)
+    named = set() if publish else set(given.name)
+    needed = [i for i in needed if robot.variable_names[i] not in named]
+    measured.require_fresh(needed, robot, context.parameter("state_timeout"))
+    if publish:
+        measured.require_known(needed, robot)
+    q = configuration_from_joint_state(given, robot, measured.q)
+    velocity = measured.velocity.copy()
+    if given.velocity and len(given.velocity) != len(given.name):
+        raise InvalidStateError(
+            f"state has {len(given.name)} names and {len(given.velocity)} velocities; they must be equal, or there are "
+            "no velocities"
+        )
+    for name, value in zip(given.name, given.velocity or [0.0] * len(given.name), strict=True):
+        if name in robot.variable_index:
+            velocity[robot.variable_index[name]] = value
+    if publish:
+        check_is_at(robot, measured, q, needed)
+    return StartState(q, velocity, measured)
+
+
+def assumed_sentence(
+    robot: RobotModel,
+    state: RobotState,
+    needed: Sequence[int],
+    named: Sequence[str],
+    scene: Scene | None = None,
+) -> str:
+    """About variables that matter and that nobody published; else nothing. With a scene all of them matter: they say
+    where the links are that must not be hit."""
+    matter = needed if scene is None else range(robot.nq)
+    return assumed_default([robot.variable_names[i] for i in matter if not state.known[i]], named)
+
+
+def demand(context: Context, scene: Scene | None, request: Any) -> dict[str, Any]:
+    """What a motion must be free of collisions with, as arguments of problems.
+
+    Raises:
+        InvalidRequestError: a clearance that is not usable, or that nobody would look at.
+    """
+    default = context.parameter("trajectory.clearance")
+    clearance = nonnegative(request.clearance, "clearance", InvalidRequestError, default)
+    if scene is not None:
+        return {"scene": scene, "clearance": clearance}
+    if request.clearance > 0.0:
+        raise InvalidRequestError(f"clearance is {request.clearance:g}, but ignore_collisions is set")
+    return {"scene": None}
+
+
+def pace(context: Context, request: Any) -> dict[str, float]:
+    """Scaling factors, as arguments of problems."""
+    return {
+        name: nonnegative(getattr(request, name), name, InvalidRequestError, context.parameter(name))
+        for name in ("velocity_scaling", "acceleration_scaling")
+    }
+
+
+def trajectory_timeout(context: Context, given: float) -> float:
+    """Seconds that a request may take.
+
+    Raises:
+        InvalidRequestError: it asks for more than is allowed.
+    """
+    most = context.parameter("trajectory.max_timeout")
+    default = min(context.parameter("trajectory.timeout"), most)
+    timeout = nonnegative(given, "timeout", InvalidRequestError, default)
+    if timeout > most:
+        raise InvalidRequestError(
+            f"timeout is {given:g} s; allowed is up to {most:g} s (parameter trajectory.max_timeout)"
+        )
+    return timeout
+
+
+def _goals(context: Context, place: _Frame, request: Any, joints: Sequence[str]) -> list[Goal]:
+    if not request.joint_goals and not request.poses:
+        raise InvalidGoalError("joint_goals and poses are empty; give at least one goal")
+    goals: list[Goal] = [
+        _joint_goal(place, goal, joints, f"joint_goals[{k}]") for k, goal in enumerate(request.joint_goals)
+    ]
+    if request.poses:
+        goals += _pose_goals(context, place, request, request.poses, "poses")
+    return goals
+
+
+def _pose_goals(
+    context: Context, place: _Frame, request: Any, poses: Sequence[Any], what: str
+) -> list[PoseGoal]:
+    """Alternatives, each of one pose per tip."""
+    tips = len(place.tips)
+    if tips == 0 or len(poses) % tips:
+        raise InvalidGoalError(
+            f"{what} has {len(poses)} poses for {tips} tip links; allowed is a multiple of those"
+            if tips
+            else f"{what} is given, but the group has no tip; name a tip_link"
+        )
+    T = (place.T_base_frame @ matrices_from_poses(poses, what)).reshape(-1, tips, 4, 4)
+    # What tolerances, free axes and tools mean is the same as in inverse kinematics.
+    asked = ik_problem(
+        place.robot,
+        T,
+        base_link=place.base,
+        tip_link=[tip.link for tip in place.tips],
+        T_link_tool=_tools(place.tips, tool_of(request.tool)),
+        state=place.start,
+        position_tolerance=tolerance_of(context, request, "position"),
+        orientation_tolerance=tolerance_of(context, request, "orientation"),
+        free_axes=request.free_axes,
+    )
+    return [
+        PoseGoal(
+            tuple(
+                dataclasses.replace(target, T_base_target=target.T_base_target[k : k + 1].copy())
+                for target in asked.targets
+            )
+        )
+        for k in range(len(T))
+    ]
+
+
+def _tools(
+    tips: Sequence[Tip], T_tip_tool: Annotated[Float64, "4 4"] | None
+) -> Annotated[Float64, "T 4 4"] | None:
+    """Poses of a tool in the links of tips; None for their own frames."""
+    tools = [tip.with_tool(T_tip_tool) for tip in tips]
+    if all(tool is None for tool in tools):
+        return None
+    return np.array([np.eye(4) if tool is None else tool for tool in tools])
+
+
+def _joint_goal(place: _Frame, message: Any, joints: Sequence[str], what: str) -> JointGoal:
+    robot = place.robot
+    if not message.name:
+        raise InvalidGoalError(f"{what} names no joint")
+    try:
+        q = configuration_from_joint_state(message, robot, place.start)
+    except InvalidStateError as error:
+        raise InvalidGoalError(f"{what}: {error}") from error
+    except KinoptError as error:
+        error.args = (f"{what}: {error}",)
+        raise
+    variables = commanded_variables(robot, joints)
+    left_out = np.setdiff1d(np.flatnonzero(q != place.start), variables)
+    if left_out.size:
+        names = ", ".join(robot.variable_names[i] for i in left_out)
+        raise InvalidGoalError(f"{what} moves {names}; the joints of this motion are {', '.join(joints)}")
+    return JointGoal(q[variables])
+
+
+def _waypoints(context: Context, place: _Frame, request: Any, joints: Sequence[str]) -> list[Goal]:
+    waypoints: list[Goal] = []
+    for k, waypoint in enumerate(request.waypoints):
+        what = f"waypoints[{k}]"
+        given = waypoint.joints.name or waypoint.joints.position
+        if bool(given) == bool(waypoint.poses):
+            raise InvalidGoalError(
+                f"{what} has {'both' if given else 'neither'} joints and poses; give one of them"
+            )
+        if given:
+            waypoints.append(_joint_goal(place, waypoint.joints, joints, f"{what}.joints"))
+            continue
+        if len(waypoint.poses) != max(len(place.tips), 1):
+            raise InvalidGoalError(
+                f"{what} has {len(waypoint.poses)} poses; allowed is one for each of "
+                f"{', '.join(tip.link for tip in place.tips)}"
+            )
+        waypoints += _pose_goals(context, place, request, waypoint.poses, f"{what}.poses")
+    return waypoints
+
+
+def _pose_along(context: Context, place: _Frame, message: Any, what: str) -> Along:
+    tip = _tip(context, place, message.link, what)
+    tool = tip.with_tool(tool_of(message.tool))
+    if message.pose:
+        T = place.T_base_frame @ matrices_from_poses(message.pose, f"{what}.pose")[0]
+    else:
+        T_root = forward_kinematics(place.robot, place.start, links=(place.base, tip.link))
+        T = inverse(T_root[0]) @ T_root[1] @ (np.eye(4) if tool is None else tool)
+    position = _three(message.position_tolerances, f"{what}.position_tolerances")
+    orientation = _three(message.orientation_tolerances, f"{what}.orientation_tolerances")
+    if position == orientation == math.inf:
+        raise InvalidGoalError(
+            f"{what} has neither position_tolerances nor orientation_tolerances: it asks nothing"
+        )
+    return PoseAlong(PoseTarget(tip.link, T[None], position, orientation, tool))
+
+
+def _three(values: Sequence[float], what: str) -> Tolerance:
+    if not len(values):
+        return math.inf
+    if len(values) != 3:
+        raise InvalidGoalError(f"{what} has {len(values)} numbers; allowed are three, or none for all free")
+    x, y, z = (float(value) for value in values)
+    return x, y, z
+
+
+def _straight_line(context: Context, place: _Frame, message: Any, what: str) -> Along:
+    tip = _tip(context, place, message.link, what)
+    tolerance = nonnegative(message.tolerance, f"{what}.tolerance", InvalidGoalError, LINE_TOLERANCE)
+    point = np.array([message.point.x, message.point.y, message.point.z])
+    if tip.T_link_tip is not None:
+        point = tip.T_link_tip[:3, :3] @ point + tip.T_link_tip[:3, 3]
+    return StraightLine(tip.link, tolerance, point)
+
+
+def _tip(context: Context, place: _Frame, given: str, what: str) -> Tip:
+    if given:
+        return tip_of(context, place.robot, given)
+    if not place.tips:
+        raise InvalidGoalError(f"{what} names no link, and the group has no tip")
+    return place.tips[0]
+
+
+def _velocity(robot: RobotModel, start: StartState, joints: Sequence[str]) -> Annotated[Float64, "nq"]:
+    """Velocities at the start; sensors never read 0, and what does not move shall not be said to."""
+    velocity = start.velocity.copy()
+    others = np.ones(robot.nq, dtype=np.bool_)
+    others[commanded_variables(robot, joints)] = False
+    velocity[others & (np.abs(velocity) <= AT_REST)] = 0.0
+    return velocity
+
+
+def _weights(request: Any) -> CostWeights:
+    names = [field.name for field in dataclasses.fields(CostWeights)]
+    if len(request.costs) != len(request.weights) or len(set(request.costs)) != len(request.costs):
+        raise InvalidRequestError(
+            f"costs are {list(request.costs)} and weights are {list(request.weights)}; give one weight each to "
+            "different costs"
+        )
+    for name in request.costs:
+        if name not in names:
+            raise InvalidRequestError(f"unknown cost {quoted(name)}; known: {', '.join(names)}")
+    return CostWeights(**dict(zip(request.costs, request.weights, strict=True)))
+
+
+def _duration(request: Any) -> float | None:
+    given = nonnegative(request.duration, "duration", InvalidRequestError, 0.0)
+    return given if given > 0.0 else None
+
+
+def _rest(
+    request: Any, robot: RobotModel, start: Annotated[Float64, "nq"], weights: CostWeights
+) -> Annotated[Float64, "nq"] | None:
+    given = bool(request.rest.name or request.rest.position)
+    if given and weights.rest == 0.0:
+        raise InvalidRequestError("rest is given, but its cost has no weight: name rest in costs")
+    if not given and weights.rest == 0.0:
+        return None
+    return configuration_from_joint_state(request.rest, robot, start)

@@ -1,0 +1,45 @@
+"""What services and the action of trajectories do alike: plan within the time that a request has."""
+
+import time
+from typing import Any
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.solver_pool import Pooled
+from kinopt_ros.planning.statistics import Statistics
+from kinopt_ros.ros.messages.trajectory_answer import fill_answer
+from kinopt_ros.ros.requests.trajectory import TrajectoryRequest
+from kinopt_ros.solvers.paths import Report
+from kinopt_ros.solvers.trajectory_result import TrajectoryResult
+from kinopt_ros.status import Status
+
+
+class LatePlanError(KinoptError):
+    """A request whose time was up before anybody could begin with it."""
+
+    status = Status.TIMED_OUT
+
+
+def check_in_time(waited: float, timeout: float) -> None:
+    """Raise LatePlanError if a request waited longer than it may take (s)."""
+    if waited >= timeout:
+        raise LatePlanError(f"the request waited {waited:.3f} s for its turn; its timeout is {timeout:g} s")
+
+
+def plan(
+    asked: TrajectoryRequest, response: Any, statistics: Statistics, report: Report | None
+) -> Pooled[TrajectoryResult]:
+    """Plan, and fill a response.
+
+    Raises:
+        KinoptError: the request cannot be answered.
+    """
+    begin = time.monotonic()
+    pooled = asked.loaded.pool.plan_trajectory(asked.problem, asked.solver, asked.allow_fallback, report)
+    fill_answer(response, asked, pooled)
+    statistics.record(
+        f"solver {pooled.result.solver}",
+        response.status.code,
+        time.monotonic() - begin,
+        reason=pooled.fallback_reason,
+    )
+    return pooled

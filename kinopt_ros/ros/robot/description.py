@@ -1,0 +1,183 @@
+"""Where the robot's description comes from, parameter or topic, and when it must be read again."""
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
+import re
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from kinopt_ros.errors import KinoptError, shortened
+from kinopt_ros.planning.motion import commanded_variables
+from kinopt_ros.planning.scene_holder import SceneHolder
+from kinopt_ros.problems.chains import resolve_chain
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.ros.robot import parameters
+from kinopt_ros.ros.robot.joint_limits import PREFIX, declaration, unknown_limits, with_joint_limits
+from kinopt_ros.ros.robot.loader import RobotLoader
+from kinopt_ros.ros.serving.executor_thread import ExecutorThread
+from kinopt_ros.scene.files import load_scene
+from kinopt_ros.scene.tool_frames import check_tool_frames, tool_frames
+
+NAMING = ("default_group", "controller_joints", "tool_frames")
+"""Parameters with names that the robot must have."""
+_URDF, _SRDF, _VIRTUAL = "robot_description", "robot_description_semantic", "virtual_joint"
+_SRDF_FOLLOWS = 0.5
+"""s for which a URDF waits for an SRDF that may follow: without it, groups are missing and warnings mislead."""
+_NAME = re.compile(r"<robot\b[^>]*?\bname\s*=\s*[\"']([^\"']*)")
+
+
+def check_names(robot: RobotModel, parameter: str, given: Any) -> None:
+    """Raise KinoptError if the value of a parameter names a group, joints or links that the robot does not have."""
+    if parameter == "default_group" and given:
+        resolve_chain(robot, given, None, None)
+    if parameter == "controller_joints" and given:
+        commanded_variables(robot, given)
+    if parameter == "tool_frames":
+        check_tool_frames(robot, tool_frames(given))
+
+
+class Description:
+    """URDF and SRDF text, each from its parameter or, while that is empty, from its topic."""
+
+    def __init__(self, node: Node, loader: RobotLoader, scene: SceneHolder) -> None:
+        self._node = node
+        self._loader = loader
+        self._scene = scene
+        self._from_topic = {_URDF: "", _SRDF: ""}
+        self._texts: WeakKeyDictionary[RobotModel, tuple[str, str]] = WeakKeyDictionary()
+        self._executor_thread = ExecutorThread(node)
+        self.is_declaring = False
+        """Whether parameters are being declared, which calls back as if somebody had set them."""
+        steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may stand still
+        self._srdf_follows = node.create_timer(_SRDF_FOLLOWS, self._nothing_followed, clock=steady)
+        self._srdf_follows.cancel()
+
+    def take_urdf(self, text: str) -> None:
+        """A robot_description arrived by topic."""
+        self._take(_URDF, text)
+
+    def take_srdf(self, text: str) -> None:
+        """A robot_description_semantic arrived by topic."""
+        self._take(_SRDF, text)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a URDF, usable or not."""
+        return bool(self._text(_URDF))
+
+    def close(self) -> None:
+        """Nobody declares anything any more."""
+        self._executor_thread.close()
+
+    def load(self) -> None:
+        """Build the robot anew in the background, if there is a URDF at all."""
+        self._srdf_follows.cancel()
+        if not self._text(_URDF):
+            return
+        self._loader.load(
+            self._build,
+            parameters.solver_options(self._node),
+            parameters.ik_solver(self._node),
+            parameters.value(self._node, "fallback_chain"),
+        )
+
+    def check(self, given: list[Parameter[Any]]) -> SetParametersResult:
+        """Refuse a description or limits that cannot be used, before they replace some that can."""
+        proposed = {parameter.name: parameter.value for parameter in given}
+        if not self.concerned_by(given):
+            return SetParametersResult(successful=True)
+        urdf = proposed.get(_URDF, self._text(_URDF)) or self._from_topic[_URDF]
+        srdf = proposed.get(_SRDF, self._text(_SRDF)) or self._from_topic[_SRDF]
+        try:
+            if urdf:
+                moving = proposed.get(_VIRTUAL, parameters.value(self._node, _VIRTUAL))
+                robot = robot_from_urdf(urdf, srdf or None, virtual_joint=moving)
+                with_joint_limits(self._node, robot, proposed)
+        except KinoptError as error:
+            return parameters.refusal(str(error))
+        return SetParametersResult(successful=True)
+
+    def concerned_by(self, given: list[Parameter[Any]]) -> bool:
+        """Whether a change of these parameters changes the robot or its solvers."""
+        if self.is_declaring:
+            return False
+        names = {parameter.name for parameter in given}
+        return any(
+            name in (_URDF, _SRDF, _VIRTUAL, "solver", "ik.solver", "fallback_chain")
+            or name.startswith(PREFIX)
+            or name in parameters.solver_parameter_names()
+            for name in names
+        )
+
+    def replaced_by(self, given: list[Parameter[Any]]) -> bool:
+        """Whether these parameters bring another description."""
+        return any(parameter.name in (_URDF, _SRDF, _VIRTUAL) for parameter in given)
+
+    def texts_of(self, robot: RobotModel) -> tuple[str, str]:
+        """URDF and SRDF that a robot was built from."""
+        return self._texts.get(robot, ("", ""))
+
+    def _take(self, name: str, text: str) -> None:
+        if parameters.value(self._node, name):
+            self._node.get_logger().info(f"topic {name} is not used: the parameter of that name is set")
+        elif not text:
+            self._node.get_logger().warning(f"topic {name}: an empty text was dropped")
+        elif text != self._from_topic[name]:
+            self._from_topic[name] = text
+            if name == _URDF and not self._has_srdf():
+                self._srdf_follows.reset()
+            else:
+                self.load()
+
+    def _has_srdf(self) -> bool:
+        """Whether there is an SRDF that may belong to the URDF: not the one of another robot."""
+        if parameters.value(self._node, _SRDF):
+            return True
+        urdf, srdf = (_NAME.search(self._text(name)[:10_000]) for name in (_URDF, _SRDF))
+        return urdf is not None and srdf is not None and urdf[1] == srdf[1]
+
+    def _nothing_followed(self) -> None:
+        self.load()  # which cancels the timer
+
+    def _text(self, name: str) -> str:
+        return str(parameters.value(self._node, name) or self._from_topic[name])
+
+    def _build(self) -> RobotModel:
+        """The robot of the newest texts."""
+        urdf, srdf = self._text(_URDF), self._text(_SRDF)
+        moving = parameters.value(self._node, _VIRTUAL)
+        robot = robot_from_urdf(urdf, srdf or None, virtual_joint=moving)
+        # rclpy reads its parameters without a lock: nobody but the thread of its services may add some.
+        self._executor_thread.do(self._declaring(step) for step in declaration(self._node, robot))
+        unknown = unknown_limits(self._node, robot)
+        if unknown:
+            self._node.get_logger().warning(f"parameters of no joint of the robot: {shortened(unknown)}")
+        built = with_joint_limits(self._node, robot)
+        self._texts[built] = urdf, srdf
+        for name in NAMING:
+            try:
+                check_names(built, name, parameters.value(self._node, name))
+            except KinoptError as error:
+                self._node.get_logger().warning(f"parameter {name}: {error}")
+        scene_file = parameters.value(self._node, "scene_file")
+        if scene_file:  # before the robot serves: it must not move in a world without its obstacles
+            self._scene.start(built, lambda: load_scene(scene_file, built))
+        return built
+
+    def _declaring(self, step: Callable[[], None]) -> Callable[[], None]:
+        def declare() -> None:
+            self.is_declaring = True
+            try:
+                step()
+            finally:
+                self.is_declaring = False
+
+        return declare

@@ -1,0 +1,77 @@
+"""Poses of frames: links of the robot by its kinematics, everything else by tf where tf2_ros is installed."""
+
+from typing import Annotated, Any
+
+import numpy as np
+from rclpy.node import Node
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import FrameError, quoted, shortened
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.se3 import inverse
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.ros.messages.rotations import matrix_from_quaternion
+
+
+class Frames:
+    """Resolves frame names. Works without tf2_ros; then only the robot's own frames are known."""
+
+    def __init__(self, node: Node) -> None:
+        self._buffer: Any = None
+        self._listener: Any = None
+        try:
+            import tf2_ros
+        except ImportError:
+            node.get_logger().info(
+                "tf2_ros is not installed: poses can be given in the robot's own frames only"
+            )
+            return
+        self._buffer = tf2_ros.Buffer()
+        self._listener = tf2_ros.TransformListener(self._buffer, node)
+
+    def T_link_frame(
+        self, robot: RobotModel, link: str, frame: str, q: Annotated[Float64, "nq"]
+    ) -> Annotated[Float64, "4 4"]:
+        """Pose of a frame in a link of the robot, in configuration q. An empty name is the robot's root link.
+
+        Raises:
+            FrameError: neither the robot nor tf knows the frame.
+        """
+        if (frame or robot.root_link) == link:
+            return np.eye(4)
+        T_root_link = forward_kinematics(robot, q, links=(link,))[0]
+        return np.asarray(inverse(T_root_link) @ self.T_root_frame(robot, frame, q))
+
+    def T_root_frame(
+        self, robot: RobotModel, frame: str, q: Annotated[Float64, "... nq"]
+    ) -> Annotated[Float64, "... 4 4"]:
+        """Pose of a frame in the robot's root link, in one configuration or many. Raises as T_link_frame does."""
+        frame = frame or robot.root_link
+        if frame in robot.link_index:
+            return forward_kinematics(robot, q, links=(frame,))[..., 0, :, :]
+        return np.broadcast_to(self._outside(robot, frame), (*q.shape[:-1], 4, 4))
+
+    def _outside(self, robot: RobotModel, frame: str) -> Float64:
+        """T_root_frame of a frame that is no link."""
+        virtual = robot.virtual_joint
+        if virtual is not None and virtual.type is JointType.FIXED and virtual.parent_frame == frame:
+            return np.eye(4)
+        if self._buffer is None:
+            raise FrameError(
+                f"frame {quoted(frame)} is no link of robot {robot.name!r}, and tf2_ros is not installed to look it "
+                f"up; links: {shortened(robot.link_names, 20)}"
+            )
+        import tf2_ros
+        from rclpy.time import Time
+
+        try:
+            stamped = self._buffer.lookup_transform(robot.root_link, frame, Time())
+        except tf2_ros.TransformException as error:
+            raise FrameError(
+                f"frame {quoted(frame)} is no link of robot {robot.name!r}, and tf says: {error}"
+            ) from error
+        t, r = stamped.transform.translation, stamped.transform.rotation
+        T = np.eye(4)
+        T[:3, :3] = matrix_from_quaternion(np.array([r.x, r.y, r.z, r.w]))
+        T[:3, 3] = t.x, t.y, t.z
+        return T

@@ -1,0 +1,148 @@
+"""rclpy's six parameter services with an answer to every request: what rclpy or a callback would raise is refused with
+a sentence, and sizes are looked at before anything is done."""
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    GetParameterTypes,
+    ListParameters,
+    SetParameters,
+    SetParametersAtomically,
+)
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from kinopt_ros.errors import cut, quoted
+from kinopt_ros.ros.robot import joint_limits, parameters
+from kinopt_ros.ros.robot.parameters import refusal
+
+Callback = Callable[[Any, Any], Any]
+
+MOST_SET = 1000
+"""Parameters that one request may set."""
+MOST_ASKED = 10_000
+"""Names that one request may ask about."""
+MOST_TEXT = 100_000_000
+"""Characters that one answer may have: a description may be asked for many times over."""
+_TYPES = {int(kind) for kind in Parameter.Type}
+
+
+def careful(node: Node, kind: Any, callback: Callback) -> Callback:
+    """A callback for a service of this kind; the one given, unless it belongs to a parameter service."""
+    if kind is SetParameters:
+        return _set_each(node, callback)
+    if kind is SetParametersAtomically:
+        return _set_together(node, callback)
+    if kind in (GetParameters, GetParameterTypes, DescribeParameters, ListParameters):
+        return _asked(node, callback)
+    return callback
+
+
+def _set_each(node: Node, callback: Callback) -> Callback:
+    def one(parameter: ParameterMessage) -> Any:
+        request = SetParameters.Request(parameters=[parameter])
+        return callback(request, SetParameters.Response()).results[0]
+
+    def answer(request: Any, response: Any) -> Any:
+        given = request.parameters
+        wrong = _wrong_count(len(given))
+        for parameter in given:
+            said = refusal(wrong) if wrong else _set(node, [parameter], partial(one, parameter))
+            response.results.append(said)
+        return response
+
+    return answer
+
+
+def _set_together(node: Node, callback: Callback) -> Callback:
+    def answer(request: Any, response: Any) -> Any:
+        given = request.parameters
+        wrong = _wrong_count(len(given))
+        response.result = (
+            refusal(wrong)
+            if wrong
+            else _set(node, given, lambda: callback(request, SetParametersAtomically.Response()).result)
+        )
+        return response
+
+    return answer
+
+
+def _set(
+    node: Node, given: list[ParameterMessage], apply: Callable[[], SetParametersResult]
+) -> SetParametersResult:
+    for parameter in given:
+        wrong = _wrong(node, parameter)
+        if wrong:
+            return refusal(wrong)
+    try:
+        # Before rclpy has a look: it notes the type of a value that is refused later as that of the parameter.
+        proposed = joint_limits.converted(
+            parameters.converted([Parameter.from_parameter_msg(each) for each in given])
+        )
+        for check in (parameters.check, joint_limits.check):
+            result = check(proposed)
+            if not result.successful:
+                result.reason = cut(result.reason)
+                return result
+        result = apply()
+    except Exception as error:  # a defect: say so, keep serving
+        node.get_logger().error(f"internal error in a parameter service:\n{traceback.format_exc()}")
+        return refusal(f"internal error ({type(error).__name__}); the node's log says more")
+    result.reason = cut(result.reason)
+    return result
+
+
+def _wrong_count(count: int) -> str:
+    return f"{count} parameters in one request; allowed are at most {MOST_SET}" if count > MOST_SET else ""
+
+
+def _wrong(node: Node, parameter: ParameterMessage) -> str:
+    """Why a parameter cannot even be looked at; empty: it can."""
+    name = quoted(parameter.name)
+    if not node.has_parameter(parameter.name):  # rclpy names it not, and takes the empty name for declared
+        return f"there is no parameter {name}; `ros2 param list` shows those that there are"
+    if parameter.value.type not in _TYPES:
+        return (
+            f"the value of parameter {name} has type {parameter.value.type}; allowed are {min(_TYPES)} to "
+            f"{max(_TYPES)}, see rcl_interfaces/msg/ParameterType"
+        )
+    return ""
+
+
+def _asked(node: Node, callback: Callback) -> Callback:
+    """These answers have no room for a sentence: the log says why they are empty, as rclpy's are for unknown names."""
+
+    def answer(request: Any, response: Any) -> Any:
+        names = request.prefixes if isinstance(request, ListParameters.Request) else request.names
+        wrong = _too_much(node, request, names)
+        if wrong:
+            node.get_logger().warning(f"parameters: {wrong}", throttle_duration_sec=1.0)
+            return response
+        try:
+            return callback(request, response)
+        except Exception:  # as above
+            node.get_logger().error(f"internal error in a parameter service:\n{traceback.format_exc()}")
+            return type(response)()
+
+    return answer
+
+
+def _too_much(node: Node, request: Any, names: list[str]) -> str:
+    if len(names) > MOST_ASKED:
+        return f"{len(names)} names in one request were not looked at; allowed are at most {MOST_ASKED}"
+    if isinstance(request, GetParameters.Request):
+        texts = (node.get_parameter(name).value for name in names if node.has_parameter(name))
+        size = sum(len(text) for text in texts if isinstance(text, str))
+        if size > MOST_TEXT:
+            return f"an answer of {size} characters was not sent; allowed are at most {MOST_TEXT}"
+    return ""

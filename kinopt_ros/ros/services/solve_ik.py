@@ -1,0 +1,215 @@
+"""~/solve_ik: poses in, verified joint positions out."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.kinematics.se3 import inverse
+from kinopt_ros.planning.batching import merged, structure_key, taken_apart
+from kinopt_ros.planning.scheduler import Task
+from kinopt_ros.planning.solver_pool import PooledResult
+from kinopt_ros.planning.statistics import Statistics
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.messages.conversions import flat_array, poses_from_matrices, said, status_message
+from kinopt_ros.ros.requests.ik import IkRequest, read_ik_request
+from kinopt_ros.ros.serving.failure_records import FailureRecords
+from kinopt_ros.ros.serving.serving import Reply
+from kinopt_ros.scene.scene import Scene
+from kinopt_ros.status import Status
+
+HURRIED_SECONDS = 0.005
+"""Time of a first try on the thread that takes requests in."""
+QUICK_SECONDS = 0.05
+"""Time of a try in the quick lane; what is not done by then goes on in the slow lane. Longer than any usual request
+takes, also where threads wait for the interpreter."""
+QUICK_TARGETS = 64
+"""Larger batches go to the slow lane at once."""
+QUICK_SOLUTIONS = 64
+"""Likewise requests for more solutions, over all targets."""
+
+
+class DeadlinePassedError(KinoptError):
+    """A request whose time was up before anybody could begin with it."""
+
+    status = Status.TIMED_OUT
+
+
+class IkService:
+    """Makes tasks of kinopt_msgs/SolveIK requests."""
+
+    def __init__(self, context: Context, statistics: Statistics, records: FailureRecords) -> None:
+        self._context = context
+        self._statistics = statistics
+        self._records = records
+        self._scenes: WeakSet[Scene] = WeakSet()
+        """Those that requests were solved in: their shapes are prepared, and the next request is quick."""
+
+    def task(self, request: Any, reply: Reply) -> "_IkTask":
+        """The task of a request; KinoptError if it cannot be answered."""
+        asked = read_ik_request(self._context, request, reply.arrived)
+        return _IkTask(request.client, asked, reply, self._statistics, self._records, self._scenes)
+
+
+class _IkTask(Task):
+    """One request on its way through the lanes."""
+
+    def __init__(
+        self,
+        client: str,
+        asked: IkRequest,
+        reply: Reply,
+        statistics: Statistics,
+        records: FailureRecords,
+        scenes: WeakSet[Scene],
+    ) -> None:
+        problem = asked.problem
+        size = problem.batch_size
+        slow = size > QUICK_TARGETS or size * problem.num_solutions > QUICK_SOLUTIONS
+        slow |= problem.scene is not None and problem.scene not in scenes
+        key = (id(asked.loaded), asked.solver, asked.allow_fallback, structure_key(problem))
+        super().__init__(client, None if slow else key, slow)
+        self.asked = asked
+        self.reply = reply
+        self._statistics = statistics
+        self._records = records
+        self._scenes = scenes
+        self._solve_time = 0.0
+        """Seconds spent on it, by all tries together."""
+
+    def must_wait(self) -> bool:
+        """Whether checks of collisions are still being prepared, and there is time to wait for them."""
+        asked = self.asked
+        return asked.problem.scene is not None and asked.loaded.pool.must_wait(
+            True, False, self.arrived + asked.timeout
+        )
+
+    def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
+        """Solve all together for some milliseconds; those that this time cut short, not their own, are left."""
+        if hurried and self.asked.problem.scene is not None:
+            return [self]  # checks of collisions may take too long for the thread that takes requests in
+        seconds = HURRIED_SECONDS if hurried else QUICK_SECONDS
+        tasks = [task for task in (self, *others) if isinstance(task, _IkTask) and task._in_time()]
+        if not tasks:
+            return ()
+        try:
+            problems = [task.asked.problem for task in tasks]
+            pooled = self._solve(merged(problems, time.monotonic() + seconds), tasks)
+            parts = taken_apart(pooled.result, [problem.batch_size for problem in problems])
+        except Exception as error:  # nothing ends a worker
+            if len(tasks) == 1:
+                self.reply.refuse(error)
+                return ()
+            # One bad request must not spoil the others.
+            return [left for task in tasks for left in task.quick(())]
+        left: list[Task] = []
+        for task, part in zip(tasks, parts, strict=True):
+            if part.cut_short.any() and time.monotonic() - task.arrived < task.asked.timeout:
+                left.append(task)
+            else:
+                task._send(PooledResult(part, pooled.fallback_reason), len(tasks) - 1)
+        return left
+
+    def slow(self) -> None:
+        """Solve with the request's own deadline."""
+        if not self._in_time():
+            return
+        try:
+            pooled = self._solve(self.asked.problem, [self])
+        except Exception as error:  # nothing ends a worker
+            self.reply.refuse(error)
+            return
+        self._send(pooled, 0)
+
+    def refuse(self, error: KinoptError) -> None:
+        """Answer with an error."""
+        self.reply.refuse(error)
+
+    def _solve(self, problem: IkProblem, tasks: "Sequence[_IkTask]") -> PooledResult:
+        begin = time.monotonic()
+        for task in tasks:
+            task.reply.queue_time = begin - task.arrived
+        pooled = self.asked.loaded.pool.solve_ik(problem, self.asked.solver, self.asked.allow_fallback)
+        seconds = time.monotonic() - begin
+        if problem.scene is not None:
+            self._scenes.add(problem.scene)
+        for task in tasks:
+            task._solve_time += seconds
+        return pooled
+
+    def _in_time(self) -> bool:
+        """Whether there is time left; if not, that is the answer."""
+        waited = time.monotonic() - self.arrived
+        if waited < self.asked.timeout:
+            return True
+        try:
+            self.asked.loaded.pool.check_prepared(self.asked.problem.scene is not None, False)
+        except KinoptError as error:
+            self.reply.refuse(error)
+            return False
+        self.reply.queue_time = waited
+        self.reply.refuse(
+            DeadlinePassedError(
+                f"the request waited {waited:.3f} s for its turn; its timeout is {self.asked.timeout:g} s"
+            )
+        )
+        return False
+
+    def _send(self, pooled: PooledResult, batched_with: int) -> None:
+        response = self.reply.response()
+        try:
+            _fill(response, self.asked, pooled)
+        except Exception as error:  # nothing ends a worker
+            self.reply.refuse(error)
+            return
+        response.batched_with = batched_with
+        response.queue_time = self.reply.queue_time
+        response.wall_time = time.monotonic() - self.reply.arrived
+        solver = f"solver {pooled.result.solver}"
+        self._statistics.record(solver, response.status.code, self._solve_time, reason=pooled.fallback_reason)
+        self.reply.send(response)
+        self._records.note(self.asked, pooled.result)
+
+
+def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:
+    problem, result = asked.problem, pooled.result
+    success = result.success
+    response.joint_names = list(result.joint_names)
+    if success.any():
+        response.positions = flat_array(result.q)
+    response.cut_short = result.cut_short.tolist()
+    response.num_found = result.num_found.tolist()
+    response.codes = result.status.tolist()
+    position, orientation = result.position_error.copy(), result.orientation_error.copy()
+    position[~success, 0] = result.attempt_position_error[~success]
+    orientation[~success, 0] = result.attempt_orientation_error[~success]
+    response.position_errors = flat_array(position)
+    response.orientation_errors = flat_array(orientation)
+    if problem.num_solutions > 1 or problem.posture is not None or problem.manipulability > 0.0:
+        response.distances = flat_array(result.distance)
+    if success.all():
+        response.status = status_message(Status.SUCCESS, said(asked.assumed, *result.notes))
+    else:
+        failed = np.flatnonzero(~success)
+        first = int(failed[0])
+        sentence = result.messages[first]
+        if problem.batch_size > 1:
+            sentence = (
+                f"{len(failed)} of {problem.batch_size} targets failed; the first, poses[{first}]: {sentence}"
+            )
+        response.status = status_message(Status(int(result.status[first])), sentence)
+        response.messages = list(result.messages)
+        response.attempts = flat_array(result.attempt)
+        response.attempt_poses = poses_from_matrices(
+            (inverse(asked.T_base_frame) @ result.attempt_pose).reshape(-1, 4, 4)
+        )
+    response.scene_version = result.scene_version or 0
+    response.solver_used = result.solver
+    response.fallback_reason = pooled.fallback_reason
+    response.checks = list(result.checks)
+    response.not_checked = list(result.not_checked)
+    response.solve_time = result.solve_time

@@ -1,0 +1,148 @@
+"""An action server that is told how goals end, takes goals of any size, and hears a cancel whatever else comes."""
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
+import threading
+import traceback
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import rclpy
+from rclpy.action.server import ActionServer, CancelResponse, GoalEvent
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+
+from kinopt_ros.ros.serving.urgent import UrgentExecutor
+
+CANCEL_SECONDS = 0.01
+"""So often somebody looks for cancels while the executor is at work."""
+
+
+class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later versions only
+    """An action server that begins no callback by itself, and hears a cancel whatever else comes.
+
+    Goals may be large, and reading one takes rclpy as long as it takes. So the executor only takes goals and asks for
+    results. Cancels are taken by a timer of the urgent thread, as long as there are goals, and answered there; goals
+    are ended by another thread, so that sending large results keeps nobody waiting.
+    """
+
+    def __init__(self, node: Node, type_: Any, name: str, *, urgent: UrgentExecutor, **options: Any) -> None:
+        """Arguments as of ActionServer."""
+        self._name = name
+        self._endings = ThreadPoolExecutor(max_workers=1, thread_name_prefix="goal_end")
+        self._said = node.get_logger()
+        self._urgent = urgent
+        self._cancels_wait = False
+        self._afterwards: list[Callable[[], None]] = []
+        self.changing = threading.Lock()
+        """Held while goals begin and while they are cancelled, which are threads of their own."""
+        super().__init__(node, type_, name, **options)
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._poll = node.create_timer(CANCEL_SECONDS, self._take_cancels, urgent.group, clock=clock)
+        self._poll.cancel()
+
+    def afterwards(self, call: Callable[[], None]) -> None:
+        """Call something when the cancel that is being answered is answered. To be called by the callback of that."""
+        self._afterwards.append(call)
+
+    def close(self) -> None:
+        """End the goals that shall end, and no other one any more."""
+        self._endings.shutdown()
+
+    def listen(self, goals: bool) -> None:
+        """Say whether there are goals that may be cancelled."""
+        if not goals:
+            self._poll.cancel()
+        elif self._poll.is_canceled():
+            self._poll.reset()
+            self._urgent.wake()
+
+    def take_data(self) -> Any:
+        """What the executor goes on with: goals, and who asks for results."""
+        if self._is_cancel_request_ready:
+            self._is_cancel_request_ready = False
+            if not self._cancels_wait:
+                self._cancels_wait = True
+                self._urgent.create_task(self._take_cancels)
+        data: dict[str, Any] = {}
+        if self._is_goal_request_ready:
+            self._is_goal_request_ready = False
+            # Without rclpy's lock, for which a cancel would wait until the goal is read. Python's own lock keeps the
+            # calls of the middleware apart.
+            taken = self._handle.take_goal_request(self._action_type.Impl.SendGoalService.Request)
+            if taken[0]:
+                data["goal"] = taken
+        return {**super().take_data(), **data}
+
+    def add_future(self, future: Any) -> None:
+        """Leave the result to the thread that ends the goal: rclpy would have the executor send it."""
+
+    def remove_future(self, future: Any) -> None:
+        """As above."""
+
+    def notify_execute(self, goal_handle: Any, execute_callback: Callable[[Any], Any] | None) -> None:
+        """Run what ends a goal. ``execute()`` of a goal without a callback only says that it is worked on."""
+        if execute_callback is None:
+            return
+        with suppress(RuntimeError):  # closed: nobody hears of it any more
+            self._endings.submit(self._end, goal_handle, execute_callback)
+
+    def _take_cancels(self) -> None:
+        """Answer all cancels that have arrived. On the urgent thread."""
+        self._cancels_wait = False
+        while True:
+            taken = self._handle.take_cancel_request(self._action_type.Impl.CancelGoalService.Request)
+            if not taken[0]:
+                return
+            try:
+                with self.changing:
+                    self._answer_cancel(*taken)
+                    calls, self._afterwards = self._afterwards, []
+                for call in calls:
+                    call()
+            except Exception:  # nothing ends the thread
+                self._said.error(f"internal error in a cancel of {self._name}:\n{traceback.format_exc()}")
+
+    def _answer_cancel(self, header: Any, request: Any) -> None:
+        """As rclpy does it, but for the goal behind one that has just ended: it takes that out of the very list that it
+        goes through, and so passes over the next one."""
+        with self._lock:
+            answer = self._handle.process_cancel_request(
+                request, self._action_type.Impl.CancelGoalService.Response
+            )
+        answer.goals_canceling = [goal for goal in answer.goals_canceling if self._cancels(goal)]
+        try:
+            with self._lock:
+                self._handle.send_cancel_response(header, answer)
+        except RuntimeError as error:  # of which RCLError is one: the client may have gone away
+            self._said.warning(f"a cancel of {self._name} could not be answered: {error}")
+
+    def _cancels(self, goal: Any) -> bool:
+        """Whether a goal is being cancelled from now on; not one that has ended meanwhile."""
+        handle = self._goal_handles.get(bytes(goal.goal_id.uuid))
+        if handle is None or self._cancel_callback(handle) != CancelResponse.ACCEPT:
+            return False
+        try:
+            handle._update_state(GoalEvent.CANCEL_GOAL)
+        except RuntimeError:  # as above
+            return False
+        return True
+
+    def _end(self, goal_handle: Any, callback: Callable[[Any], Any]) -> None:
+        try:
+            _complete(self._execute_goal(callback, goal_handle))
+        except Exception:  # nothing ends the thread
+            if rclpy.ok():
+                self._said.error(f"a goal of {self._name} could not be ended:\n{traceback.format_exc()}")
+
+
+def _complete(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine of rclpy, whose callbacks here are no coroutines: it never waits."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("a callback of the action waits")

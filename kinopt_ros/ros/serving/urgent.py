@@ -1,0 +1,45 @@
+"""What is heard whatever else comes: callbacks on a thread of their own.
+
+To read a message of 100,000 poses takes rclpy a second. What is in the group of ``UrgentExecutor`` is served by a
+thread that takes nothing else, so an emergency stop, a cancel or ~/ready never waits behind that. Messages of this
+group are small by their type, and callbacks do not wait for anything.
+"""
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
+from typing import Any
+
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.node import Node
+
+from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
+
+
+class UrgentExecutor(GuardedExecutor):
+    """Serves one callback group of a node, the rest of which ``RestExecutor`` serves."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__()
+        self._node = node
+        self.group = MutuallyExclusiveCallbackGroup()
+
+    def get_nodes(self) -> list[Node]:
+        """The node. It is not added: rclpy would take it from the other executor."""
+        return [self._node]
+
+    def can_execute(self, entity: Any) -> bool:
+        """Whether it is of the group, and its turn."""
+        return entity.callback_group is self.group and super().can_execute(entity)
+
+
+class RestExecutor(GuardedExecutor):
+    """Serves all of a node but what is urgent."""
+
+    def __init__(self, node: Node, urgent: UrgentExecutor) -> None:
+        super().__init__()
+        self._urgent = urgent
+        self.add_node(node)
+
+    def can_execute(self, entity: Any) -> bool:
+        """Whether it is not urgent, and its turn."""
+        return entity.callback_group is not self._urgent.group and super().can_execute(entity)

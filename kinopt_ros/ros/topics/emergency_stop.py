@@ -1,0 +1,203 @@
+"""~/emergency_stop: true ends whatever this node moves, as fast as the limits allow; nothing moves until false."""
+
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.servo.brake import LEAD, quickest_stop
+from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
+from kinopt_ros.ros.motion.output import MotionOutput, Published, Stop
+from kinopt_ros.ros.motion.present_motion import present_motion, published_motion
+from kinopt_ros.solvers.clear import check_ready
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.verification.motion import contact_sentence
+from kinopt_ros.verification.sweep import first_contact
+from kinopt_ros.verification.trajectory import TrajectoryReport
+
+LATE = 500_000_000
+"""ns after its end for which a motion may still be running, as its controller began with it later."""
+_NOTHING = "no motion that this node has published is running"
+LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
+"""ns until a stop begins, in the order of trial: a busy machine needs longer until it is sent."""
+_STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
+"""What the stop of a motion of this node may fail in: that was verified, and a robot that brakes as fast as it can
+cannot do better. (All joints have their accelerations back at zero at the same time; until then one at its velocity
+limit may pass that by a little.)"""
+_STILL_SENT_AS_MEASURED = ("position limits",)
+"""Likewise of a stop that begins as measured; nobody has verified that."""
+
+
+class EmergencyStop:
+    """Handler of std_msgs/Bool on ~/emergency_stop. On the thread of what is urgent."""
+
+    def __init__(
+        self,
+        context: Context,
+        output: MotionOutput,
+        announce: Callable[[bool, str], None],
+        moving: Callable[[], list[str]],
+    ) -> None:
+        """
+        Args:
+            context: the node's.
+            output: where motions are published, and handed to controllers.
+            announce: called with whether there is a stop, and a sentence, when something has changed.
+            moving: the controllers' actions that do a motion.
+        """
+        self._context = context
+        self._output = output
+        self._announce = announce
+        self._moving_controllers = moving
+        self._sent: list[tuple[ServoSetup, JointTrajectory, Annotated[Float64, "nq"]]] = []
+        """Stops that nobody has looked at yet, and the configurations of the robot that they begin in."""
+
+    def take(self, message: Any) -> None:
+        """Stop, or allow motions again. What is so already is left as it is: latched messages come twice."""
+        if message.data == self._output.halted:
+            return
+        if not message.data:
+            self._output.release()
+            over = "the emergency stop is over: motions are taken again, streams of servo after a pause"
+            self._context.node.get_logger().warning(over)
+            self._announce(False, over)
+            return
+        sentence = self.stop_all("the emergency stop") or _NOTHING
+        self._context.node.get_logger().warning(f"emergency stop: {sentence}")
+        self._announce(True, sentence)
+        sent, self._sent = self._sent, []
+        if sent:  # a look may take a while, and a cancel waits for this thread
+            threading.Thread(target=self._look, args=(sent,), name="stop_look", daemon=True).start()
+
+    def stop_all(self, owner: str) -> str:
+        """Stop whatever this node has published, and refuse new motions until they are released.
+
+        Args:
+            owner: who stops, for those who wanted the robot to move.
+
+        Returns:
+            What was done, or why nothing was; empty if nothing runs.
+        """
+        told = self._moving_controllers()
+        claim = self._output.halt(owner)  # who has handed a motion to a controller cancels it
+        # Several may run, of different joints, each done by a controller of its own.
+        said = [self._stop_or_say(claim, motion) for motion in self._output.published]
+        claim.give_up()
+        said += [f"the controller {name} was told to stop" for name in told]
+        return "; ".join(dict.fromkeys(filter(None, said)))
+
+    def _stop_or_say(self, claim: Stop, motion: Published) -> str:
+        """Publish the stop of a motion; says what was done, or why nothing was; nothing about a motion that is over."""
+        try:
+            return self._stop(claim, tuple(motion.message.joint_names))
+        except KinoptError as error:
+            return f"no stop motion was published: {error}"
+        except Exception as error:  # a defect: say so; nothing new moves all the same
+            self._context.node.get_logger().error(
+                f"internal error on ~/emergency_stop:\n{traceback.format_exc()}"
+            )
+            return f"no stop motion was published: internal error ({type(error).__name__})"
+
+    def _stop(self, claim: Stop, joints: tuple[str, ...]) -> str:
+        context = self._context
+        robot = context.loaded.model
+        # Nobody looks at collisions before the stop is on its way: that may take a compiler, or a package that is
+        # not installed, and the robot has to stop anyway.
+        setup = servo_setup(
+            robot,
+            robot.root_link,
+            robot.root_link,
+            joints,
+            start_tolerance=context.parameter("start_state_tolerance"),
+        )
+        published = published_motion(self._output, joints)
+        if published is None:
+            return ""
+        for lead in LEADS:
+            now = self._now()
+            if now >= published.end + LATE:
+                return ""
+            moving, q = self._moving(setup, published, now, lead)
+            if now >= published.end and moving.at(now).at_rest:
+                return ""
+            stop, motion = quickest_stop(setup, moving, now, q, lead)
+            if moving is not published and not _may_be_sent(motion.report, False) and now < published.end:
+                # What was measured cannot be: what was commanded is known.
+                moving = published
+                stop, motion = quickest_stop(setup, moving, now, q, lead)
+            if self._now() < stop.leave:  # else a controller would jump to it
+                break
+        if moving is published and stop.end >= published.end:
+            return "the motion that runs is at rest sooner than another one could be"
+        if not _may_be_sent(motion.report, moving is published):
+            wrong = motion.report.violations[0].message
+            return f"the stop motion failed its check and was not published: {wrong}"
+        message = trajectory_message(motion.trajectory, robot.root_link)
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stop.start, 10**9)
+        if not claim.publish(message):
+            return "the stop motion came too late"
+        found = [violation.message for violation in motion.report.violations]
+        self._sent.append((setup, motion.trajectory, q))
+        took = (stop.end - now) / 1e9
+        return f"the robot brakes for {took:.3f} s" + (
+            f", though {'; '.join(found)}" if found else ", within the limits"
+        )
+
+    def _look(self, sent: list[tuple[ServoSetup, JointTrajectory, Annotated[Float64, "nq"]]]) -> None:
+        """Say what stops run into. On a thread of its own."""
+        log = self._context.node.get_logger()
+        try:
+            found = [sentence for stop in sent for sentence in self._contact(*stop)]
+        except Exception:  # a defect: say so; the stop is on its way all the same
+            log.error(f"internal error in the look at a stop:\n{traceback.format_exc()}")
+            return
+        if found:
+            sentence = f"the robot brakes, though {'; '.join(dict.fromkeys(found))}"
+            log.warning(f"emergency stop: {sentence}")
+            if self._output.halted:
+                self._announce(True, sentence)
+
+    def _contact(
+        self, setup: ServoSetup, trajectory: JointTrajectory, q: Annotated[Float64, "nq"]
+    ) -> list[str]:
+        """What a stop that was sent runs into, if it matters: one sentence, or why that is not known; or nothing."""
+        context, robot = self._context, setup.robot
+        if not (context.parameter("servo.avoid_collisions") or context.parameter("ik.avoid_collisions")):
+            return []
+        try:
+            check_ready(robot)
+            clearance = context.parameter("ik.clearance")
+            scene = context.scene.of(robot)
+            contact = first_contact(
+                robot, scene, q, setup.variables, trajectory, clearance, patience=PATIENCE
+            )
+        except KinoptError as error:
+            return [f"nobody looked at collisions: {sentence_of(error)}"]
+        return [] if contact is None else [contact_sentence(contact, clearance)]
+
+    def _moving(
+        self, setup: ServoSetup, published: Commanded, now: int, lead: int
+    ) -> tuple[Commanded, Annotated[Float64, "nq"]]:
+        """The motion that the robot is in, and the configuration of the whole robot."""
+        context = self._context
+        state = context.joint_states.of(setup.robot)
+        index = setup.variables
+        timeout = context.parameter("servo.state_timeout")
+        if not state.known[index].all() or state.age[index].max() > timeout:
+            return published, state.q  # nobody says anything else
+        tolerance = context.parameter("servo.tracking_tolerance")
+        moving = present_motion(self._output, setup, state, now, lead, tolerance)
+        return published if moving.start == published.start else moving, state.q
+
+    def _now(self) -> int:
+        return int(self._context.node.get_clock().now().nanoseconds)
+
+
+def _may_be_sent(report: TrajectoryReport, of_published: bool) -> bool:
+    allowed = _STILL_SENT if of_published else _STILL_SENT_AS_MEASURED
+    return all(violation.check in allowed for violation in report.violations)

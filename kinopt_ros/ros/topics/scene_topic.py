@@ -1,0 +1,190 @@
+"""~/scene_update: changes of the scene by topic; ~/scene: the scene as it is, latched."""
+
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from kinopt_msgs.msg import MotionReport
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.scheduler import QueueFullError
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.messages.conversions import error_message, status_message
+from kinopt_ros.ros.messages.scenes import scene_message
+from kinopt_ros.ros.requests import scene_changes
+from kinopt_ros.scene.scene import Scene
+from kinopt_ros.status import Status
+
+MOST_WAITING = 5000
+"""Most updates that wait; more are refused."""
+MOST_NUMBERS = 20_000_000
+"""Most coordinates and the like in the shapes of updates that wait."""
+PUBLISH_SECONDS = 0.2
+"""The scene is published at least so often while updates wait."""
+_SAID_SECONDS = 0.5
+"""Least time between two reports of updates that were refused or lost: in a burst they would be lost themselves."""
+
+
+class ScenePublisher:
+    """Publishes the scene on ~/scene whenever it has changed. Thread-safe."""
+
+    def __init__(self, context: Context, scenes: Any) -> None:
+        self._context = context
+        self._scenes = scenes
+        self._lock = threading.Lock()
+        self._published: tuple[Scene, RobotModel] | None = None
+        self._closed = False
+
+    def close(self) -> None:
+        """Publish no more, from now on."""
+        with self._lock:
+            self._closed = True
+
+    def publish(self) -> None:
+        """Publish the scene unless that was done already."""
+        with self._lock:  # so that an older one never comes last
+            if self._closed:
+                return
+            try:
+                robot = self._context.loaded.model
+            except KinoptError:  # no robot, in whose frame it is
+                return
+            scene = self._context.scene.of(robot)
+            if self._published is None or (scene, robot) != self._published:
+                self._scenes.publish(scene_message(scene, robot))
+                self._published = scene, robot
+
+
+class SceneUpdateTopic:
+    """Handler of kinopt_msgs/SceneUpdate. Updates are made in the order in which they come; none is lost unsaid."""
+
+    def __init__(
+        self,
+        context: Context,
+        publisher: ScenePublisher,
+        reports: Any,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``clock``: seconds."""
+        self._context = context
+        self._publisher = publisher
+        self._reports = reports
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[Any, int]] = deque()
+        """Updates, and how many numbers their shapes have."""
+        self._numbers = 0
+        self._at_work = False
+        self._refused = self._lost = 0
+        """Updates that nobody has been told of yet."""
+        self._said = -_SAID_SECONDS
+        self._published = self._clock()
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scene_update")
+
+    def take(self, update: Any) -> None:
+        """Make the changes, on a thread of its own."""
+        numbers = _numbers_of(update)
+        with self._lock:
+            full = len(self._waiting) >= MOST_WAITING or self._numbers + numbers > MOST_NUMBERS
+            if full and self._waiting:
+                self._refused += 1
+            else:
+                self._waiting.append((update, numbers))
+                self._numbers += numbers
+            begin = not self._at_work
+            self._at_work = True
+        if begin:
+            self._worker.submit(self._work)
+
+    def lost(self, event: Any) -> None:
+        """The middleware could not deliver some: they came faster than they could be taken."""
+        with self._lock:
+            self._lost += event.total_count_change
+            begin = not self._at_work
+            self._at_work = True
+        if begin:
+            self._worker.submit(self._work)
+
+    def close(self) -> None:
+        """Take no more updates."""
+        with self._lock:
+            self._waiting.clear()
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def _work(self) -> None:
+        """Make the changes that wait. Never raises: what went wrong is reported on ~/report."""
+        while True:
+            self._tell()
+            with self._lock:
+                if not self._waiting:
+                    rest = self._refused + self._lost
+                    if not rest:
+                        self._at_work = False
+                        return
+                    update = None
+                else:
+                    update, numbers = self._waiting.popleft()
+                    self._numbers -= numbers
+            if update is None:
+                time.sleep(_SAID_SECONDS / 10.0)
+                continue
+            try:
+                scene_changes.apply(self._context, update)
+            except Exception as error:  # nothing ends the worker
+                self._report(error)
+            with self._lock:
+                last = not self._waiting
+            if last or self._clock() >= self._published + PUBLISH_SECONDS:  # a burst is published once
+                self._publish()
+                self._published = self._clock()
+
+    def _publish(self) -> None:
+        try:
+            self._publisher.publish()
+        except Exception as error:  # as above
+            self._report(error)
+
+    def _tell(self) -> None:
+        """Report what was refused and lost, not too often."""
+        now = self._clock()
+        with self._lock:
+            if not self._refused + self._lost or now < self._said + _SAID_SECONDS:
+                return
+            self._said = now
+            refused, self._refused = self._refused, 0
+            lost, self._lost = self._lost, 0
+        if refused:
+            self._report(
+                QueueFullError(
+                    f"{refused} scene updates were refused: at most {MOST_WAITING} with {MOST_NUMBERS} numbers wait; "
+                    "send several changes in one update, or use ~/apply_scene, which answers"
+                )
+            )
+        if lost:
+            self._report(
+                QueueFullError(
+                    f"{lost} scene updates were lost on the way: they came faster than they could be taken; send "
+                    "several changes in one update, or use ~/apply_scene, which answers"
+                )
+            )
+
+    def _report(self, error: Exception) -> None:
+        logger = self._context.node.get_logger()
+        if isinstance(error, KinoptError):
+            status = error_message(error)
+            logger.warning(f"~/scene_update: {error}")
+        else:  # a defect: say so, keep serving
+            logger.error(f"internal error on ~/scene_update:\n{''.join(traceback.format_exception(error))}")
+            status = status_message(
+                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
+            )
+        self._reports.publish(MotionReport(status=status))
+
+
+def _numbers_of(update: Any) -> int:
+    shapes = [shape for operation in update.operations for shape in operation.object.shapes]
+    return sum(len(shape.points) + len(shape.triangles) + len(shape.heights) for shape in shapes)

@@ -1,0 +1,451 @@
+"""~/servo/twist and ~/servo/target_pose: commands in, a motion on ~/joint_trajectory each period, ~/servo/status out.
+
+Every motion is complete, was checked as a whole, and ends at rest. Its stamp is the time at which its first point
+counts, on the node's clock, and it begins with what the motion before does in the next period: a
+joint_trajectory_controller that replaces one by the other while that lasts finds the same position, velocity and
+acceleration in both. With a stamp of 0, which is taken as the time of arrival, each motion would begin later by the
+time that it was on its way, and the robot would jump back by that every period. And when no motion comes any more,
+whatever the reason, the last one brings the robot to rest.
+"""
+
+import math
+import threading
+import time
+import traceback
+from functools import partial
+from typing import Any
+
+from trajectory_msgs.msg import JointTrajectory
+
+from kinopt_msgs.msg import ServoStatus
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.motion import check_begins_inside
+from kinopt_ros.planning.servo.session import Session
+from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
+from kinopt_ros.planning.servo.step import Step
+from kinopt_ros.planning.servo.velocity import Wanted
+from kinopt_ros.problems.builder import resolve_chain
+from kinopt_ros.ros.context import Context, moving
+from kinopt_ros.ros.messages.conversions import sentence_of, status_message, trajectory_message
+from kinopt_ros.ros.motion.last_look import EnvironmentChangedError, PlannedFor
+from kinopt_ros.ros.motion.output import Claim, MotionOutput
+from kinopt_ros.ros.motion.present_motion import present_motion
+from kinopt_ros.ros.requests.servo_commands import (
+    TARGET,
+    TWIST,
+    Command,
+    target_command,
+    twist_command,
+)
+from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.loader import LoadedRobot
+from kinopt_ros.ros.robot.tips import tip_of
+from kinopt_ros.solvers.clear import check_ready
+from kinopt_ros.status import Status
+from kinopt_ros.verification.sweep import least_clearance
+
+STATUS_SECONDS = 0.1
+"""Least time between two messages of ~/servo/status that say the same."""
+_MOST_LATE = 2**32 - 1
+"""Largest number of the message: time may be set forward, too."""
+_END_SECONDS = 1.0
+"""For so long closing waits for a period that is being worked on."""
+_SAY_MISSED = 3
+"""Motions that may come too late, one after the other, before that is said."""
+_FORGET = 0.98
+"""Factor per period by which the time for a step is expected to be less again than it was."""
+CLEARANCE_RANGE = 0.1
+"""m; how much farther things are is not said."""
+_SETUP = (
+    "servo.tip_link",
+    "controller_joints",
+    "velocity_scaling",
+    "acceleration_scaling",
+    "servo.limit_margin",
+    "start_state_tolerance",
+    "servo.period",
+    "servo.avoid_collisions",
+    "ik.clearance",
+    "tool_frames",
+    "default_group",
+)
+"""Parameters that a ServoSetup depends on."""
+
+
+class ServoTopic:
+    """Servo. Commands are taken on the executor's thread; motions are made on a thread of its own, so that neither
+    waits for what else the node does."""
+
+    def __init__(self, context: Context, output: MotionOutput, statuses: Any) -> None:
+        self._context = context
+        self._output = output
+        self._statuses = statuses
+        self._logger = context.node.get_logger()
+        self._wake = threading.Condition()
+        self._incoming: tuple[str, Any, int] | None = None
+        """The newest message, and when it came (ns of the node's clock)."""
+        self._lost_to: str | None = None
+        self._closed = False
+        self._claim: Claim | None = None
+        self._setup: tuple[tuple[Any, ...], ServoSetup] | None = None
+        self._loaded: LoadedRobot | None = None
+        self._session: Session | None = None
+        self._command: Command | None = None
+        self._distrust = False
+        """Whether the robot did not follow, or there was an emergency stop: then commands have to pause before they
+        count again."""
+        self._came = 0
+        """ns, when the last command came."""
+        self._late = 0
+        self._missed = 0
+        """Motions in a row that came too late."""
+        self._takes = 0
+        """ns that a step has taken lately, at most: motions leave each other that much later."""
+        self._status = ServoStatus(
+            state=ServoStatus.IDLE, status=status_message(Status.SUCCESS), clearance=math.nan, scale=1.0
+        )
+        self._said: tuple[Any, ...] = ()
+        self._said_at = -STATUS_SECONDS
+        self._thread = threading.Thread(target=self._run, name="servo", daemon=True)
+        self._thread.start()
+
+    def take_twist(self, message: Any) -> None:
+        """Take geometry_msgs/TwistStamped."""
+        self._take(TWIST, message)
+
+    def take_target(self, message: Any) -> None:
+        """Take geometry_msgs/PoseStamped."""
+        self._take(TARGET, message)
+
+    def announce_emergency(self, stopped: bool, sentence: str) -> None:
+        """Say on ~/servo/status that there is an emergency stop, or no longer. Its end moves nothing: a stream of
+        commands that has never paused meanwhile does not count."""
+        with self._wake:
+            self._distrust = self._distrust or stopped
+            self._say(status_message(Status.EMERGENCY_STOP if stopped else Status.SUCCESS, sentence), True)
+
+    def close(self) -> None:
+        """Publish nothing any more."""
+        with self._wake:
+            self._closed = True
+            claim = self._claim
+            self._wake.notify_all()
+        if claim is not None:
+            claim.give_up()
+        self._thread.join(_END_SECONDS)
+
+    # On the executor's thread, and on others.
+
+    def _take(self, name: str, message: Any) -> None:
+        arrived = self._now()
+        with self._wake:
+            self._incoming = name, message, arrived
+            self._wake.notify_all()
+
+    def _lose(self, owner: str) -> None:
+        """Somebody else has asked for a motion: what was commanded before does not count any more."""
+        with self._wake:
+            self._incoming, self._lost_to = None, owner
+
+    # On servo's own thread.
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._closed or self._incoming is not None)
+            if self._closed:
+                return
+            try:
+                self._serve()
+            except Exception:  # a defect: say so, keep serving; the last motion ends at rest
+                self._logger.error(f"internal error in servo:\n{traceback.format_exc()}")
+                self._end(Status.FAILURE, "internal error; the node's log says more")
+                self._session = None
+
+    def _serve(self) -> None:
+        """One period after the other until the robot stands and nothing is commanded."""
+        self._late = self._missed = 0
+        due = self._now()
+        while not self._closed:
+            now = self._now()
+            try:
+                self._period(now)
+            except KinoptError as error:
+                self._refuse(error)
+            if self._command is None and (
+                self._session is None or self._now() >= self._session.commanded.end
+            ):
+                with self._wake:
+                    if self._incoming is None:
+                        self._rest()
+                        return
+            period = round(self._context.parameter("servo.period") * 1e9)
+            left_out = max(0, (self._now() - due) // period - 1)
+            self._late += left_out
+            due += (1 + left_out) * period
+            due = self._sleep_until(due, period)
+
+    def _sleep_until(self, due: int, period: int) -> int:
+        """Until a time of the node's clock, at most a period (ns) away. Returns it, or the present time if that was set
+        back: it may be simulated, and stand still."""
+        while not self._closed and (left := due - self._now()) > 0:
+            if left > period:
+                return self._now()
+            time.sleep(min(left / 1e9, 0.02))
+        return due
+
+    def _period(self, now: int) -> None:
+        """Take what has come, and send the next motion."""
+        context = self._context
+        with self._wake:
+            incoming, self._incoming = self._incoming, None
+            lost_to, self._lost_to = self._lost_to, None
+        if lost_to is not None:
+            self._session, self._claim = None, None
+            if self._command is not None:
+                self._end(
+                    Status.PREEMPTED, f"{lost_to} has the robot now; the next command of servo ends that"
+                )
+        loaded = context.loaded
+        if loaded is not self._loaded or (self._session is not None and now < self._session.commanded.start):
+            # Another robot, or time that was set back: what was commanded means nothing any more.
+            self._loaded, self._session, self._command = loaded, None, None
+        if incoming is None and self._command is None and self._session is None:
+            return
+        setup = self._present_setup(loaded)
+        state = context.joint_states.of(loaded.model)
+        if incoming is not None:
+            self._read(setup, state, *incoming)
+        if self._command is not None:
+            self._require_state(setup, state)
+            if self._session is None:
+                self._begin(setup, state, now)
+        if self._session is None:
+            return
+        if self._command is not None:
+            self._check_follows(setup, state, now)
+        self._step(setup, state, now)
+
+    def _read(self, setup: ServoSetup, state: RobotState, name: str, message: Any, arrived: int) -> None:
+        """The newest message becomes the command; one that cannot be used ends the one before."""
+        pause = arrived - self._came
+        self._came = arrived
+        if self._distrust and pause < round(self._context.parameter("servo.timeout") * 1e9):
+            return
+        self._distrust = False
+        before, self._command = self._command, None
+        if name == TWIST:
+            self._command = twist_command(self._context, setup, message, arrived, state.q)
+        else:
+            self._command = target_command(self._context, setup, message, arrived, state.q, before)
+
+    def _present_setup(self, loaded: LoadedRobot) -> ServoSetup:
+        """The robot as servo has to know it, with parameters and scene as they are now."""
+        context, robot = self._context, loaded.model
+        values = {name: context.parameter(name) for name in _SETUP}
+        scene = None
+        if values["servo.avoid_collisions"]:
+            check_ready(robot)
+            scene = context.scene.of(robot)
+        key = (robot, scene, *(str(value) for value in values.values()))
+        if self._setup is None or self._setup[0] != key:
+            named = values["servo.tip_link"]
+            frame = tip_of(context, robot, named) if named else None
+            group = context.group_name(robot)
+            base, tip, joints = resolve_chain(robot, group, None, frame.link if frame else None)
+            setup = servo_setup(
+                robot,
+                base,
+                tip,
+                tuple(values["controller_joints"] or joints),
+                T_tip_tool=frame.T_link_tip if frame else None,
+                velocity_scaling=values["velocity_scaling"],
+                acceleration_scaling=values["acceleration_scaling"],
+                limit_margin=values["servo.limit_margin"],
+                start_tolerance=values["start_state_tolerance"],
+                period=values["servo.period"],
+                scene=scene,
+                clearance=values["ik.clearance"],
+            )
+            if self._setup is not None and self._setup[1].joints != setup.joints:
+                self._session = None
+            self._setup = key, setup
+        return self._setup[1]
+
+    def _require_state(self, setup: ServoSetup, state: RobotState) -> None:
+        """Raise KinoptError unless it is known where the robot is."""
+        robot = setup.robot
+        needed = sorted({*setup.variables.tolist(), *moving(robot, ((setup.base, setup.tip),))})
+        state.require_known(needed, robot)
+        parameter = "servo.state_timeout"
+        state.require_fresh(needed, robot, self._context.parameter(parameter), parameter)
+
+    def _begin(self, setup: ServoSetup, state: RobotState, now: int) -> None:
+        """From where the robot is, or on from the motion that it is in."""
+        index = setup.variables
+        check_begins_inside(setup.robot, setup.joints, index, state.q[index], setup.start_tolerance)
+        if self._claim is None or not self._claim.holds:
+            self._claim = self._output.claim("servo", self._lose)
+        tolerance = self._context.parameter("servo.tracking_tolerance")
+        begin = present_motion(self._output, setup, state, now, setup.period, tolerance)
+        self._session = Session(setup, begin)
+
+    def _check_follows(self, setup: ServoSetup, state: RobotState, now: int) -> None:
+        """Raise NotFollowingError; then commands count again only after a pause."""
+        assert self._session is not None
+        index = setup.variables
+        try:
+            tolerance = self._context.parameter("servo.tracking_tolerance")
+            age = float(state.age[index].max())
+            self._session.check_follows(setup, now, state.q[index], age, tolerance)
+        except KinoptError:
+            self._distrust = True
+            raise
+
+    def _step(self, setup: ServoSetup, state: RobotState, now: int) -> None:
+        """Make the next motion and send it."""
+        session, command = self._session, self._command
+        assert session is not None
+        if command is not None and now >= command.ends:
+            what = "twist" if command.name == TWIST else "target pose"
+            self._end(Status.TIMED_OUT, f"no new {what} has come in time: the robot comes to rest")
+            command = None
+        begin = time.monotonic()
+        wish = None if command is None else partial(command.wanted, setup)
+        step = session.advance(setup, now, state.q, wish, self._takes)
+        took = time.monotonic() - begin
+        self._takes = min(max(int(1.2e9 * took), int(_FORGET * self._takes)), 3 * setup.period)
+        if step.motion is not None:
+            message = trajectory_message(step.motion.trajectory, setup.robot.root_link)
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(step.commanded.start, 10**9)
+            if self._now() >= step.commanded.leave:  # a controller would jump to it
+                self._late += 1
+                self._missed += 1
+                if self._missed >= _SAY_MISSED:
+                    self._say_now(
+                        self._state(),
+                        Status.TIMED_OUT,
+                        f"the last {self._missed} motions came too late to be sent; this one took {took:.3f} s: give "
+                        "servo a longer period (parameter servo.period)",
+                    )
+                return
+            if not self._send(setup, state, message):
+                return
+            self._status.step_time = took
+        self._missed = 0
+        session.accept(setup, step)
+        self._report(setup, state, step, command)
+
+    def _send(self, setup: ServoSetup, state: RobotState, message: JointTrajectory) -> bool:
+        """Whether a motion was sent. If not, somebody else has the robot, or the scene has changed since the period
+        began: the next period hears of it."""
+        claim, loaded = self._claim, self._loaded
+        if claim is None or loaded is None:
+            return False
+        unchecked = "With parameter servo.avoid_collisions: false the robot moves unchecked"
+        planned = PlannedFor(loaded, state.q, setup.scene, setup.clearance, unchecked, goes_on=True)
+        try:
+            return claim.publish(message, planned, keep=True, agreed=lambda: not self._closed)
+        except EnvironmentChangedError:
+            return False
+
+    def _report(self, setup: ServoSetup, state: RobotState, step: Step, command: Command | None) -> None:
+        """Say what was done."""
+        status = self._status
+        if step.motion is not None:
+            status.checks = list(step.motion.report.checks)
+            status.not_checked = list(step.motion.report.not_checked)
+        if step.status is Status.ENVIRONMENT_CHANGED:
+            self._end(step.status, step.sentence)
+            return
+        if command is None:
+            self._say_now(state=self._state())
+            return
+        wanted = step.wanted
+        assert wanted is not None
+        if wanted.reached:
+            self._note(wanted, step.part)
+            self._end(Status.SUCCESS, "the target pose is reached")
+            return
+        self._note(wanted, step.part)
+        status.command = command.name
+        if setup.scene is None:
+            status.clearance = math.nan
+        elif self._due() or math.isnan(status.clearance):  # it costs as much as the check of a motion
+            status.clearance = self._clearance(setup, state)
+        self._say_now(self._state(), step.status, step.sentence)
+
+    def _note(self, wanted: Wanted, part: float) -> None:
+        status = self._status
+        status.scale = wanted.scale * part
+        status.near_singular = wanted.near_singular
+        status.blocked_joints = list(wanted.blocked)
+        status.position_error = wanted.position_error
+        status.orientation_error = wanted.orientation_error
+
+    def _clearance(self, setup: ServoSetup, state: RobotState) -> float:
+        assert self._session is not None
+        assert setup.scene is not None
+        rest = self._session.commanded.rest(max(self._now(), self._session.commanded.start))
+        least = least_clearance(setup.robot, setup.scene, state.q, setup.variables, rest, CLEARANCE_RANGE)
+        return math.inf if least >= CLEARANCE_RANGE else least
+
+    def _refuse(self, error: KinoptError) -> None:
+        """A command cannot be done: it ends, and the robot comes to rest."""
+        self._end(error.status, sentence_of(error))
+
+    def _end(self, status: Status, sentence: str) -> None:
+        """There is no command any more."""
+        self._command = None
+        self._say_now(self._state(), status, sentence)
+
+    def _rest(self) -> None:
+        """The robot stands."""
+        self._session = None
+        if self._claim is not None:
+            self._claim.give_up()
+            self._claim = None
+        self._status.command = ""
+        self._status.scale, self._status.clearance = 1.0, math.nan
+        self._status.blocked_joints, self._status.near_singular = [], False
+        self._say(self._status.status, True, ServoStatus.IDLE)
+
+    def _state(self) -> str:
+        if self._command is not None:
+            return str(ServoStatus.MOVING)
+        moves = self._session is not None and self._now() < self._session.commanded.end
+        return str(ServoStatus.STOPPING if moves else ServoStatus.IDLE)
+
+    def _say_now(self, state: str, code: Status | None = None, sentence: str = "") -> None:
+        with self._wake:
+            status = self._status.status if code is None else status_message(code, sentence)
+            self._say(status, False, state)
+
+    def _say(self, said: Any, anyway: bool, state: str | None = None) -> None:
+        """Publish the status if it has changed, or was not for some time."""
+        status = self._status
+        status.status = said
+        if self._output.halted:
+            status.state = ServoStatus.EMERGENCY
+            if said.code != Status.EMERGENCY_STOP:
+                return  # what else ends now ends because of it
+        elif state is not None:
+            status.state = state
+        elif status.state == ServoStatus.EMERGENCY:
+            status.state = ServoStatus.IDLE
+        key = (status.state, said.code, status.command, status.near_singular, tuple(status.blocked_joints))
+        if self._closed or (key == self._said and not anyway and not self._due()):
+            return
+        if key != self._said and said.code != Status.SUCCESS:
+            self._logger.warning(f"servo: {said.message}", throttle_duration_sec=1.0)
+        self._said, self._said_at = key, time.monotonic()
+        status.header.stamp = self._context.node.get_clock().now().to_msg()
+        status.header.frame_id = "" if self._setup is None else self._setup[1].base
+        status.late_steps = min(self._late, _MOST_LATE)
+        self._statuses.publish(status)
+
+    def _due(self) -> bool:
+        return time.monotonic() - self._said_at >= STATUS_SECONDS
+
+    def _now(self) -> int:
+        return int(self._context.node.get_clock().now().nanoseconds)

@@ -1,0 +1,291 @@
+"""~/target_pose: a pose in, one verified motion out on ~/joint_trajectory, and a report of what became of it."""
+
+import threading
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
+
+from kinopt_msgs.msg import MotionReport
+from kinopt_ros.errors import (
+    KinoptError,
+    NotReadyError,
+    SolverUnavailableError,
+    StartStateError,
+    UnsupportedFeatureError,
+)
+from kinopt_ros.planning.motion import Motion, plan_joint_motion
+from kinopt_ros.planning.solver_pool import PooledResult
+from kinopt_ros.problems.builder import ik_problem, resolve_chain
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.posture import CLOSEST
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.context import Context, assumed_default, moving
+from kinopt_ros.ros.messages.conversions import (
+    error_message,
+    matrices_from_poses,
+    said,
+    status_message,
+    trajectory_message,
+)
+from kinopt_ros.ros.motion.last_look import EnvironmentChangedError, PlannedFor
+from kinopt_ros.ros.motion.output import Claim, MotionOutput
+from kinopt_ros.ros.robot import parameters
+from kinopt_ros.ros.robot.loader import LoadedRobot
+from kinopt_ros.ros.robot.tips import tip_of
+from kinopt_ros.status import Status
+from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION
+
+ALTERNATIVES = 4
+"""Goal configurations to which the way is looked at, the nearest first."""
+PLANS = 5
+"""Times that a motion is planned at most, as what it was planned for has changed before it could be published."""
+_LOOK_SECONDS = 0.02
+"""s between two looks whether all is prepared."""
+_ALLOWED = "With parameter ik.avoid_collisions: false the robot moves unchecked"
+
+
+class TargetPoseTopic:
+    """Handler of geometry_msgs/PoseStamped on ~/target_pose. Publishes a trajectory only if it was verified."""
+
+    def __init__(self, context: Context, output: MotionOutput, reports: Any) -> None:
+        self._context = context
+        self._output = output
+        self._reports = reports
+        self._lock = threading.Lock()
+        self._newest: Any = None
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="target_pose")
+
+    def take(self, target: Any) -> None:
+        """Move there, on a thread of its own. Of targets that come meanwhile the newest counts."""
+        with self._lock:
+            idle = self._newest is None
+            self._newest = target
+        if idle:
+            self._worker.submit(self._next)
+
+    def close(self) -> None:
+        """Take no more targets."""
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def _next(self) -> None:
+        with self._lock:
+            target, self._newest = self._newest, None
+        self._handle(target)
+
+    def _handle(self, target: Any) -> None:
+        """Move there once. Never raises: what went wrong is reported on ~/report."""
+        start = time.monotonic()
+        report = MotionReport(header=target.header)
+        claim: Claim | None = None
+        owners: list[str] = []
+        """Who has the robot instead."""
+        try:
+            # Only now: targets that come in a steady stream must not keep one another from being reached.
+            claim = self._output.claim("~/target_pose", owners.append)
+            self._move(target, report, start, claim)
+        except KinoptError as error:
+            report.status = error_message(error)
+        except Exception as error:  # a defect: say so, keep serving
+            self._context.node.get_logger().error(
+                f"internal error on ~/target_pose:\n{traceback.format_exc()}"
+            )
+            report.status = status_message(
+                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
+            )
+        if claim is not None:
+            claim.give_up()
+        if owners:  # what else was wrong was so because of that, or does not matter any more
+            sentence = f"{owners[0]} came later: the robot has one owner at a time"
+            report.status = status_message(Status.PREEMPTED, sentence)
+        report.wall_time = time.monotonic() - start
+        if report.status.code != Status.SUCCESS:
+            self._context.node.get_logger().warning(f"~/target_pose: {report.status.message}")
+        self._reports.publish(report)
+
+    def _move(self, target: Any, report: MotionReport, start: float, claim: Claim) -> None:
+        """Plan and publish; once more, in time, if what was planned for is no longer so."""
+        deadline = start + self._context.parameter("ik.timeout")
+        for number in range(1, PLANS + 1):
+            self._wait_until_prepared(claim, deadline)
+            planned = self._plan(target, report, deadline)
+            if planned is None:
+                return
+            try:
+                self._publish(*planned, report, claim)
+            except (EnvironmentChangedError, StartStateError) as error:
+                replaced = self._context.loaded is not planned[1].loaded
+                if number == PLANS or replaced or time.monotonic() >= deadline:
+                    times = f" (planned {number} times)" if number > 1 else ""
+                    error.args = (f"{error}{times}",)
+                    raise
+            else:
+                return
+
+    def _plan(
+        self, target: Any, report: MotionReport, deadline: float
+    ) -> tuple[TrajectoryMessage, PlannedFor, float] | None:
+        """The motion, what it was planned for and how long it takes (s); None if there is none, and the report says
+        why."""
+        context = self._context
+        loaded = context.loaded
+        robot = loaded.model
+        report.group = context.group_name(robot)
+        named = context.parameter("target_pose.tip_link")
+        frame = tip_of(context, robot, named) if named else None
+        base, tip, group_joints = resolve_chain(robot, report.group, None, frame.link if frame else None)
+        joints = tuple(context.parameter("controller_joints") or group_joints)
+
+        # A motion starts from what was measured, never from a guess.
+        state = context.joint_states.of(robot)
+        needed = {*moving(robot, ((base, tip), (base, target.header.frame_id)))}
+        needed.update(*(robot.variables_of(name) for name in joints))
+        state.require_known(sorted(needed), robot)
+        state.require_fresh(sorted(needed), robot, context.parameter("state_timeout"))
+        measured = self._now() - round(1e9 * float(state.age[sorted(needed)].max(initial=0.0)))
+
+        T_base_frame = context.frames.T_link_frame(robot, base, target.header.frame_id, state.q)
+        asked: dict[str, Any] = {
+            "group": report.group,
+            "tip_link": tip,
+            "T_link_tool": frame.T_link_tip if frame else None,
+            "state": state.q,
+            "position_tolerance": context.parameter("ik.position_tolerance"),
+            "orientation_tolerance": context.parameter("ik.orientation_tolerance"),
+            "deadline": deadline,
+            **self._avoiding(loaded),
+        }
+        T_base_target = T_base_frame @ matrices_from_poses([target.pose], "pose")
+        pooled, problem = self._solve(robot, loaded, T_base_target, asked)
+        if not _note_answer(pooled, report):
+            return None
+        motions = []
+        for q in pooled.result.q[0, : int(pooled.result.num_found[0])]:
+            goal = state.q.copy()
+            goal[problem.variables] = q
+            motions.append(
+                plan_joint_motion(
+                    robot,
+                    joints,
+                    state.q,
+                    state.velocity,
+                    goal,
+                    context.parameter("velocity_scaling"),
+                    context.parameter("acceleration_scaling"),
+                    context.parameter("start_state_tolerance"),
+                    problem.scene,
+                    problem.clearance,
+                )
+            )
+            if motions[-1].contact is None:  # whatever else may be wrong is so of the others, too
+                break
+        number = len(motions) - 1 if motions[-1].contact is None else 0
+        report.position_error = float(pooled.result.position_error[0, number])
+        report.orientation_error = float(pooled.result.orientation_error[0, number])
+        motion = motions[number]
+        if not _note_motion(motion, report):
+            return None
+        message = trajectory_message(motion.trajectory, robot.root_link)
+        if motion.trajectory.velocity[0].any() and measured > 0:
+            # A robot that moves has gone on since it was measured, and the motion with it.
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(measured, 10**9)
+        if problem.scene is not None:
+            names = robot.variable_names
+            assumed = assumed_default([names[i] for i in np.flatnonzero(~state.known)])
+            report.status.message = said(report.status.message, assumed)
+        planned = PlannedFor(loaded, state.q, problem.scene, problem.clearance, unchecked=_ALLOWED)
+        return message, planned, motion.trajectory.duration
+
+    def _wait_until_prepared(self, claim: Claim, deadline: float) -> None:
+        """Wait for what checks of collisions need, if they are wanted, until the deadline (``time.monotonic()``): for
+        the robot that is in service then, and as long as nobody else has asked for a motion."""
+        if self._context.parameter("ik.avoid_collisions"):
+            while claim.holds and self._context.loaded.pool.must_wait(True, False, deadline):
+                time.sleep(_LOOK_SECONDS)
+
+    def _avoiding(self, loaded: LoadedRobot) -> dict[str, Any]:
+        """Arguments of ``ik_problem`` for a goal without collisions, unless a parameter says that nobody shall look.
+
+        Raises:
+            KinoptError: nobody can.
+        """
+        context, robot = self._context, loaded.model
+        if not context.parameter("ik.avoid_collisions"):
+            return {}
+        try:
+            loaded.pool.check_prepared(collisions=True, motions=False)
+        except KinoptError as error:
+            error.args = (f"{error}. {_ALLOWED}",)
+            raise
+        return {"scene": context.scene.of(robot), "clearance": context.parameter("ik.clearance")}
+
+    def _now(self) -> int:
+        return int(self._context.node.get_clock().now().nanoseconds)
+
+    def _solve(
+        self, robot: RobotModel, loaded: LoadedRobot, T_base_target: Any, asked: dict[str, Any]
+    ) -> tuple[PooledResult, IkProblem]:
+        """The goal, and where collisions matter others to go to if the way to it is not free."""
+        context = self._context
+        solver = parameters.ik_solver(context.node)
+        alternatives = ALTERNATIVES if "scene" in asked else 1
+        try:  # the shortest way, where the solver can find it
+            problem = ik_problem(robot, T_base_target, prefer=CLOSEST, num_solutions=alternatives, **asked)
+            return loaded.pool.solve_ik(problem, solver, allow_fallback=False), problem
+        except (UnsupportedFeatureError, NotReadyError, SolverUnavailableError):
+            problem = ik_problem(robot, T_base_target, **asked)
+            return loaded.pool.solve_ik(problem, solver, context.parameter("allow_fallback")), problem
+
+    def _publish(
+        self,
+        message: TrajectoryMessage,
+        planned: PlannedFor,
+        duration: float,
+        report: MotionReport,
+        claim: Claim,
+    ) -> None:
+        if not claim.publish(message, planned):
+            report.status = status_message(
+                Status.PREEMPTED, "another motion was asked for: the robot has one owner"
+            )
+            return
+        report.duration = duration
+        report.status = status_message(Status.SUCCESS, report.status.message)
+
+
+def _note_motion(motion: Motion, report: MotionReport) -> bool:
+    """Put the check of a motion into the report; whether it may be sent."""
+    report.checks = list(dict.fromkeys([*report.checks, *motion.report.checks]))
+    report.not_checked = list(dict.fromkeys([*report.not_checked, *motion.report.not_checked]))
+    if not motion.report.ok:
+        code = Status.VERIFICATION_FAILED
+        if motion.contact is not None:
+            at_start = motion.contact.time == 0.0
+            code = Status.START_STATE_IN_COLLISION if at_start else Status.PLANNING_FAILED
+        report.status = status_message(
+            code, "; ".join(violation.message for violation in motion.report.violations)
+        )
+    return motion.report.ok
+
+
+def _note_answer(pooled: PooledResult, report: MotionReport) -> bool:
+    """Put the solver's answer into the report; whether there is a solution."""
+    result = pooled.result
+    report.solver_used = result.solver
+    report.checks, report.not_checked = list(result.checks), list(result.not_checked)
+    if result.scene_version is not None:
+        looked_at = (SELF_COLLISION, WORLD_COLLISION)
+        report.checks = [f"{name} at the goal" if name in looked_at else name for name in result.checks]
+    solved = bool(result.success[0])
+    report.position_error = float(result.position_error[0, 0] if solved else result.attempt_position_error[0])
+    report.orientation_error = float(
+        result.orientation_error[0, 0] if solved else result.attempt_orientation_error[0]
+    )
+    if solved:
+        report.status.message = said(*result.notes)
+    else:
+        report.status = status_message(Status(int(result.status[0])), result.messages[0])
+    return solved
