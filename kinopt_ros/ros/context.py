@@ -1,6 +1,6 @@
 """What every service of the node needs: the robot in service, its state, frames and parameters."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeAlias
 
@@ -9,6 +9,7 @@ from rclpy.node import Node
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, KinoptError, shortened
 from kinopt_ros.planning.scene_holder import SceneHolder
+from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.problems.builder import default_group
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
@@ -36,6 +37,12 @@ class Context:
     joint_states: JointStates
     frames: Frames
     scene: SceneHolder
+    statistics: Statistics = field(default_factory=Statistics)
+    """Of all services, actions and solvers."""
+    publish_scene: Callable[[], None] = lambda: None
+    """To be called when the scene may have changed."""
+    note_failures: Callable[[Any, Any], None] = lambda asked, result: None
+    """Told of every request of inverse kinematics and its result: failed ones may be recorded."""
     remembered: _Remembered = field(default_factory=_Remembered)
 
     @property

@@ -14,33 +14,19 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
-from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate, ServoStatus
-from kinopt_msgs.srv import (
-    ApplyScene,
-    CheckState,
-    ComputeCartesianPath,
-    ComputeFK,
-    GetJacobian,
-    GetScene,
-    ListSolvers,
-    PlanTrajectory,
-    SolveIK,
-    TwistToJointVelocity,
-)
 from kinopt_ros.errors import InvalidStateError, KinoptError
 from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.scheduler import Scheduler
-from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectoryAction
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message
 from kinopt_ros.ros.motion.last_look import LastLook
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.moveit.offer import offer_moveit_services
+from kinopt_ros.ros.moveit.offer import MakeTask, offer_moveit_services
 from kinopt_ros.ros.robot import joint_limits, parameters
 from kinopt_ros.ros.robot.description import NAMING, Description, check_names
 from kinopt_ros.ros.robot.frames import Frames
@@ -48,23 +34,18 @@ from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.robot.loader import RobotLoader
 from kinopt_ros.ros.robot.parameter_services import careful
 from kinopt_ros.ros.robot.waiting_for_robot import WaitingForRobot
-from kinopt_ros.ros.services.check_state import CheckStateService
-from kinopt_ros.ros.services.compute_cartesian_path import CartesianPathService
-from kinopt_ros.ros.services.compute_fk import FkService
-from kinopt_ros.ros.services.differential_services import JacobianService, TwistService
-from kinopt_ros.ros.services.list_solvers import SolversService
-from kinopt_ros.ros.services.plan_trajectory import PlanTrajectoryService
-from kinopt_ros.ros.services.scene_service import ApplySceneService, GetSceneService
-from kinopt_ros.ros.services.solve_ik import IkService
+from kinopt_ros.ros.services.every import SERVICES
 from kinopt_ros.ros.serving.answers import answering
 from kinopt_ros.ros.serving.diagnostics import create_diagnostics
 from kinopt_ros.ros.serving.failure_records import FailureRecords
+from kinopt_ros.ros.serving.service import ImmediateService, QueuedService
 from kinopt_ros.ros.serving.serving import Serving
 from kinopt_ros.ros.serving.twins import TwinWatch
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.ros.topics.markers import MarkersTopic
-from kinopt_ros.ros.topics.scene_topic import ScenePublisher, SceneUpdateTopic
+from kinopt_ros.ros.topics.scene import ScenePublisher
+from kinopt_ros.ros.topics.scene_update import SceneUpdateTopic
 from kinopt_ros.ros.topics.servo import ServoTopic
 from kinopt_ros.ros.topics.target_pose import TargetPoseTopic
 
@@ -92,7 +73,13 @@ class KinoptNode(Node):
         self._reports = self.create_publisher(MotionReport, "~/report", 100)
         self._loader = RobotLoader(self._report_loading)
         self._shared = Context(
-            self, self._loader, JointStates(), Frames(self), SceneHolder(self._report_scene)
+            self,
+            self._loader,
+            JointStates(),
+            Frames(self),
+            SceneHolder(self._report_scene),
+            publish_scene=lambda: self._scene.publish(),
+            note_failures=lambda asked, result: self._records.note(asked, result),
         )
         self._description = Description(self, self._loader, self._shared.scene)
         self._records = FailureRecords(self, self._description)
@@ -202,33 +189,23 @@ class KinoptNode(Node):
         self._markers = MarkersTopic(self._shared, self.create_publisher(MarkerArray, "~/markers", 10))
 
     def _create_services(self) -> None:
-        statistics = Statistics()
-        serving = Serving(self._shared, self._scheduler, statistics)
-        solve_ik = IkService(self._shared, statistics, self._records)
-        serving.serve(SolveIK, "solve_ik", solve_ik.task)
-        compute_fk = FkService(self._shared)
-        serving.serve(ComputeFK, "compute_fk", compute_fk.task)
-        serving.serve(GetJacobian, "get_jacobian", JacobianService(self._shared).task)
-        serving.serve(TwistToJointVelocity, "twist_to_joint_velocity", TwistService(self._shared).task)
-        serving.serve(ApplyScene, "apply_scene", ApplySceneService(self._shared, self._scene).task)
-        serving.serve(GetScene, "get_scene", GetSceneService(self._shared).task)
-        serving.serve(CheckState, "check_state", CheckStateService(self._shared).task)
-        trajectories = Serving(self._shared, self._trajectory_scheduler, statistics)
-        plan_trajectory = PlanTrajectoryService(self._shared, statistics)
-        trajectories.serve(PlanTrajectory, "plan_trajectory", plan_trajectory.task)
-        cartesian_path = CartesianPathService(self._shared)
-        trajectories.serve(ComputeCartesianPath, "compute_cartesian_path", cartesian_path.task)
+        context = self._shared
+        serving = Serving(context, self._scheduler)
+        trajectories = Serving(context, self._trajectory_scheduler)
+        tasks: dict[str, MakeTask] = {}
+        for service in (kind(context) for kind in SERVICES):
+            if isinstance(service, QueuedService):
+                tasks[service.name] = service.task
+                (trajectories if service.takes_seconds else serving).serve(service)
+            elif isinstance(service, ImmediateService):
+                group = self.urgent.group if service.urgent else None
+                callback = answering(self, service.handle)
+                self.create_service(service.type, f"~/{service.name}", callback, callback_group=group)
         self._trajectory_action = OptimizeTrajectoryAction(
-            self._shared, self._trajectory_scheduler, statistics, self._motions, self.urgent
+            context, self._trajectory_scheduler, self._motions, self.urgent
         )
-        offer_moveit_services(
-            self._shared, serving, solve_ik, compute_fk, trajectories, cartesian_path, plan_trajectory
-        )
-        # What costs little is answered at once, whatever else is going on.
-        solvers = answering(self, SolversService(self._shared).handle)
-        self.create_service(ListSolvers, "~/list_solvers", solvers)
-        self.create_service(Trigger, "~/ready", self._answer_ready, callback_group=self.urgent.group)
-        self._diagnostics = create_diagnostics(self, self._shared, self._scheduler, statistics)
+        offer_moveit_services(context, serving, trajectories, tasks)
+        self._diagnostics = create_diagnostics(self, context, self._scheduler, context.statistics)
 
     def _create_scheduler(self) -> Scheduler:
         threads = parameters.value(self, "threads")
@@ -238,19 +215,6 @@ class KinoptNode(Node):
             capacity=parameters.value(self, "queue_size"),
             most_alike=parameters.value(self, "batching"),
         )
-
-    def _answer_ready(self, request: Any, response: Any) -> Any:
-        """Whether a robot is in service, and what is still being prepared for it; if none is, why."""
-        del request  # empty
-        try:
-            loaded = self._loader.loaded
-            missing = loaded.pool.missing
-            still = f"being prepared: {', '.join(missing)}" if missing else "all is prepared"
-            response.message = f"robot {loaded.model.name!r}; {still}"
-            response.success = True
-        except KinoptError as error:
-            response.message = str(error)
-        return response
 
     def _take_joint_state(self, message: Any) -> None:
         try:

@@ -40,19 +40,20 @@ LAYERS = [
 ]
 """From the bottom up; a module may import its own layer and those below."""
 
+ROS = ("ros", "bench/node")
 ONLY_IN = {
-    "rclpy": ("ros",),
-    "geometry_msgs": ("ros",),
-    "sensor_msgs": ("ros",),
-    "trajectory_msgs": ("ros",),
-    "kinopt_msgs": ("ros",),
-    "std_msgs": ("ros",),
-    "visualization_msgs": ("ros",),
-    "std_srvs": ("ros",),
-    "builtin_interfaces": ("ros",),
-    "rcl_interfaces": ("ros",),
-    "tf2_ros": ("ros",),
-    "tf_transformations": ("ros",),
+    "rclpy": ROS,
+    "geometry_msgs": ROS,
+    "sensor_msgs": ROS,
+    "trajectory_msgs": ROS,
+    "kinopt_msgs": ROS,
+    "std_msgs": ROS,
+    "visualization_msgs": ROS,
+    "std_srvs": ROS,
+    "builtin_interfaces": ROS,
+    "rcl_interfaces": ROS,
+    "tf2_ros": ROS,
+    "tf_transformations": ROS,
     "numba": (
         "numba_cache.py",
         "solvers/cpu",

@@ -19,7 +19,6 @@ from rclpy.action.server import CancelResponse, GoalResponse
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler, Task
-from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message, status_message
 from kinopt_ros.ros.messages.qos import QUEUED
@@ -33,7 +32,7 @@ from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajector
 from kinopt_ros.ros.requests.trajectory_work import check_in_time, plan
 from kinopt_ros.ros.serving.action_server import give_result, no_callback
 from kinopt_ros.ros.serving.goal_server import GoalServer
-from kinopt_ros.ros.serving.serving import Pace
+from kinopt_ros.ros.serving.reply import Pace
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 from kinopt_ros.solvers.paths import Progress
 from kinopt_ros.status import Status
@@ -56,13 +55,11 @@ class OptimizeTrajectoryAction:
         self,
         context: Context,
         scheduler: Scheduler,
-        statistics: Statistics,
         output: MotionOutput,
         urgent: UrgentExecutor,
     ) -> None:
         self.context = context
         self.scheduler = scheduler
-        self.statistics = statistics
         self.output = output
         self._goals: dict[bytes, _Goal] = {}
         """Those that have no result yet, by the client's number; under the server's lock, as the next ones."""
@@ -253,7 +250,7 @@ class _Goal:
         try:
             asked.loaded.pool.check_prepared(asked.problem.scene is not None, True)
             check_in_time(self._queue_time, asked.timeout)
-            pooled = plan(asked, result, self._action.statistics, self._report)
+            pooled = plan(asked, result, self._action.context.statistics, self._report)
             if not pooled.result.success:
                 self._end(result, self.handle.abort)
             elif self._claim is None:
@@ -320,7 +317,7 @@ class _Goal:
         result.queue_time = self._queue_time
         result.wall_time = time.monotonic() - self.arrived
         action = self._action
-        action.statistics.record(NAME, result.status.code, result.wall_time, self._queue_time)
+        action.context.statistics.record(NAME, result.status.code, result.wall_time, self._queue_time)
 
         def conclude(handle: Any) -> Any:
             del handle

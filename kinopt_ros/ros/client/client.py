@@ -14,34 +14,8 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate
-from kinopt_msgs.srv import (
-    ApplyScene,
-    CheckState,
-    ComputeCartesianPath,
-    ComputeFK,
-    GetJacobian,
-    GetScene,
-    ListSolvers,
-    PlanTrajectory,
-    SolveIK,
-    TwistToJointVelocity,
-)
 from kinopt_ros.ros.messages.qos import QUEUED
-
-_SERVICES = {
-    "solve_ik": SolveIK,
-    "compute_fk": ComputeFK,
-    "get_jacobian": GetJacobian,
-    "twist_to_joint_velocity": TwistToJointVelocity,
-    "apply_scene": ApplyScene,
-    "get_scene": GetScene,
-    "check_state": CheckState,
-    "plan_trajectory": PlanTrajectory,
-    "compute_cartesian_path": ComputeCartesianPath,
-    "list_solvers": ListSolvers,
-    "ready": Trigger,
-}
-
+from kinopt_ros.ros.services.every import SERVICES
 
 PREPARED_SECONDS = 800.0
 """For so long a compiler may be at work, on a new and busy machine."""
@@ -61,8 +35,8 @@ class Client:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
         self._clients: dict[str, Any] = {
-            name: self.node.create_client(kind, f"{node}/{name}", qos_profile=QUEUED)
-            for name, kind in _SERVICES.items()
+            service.name: self.node.create_client(service.type, f"{node}/{service.name}", qos_profile=QUEUED)
+            for service in SERVICES
         }
         self._targets = self.node.create_publisher(PoseStamped, f"{node}/target_pose", 1)
         self._scene_updates = self.node.create_publisher(SceneUpdate, f"{node}/scene_update", 100)

@@ -17,7 +17,8 @@ from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.moveit.constraints import evaluate
 from kinopt_ros.ros.moveit.robot_state import configuration_of, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
-from kinopt_ros.ros.serving.serving import HandlerTask, Reply
+from kinopt_ros.ros.serving.handler_task import HandlerTask
+from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
 from kinopt_ros.verification.configuration import limit_violation

@@ -16,7 +16,7 @@ from kinopt_ros.ros.moveit.constraints import refuse_constraints
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
 from kinopt_ros.ros.moveit.robot_state import fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
-from kinopt_ros.ros.serving.serving import Reply
+from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.status import Status
 
 

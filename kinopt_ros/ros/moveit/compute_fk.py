@@ -14,7 +14,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.moveit.codes import fill_error_code
 from kinopt_ros.ros.moveit.robot_state import joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
-from kinopt_ros.ros.serving.serving import Reply
+from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.status import Status
 
 

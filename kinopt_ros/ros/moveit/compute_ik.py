@@ -23,7 +23,7 @@ from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, has_constrain
 from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.requests.ik import IkRequest
-from kinopt_ros.ros.serving.serving import Reply
+from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.status import Status
 
 CONSTRAINED_SOLUTIONS = 32

@@ -1,33 +1,36 @@
 """Offers MoveIt's services where moveit_msgs is installed, and says so when somebody else offers them, too."""
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import Any, TypeAlias
 
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
+from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.moveit.serving import MoveItService, serve
-from kinopt_ros.ros.services.compute_cartesian_path import CartesianPathService
-from kinopt_ros.ros.services.compute_fk import FkService
-from kinopt_ros.ros.services.plan_trajectory import PlanTrajectoryService
-from kinopt_ros.ros.services.solve_ik import IkService
+from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.ros.serving.serving import Serving
 
+MakeTask: TypeAlias = Callable[[Any, Reply], Task]
+"""Of a service of ours: the task of a request."""
 PARAMETER = "moveit_services"
 WATCH_SECONDS = 2.0
 
 
 def offer_moveit_services(
-    context: Context,
-    serving: Serving,
-    solve_ik: IkService,
-    compute_fk: FkService,
-    trajectories: Serving,
-    cartesian_path: CartesianPathService,
-    plan_trajectory: PlanTrajectoryService,
+    context: Context, serving: Serving, trajectories: Serving, tasks: Mapping[str, MakeTask]
 ) -> None:
-    """Offer them in the node's namespace, if parameter moveit_services says so and moveit_msgs is installed."""
+    """Offer them in the node's namespace, if parameter moveit_services says so and moveit_msgs is installed.
+
+    Args:
+        context: of the node.
+        serving: for what is quick.
+        trajectories: for what takes seconds.
+        tasks: of our services, by name.
+    """
     node = context.node
     if not context.parameter(PARAMETER):
         return
@@ -43,20 +46,20 @@ def offer_moveit_services(
     from kinopt_ros.ros.moveit.compute_ik import ComputeIk
     from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
 
-    services: list[MoveItService] = [
-        ComputeIk(context, solve_ik.task),
-        ComputeFk(context, compute_fk.task),
+    quick: list[MoveItService] = [
+        ComputeIk(context, tasks["solve_ik"]),
+        ComputeFk(context, tasks["compute_fk"]),
         CheckStateValidity(context),
     ]
     slow: list[MoveItService] = [
-        ComputeCartesianPath(context, cartesian_path.task),
-        PlanKinematicPath(context, plan_trajectory.task, cartesian_path.task),
+        ComputeCartesianPath(context, tasks["compute_cartesian_path"]),
+        PlanKinematicPath(context, tasks["plan_trajectory"], tasks["compute_cartesian_path"]),
     ]
-    for service in services:
+    for service in quick:
         serve(serving, service)
     for service in slow:
         serve(trajectories, service)
-    _Watch(node, [node.resolve_service_name(service.name) for service in (*services, *slow)])
+    _Watch(node, [node.resolve_service_name(service.name) for service in (*quick, *slow)])
 
 
 class _Watch:

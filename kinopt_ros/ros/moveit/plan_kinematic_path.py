@@ -28,7 +28,7 @@ from kinopt_ros.ros.moveit.motion_types import (
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
 from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
-from kinopt_ros.ros.serving.serving import Reply
+from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.solvers.registry import solver_names
 from kinopt_ros.status import Status
 

@@ -10,7 +10,8 @@ from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.serving.deferred import Pending, create_deferred_service
-from kinopt_ros.ros.serving.serving import Reply, Serving
+from kinopt_ros.ros.serving.reply import Reply
+from kinopt_ros.ros.serving.serving import Serving
 from kinopt_ros.status import Status
 
 
@@ -37,8 +38,8 @@ def serve(serving: Serving, service: MoveItService) -> None:
     """Offer a service under MoveIt's name, in the node's namespace."""
 
     def begin(request: Any, pending: Pending, alone: bool) -> None:
-        way = _Way(service, serving.node, pending)
-        reply = Reply(serving, f"{service.name} (MoveIt)", service.answer, way)
+        way = _Way(service, serving.context.node, pending)
+        reply = Reply(serving.context, serving.pace, f"{service.name} (MoveIt)", service.answer, way)
 
         def make_task() -> Task:
             task, way.asked = service.task(request, reply)
@@ -46,7 +47,7 @@ def serve(serving: Serving, service: MoveItService) -> None:
 
         serving.work_on(request, make_task, reply, alone)
 
-    create_deferred_service(serving.node, service.type, service.name, begin, qos_profile=QUEUED)
+    create_deferred_service(serving.context.node, service.type, service.name, begin, qos_profile=QUEUED)
 
 
 class _Way:

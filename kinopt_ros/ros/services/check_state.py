@@ -6,6 +6,7 @@ import numpy as np
 from geometry_msgs.msg import Point
 
 from kinopt_msgs.msg import Contact as ContactMsg
+from kinopt_msgs.srv import CheckState
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.scheduler import Task
@@ -13,7 +14,9 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import nonnegative, said, status_message
 from kinopt_ros.ros.messages.states import states_from_positions
-from kinopt_ros.ros.serving.serving import HandlerTask, Reply
+from kinopt_ros.ros.serving.handler_task import HandlerTask
+from kinopt_ros.ros.serving.reply import Reply
+from kinopt_ros.ros.serving.service import QueuedService
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
 from kinopt_ros.verification.configuration import limit_violation
@@ -25,16 +28,19 @@ MOST_NAMED = 3
 LIMIT_CHECKS = ("finite numbers", "joint limits", "mimic joint limits")
 
 
-class CheckStateService:
-    """Handler of kinopt_msgs/CheckState."""
+class CheckStateService(QueuedService):
+    """Limits and collisions of one or many states."""
+
+    name = "check_state"
+    type = CheckState
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._checked: tuple[RobotModel, Scene] | None = None
         """For which a check was done, so that meshes are read and the next one is quick."""
 
     def task(self, request: Any, reply: Reply) -> Task:
-        """The task of a request."""
+        """As of QueuedService."""
         robot = self._context.loaded.model
         prepared = (robot, self._context.scene.of(robot)) == self._checked
         many = len(request.positions) > QUICK_STATES * max(len(request.joint_names), 1)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kinopt_msgs.srv import ComputeCartesianPath
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, KinoptError
 from kinopt_ros.planning.cartesian import CartesianResult, CartesianSteps, plan_cartesian_path
 from kinopt_ros.planning.motion import commanded_variables
@@ -31,18 +32,20 @@ from kinopt_ros.ros.requests.trajectory import (
 from kinopt_ros.ros.requests.trajectory_work import check_in_time
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.tips import tip_of
-from kinopt_ros.ros.serving.serving import Reply
+from kinopt_ros.ros.serving.reply import Reply
+from kinopt_ros.ros.serving.service import QueuedService
 from kinopt_ros.solvers.result import IkResult
 
 
-class CartesianPathService:
-    """Makes tasks of kinopt_msgs/ComputeCartesianPath requests."""
+class ComputeCartesianPathService(QueuedService):
+    """One motion along straight lines, that moves nothing."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    name = "compute_cartesian_path"
+    type = ComputeCartesianPath
+    takes_seconds = True
 
     def task(self, request: Any, reply: Reply) -> "_PathTask":
-        """The task of a request; KinoptError if it cannot be answered."""
+        """As of QueuedService."""
         return _PathTask(request.client, _read(self._context, request, reply.arrived), reply)
 
 

@@ -2,28 +2,30 @@
 
 from typing import Any
 
+from kinopt_msgs.srv import ComputeFK
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.scheduler import Task
-from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import poses_from_matrices, status_message
 from kinopt_ros.ros.messages.states import states_from_positions
 from kinopt_ros.ros.robot.tips import tip_of
-from kinopt_ros.ros.serving.serving import HandlerTask, Reply
+from kinopt_ros.ros.serving.handler_task import HandlerTask
+from kinopt_ros.ros.serving.reply import Reply
+from kinopt_ros.ros.serving.service import QueuedService
 from kinopt_ros.status import Status
 
 QUICK_STATES = 64
 """Larger batches go to the slow lane."""
 
 
-class FkService:
-    """Handler of kinopt_msgs/ComputeFK."""
+class ComputeFkService(QueuedService):
+    """Poses of links in one or many states."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    name = "compute_fk"
+    type = ComputeFK
 
     def task(self, request: Any, reply: Reply) -> Task:
-        """The task of a request."""
+        """As of QueuedService."""
         many = len(request.positions) > QUICK_STATES * max(len(request.joint_names), 1)
         return HandlerTask(self.handle, request, reply, slow=many)
 

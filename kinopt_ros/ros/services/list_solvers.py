@@ -3,19 +3,20 @@
 from typing import Any
 
 from kinopt_msgs.msg import SolverInfo
+from kinopt_msgs.srv import ListSolvers
 from kinopt_ros.errors import KinoptError
-from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message, status_message
 from kinopt_ros.ros.robot import parameters
+from kinopt_ros.ros.serving.service import ImmediateService
 from kinopt_ros.solvers.registry import list_solvers, solver_class
 from kinopt_ros.status import Status
 
 
-class SolversService:
-    """Handler of kinopt_msgs/ListSolvers."""
+class ListSolversService(ImmediateService):
+    """Solvers, groups and the robot."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    name = "list_solvers"
+    type = ListSolvers
 
     def handle(self, request: Any, response: Any) -> None:
         """Fill the response. Answers also while no robot is loaded; the status then says why."""

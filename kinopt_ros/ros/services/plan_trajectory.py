@@ -4,26 +4,27 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from kinopt_msgs.srv import PlanTrajectory
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.planning.statistics import Statistics
-from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.requests.trajectory_work import check_in_time, plan
-from kinopt_ros.ros.serving.serving import Reply
+from kinopt_ros.ros.serving.reply import Reply
+from kinopt_ros.ros.serving.service import QueuedService
 
 
-class PlanTrajectoryService:
-    """Makes tasks of kinopt_msgs/PlanTrajectory requests."""
+class PlanTrajectoryService(QueuedService):
+    """One motion, as of the action ~/optimize_trajectory, that moves nothing."""
 
-    def __init__(self, context: Context, statistics: Statistics) -> None:
-        self._context = context
-        self._statistics = statistics
+    name = "plan_trajectory"
+    type = PlanTrajectory
+    takes_seconds = True
 
     def task(self, request: Any, reply: Reply) -> "_PlanTask":
-        """The task of a request; KinoptError if it cannot be answered."""
+        """As of QueuedService."""
         asked = read_trajectory_request(self._context, request, reply.arrived)
-        return _PlanTask(request.client, asked, reply, self._statistics)
+        return _PlanTask(request.client, asked, reply, self._context.statistics)
 
 
 class _PlanTask(Task):

@@ -7,18 +7,18 @@ from weakref import WeakSet
 
 import numpy as np
 
+from kinopt_msgs.srv import SolveIK
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.batching import merged, structure_key, taken_apart
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.planning.solver_pool import PooledResult
-from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import flat_array, poses_from_matrices, said, status_message
 from kinopt_ros.ros.requests.ik import IkRequest, read_ik_request
-from kinopt_ros.ros.serving.failure_records import FailureRecords
-from kinopt_ros.ros.serving.serving import Reply
+from kinopt_ros.ros.serving.reply import Reply
+from kinopt_ros.ros.serving.service import QueuedService
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
 
@@ -39,33 +39,28 @@ class DeadlinePassedError(KinoptError):
     status = Status.TIMED_OUT
 
 
-class IkService:
-    """Makes tasks of kinopt_msgs/SolveIK requests."""
+class SolveIkService(QueuedService):
+    """Inverse kinematics of one or many targets."""
 
-    def __init__(self, context: Context, statistics: Statistics, records: FailureRecords) -> None:
-        self._context = context
-        self._statistics = statistics
-        self._records = records
+    name = "solve_ik"
+    type = SolveIK
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
         self._scenes: WeakSet[Scene] = WeakSet()
         """Those that requests were solved in: their shapes are prepared, and the next request is quick."""
 
     def task(self, request: Any, reply: Reply) -> "_IkTask":
         """The task of a request; KinoptError if it cannot be answered."""
         asked = read_ik_request(self._context, request, reply.arrived)
-        return _IkTask(request.client, asked, reply, self._statistics, self._records, self._scenes)
+        return _IkTask(self._context, request.client, asked, reply, self._scenes)
 
 
 class _IkTask(Task):
     """One request on its way through the lanes."""
 
     def __init__(
-        self,
-        client: str,
-        asked: IkRequest,
-        reply: Reply,
-        statistics: Statistics,
-        records: FailureRecords,
-        scenes: WeakSet[Scene],
+        self, context: Context, client: str, asked: IkRequest, reply: Reply, scenes: WeakSet[Scene]
     ) -> None:
         problem = asked.problem
         size = problem.batch_size
@@ -75,8 +70,7 @@ class _IkTask(Task):
         super().__init__(client, None if slow else key, slow)
         self.asked = asked
         self.reply = reply
-        self._statistics = statistics
-        self._records = records
+        self._context = context
         self._scenes = scenes
         self._solve_time = 0.0
         """Seconds spent on it, by all tries together."""
@@ -170,9 +164,11 @@ class _IkTask(Task):
         response.queue_time = self.reply.queue_time
         response.wall_time = time.monotonic() - self.reply.arrived
         solver = f"solver {pooled.result.solver}"
-        self._statistics.record(solver, response.status.code, self._solve_time, reason=pooled.fallback_reason)
+        self._context.statistics.record(
+            solver, response.status.code, self._solve_time, reason=pooled.fallback_reason
+        )
         self.reply.send(response)
-        self._records.note(self.asked, pooled.result)
+        self._context.note_failures(self.asked, pooled.result)
 
 
 def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:

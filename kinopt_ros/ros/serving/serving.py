@@ -1,122 +1,35 @@
-"""Takes requests of services, has them worked on, and sends and counts their answers."""
+"""Takes requests of services and has them worked on."""
 
-import threading
-import time
-import traceback
-from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
-import rclpy
-from rclpy.node import Node
-
-from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler, Task
-from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import error_message, status_message
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.serving.deferred import Pending, create_deferred_service
-from kinopt_ros.status import Status
-
-
-class Pace:
-    """Spreads answers over time.
-
-    DDS brings every answer of a service to all of its clients, and a client keeps ten by default: a burst of answers to
-    others would push its own out before it looks.
-    """
-
-    def __init__(self, most: int = 6, seconds: float = 5e-3) -> None:
-        """At most so many within so many seconds."""
-        self._most = most
-        self._seconds = seconds
-        self._lock = threading.Lock()
-        self._sent: deque[float] = deque(maxlen=most)
-
-    def wait(self) -> None:
-        """Return when it is time for one more."""
-        with self._lock:
-            if len(self._sent) == self._most:
-                time.sleep(max(0.0, self._sent[0] + self._seconds - time.monotonic()))
-            self._sent.append(time.monotonic())
-
-
-class Way(Protocol):
-    """Brings an answer to a client, as a Pending one does."""
-
-    def send(self, response: Any) -> None:
-        """Give the answer, once."""
-
-
-class Reply:
-    """The way back to one client: sends exactly one answer, and counts it."""
-
-    def __init__(self, serving: "Serving", service: str, response_type: Any, pending: Way) -> None:
-        self._serving = serving
-        self._service = service
-        self._response_type = response_type
-        self._pending = pending
-        self.arrived = time.monotonic()
-        self.sent = False
-        """Whether there was an answer."""
-        self.queue_time = 0.0
-        """Seconds spent waiting, as far as known."""
-
-    def response(self) -> Any:
-        """An empty response of the service's type."""
-        return self._response_type()
-
-    def send(self, response: Any) -> None:
-        """Send an answer, unless there was one."""
-        if self.sent:
-            return
-        self.sent = True
-        wall = time.monotonic() - self.arrived
-        self._serving.statistics.record(self._service, response.status.code, wall, self.queue_time)
-        self._serving.pace.wait()
-        try:
-            self._pending.send(response)
-        except RuntimeError as error:  # of which InvalidHandle and RCLError are two
-            if rclpy.ok():  # otherwise the service went away first, and nobody waits any more
-                # Not raised: that would end the thread, and with it the answers to everybody else.
-                self._serving.node.get_logger().error(
-                    f"an answer of {self._service} could not be sent: {type(error).__name__}: {error}"
-                )
-
-    def refuse(self, error: Exception) -> None:
-        """Send an empty answer with the code and sentence of an error."""
-        response = self.response()
-        if isinstance(error, KinoptError):
-            response.status = error_message(error)
-        else:  # a defect: say so, keep serving
-            trace = "".join(traceback.format_exception(error))
-            self._serving.node.get_logger().error(f"internal error in {self._service}:\n{trace}")
-            response.status = status_message(
-                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
-            )
-        self.send(response)
+from kinopt_ros.ros.serving.reply import Pace, Reply
+from kinopt_ros.ros.serving.service import QueuedService
 
 
 class Serving:
     """Connects services with the scheduler."""
 
-    def __init__(self, context: Context, scheduler: Scheduler, statistics: Statistics) -> None:
+    def __init__(self, context: Context, scheduler: Scheduler) -> None:
         self.context = context
-        self.node: Node = context.node
-        self.scheduler = scheduler
-        self.statistics = statistics
+        self._scheduler = scheduler
         self.pace = Pace()
 
-    def serve(self, service_type: Any, name: str, make_task: Callable[[Any, Reply], Task]) -> None:
-        """Offer a service. ``make_task(request, reply)`` reads a request, quickly; if it raises, that is the answer."""
+    def serve(self, service: QueuedService) -> None:
+        """Offer a service."""
 
         def begin(request: Any, pending: Pending, alone: bool) -> None:
-            reply = Reply(self, name, service_type.Response, pending)
-            self.work_on(request, lambda: make_task(request, reply), reply, alone)
+            reply = Reply(self.context, self.pace, service.name, service.type.Response, pending)
+            self.work_on(request, lambda: service.task(request, reply), reply, alone)
 
-        create_deferred_service(self.node, service_type, f"~/{name}", begin, qos_profile=QUEUED)
+        create_deferred_service(
+            self.context.node, service.type, f"~/{service.name}", begin, qos_profile=QUEUED
+        )
 
     def work_on(self, request: Any, make_task: Callable[[], Task], reply: Reply, alone: bool) -> None:
         """Work on a request, now if it came alone, or refuse it."""
@@ -124,44 +37,9 @@ class Serving:
             check_lengths(request, self.context.parameter("max_batch"))
             task = make_task()
             if alone:
-                self.scheduler.answer(task)
+                self._scheduler.answer(task)
             else:  # worth being collected
-                self.scheduler.submit(task)
+                self._scheduler.submit(task)
         except Exception as error:  # nothing leaves a callback
             reply.refuse(error)
             let_go(request)
-
-
-class HandlerTask(Task):
-    """A request that a function answers: ``handle(request, response)`` fills the response or raises."""
-
-    def __init__(
-        self, handle: Callable[[Any, Any], None], request: Any, reply: Reply, slow: bool = False
-    ) -> None:
-        super().__init__(getattr(request, "client", ""), slow=slow)
-        self._handle = handle
-        self._request = request
-        self._reply = reply
-
-    def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
-        """Answer it."""
-        self._answer()
-        return others
-
-    def slow(self) -> None:
-        """Answer it."""
-        self._answer()
-
-    def refuse(self, error: KinoptError) -> None:
-        """Answer with an error."""
-        self._reply.refuse(error)
-
-    def _answer(self) -> None:
-        self._reply.queue_time = time.monotonic() - self.arrived
-        response = self._reply.response()
-        try:
-            self._handle(self._request, response)
-        except Exception as error:  # nothing ends a worker
-            self._reply.refuse(error)
-            return
-        self._reply.send(response)

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("rclpy")
 pytest.importorskip("kinopt_msgs.msg", reason="kinopt_msgs is not built")
 
-from kinopt_ros.ros.serving.serving import Pace
+from kinopt_ros.ros.serving.reply import Pace
 
 
 def test_no_more_than_so_many_in_so_much_time() -> None:

@@ -10,7 +10,7 @@ pytest.importorskip("rclpy", reason="ROS is not installed")
 import rclpy
 
 from kinopt_ros.planning.statistics import Statistics
-from kinopt_ros.ros.serving.serving import Pace, Reply
+from kinopt_ros.ros.serving.reply import Pace, Reply
 
 
 @pytest.mark.parametrize("running", [True, False])
@@ -23,12 +23,10 @@ def test_an_answer_that_cannot_be_sent_is_logged_and_ends_no_thread(
     logged: list[str] = []
     logger = SimpleNamespace(error=logged.append)
     statistics = Statistics()
-    fake: Any = SimpleNamespace(
-        statistics=statistics, pace=Pace(), node=SimpleNamespace(get_logger=lambda: logger)
-    )
+    context: Any = SimpleNamespace(statistics=statistics, node=SimpleNamespace(get_logger=lambda: logger))
     pending: Any = SimpleNamespace(send=fail)
     monkeypatch.setattr(rclpy, "ok", lambda: running)
-    reply = Reply(fake, "solve_ik", None, pending)
+    reply = Reply(context, Pace(), "solve_ik", None, pending)
     response = SimpleNamespace(status=SimpleNamespace(code=1))
     reply.send(response)
     assert reply.sent

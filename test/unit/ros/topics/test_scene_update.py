@@ -12,8 +12,8 @@ pytest.importorskip("rclpy", reason="ROS is not installed")
 
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.ros.requests import scene_changes
-from kinopt_ros.ros.topics import scene_topic
-from kinopt_ros.ros.topics.scene_topic import SceneUpdateTopic
+from kinopt_ros.ros.topics import scene_update
+from kinopt_ros.ros.topics.scene_update import SceneUpdateTopic
 from kinopt_ros.status import Status
 
 LONG = 20.0
@@ -80,7 +80,7 @@ def test_a_long_burst_is_published_on_the_way(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_finds_no_room_is_said_in_one_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scene_topic, "MOST_WAITING", 10)
+    monkeypatch.setattr(scene_update, "MOST_WAITING", 10)
     world = World(monkeypatch)
     world.topic.take(update("first"))
     assert world.begun.wait(LONG)
@@ -94,7 +94,7 @@ def test_what_finds_no_room_is_said_in_one_report(monkeypatch: pytest.MonkeyPatc
 
 
 def test_large_updates_find_less_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scene_topic, "MOST_NUMBERS", 100)
+    monkeypatch.setattr(scene_update, "MOST_NUMBERS", 100)
     world = World(monkeypatch)
     world.topic.take(update("first"))
     assert world.begun.wait(LONG)

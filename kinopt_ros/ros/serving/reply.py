@@ -1,0 +1,93 @@
+"""The way back to a client: exactly one answer, counted."""
+
+import threading
+import time
+import traceback
+from collections import deque
+from typing import Any, Protocol
+
+import rclpy
+
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.messages.conversions import error_message, status_message
+from kinopt_ros.status import Status
+
+
+class Pace:
+    """Spreads answers over time.
+
+    DDS brings every answer of a service to all of its clients, and a client keeps ten by default: a burst of answers to
+    others would push its own out before it looks.
+    """
+
+    def __init__(self, most: int = 6, seconds: float = 5e-3) -> None:
+        """At most so many within so many seconds."""
+        self._most = most
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._sent: deque[float] = deque(maxlen=most)
+
+    def wait(self) -> None:
+        """Return when it is time for one more."""
+        with self._lock:
+            if len(self._sent) == self._most:
+                time.sleep(max(0.0, self._sent[0] + self._seconds - time.monotonic()))
+            self._sent.append(time.monotonic())
+
+
+class Way(Protocol):
+    """Brings an answer to a client, as a Pending one does."""
+
+    def send(self, response: Any) -> None:
+        """Give the answer, once."""
+
+
+class Reply:
+    """The way back to one client: sends exactly one answer, and counts it."""
+
+    def __init__(self, context: Context, pace: Pace, service: str, response_type: Any, pending: Way) -> None:
+        self._context = context
+        self._pace = pace
+        self._service = service
+        self._response_type = response_type
+        self._pending = pending
+        self.arrived = time.monotonic()
+        self.sent = False
+        """Whether there was an answer."""
+        self.queue_time = 0.0
+        """Seconds spent waiting, as far as known."""
+
+    def response(self) -> Any:
+        """An empty response of the service's type."""
+        return self._response_type()
+
+    def send(self, response: Any) -> None:
+        """Send an answer, unless there was one."""
+        if self.sent:
+            return
+        self.sent = True
+        wall = time.monotonic() - self.arrived
+        self._context.statistics.record(self._service, response.status.code, wall, self.queue_time)
+        self._pace.wait()
+        try:
+            self._pending.send(response)
+        except RuntimeError as error:  # of which InvalidHandle and RCLError are two
+            if rclpy.ok():  # otherwise the service went away first, and nobody waits any more
+                # Not raised: that would end the thread, and with it the answers to everybody else.
+                self._context.node.get_logger().error(
+                    f"an answer of {self._service} could not be sent: {type(error).__name__}: {error}"
+                )
+
+    def refuse(self, error: Exception) -> None:
+        """Send an empty answer with the code and sentence of an error."""
+        response = self.response()
+        if isinstance(error, KinoptError):
+            response.status = error_message(error)
+        else:  # a defect: say so, keep serving
+            trace = "".join(traceback.format_exception(error))
+            self._context.node.get_logger().error(f"internal error in {self._service}:\n{trace}")
+            response.status = status_message(
+                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
+            )
+        self.send(response)

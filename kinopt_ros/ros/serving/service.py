@@ -1,0 +1,42 @@
+"""What a service of the node is: its name, its type, and who answers its requests."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from kinopt_ros.planning.scheduler import Task
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.serving.reply import Reply
+
+
+class Service:
+    """A service of the node. ``services/every.py`` lists all of them; nothing else has to be changed for a new one."""
+
+    name: ClassVar[str]
+    """As in ``~/name``, and of the file that it is in."""
+    type: ClassVar[Any]
+    """Of kinopt_msgs, or of ROS."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+
+class QueuedService(Service, ABC):
+    """One whose requests wait for a thread, by the scheduler's rules."""
+
+    takes_seconds: ClassVar[bool] = False
+    """Whether its requests go to the threads of trajectories."""
+
+    @abstractmethod
+    def task(self, request: Any, reply: Reply) -> Task:
+        """The task of a request; KinoptError if it cannot be answered."""
+
+
+class ImmediateService(Service, ABC):
+    """One that costs little and is answered at once, whatever else is going on."""
+
+    urgent: ClassVar[bool] = False
+    """Whether it is answered even while large messages are read."""
+
+    @abstractmethod
+    def handle(self, request: Any, response: Any) -> None:
+        """Fill the response; raises KinoptError if the request cannot be answered."""
