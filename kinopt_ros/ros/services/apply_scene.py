@@ -22,6 +22,7 @@ class ApplySceneService(QueuedService):
 
     name = "apply_scene"
     type = ApplyScene
+    counts = True  # as refusals say the version of the scene
 
     def task(self, request: Any, reply: Reply) -> Task:
         """As of QueuedService."""

@@ -23,6 +23,8 @@ class Service:
 class QueuedService(Service, ABC):
     """One whose requests wait for a thread, by the scheduler's rules."""
 
+    counts: ClassVar[bool] = False
+    """Whether it looks at the lengths of lists itself, before it reads them."""
     takes_seconds: ClassVar[bool] = False
     """Whether its requests go to the threads of trajectories."""
 

@@ -25,16 +25,24 @@ class Serving:
 
         def begin(request: Any, pending: Pending, alone: bool) -> None:
             reply = Reply(self.context, self.pace, service.name, service.type.Response, pending)
-            self.work_on(request, lambda: service.task(request, reply), reply, alone)
+            self.work_on(request, lambda: service.task(request, reply), reply, alone, service.counts)
 
         create_deferred_service(
             self.context.node, service.type, f"~/{service.name}", begin, qos_profile=QUEUED
         )
 
-    def work_on(self, request: Any, make_task: Callable[[], Task], reply: Reply, alone: bool) -> None:
+    def work_on(
+        self,
+        request: Any,
+        make_task: Callable[[], Task],
+        reply: Reply,
+        alone: bool,
+        counted: bool = False,
+    ) -> None:
         """Work on a request, now if it came alone, or refuse it."""
         try:
-            check_lengths(request, self.context.parameter("max_batch"))
+            if not counted:
+                check_lengths(request, self.context.parameter("max_batch"))
             task = make_task()
             if alone:
                 self._scheduler.answer(task)
