@@ -109,19 +109,36 @@ class Serving:
         self.statistics = statistics
         self.pace = Pace()
 
-    def serve(self, service_type: Any, name: str, make_task: Callable[[Any, Reply], Task]) -> None:
-        """Offer a service. ``make_task(request, reply)`` reads a request, quickly; if it raises, that is the answer."""
+    def serve(
+        self, service_type: Any, name: str, make_task: Callable[[Any, Reply], Task], counts: bool = False
+    ) -> None:
+        """Offer a service.
+
+        Args:
+            service_type: of kinopt_msgs.
+            name: as in ``~/name``.
+            make_task: reads a request, quickly, and with its way back makes a task; if it raises, that is the answer.
+            counts: whether the service itself looks at the lengths of lists before it reads them.
+        """
 
         def begin(request: Any, pending: Pending, alone: bool) -> None:
             reply = Reply(self, name, service_type.Response, pending)
-            self.work_on(request, lambda: make_task(request, reply), reply, alone)
+            self.work_on(request, lambda: make_task(request, reply), reply, alone, counts)
 
         create_deferred_service(self.node, service_type, f"~/{name}", begin, qos_profile=QUEUED)
 
-    def work_on(self, request: Any, make_task: Callable[[], Task], reply: Reply, alone: bool) -> None:
+    def work_on(
+        self,
+        request: Any,
+        make_task: Callable[[], Task],
+        reply: Reply,
+        alone: bool,
+        counted: bool = False,
+    ) -> None:
         """Work on a request, now if it came alone, or refuse it."""
         try:
-            check_lengths(request, self.context.parameter("max_batch"))
+            if not counted:
+                check_lengths(request, self.context.parameter("max_batch"))
             task = make_task()
             if alone:
                 self.scheduler.answer(task)
