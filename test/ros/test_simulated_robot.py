@@ -127,6 +127,7 @@ def test_a_wrong_robot_is_told_in_a_sentence(ros: None, tmp_path: Path) -> None:
         (["panda"], {"controllers": ["arm=legs"]}, "legs"),
         (["panda"], {"rate": 0.0}, "rate is 0"),
         (["panda"], {"start": "lying"}, "lying"),
+        (["panda"], {"trajectory_topics": ["arm\0/x"]}, "null byte"),
     ):
         with NodeProcess(
             parameters, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=words
