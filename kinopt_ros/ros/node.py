@@ -246,6 +246,7 @@ class KinoptNode(Node):
         try:
             loaded = self._loader.loaded
             missing = loaded.pool.missing
+            # The README's first commands wait for these words.
             still = f"being prepared: {', '.join(missing)}" if missing else "all is prepared"
             response.message = f"robot {loaded.model.name!r}; {still}"
             response.success = True

@@ -413,6 +413,8 @@ def _check_action_name(parameter: Parameter[Any]) -> None:
     given = parameter.value
     if parameter.name == "controller_action" and given:
         try:
+            if "\0" in given:  # where rcl's text ends
+                raise ValueError("it holds a null byte")
             validate_topic_name(given)
             validate_full_topic_name(expand_topic_name(given, "kinopt", "/") + _LONGEST_OF_ACTION)
         except (NameValidationException, ValueError, TypeError) as error:  # the last one: no UTF-8

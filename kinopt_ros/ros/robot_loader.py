@@ -90,7 +90,8 @@ class RobotLoader:
             self._newest += 1
             if self._loaded is None:
                 self._refusal = NotReadyError(
-                    "the robot is being loaded and its solver compiled; try again soon"
+                    "the robot is being loaded and its solver compiled, which takes minutes on a new, slow machine; "
+                    "~/ready says when that is done"
                 )
             self._worker.submit(self._load, self._newest, build, options, solver, chain)
 
@@ -158,7 +159,8 @@ class RobotLoader:
         chain: Sequence[str],
         told: set[str],
     ) -> None:
-        """Prepare what only some requests need, as long as the robot serves; say what is not possible and not told."""
+        """Prepare what only some requests need, as long as the robot serves; say what is not possible and not told, and
+        when all is done."""
 
         def tell(sentences: Iterable[str]) -> None:
             for sentence in sentences:
@@ -187,6 +189,8 @@ class RobotLoader:
                     tell(
                         [str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"]
                     )
+        if not pool.missing:
+            tell([f"robot {model.name!r}: all is prepared"])
 
     def _serves(self, model: RobotModel) -> bool:
         with self._lock:

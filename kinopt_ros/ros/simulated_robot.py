@@ -33,7 +33,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.ros.action_server import QuietActionServer, give_result, no_callback
+from kinopt_ros.ros.action_server import QuietActionServer, begin_cancelling, give_result, no_callback
 from kinopt_ros.ros.start_errors import argument_error, naming_arguments
 from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
@@ -91,7 +91,7 @@ class SimulatedRobotTopics:
         """Another motion takes the place of an action's goal."""
         for action in self._actions:
             if action.controller is controller:
-                action.end("abort", "another motion has taken its place")
+                action.end("replaced", "another motion has taken its place")
 
     def close(self) -> None:
         """Leave the graph."""
@@ -155,17 +155,22 @@ class _FollowAction:
             self.end("succeed", "")
 
     def end(self, how: str, sentence: str) -> None:
-        """Give the goal that runs its result, if there is one."""
+        """Give the goal that runs its result, if there is one.
+
+        One that is ``replaced`` is cancelled with INVALID_GOAL, as joint_trajectory_controller's sets it. (There, a
+        trajectory that comes by topic leaves the goal to succeed when that ends; nobody should rely on it.)
+        """
         handle, self._running = self._running, None
         if handle is None:
             return
         result = self._type.Result(error_code=0, error_string=sentence)
-        if how == "abort":
+        if how in ("abort", "replaced"):
             result.error_code = self._type.Result.INVALID_GOAL
-        if how == "canceled" or not handle.is_cancel_requested:
-            self._server.notify_execute(handle, lambda one: give_result(getattr(one, how), result))
-        else:  # who has asked for the end gets it, whatever else has ended it
-            self._server.notify_execute(handle, lambda one: give_result(one.canceled, result))
+        if how == "replaced":
+            begin_cancelling(handle)
+        # Who has asked for the end gets it, whatever else has ended it.
+        transition = "canceled" if handle.is_cancel_requested else how
+        self._server.notify_execute(handle, lambda one: give_result(getattr(one, transition), result))
 
     def close(self) -> None:
         """Offer nothing any more."""
@@ -236,6 +241,10 @@ class SimulatedRobotNode(Node):
         self._topics = [str(topic) for topic in self._given("trajectory_topics", [TOPIC])]
         self._controllers = [str(word) for word in self._given("controllers", [""])]
         for topic in (*self._topics, *(word.partition("=")[0] for word in self._controllers)):
+            if "\0" in topic:  # where rcl's text ends
+                raise InvalidRequestError(
+                    f"{quoted(topic)} holds a null byte, and is no name of a topic or controller"
+                )
             if topic:
                 validate_topic_name(topic)  # raises here and not when a description comes
         self._topics_of_robot: SimulatedRobotTopics | None = None

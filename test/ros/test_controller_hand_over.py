@@ -286,7 +286,9 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
     assert result.status.code == Status.FAILURE
 
 
-@pytest.mark.parametrize("name", ["bad name", "a//b", "1x", "~x/y", "a/", "{bad}/x", "x" * 240, "x" * 5000])
+@pytest.mark.parametrize(
+    "name", ["bad name", "a//b", "1x", "~x/y", "a/", "{bad}/x", "arm\0/x", "x" * 240, "x" * 5000]
+)
 def test_what_no_action_can_be_called_is_refused(name: str) -> None:
     answer = parameters.check([Parameter("controller_action", value=name)])
     assert not answer.successful

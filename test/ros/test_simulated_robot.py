@@ -127,6 +127,7 @@ def test_a_wrong_robot_is_told_in_a_sentence(ros: None, tmp_path: Path) -> None:
         (["panda"], {"controllers": ["arm=legs"]}, "legs"),
         (["panda"], {"rate": 0.0}, "rate is 0"),
         (["panda"], {"start": "lying"}, "lying"),
+        (["panda"], {"trajectory_topics": ["arm\0/x"]}, "null byte"),
     ):
         with NodeProcess(
             parameters, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=words
@@ -215,11 +216,14 @@ def test_whatever_comes_next_takes_the_place_of_a_goal(arm: tuple[Client, Simula
     sender = Sender(client)
     first = sender.send(trajectory(2.0, 60.0))
     second = sender.send(trajectory(1.0, 60.0))
-    assert sender.result(first)[0] == GoalStatus.STATUS_ABORTED
+    status, result = sender.result(first)
+    assert status == GoalStatus.STATUS_CANCELED
+    assert result.error_code == result.INVALID_GOAL
+    assert "taken its place" in result.error_string
     publisher = client.node.create_publisher(JointTrajectory, "panda_arm_controller/joint_trajectory", 10)
     assert client.spin_until(lambda: publisher.get_subscription_count() > 0, 20.0)
     publisher.publish(trajectory(0.25, 0.1))
-    assert sender.result(second)[0] == GoalStatus.STATUS_ABORTED
+    assert sender.result(second)[0] == GoalStatus.STATUS_CANCELED
     assert client.spin_until(topics.at_rest, 20.0)
     assert topics.robot.states(topics.now())[1][0] == 0.25
 
