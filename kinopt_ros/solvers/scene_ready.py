@@ -42,8 +42,8 @@ def wait_for_scene(robot: RobotModel, scene: Scene, deadline: float) -> None:
             threading.Thread(target=_prepare, args=(robot, scene, done), daemon=True).start()
     if not done.wait(max(deadline - time.monotonic(), 0.0)):
         raise NotReadyError(
-            "the scene, which has large or many shapes, is being prepared, which no deadline waits for; ask again later, "
-            "or call prepare_scene(robot, scene) before"
+            "the scene has large shapes, or many, and is being prepared, which no deadline waits for; ask again "
+            "later, or call prepare_scene(robot, scene) before"
         )
 
 
