@@ -214,7 +214,12 @@ def _best(
     """Of each request distinct solutions, best first, their errors and what they are sorted by; NaN where there are no
     more. Requests without solutions cost nothing: there may be thousands that a deadline cut short."""
     shape = len(solved_by), problem.num_solutions
-    found = np.full((*shape, judged.q.shape[2]), np.nan), *(np.full(shape, np.nan) for _ in range(3))
+    found = (
+        np.full((*shape, judged.q.shape[2]), np.nan),
+        np.full(shape, np.nan),
+        np.full(shape, np.nan),
+        np.full(shape, np.nan),
+    )
     some = np.flatnonzero(solved_by.any(axis=1))
     if not some.size:
         return found

@@ -182,7 +182,8 @@ def test_spheres_that_leave_no_room_are_not_believed(
 def test_thousands_of_objects_need_no_table_of_them_all(panda: RobotModel, problem_of: Callable) -> None:
     count = 2_000
     rng = np.random.default_rng(0)
-    scene = scene_of(*((Box(0.02, 0.02, 0.02), tuple(rng.uniform(1.0, 2.0, 3))) for _ in range(count)))
+    spots = rng.uniform(1.0, 2.0, (count, 3)).tolist()
+    scene = scene_of(*((Box(0.02, 0.02, 0.02), (x, y, z)) for x, y, z in spots))
     problem = problem_of(READY, READY + 0.1 * TURN, scene=scene, num_points=T)
     model, packed = path_model(panda, problem), packed_bodies_of(panda, scene)
     tracemalloc.start()
