@@ -8,7 +8,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Immutable, frozen
 from kinopt_ros.pauses import OutOfTime
-from kinopt_ros.problems.ik import PoseTarget
+from kinopt_ros.problems.ik import GRACE, PoseTarget
 from kinopt_ros.scene.scene import Scene
 
 NUM_POINTS = 64
@@ -147,6 +147,11 @@ class TrajectoryProblem(Immutable):
     def pause(self) -> None:
         """For long work: raise ``OutOfTime`` when the deadline has passed."""
         if self.late:
+            raise OutOfTime("the deadline came")
+
+    def hurry(self) -> None:
+        """Likewise for work that is worth ``GRACE`` more."""
+        if self.deadline is not None and time.monotonic() >= self.deadline + GRACE:
             raise OutOfTime("the deadline came")
 
     @property
