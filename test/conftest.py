@@ -26,9 +26,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -weights[item.path])
 
 
+@pytest.fixture(scope="session")
+def kept_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For XDG_CACHE_HOME, shared with other runs of the tests: programs and spheres are kept as for users, and made
+    anew when their source changes. Tests of how they are kept have folders of their own."""
+    cache = getattr(pytestconfig, "cache", None)
+    return tmp_path_factory.mktemp("kept") if cache is None else Path(cache.mkdir("kept"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def jax_as_the_solver_starts_it() -> None:
-    """XLA reads its flags once: where others use JAX before the plugin jax_lm, its programs compile several times as long."""
+    """XLA reads its flags once: programs of the plugin jax_lm compile several times as long where others were first."""
     if "jax" in sys.modules:
         from kinopt_ros.solvers.jax_lm.runtime import start
 
