@@ -25,6 +25,10 @@ _SOURCES = (
 )
 
 
+MOST_REASONS = 8
+"""Reasons that are told of one link."""
+
+
 @dataclass(frozen=True, eq=False)
 class CollisionModel:
     """What a description says about the shapes of its links. Nothing here refuses a robot: what cannot be used is told
@@ -156,4 +160,9 @@ def _solid(path: Path, element: MeshElement) -> tuple[Mesh, str]:
 
 
 def _sentences(lists: Mapping[str, list[str]]) -> dict[str, str]:
-    return {link: "; ".join(dict.fromkeys(reasons)) for link, reasons in lists.items()}
+    return {link: _sentence(list(dict.fromkeys(reasons))) for link, reasons in lists.items()}
+
+
+def _sentence(reasons: list[str]) -> str:
+    more = f"; ... ({len(reasons)} in all)" if len(reasons) > MOST_REASONS else ""
+    return "; ".join(reasons[:MOST_REASONS]) + more

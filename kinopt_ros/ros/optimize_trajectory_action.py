@@ -64,6 +64,7 @@ class OptimizeTrajectoryAction:
         self.scheduler = scheduler
         self.statistics = statistics
         self.output = output
+        self._urgent = urgent
         self._goals: dict[bytes, _Goal] = {}
         """Those that have no result yet, by the client's number; under the server's lock, as the next ones."""
         self._early: set[bytes] = set()
@@ -103,7 +104,7 @@ class OptimizeTrajectoryAction:
             return None
         if name not in self._controllers:
             self._close_controllers()
-            self._controllers[name] = ControllerHandOver(self.context.node, name)
+            self._controllers[name] = ControllerHandOver(self.context.node, name, self._urgent)
         return self._controllers[name]
 
     def _close_controllers(self) -> None:

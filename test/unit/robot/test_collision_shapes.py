@@ -85,6 +85,14 @@ def test_a_broken_element_is_told_and_refuses_no_robot(inner, complaint):
     assert any("'a' cannot be checked" in warning and complaint in warning for warning in robot.warnings)
 
 
+def test_a_link_of_many_broken_elements_is_told_in_a_sentence():
+    robot = robot_with(*["<geometry/>"] * 1000, *[geometry('<mesh filename="a.stl"/>')] * 3)
+    said = robot.unchecked_links["a"]
+    assert "collision element 1:" in said
+    assert "(1001 in all)" in said
+    assert len(said) < 2000
+
+
 def test_meshes_are_read_when_asked_for_and_once(tmp_path):
     file = write_stl(tmp_path / "t.stl", TETRAHEDRON)
     mesh = geometry('<mesh filename="t.stl" scale="1 2 -3"/>')
