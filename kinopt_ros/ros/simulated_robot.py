@@ -240,6 +240,7 @@ class SimulatedRobotNode(Node):
         self._rate = _rate(self._given("rate", RATE, any_type=True))
         self._topics = [str(topic) for topic in self._given("trajectory_topics", [TOPIC])]
         self._controllers = [str(word) for word in self._given("controllers", [""])]
+        for topic in (*self._topics, *(word.partition("=")[0] for word in self._controllers)):
             if topic:
                 validate_topic_name(topic)  # raises here and not when a description comes
         self._topics_of_robot: SimulatedRobotTopics | None = None
