@@ -116,8 +116,8 @@ class OptimizeTrajectoryAction:
                 del self._controllers[name]
 
     def cancel_motions(self) -> None:
-        """Tell all controllers to stop what they were asked to do. Returns at once. On the executor's thread."""
-        for controller in self._controllers.values():
+        """Tell all controllers to stop what they were asked to do. Returns at once. On any thread."""
+        for controller in list(self._controllers.values()):
             controller.cancel()
 
     @property

@@ -5,8 +5,9 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 import traceback
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import SetParametersResult
@@ -36,10 +37,21 @@ MOST_TEXT = 100_000_000
 _TYPES = {int(kind) for kind in Parameter.Type}
 
 
-def careful(node: Node, kind: Any, callback: Callback) -> Callback:
-    """A callback for a service of this kind; the one given, unless it belongs to a parameter service."""
+class Work(Protocol):
+    """The node's, which parameters may cause much of: KinoptNode."""
+
+    ending: bool
+    """Whether the process shall end."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """Do once, and last, what all parameters that are set meanwhile cause."""
+
+
+def careful(node: Any, kind: Any, callback: Callback) -> Callback:
+    """A callback for a service of this kind; the one given, unless it belongs to a parameter service. ``node`` is a
+    Node and Work."""
     if kind is SetParameters:
-        return _set_each(node, callback)
+        return _set_each(node, node, callback)
     if kind is SetParametersAtomically:
         return _set_together(node, callback)
     if kind in (GetParameters, GetParameterTypes, DescribeParameters, ListParameters):
@@ -47,7 +59,7 @@ def careful(node: Node, kind: Any, callback: Callback) -> Callback:
     return callback
 
 
-def _set_each(node: Node, callback: Callback) -> Callback:
+def _set_each(node: Node, work: Work, callback: Callback) -> Callback:
     def one(parameter: ParameterMessage) -> Any:
         request = SetParameters.Request(parameters=[parameter])
         return callback(request, SetParameters.Response()).results[0]
@@ -55,9 +67,20 @@ def _set_each(node: Node, callback: Callback) -> Callback:
     def answer(request: Any, response: Any) -> Any:
         given = request.parameters
         wrong = _wrong_count(len(given))
-        for parameter in given:
-            said = refusal(wrong) if wrong else _set(node, [parameter], partial(one, parameter))
-            response.results.append(said)
+        last = {parameter.name: k for k, parameter in enumerate(given)}
+        with work.together():
+            for k, parameter in enumerate(given):
+                if wrong:
+                    said = refusal(wrong)
+                elif work.ending:
+                    said = refusal("the node is shutting down: no parameter is set any more")
+                elif last[parameter.name] != k:
+                    said = refusal(
+                        f"{quoted(parameter.name)} is given again in this request; only the last one counts"
+                    )
+                else:
+                    said = _set(node, [parameter], partial(one, parameter))
+                response.results.append(said)
         return response
 
     return answer

@@ -77,7 +77,8 @@ class _Running:
     """Nodes and their executors."""
 
     def __init__(self) -> None:
-        self._stopping = threading.Event()
+        # No Event: a second signal in the handler of the first one would wait for its lock for ever.
+        self._stopping = False
         self._nodes: list[KinoptNode] = []
         self._executors: list[GuardedExecutor] = []
         self._threads: list[threading.Thread] = []
@@ -115,6 +116,11 @@ class _Running:
         self._threads = [
             threading.Thread(target=self._serve_beside, args=(executor,), name="executor", daemon=True)
             for executor in self._executors[1:]
+            if executor not in [node.urgent for node in self._nodes]
+        ]
+        self._threads += [
+            threading.Thread(target=self._serve_urgent, args=(node,), name="urgent", daemon=True)
+            for node in self._nodes
         ]
         for thread in self._threads:
             thread.start()
@@ -127,6 +133,8 @@ class _Running:
         self._stop()
         for thread in self._threads:
             thread.join()
+        for executor in self._executors:
+            executor.go_on()
         if rclpy.ok():
             self._end_motions()
         for node in self._nodes:
@@ -156,8 +164,8 @@ class _Running:
         return [name for node in self._nodes for name in node.moving]
 
     def _serve(self, executor: GuardedExecutor, between: Callable[[], None] = lambda: None) -> None:
-        while rclpy.ok() and not self._stopping.is_set():
-            # Not for ever: a signal that arrives between the check and the wait would go unnoticed.
+        while rclpy.ok() and not self._stopping:
+            # Not for ever: ROS may end unnoticed.
             executor.spin_once(timeout_sec=1.0)
             between()
 
@@ -170,10 +178,21 @@ class _Running:
             self._failure = error
         self._stop()
 
+    def _serve_urgent(self, node: KinoptNode) -> None:
+        """Stop what the node moves as soon as all shall end: the other threads may be at work for seconds."""
+        self._serve_beside(node.urgent)
+        try:
+            if rclpy.ok():
+                node.end_motions()
+        except BaseException as error:  # as above
+            self._failure = error
+
     def _stop(self) -> None:
-        self._stopping.set()
+        self._stopping = True
+        for node in self._nodes:
+            node.ending = True
         for executor in self._executors:
-            executor.wake()
+            executor.interrupt()
 
 
 class _Garbage:
