@@ -4,7 +4,8 @@ a sentence, and sizes are looked at before anything is done."""
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
 import traceback
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Protocol
@@ -32,8 +33,11 @@ MOST_SET = 1000
 """Parameters that one request may set."""
 MOST_ASKED = 10_000
 """Names that one request may ask about."""
-MOST_TEXT = 100_000_000
-"""Characters that one answer may have: a description may be asked for many times over."""
+MOST_SIZE = 1_000_000
+"""Characters and entries that one answer may have beyond those of each value once: whoever names a value again and
+again does not get it as often."""
+_EACH = 100
+"""What every value counts besides."""
 _TYPES = {int(kind) for kind in Parameter.Type}
 
 
@@ -164,8 +168,20 @@ def _too_much(node: Node, request: Any, names: list[str]) -> str:
     if len(names) > MOST_ASKED:
         return f"{len(names)} names in one request were not looked at; allowed are at most {MOST_ASKED}"
     if isinstance(request, GetParameters.Request):
-        texts = (node.get_parameter(name).value for name in names if node.has_parameter(name))
-        size = sum(len(text) for text in texts if isinstance(text, str))
-        if size > MOST_TEXT:
-            return f"an answer of {size} characters was not sent; allowed are at most {MOST_TEXT}"
+        asked = Counter(names)
+        again = {name: count - 1 for name, count in asked.items() if count > 1 and node.has_parameter(name)}
+        size = sum(count * _size(node.get_parameter(name).value) for name, count in again.items())
+        if size > MOST_SIZE:
+            return (
+                f"{len(names)} values, of which those asked for again have {size} characters and entries, were not "
+                f"sent; allowed are at most {MOST_SIZE}"
+            )
     return ""
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str | bytes):
+        return _EACH + len(value)
+    if isinstance(value, Sequence):
+        return _EACH + sum(_EACH + len(each) if isinstance(each, str) else 1 for each in value)
+    return _EACH

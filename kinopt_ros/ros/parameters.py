@@ -4,6 +4,7 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -31,7 +32,8 @@ _SOLVERS = ("solver", "ik.solver", "trajectory.solver")
 _DESCRIPTIONS = ("robot_description", "robot_description_semantic")
 _LONGEST = 100_000
 """Characters of any other text."""
-_MOST_NAMES = 10_000
+_MOST_NAMES = 1000
+"""Names in a list, which have no more characters together than any other text."""
 _LONGEST_OF_ACTION = "/_action/cancel_goal"
 """What stands behind an action's name in the longest of its services' and topics' names."""
 _NO_NAMES = [""]
@@ -69,6 +71,13 @@ class Spec:
                 return []
             if not all(isinstance(name, str) and name for name in names):
                 raise InvalidRequestError(f"{self.name} takes a list of names, not {shown(given)}")
+            if (size := sum(map(len, names))) > _LONGEST:
+                raise InvalidRequestError(
+                    f"the names of {self.name} have {size} characters; allowed are at most {_LONGEST}"
+                )
+            if len(set(names)) != len(names):
+                twice = next(name for name, count in Counter(names).items() if count > 1)
+                raise InvalidRequestError(f"{self.name} names {quoted(twice)} more than once")
             return names
         if isinstance(given, str) and len(given) > _LONGEST and self.name not in _DESCRIPTIONS:
             raise InvalidRequestError(

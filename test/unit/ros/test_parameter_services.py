@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed")
 
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue, SetParametersResult
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.srv import GetParameters, SetParameters
 
 from kinopt_ros.ros.parameter_services import careful
 
@@ -28,7 +30,7 @@ class Node:
         return name in self.values
 
     def get_parameter(self, name: str) -> Any:
-        return self
+        return SimpleNamespace(value=self.values[name])
 
     def get_logger(self) -> Any:
         return self
@@ -74,3 +76,30 @@ def test_of_a_name_given_again_only_the_last_one_counts() -> None:
     assert done == [("b", 2), ("a", 3)]
     assert not results[0].successful
     assert "only the last one counts" in results[0].reason
+
+
+TEXT = "x" * 2_000_000
+NAMES = ["n" * 10] * 1000
+
+
+@pytest.mark.parametrize(
+    ("names", "answered"),
+    [
+        (["text", "names", "number"], True),  # each once: never more than there is
+        (["text", "text"], False),
+        (["names"] * 5, True),
+        (["names"] * 1500, False),
+        (["numbers"] * 1500, False),
+        (["number"] * 2000, True),
+        (["unknown"] * 2000, True),
+    ],
+)
+def test_a_large_value_is_not_given_many_times_over(names: list[str], answered: bool) -> None:
+    node = Node(text=TEXT, names=NAMES, numbers=array("d", [0.0] * 10_000), number=1)
+
+    def get(request: Any, response: Any) -> Any:
+        return "answered"
+
+    answer = careful(node, GetParameters, get)(GetParameters.Request(names=names), GetParameters.Response())
+    assert (answer == "answered") is answered
+    assert len(node.logged) == (not answered)
