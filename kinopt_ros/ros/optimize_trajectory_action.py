@@ -149,6 +149,8 @@ class OptimizeTrajectoryAction:
             goal.cancel()
         else:
             goal.begin()
+        # What was asked is read, and rclpy keeps the goal for as long as its result can be asked for.
+        let_go(handle.request)
 
     def _cancel(self, handle: Any) -> CancelResponse:
         """Called with the server's lock."""
@@ -174,7 +176,6 @@ class _Goal:
         self.number = _number(handle)
         self.arrived = time.monotonic()
         self._action = action
-        self._request = handle.request
         # A controller may say no while the motion is still being sent to it, on the same thread.
         self._lock = threading.RLock()
         self._ended = False
@@ -191,7 +192,7 @@ class _Goal:
 
     def begin(self) -> None:
         """Read the goal and put it in line. On the executor's thread."""
-        action, request = self._action, self._request
+        action, request = self._action, self.handle.request
         try:
             check_lengths(request, action.context.parameter("max_batch"))
             self._asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
@@ -202,7 +203,6 @@ class _Goal:
             action.scheduler.submit(_GoalTask(request.client, self))
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
-            let_go(request)
 
     def _take_claim(self) -> bool:
         """Ask for the right to move the robot; False for a goal that was cancelled while it was read."""

@@ -34,7 +34,7 @@ _LONGEST = 100_000
 """Characters of any other text."""
 _MOST_NAMES = 1000
 """Names in a list, which have no more characters together than any other text."""
-_LONGEST_OF_ACTION = "/_action/cancel_goal"
+LONGEST_OF_ACTION = "/_action/cancel_goal"
 """What stands behind an action's name in the longest of its services' and topics' names."""
 _NO_NAMES = [""]
 """An empty list of names, as ROS writes it: of a list without anything in it nobody knows what it is a list of."""
@@ -425,7 +425,7 @@ def _check_action_name(parameter: Parameter[Any]) -> None:
             if "\0" in given:  # where rcl's text ends
                 raise ValueError("it holds a null byte")
             validate_topic_name(given)
-            validate_full_topic_name(expand_topic_name(given, "kinopt", "/") + _LONGEST_OF_ACTION)
+            validate_full_topic_name(expand_topic_name(given, "kinopt", "/") + LONGEST_OF_ACTION)
         except (NameValidationException, ValueError, TypeError) as error:  # the last one: no UTF-8
             said = str(error).splitlines()[0].rstrip(":")
             raise InvalidRequestError(

@@ -29,6 +29,10 @@ _ANSWER_SECONDS = 0.02
 _SWITCH_SECONDS = 5e-4
 _COLLECT_SECONDS = 10.0
 """So often cyclic garbage is looked for, if there is reason to."""
+_PUT_OFF_SECONDS = 60.0
+"""For so long that is put off while there is much to look through."""
+_MANY_BLOCKS = 100_000
+"""Blocks of memory that are more than there were: those of large messages that wait, most likely."""
 
 
 def spin(arguments: list[str] | None = None) -> None:
@@ -200,14 +204,17 @@ class _Garbage:
 
     Python looks through all of its objects again and again while rclpy makes 100,000 poses, for up to 160 ms during
     which no other thread runs, not even one that heard an emergency stop. Here Python looks through the newest ones
-    only, and the executor that reads large messages looks for the rest between two of them. What is imported stays, so
-    nobody looks at that.
+    only, and the executor that reads large messages looks for the rest between two of them, when few of them wait. What
+    is imported stays, so nobody looks at that.
     """
 
     def __init__(self) -> None:
         gc.set_threshold(5_000, 1_000_000, 1_000_000)
         self._imported = -1
         self._due = 0.0
+        self._fewest = sys.getallocatedblocks()
+        self._latest = 0.0
+        """When it is put off no more."""
         self.collect()
 
     def collect(self) -> None:
@@ -216,7 +223,13 @@ class _Garbage:
         if now < self._due or gc.get_count()[1] == 0:
             return
         self._due = now + _COLLECT_SECONDS
+        blocks = sys.getallocatedblocks()
+        self._fewest = min(self._fewest, blocks)
+        if blocks > self._fewest + _MANY_BLOCKS and now < self._latest:
+            return
+        self._latest = now + _PUT_OFF_SECONDS
         gc.collect()
+        self._fewest = sys.getallocatedblocks()
         if len(sys.modules) != self._imported:
             gc.freeze()
             self._imported = len(sys.modules)

@@ -53,3 +53,34 @@ def test_motions_are_ended_while_a_callback_is_at_work(monkeypatch: pytest.Monke
     running._executors = [rest, urgent]
     running.spin()
     assert seen == [True]
+
+
+def test_garbage_is_put_off_while_much_waits_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    times: list[float] = []
+    clock = SimpleNamespace(now=0.0, blocks=1_000_000)
+    collector = SimpleNamespace(
+        set_threshold=lambda *numbers: None,
+        get_count=lambda: (0, 1, 0),
+        collect=lambda: times.append(clock.now),
+        freeze=lambda: None,
+    )
+    monkeypatch.setattr(spinning, "gc", collector)
+    monkeypatch.setattr(spinning.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(spinning.sys, "getallocatedblocks", lambda: clock.blocks)
+    garbage = spinning._Garbage()
+
+    def until(end: float) -> list[float]:
+        times.clear()
+        while clock.now < end:
+            clock.now += 1.0
+            garbage.collect()
+        return times
+
+    assert until(40.0) == [10.0, 20.0, 30.0, 40.0]
+    clock.blocks += 2 * spinning._MANY_BLOCKS  # large requests wait
+    assert until(99.0) == []
+    assert until(100.0) == [100.0]
+    clock.blocks -= spinning._MANY_BLOCKS  # some of them are done
+    assert until(130.0) == [110.0, 120.0, 130.0]
+    clock.blocks += 2 * spinning._MANY_BLOCKS
+    assert until(150.0) == []
