@@ -147,6 +147,7 @@ def shared_controller(goals: Goals) -> Iterator[Controller]:
 @pytest.fixture
 def controller(goals: Goals, shared_controller: Controller) -> Controller:
     """The one that the tests share, as if it were new."""
+    assert goals.client.spin_until(lambda: not shared_controller._running, 20.0)
     shared_controller.begin_anew()
     goals.client.trajectories.clear()
     return shared_controller
