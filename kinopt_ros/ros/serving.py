@@ -17,7 +17,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.conversions import error_message, status_message
 from kinopt_ros.ros.deferred import Pending, create_deferred_service
 from kinopt_ros.ros.qos import QUEUED
-from kinopt_ros.ros.sizes import check_lengths, let_go
+from kinopt_ros.ros.sizes import Room, check_lengths, entries_of, let_go
 from kinopt_ros.status import Status
 
 
@@ -63,6 +63,8 @@ class Reply:
         """Whether there was an answer."""
         self.queue_time = 0.0
         """Seconds spent waiting, as far as known."""
+        self.entries = 0
+        """Room that the request takes until it is answered."""
 
     def response(self) -> Any:
         """An empty response of the service's type."""
@@ -73,6 +75,8 @@ class Reply:
         if self.sent:
             return
         self.sent = True
+        entries, self.entries = self.entries, 0
+        self._serving.room.leave(entries)
         wall = time.monotonic() - self.arrived
         self._serving.statistics.record(self._service, response.status.code, wall, self.queue_time)
         self._serving.pace.wait()
@@ -108,6 +112,7 @@ class Serving:
         self.scheduler = scheduler
         self.statistics = statistics
         self.pace = Pace()
+        self.room = Room()
 
     def serve(
         self, service_type: Any, name: str, make_task: Callable[[Any, Reply], Task], counts: bool = False
@@ -137,8 +142,13 @@ class Serving:
     ) -> None:
         """Work on a request, now if it came alone, or refuse it."""
         try:
-            if not counted:
-                check_lengths(request, self.context.parameter("max_batch"))
+            entries = (
+                entries_of(request)
+                if counted
+                else check_lengths(request, self.context.parameter("max_batch"))
+            )
+            self.room.take(entries)
+            reply.entries = entries
             task = make_task()
             if alone:
                 self.scheduler.answer(task)

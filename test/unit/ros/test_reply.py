@@ -11,6 +11,7 @@ import rclpy
 
 from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.serving import Pace, Reply
+from kinopt_ros.ros.sizes import Room
 
 
 @pytest.mark.parametrize("running", [True, False])
@@ -24,7 +25,7 @@ def test_an_answer_that_cannot_be_sent_is_logged_and_ends_no_thread(
     logger = SimpleNamespace(error=logged.append)
     statistics = Statistics()
     fake: Any = SimpleNamespace(
-        statistics=statistics, pace=Pace(), node=SimpleNamespace(get_logger=lambda: logger)
+        statistics=statistics, pace=Pace(), room=Room(), node=SimpleNamespace(get_logger=lambda: logger)
     )
     pending: Any = SimpleNamespace(send=fail)
     monkeypatch.setattr(rclpy, "ok", lambda: running)
