@@ -11,6 +11,7 @@ from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import MotionReport
 from kinopt_ros.errors import (
+    EnvironmentChangedError,
     KinoptError,
     NotReadyError,
     SolverUnavailableError,
@@ -32,7 +33,7 @@ from kinopt_ros.ros.conversions import (
     status_message,
     trajectory_message,
 )
-from kinopt_ros.ros.last_look import EnvironmentChangedError, PlannedFor
+from kinopt_ros.ros.last_look import PlannedFor
 from kinopt_ros.ros.motion_output import Claim, MotionOutput
 from kinopt_ros.ros.robot_loader import LoadedRobot
 from kinopt_ros.ros.tips import tip_of

@@ -95,10 +95,9 @@ class KinoptNode(Node):
         """For what is heard whatever else comes."""
         parameters.declare(self)
         self._reports = self.create_publisher(MotionReport, "~/report", 100)
-        self._loader = RobotLoader(self._report_loading)
-        self._shared = Context(
-            self, self._loader, JointStates(), Frames(self), SceneHolder(self._report_scene)
-        )
+        scene = SceneHolder(self._report_scene)
+        self._loader = RobotLoader(self._report_loading, scene.serve)
+        self._shared = Context(self, self._loader, JointStates(), Frames(self), scene)
         self._description = Description(self, self._loader, self._shared.scene)
         self._records = FailureRecords(self, self._description)
         self._records.use(parameters.value(self, "record_failures"))

@@ -37,9 +37,18 @@ class RobotLoader:
     A description that cannot be used is reported and leaves the previous robot in service.
     """
 
-    def __init__(self, report: Callable[[str, KinoptError | None], None]) -> None:
-        """``report(sentence, error)`` is called after every attempt; error is None if it succeeded."""
+    def __init__(
+        self,
+        report: Callable[[str, KinoptError | None], None],
+        comes: Callable[[RobotModel], None] = lambda robot: None,
+    ) -> None:
+        """
+        Args:
+            report: called as ``report(sentence, error)`` after every attempt; error is None if it succeeded.
+            comes: called with a robot before the first request can see it.
+        """
         self._report = report
+        self._comes = comes
         self._newest = 0
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="robot_loader")
         self._afterwards = ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm_up")
@@ -136,6 +145,7 @@ class RobotLoader:
             self._report(f"robot not loaded: {refusal}", refusal)
             return
         sentences = tuple(dict.fromkeys((*model.warnings, *unable)))
+        self._comes(model)  # without the lock: who has one of the scene's may ask for the robot in service
         with self._lock:
             if self._closed:
                 pool.close()

@@ -11,7 +11,7 @@ from geometry_msgs.msg import PoseStamped
 from support.ros_requests import pose, target
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_ros.errors import StaleStateError, StartStateError
+from kinopt_ros.errors import EnvironmentChangedError, StaleStateError, StartStateError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.planning.scene_holder import SceneHolder
@@ -24,7 +24,6 @@ from kinopt_ros.ros.conversions import trajectory_from_message, trajectory_messa
 from kinopt_ros.ros.joint_states import JointStates
 from kinopt_ros.ros.last_look import (
     LOOKS,
-    EnvironmentChangedError,
     LastLook,
     PlannedFor,
     UncheckableError,

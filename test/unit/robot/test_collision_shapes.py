@@ -5,7 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from kinopt_ros.geometry import kept
 from kinopt_ros.geometry.shapes import Box, Capsule, Cylinder, Mesh, Sphere
+from kinopt_ros.robot import collision_shapes
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
 
@@ -105,6 +107,29 @@ def test_meshes_are_read_when_asked_for_and_once(tmp_path):
     np.testing.assert_array_equal(np.ptp(first.shape.vertices, axis=0), [1, 2, 3])
     assert robot.unchecked_links == {}
     assert robot.collision.hulls == {}
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept_as_what_it_was(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "default_folder", lambda: tmp_path / "cache")
+    file = write_stl(tmp_path / "t.stl", TETRAHEDRON)
+    small = file.read_bytes()
+    large = write_stl(tmp_path / "large.stl", (7 * np.array(TETRAHEDRON)).tolist()).read_bytes()
+    original = collision_shapes._digest
+
+    def changing(content):
+        file.write_bytes(large)
+        return original(content)
+
+    def size():
+        (placed,) = robot_with(geometry(f'<mesh filename="file://{file}"/>')).collision_shapes["a"]
+        return np.ptp(placed.shape.vertices, axis=0).tolist()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(collision_shapes, "_digest", changing)
+        assert size() == [7, 7, 7]
+    assert size() == [7, 7, 7]
+    file.write_bytes(small)
+    assert size() == [1, 1, 1]
 
 
 def test_missing_meshes_are_not_checked_and_say_so(tmp_path):

@@ -86,3 +86,32 @@ def test_it_is_said_when_all_is_prepared(monkeypatch: pytest.MonkeyPatch) -> Non
     finally:
         go_on.set()
         loader.close()
+
+
+def test_who_keeps_what_belongs_to_a_robot_learns_of_it_before_requests_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    came: list[tuple[str, str]] = []
+    both = threading.Event()
+
+    def comes(model: RobotModel) -> None:
+        came.append((model.name, loader.loaded.model.name if loader.is_ready else "none"))
+
+    def report(sentence: str, error: KinoptError | None) -> None:
+        if sentence.startswith("ready: robot 'new'"):
+            both.set()
+
+    monkeypatch.setattr(robot_loader, "_prepare", lambda pool, name: [])
+    monkeypatch.setattr(robot_loader, "prepare_collisions", lambda model: None)
+    loader = RobotLoader(report, comes)
+    try:
+        loader.load(lambda: robot("old"), {}, "cpu", ())
+        end = time.monotonic() + LONG
+        while not loader.is_ready and time.monotonic() < end:
+            time.sleep(0.001)
+        loader.load(lambda: robot_from_urdf("<robot/>"), {}, "cpu", ())
+        loader.load(lambda: robot("new"), {}, "cpu", ())
+        assert both.wait(LONG)
+        assert came == [("old", "none"), ("new", "old")]
+    finally:
+        loader.close()
