@@ -50,9 +50,9 @@ help: ## print this list
 demo: $(VENV)/.run ## start the node, ask it for a motion, print the verified answer (ARGS=--once)
 	@$(VENV)/bin/kinopt demo $(ARGS)
 
-# Files of tests go to two processes: nodes are mostly waited for.
+# Files of tests go to two processes, in the order of test/conftest.py: what takes long first.
 test: $(VENV)/.run $(VENV)/.test ## all tests
-	@$(VENV)/bin/python -m pytest test --numprocesses 2 --dist loadfile $(ARGS)
+	@$(VENV)/bin/python -m pytest test --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-matrix: ## all tests with Kilted on Python 3.11 and 3.13, Jazzy on 3.12 (PYTHON312=... names one)
 	@MAKE="$(MAKE)" MATRIX=$(MATRIX) sh tools/test_matrix.sh $(ARGS)

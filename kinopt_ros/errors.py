@@ -118,6 +118,12 @@ class InvalidShapeError(KinoptError):
     status = Status.INVALID_SCENE
 
 
+class EnvironmentChangedError(KinoptError):
+    """What a request was made for, robot or scene, is not so any more."""
+
+    status = Status.ENVIRONMENT_CHANGED
+
+
 class NotReadyError(KinoptError):
     """Nothing can be answered yet."""
 

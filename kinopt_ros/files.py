@@ -2,11 +2,14 @@
 
 A pipe would keep its reader waiting for ever, a device answers without end or does something when it is opened, and
 files of the kernel hold more than they say. Whoever reads a file that a user, a message or another file names calls
-this.
+this. What others may read while it is written is ``written`` as a whole.
 """
 
 import os
 import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +93,18 @@ def read_text(path: str | Path, most: int, what: str, error: type[KinoptError] =
         return read_bytes(path, most, what, error).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise error(f"{what} is not UTF-8 text") from None
+
+
+@contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """A file to write to that takes the place of ``path`` at the end: whoever reads meanwhile, or after a full disk,
+    finds the old file or the whole new one."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        yield unfinished
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _require_ordinary(status: os.stat_result, most: int, what: str, error: type[KinoptError]) -> None:

@@ -14,6 +14,7 @@ from numba.core.sigutils import normalize_signature
 
 from kinopt_ros.errors import quoted
 from kinopt_ros.private_files import cache_folder, make_folder, others_hand, private_folder, temporary_folder
+from kinopt_ros.source_stamp import source_stamp
 
 __all__ = ["njit"]
 
@@ -49,7 +50,7 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self._cache_file = _Files(
-            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+            self._cache_path, self._impl.filename_base, source_stamp(Path(function.__code__.co_filename))
         )
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:

@@ -40,7 +40,6 @@ def generate_launch_description() -> LaunchDescription:
                 description="A simulated robot beside the node: false, true (that of robot_description), or a URDF "
                 "file or the name of a robot.",
             ),
-            OpaqueFunction(function=_simulated),
             DeclareLaunchArgument(
                 "use_sim_time",
                 default_value="",
@@ -52,21 +51,25 @@ def generate_launch_description() -> LaunchDescription:
                 description="Log level of the node: debug, info, warn, error or fatal.",
             ),
             OpaqueFunction(function=_node),
+            OpaqueFunction(function=_simulated),
         ]
     )
 
 
-def _node(context: LaunchContext) -> list[Node]:
-    # Only what was given: an empty text would take the place of what the config has. Types must be said, or launch
-    # takes texts for YAML, and a group called 1 for a number.
-    kinds = {"default_group": str, "use_sim_time": bool}
-    given = {
-        name: ParameterValue(
-            LaunchConfiguration(name), value_type=kind
-        )  # its text would be no bool to launch
+def _given(context: LaunchContext, **kinds: type) -> dict[str, ParameterValue]:
+    """Parameters of the arguments that were given: an empty text would take the place of what the config has.
+
+    Types must be said, or launch takes texts for YAML, and a group called 1 for a number.
+    """
+    return {
+        name: ParameterValue(LaunchConfiguration(name), value_type=kind)
         for name, kind in kinds.items()
         if LaunchConfiguration(name).perform(context)
     }
+
+
+def _node(context: LaunchContext) -> list[Node]:
+    given = _given(context, default_group=str, use_sim_time=bool)
     return [
         Node(
             package="kinopt_ros",
@@ -95,6 +98,11 @@ def _simulated(context: LaunchContext) -> list[Node]:
             namespace=LaunchConfiguration("namespace"),
             output="screen",
             arguments=[] if wanted.lower() == "true" else [wanted],
-            parameters=[{"trajectory_topics": [topic.replace("~", "kinopt", 1)]}],
+            parameters=[
+                {
+                    "trajectory_topics": [topic.replace("~", "kinopt", 1)],
+                    **_given(context, use_sim_time=bool),  # two clocks would make its joint states stale
+                }
+            ],
         )
     ]

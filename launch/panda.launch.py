@@ -47,7 +47,7 @@ def generate_launch_description() -> LaunchDescription:
                 name="simulated_robot",
                 output="screen",
                 arguments=["panda"],
-                parameters=[{"start": "ready"}],
+                parameters=[{"start": "ready", "use_sim_time": sim_time}],
                 condition=IfCondition(LaunchConfiguration("simulated")),
             ),
         ]

@@ -45,7 +45,7 @@ try() { # try DISTRO VERSION INTERPRETER [pytest option...]
 
     rm -f "$report"
     remark=passed
-    "$venv/bin/python" -m pytest test --numprocesses 2 --dist loadfile --junitxml="$report" "$@" || remark="failed (pytest's exit status $?)"
+    "$venv/bin/python" -m pytest test --numprocesses 2 --dist loadfile --no-loadscope-reorder --junitxml="$report" "$@" || remark="failed (pytest's exit status $?)"
     [ "$remark" = passed ] || failures=$((failures + 1))
     if [ -s "$report" ]; then
         failed=$(($(count "$report" failures) + $(count "$report" errors)))

@@ -122,8 +122,9 @@ def _body_pairs(robot: RobotModel, scene: Scene, names: list[str]) -> list[tuple
     """Indices of bodies that must not touch, and their padding: as in MoveIt, only for pairs with the world."""
     index = {name: k for k, name in enumerate(names)}
     found = [(index[a], index[b], 0.0) for a, b in self_pairs(robot, scene, names)]
+    own = [name for name in names if name not in scene.objects]
     for thing in scene.objects:
-        for moving in (name for name in names if name not in scene.objects):
+        for moving in own:
             if not scene.may_touch(moving, thing):
                 padding = scene.padding_of(moving) + scene.padding_of(thing)
                 found.append((index[moving], index[thing], padding))

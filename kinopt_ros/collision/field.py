@@ -2,13 +2,12 @@
 spheres contain the shapes; what is free by it, is free."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated
 
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
-from kinopt_ros.collision import field_kernel, kernels
+from kinopt_ros.collision import field_kernel
 from kinopt_ros.collision.bodies import self_pairs
 from kinopt_ros.collision.box_cover import covering_spheres
 from kinopt_ros.collision.link_poses import link_poses
@@ -21,7 +20,6 @@ from kinopt_ros.robot.chain import Motion, joint_motions
 from kinopt_ros.robot.memo import remembered_with
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
-from kinopt_ros.stale import forget_stale
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +39,6 @@ class SphereField:
 
     def __init__(self, robot: RobotModel, scene: Scene) -> None:
         self._robot = robot
-        _forget_stale()
         spheres = robot_spheres(robot)
         names = [robot.link_names[i] for i in spheres.link.tolist()]
         carriers = list(names)
@@ -95,12 +92,6 @@ class SphereField:
             )
         field_kernel.self_closeness(*self._ranges, self._radii, margin, p, distance, cost, force)
         return p, distance, cost, force
-
-
-@cache
-def _forget_stale() -> None:
-    for function in (field_kernel.world_closeness, field_kernel.self_closeness):
-        forget_stale(function, kernels.__file__)
 
 
 @remembered_with

@@ -1,8 +1,5 @@
 """Compiled signed distances of balls to obstacles: outside exact, inside negative, with gradients.
 
-Everything that numba compiles is in this one file: numba decides by a file's own modification time whether its cached
-machine code is still valid. Callers that compile these functions into their own watch this file (``forget_stale``).
-
 Obstacles come as two arrays, written by ``obstacles.py``; every obstacle is a row of each:
 
 ``numbers`` (float64, n x NUMBERS): centre and radius of a bounding sphere, infinite for shapes without end; rotation

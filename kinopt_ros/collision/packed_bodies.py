@@ -1,13 +1,11 @@
 """A robot in a scene as arrays, for the compiled loops that find out which pairs of shapes may touch at all."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
-from kinopt_ros.collision import box_gaps, hull_gap, kernels, near_kernel, sweep_kernel, tree_kernel
 from kinopt_ros.collision.bodies import WORLD, Bodies, bodies_of
 from kinopt_ros.collision.hull_gap import CENTER, COLUMNS, FIRST, KIND, LAST, RADIUS, REACH, SIZE
 from kinopt_ros.collision.hulls import Hulls, hulls_of
@@ -18,7 +16,6 @@ from kinopt_ros.geometry.shapes import PlacedShape, Plane
 from kinopt_ros.robot.memo import remembered_with
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
-from kinopt_ros.stale import forget_stale
 
 
 class Shapes(NamedTuple):
@@ -76,16 +73,7 @@ def packed_bodies_of(robot: RobotModel, scene: Scene) -> PackedBodies:
     return _packed(robot, bodies_of(robot, scene))
 
 
-@cache
-def _forget_stale() -> None:
-    sources = [str(module.__file__) for module in (box_gaps, hull_gap, kernels, tree_kernel, near_kernel)]
-    forget_stale(near_kernel.near_pairs, *sources[:-1])
-    forget_stale(near_kernel.group_gaps, *sources[:-1])
-    forget_stale(sweep_kernel.sweep, *sources)
-
-
 def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
-    _forget_stale()
     tree, wanted = tree_above(robot, bodies.links)
     assert WORLD == -1
     carrier = np.append(wanted, WORLD)[bodies.link]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Int64, frozen
+from kinopt_ros.array import Float64, Immutable, Int64, frozen
 from kinopt_ros.errors import InvalidShapeError, RobotDescriptionError, UnknownLinkError, quoted
 from kinopt_ros.files import path_of, read_text
 from kinopt_ros.geometry import kept
@@ -30,7 +30,7 @@ _SLACK = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class RobotSpheres:
+class RobotSpheres(Immutable):
     """Spheres of all links that have shapes."""
 
     link: Annotated[Int64, "N"]

@@ -25,9 +25,14 @@ from kinopt_ros.geometry.shapes import (
     PointCloud,
     Sphere,
 )
+from kinopt_ros.wanted import check_wanted
 
 FACETS = 32
 """Sides of the prism around a cylinder or cone; it is 0.5% wider."""
+
+_LEAST, _TOGETHER = 200, 6400
+"""A polyhedron is cut into so many pieces at least, unless all of them would be more than so many together: what fits
+spheres to the pieces takes time and memory by their number."""
 
 _CORNERS = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
 
@@ -50,20 +55,23 @@ def cells_of(shapes: Sequence[PlacedShape], pieces: int = 1500) -> Cells:
     parts: list[tuple[Float64, Int64, Float64]] = []
     simple = [part for placed in shapes for part in _without_capsules(placed)]
     polyhedra = sum(not isinstance(placed.shape, Sphere | PointCloud | Octomap) for placed in simple)
+    most = max(min(pieces, _TOGETHER // max(len(simple), 1)), 1)
+    least = max(min(_LEAST, _TOGETHER // max(polyhedra, 1)), 1)
     for placed in simple:
+        check_wanted()
         shape, T = placed.shape, placed.T_frame_shape
         if isinstance(shape, Sphere):
             points, owner, radius = np.zeros((1, 3)), np.zeros(1, dtype=np.int64), np.full(1, shape.radius)
         elif isinstance(shape, PointCloud):
-            order, owner = _grouped(shape.points, pieces)
+            order, owner = _grouped(shape.points, most)
             points, radius = shape.points[order], np.full(int(owner[-1]) + 1, shape.radius)
         elif isinstance(shape, Octomap):
-            order, owner = _grouped(shape.centers, pieces)
+            order, owner = _grouped(shape.centers, most)
             corners = shape.centers[order, None] + shape.sizes[order, None, None] * (_CORNERS - 0.5)
             points, owner, radius = corners.reshape(-1, 3), np.repeat(owner, 8), np.zeros(int(owner[-1]) + 1)
         else:
             own = pieces if isinstance(shape, Mesh) else pieces // 2
-            points, owner = cut(triangles_of(shape), max(own // polyhedra, 200))
+            points, owner = cut(triangles_of(shape), max(own // polyhedra, least))
             radius = np.zeros(int(owner[-1]) + 1)
         parts.append((points @ T[:3, :3].T + T[:3, 3], owner, radius))
     points = np.concatenate([part[0] for part in parts])

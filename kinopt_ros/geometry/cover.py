@@ -6,7 +6,7 @@ greedily, the one that covers most of what is left first. The least excess for w
 by halving.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -15,11 +15,16 @@ from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.geometry.cells import Cells
 from kinopt_ros.geometry.shapes import Box, Capsule, Cone, Cylinder, PlacedShape, Sphere
 from kinopt_ros.geometry.surfaces import surface_points
+from kinopt_ros.wanted import check_wanted
 
 _SURFACE = 1000
 """Points that stand for the surface. Like everything here they decide how tight the spheres are, not what they hold."""
+_LEAST, _TOGETHER = 100, 3200
+"""Points of one shape's surface at least, unless those of all would be more than so many together."""
 _CENTERS = 250
 _HALVINGS = 8
+_ENTRIES = 2**24
+"""Of a table in memory at most: larger ones are worked off in rows."""
 
 
 def cover(
@@ -35,11 +40,13 @@ def cover(
     """
     centers, depth = _deep_points(cells, shapes)
     middle, half = (cells.upper + cells.lower) / 2.0, (cells.upper - cells.lower) / 2.0
-    square = np.zeros((len(middle), len(centers)))
-    for axis in range(3):
-        square += (np.abs(middle[:, axis, None] - centers[:, axis]) + half[:, axis, None]) ** 2
-    excess = np.sqrt(square) + cells.radius[:, None] - depth
+    excess = np.zeros((len(middle), len(centers)))
     """Of the sphere about point j that just covers piece i."""
+    for rows in _blocks(len(middle), len(centers)):
+        square = excess[rows]
+        for axis in range(3):
+            square += (np.abs(middle[rows, axis, None] - centers[:, axis]) + half[rows, axis, None]) ** 2
+        excess[rows] = np.sqrt(square) + cells.radius[rows, None] - depth
     low, high = tolerance, max(float(excess.max(axis=0).min()), tolerance)
     chosen = _greedy(excess <= low, most)
     if chosen is None:
@@ -60,6 +67,7 @@ def _greedy(covers: Annotated[Bool, "n m"], most: int) -> list[int] | None:
     """Columns that cover all rows; None if there would be more than ``most``."""
     chosen: list[int] = []
     while len(covers):
+        check_wanted()
         if len(chosen) == most:
             return None
         gain = np.count_nonzero(covers, axis=0)
@@ -105,23 +113,43 @@ def _to_surface(points: Float64, surface: Float64) -> tuple[Float64, Float64]:
     """Distance to the nearest of the surface's points, and that point."""
     origin = surface.mean(axis=0)
     a, b = (points - origin).astype(np.float32), (surface - origin).astype(np.float32)
-    nearest = ((b**2).sum(axis=1) - 2.0 * a @ b.T).argmin(axis=1)
+    length = (b**2).sum(axis=1)
+    nearest = np.concatenate(
+        [(length - 2.0 * a[rows] @ b.T).argmin(axis=1) for rows in _blocks(len(a), len(b))]
+    )
     found: Float64 = surface[nearest]
     return np.sqrt(((points - found) ** 2).sum(axis=1)), found
 
 
+def _blocks(rows: int, columns: int) -> Iterator[slice]:
+    """The rows of a table in parts that memory bears."""
+    most = max(_ENTRIES // max(columns, 1), 1)
+    for start in range(0, rows, most):
+        check_wanted()
+        yield slice(start, start + most)
+
+
 def _outer_surface(shapes: Sequence[PlacedShape]) -> Float64:
-    """Points on the shapes' surfaces, without those that lie inside another primitive."""
-    each = max(_SURFACE // len(shapes), 100)
-    found = []
-    for i, placed in enumerate(shapes):
-        points = surface_points([placed], each)[:each]
+    """Points on the shapes' surfaces, without those that lie inside another primitive.
+
+    Few points each, of many shapes, are looked at together: else the time would grow by the square of their number.
+    """
+    each = max(_SURFACE // len(shapes), min(_LEAST, max(_TOGETHER // len(shapes), 4)))
+    group = max(_LEAST // each, 1)
+    every, found = [], []
+    for first in range(0, len(shapes), group):
+        check_wanted()
+        some = range(first, min(first + group, len(shapes)))
+        parts = [surface_points([shapes[i]], each)[:each] for i in some]
+        points, owner = np.concatenate(parts), np.repeat(some, [len(part) for part in parts])
         free = np.ones(len(points), dtype=np.bool_)
         for j, other in enumerate(shapes):
-            if i != j:
-                free[_inside(other, points)] = False
+            if len(some) > 1 or j != first:
+                free[_inside(other, points) & (owner != j)] = False
+        every.append(points)
         found.append(points[free])
-    return np.concatenate(found)
+    outer = np.concatenate(found)
+    return outer if len(outer) else np.concatenate(every)
 
 
 def _inside(placed: PlacedShape, points: Float64) -> Bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from kinopt_ros.errors import InvalidShapeError, quoted
+from kinopt_ros.files import read_bytes
 from kinopt_ros.geometry.shapes import MAX_POINTS
 from kinopt_ros.plain_xml import MOST_TAGS, RefusedXmlError, parse_plain_xml
 
@@ -42,6 +43,13 @@ def mesh_format(path: Path) -> str:
             f"mesh {quoted(str(path), 300)} is no file of a known format; known are {', '.join(sorted(LARGEST_FILE))}"
         )
     return file_type
+
+
+def read_mesh(path: Path) -> bytes:
+    """The content of a file. Raises ``InvalidShapeError`` for one that is of no known format, too large, or that cannot
+    be read."""
+    most = round(LARGEST_FILE[mesh_format(path)] * 2**20)
+    return read_bytes(path, most, f"mesh {quoted(str(path), 300)}", InvalidShapeError)
 
 
 def looked_at(content: bytes, file_type: str) -> bytes:

@@ -13,9 +13,9 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidShapeError, quoted, shown
-from kinopt_ros.files import path_of, read_bytes
+from kinopt_ros.files import path_of
 from kinopt_ros.geometry.glb import read_glb
-from kinopt_ros.geometry.mesh_look import LARGEST_FILE, looked_at, mesh_format
+from kinopt_ros.geometry.mesh_look import looked_at, mesh_format, read_mesh
 from kinopt_ros.geometry.shapes import LARGEST, MAX_POINTS, SMALLEST, Mesh
 
 THINNEST = 1e-9
@@ -47,12 +47,15 @@ def convex_hull(path: str | Path, scale: float | Sequence[float] = 1.0) -> Mesh:
 
 def read_triangles(path: str | Path, scale: float | Sequence[float] = 1.0) -> Triangles:
     """Vertices (those in use, each once) and triangles of a file, in metres, closed or not. See ``load_mesh``."""
-    factors = _factors(scale)
     path = path_of(path, "a mesh", InvalidShapeError)
-    file_type = mesh_format(path)
+    return triangles_of(read_mesh(path), path, scale)
+
+
+def triangles_of(content: bytes, path: Path, scale: float | Sequence[float] = 1.0) -> Triangles:
+    """``read_triangles`` of a file that was read."""
+    factors = _factors(scale)
     what = f"mesh {quoted(str(path), 300)}"
-    content = read_bytes(path, round(LARGEST_FILE[file_type] * 2**20), what, InvalidShapeError)
-    vertices, triangles = _parsed(content, file_type, what)
+    vertices, triangles = _parsed(content, mesh_format(path), what)
     vertices = vertices * factors
     if np.prod(np.sign(factors)) < 0.0:
         triangles = triangles[:, ::-1]

@@ -28,7 +28,7 @@ from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.scene.scene import Scene
-from kinopt_ros.solvers.collision_gate import named_contacts
+from kinopt_ros.solvers.collision_gate import least_contacts
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.solvers.trajectory_gate import Gate
 from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
@@ -443,14 +443,11 @@ class _Path:
         ).free
 
     def _contacts(self, q: Annotated[Float64, "n"], remedy: bool = False) -> str:
-        from kinopt_ros.verification.collision import check_collisions, self_collision_remedy
-
-        assert self._problem.scene is not None
-        report = check_collisions(
-            self._robot, self._problem.scene, self._whole(q[None]), self._problem.clearance
+        problem = self._problem
+        assert problem.scene is not None
+        return least_contacts(
+            self._robot, problem.scene, self._whole(q[None]), problem.clearance, problem.hurry, remedy
         )
-        contacts = report.contacts[0]
-        return named_contacts(contacts) + (self_collision_remedy(self._robot, contacts) if remedy else "")
 
     def _in_the_way(self, lines: _Lines, k: int, what: str) -> _Why:
         return _Why(Status.PLANNING_FAILED, f"the path is in collision {_where(lines, k)}: {what}")

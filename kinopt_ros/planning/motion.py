@@ -8,6 +8,8 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, StartStateError
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.se3 import pose_error
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import continuous_joints
@@ -15,7 +17,7 @@ from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import nearest_equivalent, point_to_point, scaled_limits
 from kinopt_ros.verification.collision import not_checked
-from kinopt_ros.verification.motion import AT_REST, ON_THE_WAY, contact_sentence
+from kinopt_ros.verification.motion import AT_REST, GOAL, JOINT_TOLERANCE, ON_THE_WAY, contact_sentence
 from kinopt_ros.verification.sweep import WayContact, first_contact
 from kinopt_ros.verification.trajectory import TrajectoryReport, Violation, verify_trajectory
 
@@ -98,6 +100,8 @@ def plan_joint_motion(
         start_velocity=velocity_now,
         start_outside=start_tolerance,
     )
+    missed = _missed(robot, start, goal, variables, trajectory)
+    report = replace(report, violations=(*report.violations, *missed), checks=(*report.checks, GOAL))
     if scene is None or not report.ok:
         return Motion(trajectory, _not_looked_at(report))
     contact = first_contact(robot, scene, start, variables, trajectory, clearance)
@@ -113,6 +117,28 @@ def plan_joint_motion(
         not_checked=(*report.not_checked, *not_checked(robot)),
     )
     return Motion(trajectory, report, contact)
+
+
+def _missed(
+    robot: RobotModel,
+    start: Annotated[Float64, "nq"],
+    goal: Annotated[Float64, "nq"],
+    variables: Annotated[Int64, "n"],
+    trajectory: JointTrajectory,
+) -> tuple[Violation, ...]:
+    """The link that the last point leaves farthest from where the goal has it, if any: whole turns must move none."""
+    last = start.copy()
+    last[variables] = trajectory.position[-1]
+    wanted, found = forward_kinematics(robot, np.array([goal, last]))
+    distance, angle = pose_error(wanted, found)
+    off = np.maximum(distance, angle)
+    k = int(np.argmax(off))
+    if off[k] <= JOINT_TOLERANCE:
+        return ()
+    sentence = (
+        f"{robot.link_names[k]!r} ends {distance[k]:.3g} m and {angle[k]:.3g} rad from where the goal has it"
+    )
+    return (Violation(GOAL, sentence, time=trajectory.duration, value=float(off[k])),)
 
 
 def _not_looked_at(report: TrajectoryReport) -> TrajectoryReport:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
-from kinopt_ros.errors import InvalidRequestError, KinoptError
+from kinopt_ros.errors import EnvironmentChangedError, InvalidRequestError, KinoptError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.robots import for_robot
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
@@ -16,7 +16,12 @@ _T = TypeVar("_T")
 
 
 class SceneHolder:
-    """Thread-safe. Scenes are immutable: a request works on the one that it took, whatever happens meanwhile."""
+    """Thread-safe. Scenes are immutable: a request works on the one that it took, whatever happens meanwhile.
+
+    The scene follows the robot in service (``serve``; until then, the first one that is asked about). Requests that
+    took an earlier one may still be at work: they see the scene, but neither change it nor make it lose what they do
+    not know.
+    """
 
     def __init__(self, report: Callable[[str], None]) -> None:
         """``report(sentence)`` is called when something of the scene does not fit a new robot."""
@@ -28,14 +33,24 @@ class SceneHolder:
         self._scene = EMPTY_SCENE
         self._robot: RobotModel | None = None
 
-    def of(self, robot: RobotModel) -> Scene:
-        """The scene now, for a robot: what does not fit it is dropped and reported (see ``for_robot``)."""
+    def serve(self, robot: RobotModel) -> None:
+        """From now on this robot is in service: what does not fit it is dropped from the scene and reported (see
+        ``for_robot``)."""
         with self._lock:
-            said = self._adapt(robot)
-            scene = self._scene
+            self._scene, said = for_robot(self._scene, self._robot, robot)
+            self._robot = robot
         for sentence in said:
             self._report(sentence)
-        return scene
+
+    def of(self, robot: RobotModel) -> Scene:
+        """The scene now; for a robot that is not in service, without what does not fit it."""
+        with self._lock:
+            if self._robot is None:
+                self._robot = robot
+            if robot is self._robot:
+                return self._scene
+            view, _ = for_robot(self._scene, self._robot, robot)
+            return replace(view, version=self._scene.version) if view is not self._scene else view
 
     def while_it_is(self, robot: RobotModel, scene: Scene, act: Callable[[], _T]) -> _T | None:
         """What ``act`` returns, while nobody can change the scene; None if another one, or another robot, is in
@@ -47,17 +62,17 @@ class SceneHolder:
             return act() if self._scene is scene and self._robot is robot else None
 
     def start(self, robot: RobotModel, make: Callable[[], Scene]) -> None:
-        """Begin with another scene than an empty one, unless the scene was changed or begun already.
+        """Begin with another scene than an empty one, unless there was a robot already.
 
         Raises:
             KinoptError: as ``make`` raises it.
         """
         with self._changing:
-            if self._scene is not EMPTY_SCENE:
+            if self._robot is not None:
                 return
             made = make()
             with self._lock:
-                if self._scene is EMPTY_SCENE:
+                if self._robot is None:
                     self._scene, self._robot = made, robot
 
     def change(
@@ -71,39 +86,38 @@ class SceneHolder:
         Args:
             robot: the robot that they are meant for.
             changes: what to do in order, each with its name for messages. They are called one after the other while
-                nobody else changes the scene: reading files and the like is to be done before. They may be called
-                again if another robot comes meanwhile.
+                nobody else changes the scene: reading files and the like is to be done before.
             expected_version: refuse them if the scene has another version; None: any.
 
         Raises:
-            KinoptError: as the change that was refused raises it, its message beginning with the change's name; or
-                InvalidRequestError for another version. The scene is as it was.
+            KinoptError: as the change that was refused raises it, its message beginning with the change's name;
+                InvalidRequestError for another version; or EnvironmentChangedError for a robot that is not in service.
+                The scene is as it was.
         """
         with self._changing:
-            while True:
-                before = self.of(robot)
-                if expected_version not in (None, before.version):
-                    raise InvalidRequestError(
-                        f"expected_version is {expected_version}; the scene has version {before.version}"
-                    )
-                scene = before
-                for name, change in changes:
-                    try:
-                        scene = change(scene)
-                    except KinoptError as error:
-                        error.args = (f"{name}: {error}",)
-                        raise
-                scene = replace(scene, version=before.version + 1)
-                prepare_scene(robot, scene)
-                with self._lock:
-                    if self._scene is before and self._robot is robot:
-                        self._scene = scene
-                        return scene
-                # Another robot has come meanwhile, and its scene is a different one.
+            before = self.of(robot)
+            self._require(robot)
+            if expected_version not in (None, before.version):
+                raise InvalidRequestError(
+                    f"expected_version is {expected_version}; the scene has version {before.version}"
+                )
+            scene = before
+            for name, change in changes:
+                try:
+                    scene = change(scene)
+                except KinoptError as error:
+                    error.args = (f"{name}: {error}",)
+                    raise
+            scene = replace(scene, version=before.version + 1)
+            prepare_scene(robot, scene)
+            with self._lock:
+                self._require(robot)
+                self._scene = scene
+                return scene
 
-    def _adapt(self, robot: RobotModel) -> tuple[str, ...]:
-        if robot is self._robot:
-            return ()
-        self._scene, said = for_robot(self._scene, self._robot, robot)
-        self._robot = robot
-        return said
+    def _require(self, robot: RobotModel) -> None:
+        if robot is not self._robot:
+            raise EnvironmentChangedError(
+                "the robot's description was replaced while the scene was being changed: the scene is as it was; "
+                "send the changes again"
+            )

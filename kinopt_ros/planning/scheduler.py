@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import KinoptError, NotReadyError
 from kinopt_ros.status import Status
 
 LOOK_SECONDS = 0.02
@@ -23,6 +23,11 @@ class QueueFullError(KinoptError):
     """Too many requests wait already."""
 
     status = Status.QUEUE_FULL
+
+
+def _shutting_down() -> NotReadyError:
+    """What is said after ``close``. Not that the queue is full: who hears that tries again."""
+    return NotReadyError("the node is shutting down")
 
 
 class Task(ABC):
@@ -141,12 +146,13 @@ class Scheduler:
         """Take a task in.
 
         Raises:
-            QueueFullError: as many tasks as the queue holds are waiting, or the scheduler is closed.
+            QueueFullError: as many tasks as the queue holds are waiting.
+            NotReadyError: the scheduler is closed.
         """
         with self._lock:
             waiting = len(self._quick) + len(self._slow) + len(self._beside)
             if self._closed:
-                raise QueueFullError("the node is shutting down")
+                raise _shutting_down()
             if waiting >= self.capacity:
                 raise QueueFullError(
                     f"{waiting} requests are waiting, which is what the queue holds (parameter queue_size); try again "
@@ -161,7 +167,7 @@ class Scheduler:
         that takes requests in.
 
         Raises:
-            QueueFullError: as of ``submit``.
+            KinoptError: as of ``submit``.
         """
         with self._lock:
             here = not (task.starts_slow or self._closed or len(self._quick) or self._trying)
@@ -177,7 +183,7 @@ class Scheduler:
                     self._quick.put(unfinished)
                 self._quick_ready.notify(len(left))
             for unfinished in left if closed else ():
-                unfinished.refuse(QueueFullError("the node is shutting down"))
+                unfinished.refuse(_shutting_down())
 
     def close(self) -> None:
         """Refuse what is waiting and let the threads end after what they are at. Does not wait for them."""
@@ -190,7 +196,7 @@ class Scheduler:
             self._quick_ready.notify_all()
             self._slow_ready.notify_all()
         for task in left:
-            task.refuse(QueueFullError("the node is shutting down"))
+            task.refuse(_shutting_down())
 
     def _put(self, task: Task) -> None:
         if task.must_wait():
@@ -248,7 +254,7 @@ class Scheduler:
                 self._slow_ready.notify(len(left))
         if closed:
             for task in left:
-                task.refuse(QueueFullError("the node is shutting down"))
+                task.refuse(_shutting_down())
 
     def _slow_lane(self) -> None:
         while True:

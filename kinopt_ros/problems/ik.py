@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from kinopt_ros.array import Float64, frozen
+from kinopt_ros.array import Float64, Immutable, frozen
 from kinopt_ros.kinematics.pose_errors import Free
 from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.scene.scene import Scene
@@ -34,7 +34,7 @@ def axes_left_free(tolerance: Tolerance) -> Free:
 
 
 @dataclass(frozen=True, eq=False)
-class PoseTarget:
+class PoseTarget(Immutable):
     """Poses that one link, or a tool fixed to it, shall reach, one per request."""
 
     link: str
@@ -72,7 +72,7 @@ class PoseTarget:
 
 
 @dataclass(frozen=True, eq=False)
-class Posture:
+class Posture(Immutable):
     """Which of many solutions is wanted: the one with the least sum of weight * (q - reference)^2."""
 
     reference: Annotated[Float64, "B n"]
@@ -91,7 +91,7 @@ class Posture:
 
 
 @dataclass(frozen=True, eq=False)
-class IkProblem:
+class IkProblem(Immutable):
     """B independent requests: bring one or more links to poses by moving some joints.
 
     Build it with ``ik_problem``, which fills in what follows from the robot and checks everything.

@@ -20,7 +20,7 @@ import yaml
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, quoted, shown
-from kinopt_ros.files import is_file, path_of, read_text
+from kinopt_ros.files import is_file, path_of, read_text, written
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Posture, Tolerance
 from kinopt_ros.problems.validation import check_ik_problem, variables_of_joints
 from kinopt_ros.robot.model import RobotModel
@@ -29,7 +29,6 @@ from kinopt_ros.robot.xml_text import MAX_TEXT_LENGTH
 from kinopt_ros.scene import yaml_text as read
 from kinopt_ros.scene.files import keep_scene, load_scene, scene_hash
 from kinopt_ros.scene.scene import Scene
-from kinopt_ros.scene.shape_text import written
 
 VERSION = 1
 ROBOTS = "robots"

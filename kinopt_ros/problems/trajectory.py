@@ -6,9 +6,9 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from kinopt_ros.array import Float64, frozen
+from kinopt_ros.array import Float64, Immutable, frozen
 from kinopt_ros.pauses import OutOfTime
-from kinopt_ros.problems.ik import PoseTarget
+from kinopt_ros.problems.ik import GRACE, PoseTarget
 from kinopt_ros.scene.scene import Scene
 
 NUM_POINTS = 64
@@ -16,7 +16,7 @@ NUM_POINTS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class JointGoal:
+class JointGoal(Immutable):
     """A configuration to reach exactly."""
 
     q: Annotated[Float64, "n"]
@@ -48,7 +48,7 @@ class PoseAlong:
 
 
 @dataclass(frozen=True, eq=False)
-class StraightLine:
+class StraightLine(Immutable):
     """A point of a link moves along the straight line between where it is at the start and at the goal."""
 
     link: str
@@ -85,7 +85,7 @@ class CostWeights:
 
 
 @dataclass(frozen=True, eq=False)
-class TrajectoryProblem:
+class TrajectoryProblem(Immutable):
     """Move some joints from where they are to one of the goals.
 
     Build it with ``trajectory_problem``, which fills in what follows from the robot and checks everything.
@@ -147,6 +147,11 @@ class TrajectoryProblem:
     def pause(self) -> None:
         """For long work: raise ``OutOfTime`` when the deadline has passed."""
         if self.late:
+            raise OutOfTime("the deadline came")
+
+    def hurry(self) -> None:
+        """Likewise for work that is worth ``GRACE`` more."""
+        if self.deadline is not None and time.monotonic() >= self.deadline + GRACE:
             raise OutOfTime("the deadline came")
 
     @property

@@ -24,7 +24,7 @@ from kinopt_ros.problems.trajectory import (
     StraightLine,
     TrajectoryProblem,
 )
-from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
+from kinopt_ros.problems.trajectory_validation import START_TOLERANCE, check_trajectory_problem
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
@@ -89,7 +89,8 @@ def trajectory_problem(
         deadline: value of time.monotonic() after which no new attempt is started.
         random_seed: same problem, same random seed: same answer.
         limit_tolerance: values of ``start``, goals and waypoints that are beyond a position limit by no more than this,
-            rad or m, are moved to the limit; ``notes`` of the problem and of its answer say so.
+            rad or m, are moved to the limit; ``notes`` of the problem and of its answer say so. A start is moved by no
+            more than ``START_TOLERANCE``: the motion begins where the robot is.
 
     Raises:
         KinoptError: an unknown name, or something that does not fit (see problems.trajectory_validation).
@@ -113,8 +114,8 @@ def trajectory_problem(
     tolerance = check_limit_tolerance(as_number(limit_tolerance, "limit_tolerance"))
     notes: list[str] = []
 
-    def inside(q: Float64, what: str) -> Float64:
-        kept, said = moved_to_limits(robot, variables, q, tolerance, what)
+    def inside(q: Float64, what: str, most: float = tolerance) -> Float64:
+        kept, said = moved_to_limits(robot, variables, q, most, what)
         notes.extend(said)
         return kept
 
@@ -138,7 +139,7 @@ def trajectory_problem(
         if not isinstance(several, list | tuple):
             raise InvalidRequestError(f"{what} is {shown(several)}; allowed is a list")
     from_here = _whole(start, robot.default_q, "start")
-    from_here[variables] = inside(from_here[variables], "the start")
+    from_here[variables] = inside(from_here[variables], "the start", min(tolerance, START_TOLERANCE))
     problem = TrajectoryProblem(
         joints=moving,
         variables=variables,

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from kinopt_ros.errors import InvalidShapeError, quoted
-from kinopt_ros.files import read_bytes
 from kinopt_ros.geometry import kept
 from kinopt_ros.geometry.mesh_files import find_mesh_file
-from kinopt_ros.geometry.mesh_look import LARGEST_FILE, mesh_format
+from kinopt_ros.geometry.mesh_look import read_mesh
 from kinopt_ros.geometry.shapes import Mesh, PlacedShape
 from kinopt_ros.robot.collision_elements import CollisionElement, MeshElement
 
@@ -23,6 +22,10 @@ _SOURCES = (
     "kinopt_ros.geometry.mesh_look",
     "kinopt_ros.geometry.glb",
 )
+
+
+MOST_REASONS = 8
+"""Reasons that are told of one link."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,21 +107,17 @@ def _meshes(model: CollisionModel) -> dict[MeshElement, _Solid | str]:
     wanted = [e.geometry for elements in model.elements.values() for e in elements]
     answer: dict[MeshElement, _Solid | str] = {}
     paths: dict[MeshElement, Path] = {}
-    contents: list[bytes] = []
+    digests: list[bytes] = []
     for element in dict.fromkeys(geometry for geometry in wanted if isinstance(geometry, MeshElement)):
         try:
             path = find_mesh_file(element.uri, model.urdf_file, model.packages)
-            what = f"mesh {quoted(str(path), 300)}"
-            most = LARGEST_FILE[mesh_format(path)] * 2**20
-            contents.append(hashlib.blake2b(read_bytes(path, most, what, InvalidShapeError)).digest())
+            digests.append(_digest(read_mesh(path)))
             paths[element] = path
         except InvalidShapeError as error:
             answer[element] = str(error)
     if not paths:
         return answer
-    suffixes = [path.suffix.lower() for path in paths.values()]
-    key = kept.digest(_SOURCES, contents, suffixes, [element.scale for element in paths])
-    known = kept.load(key)
+    known = kept.load(_key(paths, digests))
     if known is not None:
         for i, (element, path) in enumerate(paths.items()):
             flaw = str(known[f"flaw{i}"])
@@ -130,25 +129,37 @@ def _meshes(model: CollisionModel) -> dict[MeshElement, _Solid | str]:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for i, (element, path) in enumerate(paths.items()):
         try:
-            mesh, flaw = _solid(path, element)
+            content = read_mesh(path)
+            digests[i] = _digest(content)  # the file may have changed since
+            mesh, flaw = _solid(content, path, element)
         except InvalidShapeError as error:
             answer[element] = str(error)
             continue
         answer[element] = _Solid(mesh, flaw and f"mesh {quoted(path.name)}: {flaw}")
         arrays |= {f"vertices{i}": mesh.vertices, f"triangles{i}": mesh.triangles, f"flaw{i}": np.array(flaw)}
     if len(arrays) == 3 * len(paths):
-        kept.store(key, arrays)
+        kept.store(_key(paths, digests), arrays)
     return answer
 
 
-def _solid(path: Path, element: MeshElement) -> tuple[Mesh, str]:
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content).digest()
+
+
+def _key(paths: Mapping[MeshElement, Path], digests: list[bytes]) -> str:
+    """Of what is kept about files with these contents."""
+    suffixes = [path.suffix.lower() for path in paths.values()]
+    return kept.digest(_SOURCES, digests, suffixes, [element.scale for element in paths])
+
+
+def _solid(content: bytes, path: Path, element: MeshElement) -> tuple[Mesh, str]:
     """The solid of a mesh; its convex hull, and what is wrong with it, if its triangles enclose none.
 
     Many robots' meshes are open or wound inconsistently: the hull holds all of their triangles.
     """
-    from kinopt_ros.geometry.meshes import closed_mesh, hull_of, read_triangles
+    from kinopt_ros.geometry.meshes import closed_mesh, hull_of, triangles_of
 
-    vertices, triangles = read_triangles(path, element.scale)
+    vertices, triangles = triangles_of(content, path, element.scale)
     try:
         return closed_mesh(vertices, triangles, "the surface"), ""
     except InvalidShapeError as error:
@@ -156,4 +167,9 @@ def _solid(path: Path, element: MeshElement) -> tuple[Mesh, str]:
 
 
 def _sentences(lists: Mapping[str, list[str]]) -> dict[str, str]:
-    return {link: "; ".join(dict.fromkeys(reasons)) for link, reasons in lists.items()}
+    return {link: _sentence(list(dict.fromkeys(reasons))) for link, reasons in lists.items()}
+
+
+def _sentence(reasons: list[str]) -> str:
+    more = f"; ... ({len(reasons)} in all)" if len(reasons) > MOST_REASONS else ""
+    return "; ".join(reasons[:MOST_REASONS]) + more

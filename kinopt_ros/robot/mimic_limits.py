@@ -36,8 +36,12 @@ def contradict(driver: Range, implied: Range) -> bool:
     low, high = max(driver[0], implied[0]), min(driver[1], implied[1])
     if low > high + _ROUNDING:
         return True
+    if (low, high) == driver or high - low == np.inf:
+        return False  # nothing is lost, or there is no end to what is left
     if driver[0] == driver[1]:
         return False  # nothing to lose
+    if np.isinf(high - low):
+        return False
     smaller = min(driver[1] - driver[0], implied[1] - implied[0])
     return high - low <= NEARLY_NOTHING * smaller
 

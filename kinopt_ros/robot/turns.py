@@ -31,5 +31,14 @@ def periodic_variables(robot: RobotModel) -> Annotated[Bool, "nq"]:
 
 
 def continuous_joints(robot: RobotModel, joints: Sequence[str]) -> Annotated[Bool, "n"]:
-    """Which of some joints are continuous: of their values whole turns do not count."""
-    return np.array([robot.joint(name).type is JointType.CONTINUOUS for name in joints], dtype=np.bool_)
+    """Of which of some joints whole turns do not count: continuous ones that nothing limits and that no mimic joint
+    follows by less than whole turns.
+
+    The only place that decides it: whoever moves a joint by a turn, or compares values without turns, must ask here.
+    """
+    endless = periodic_variables(robot) & np.isinf(robot.limits.lower) & np.isinf(robot.limits.upper)
+    asked = [robot.joint(name) for name in joints]
+    return np.array(
+        [joint.type is JointType.CONTINUOUS and bool(endless[joint.first_variable]) for joint in asked],
+        dtype=np.bool_,
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
 import sys
+import threading
+from contextlib import AbstractContextManager
 from typing import Any
 
 import rclpy
@@ -66,18 +68,22 @@ class KinoptNode(Node):
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__("kinopt", **node_options)
+        self.ending = False
+        """Whether the process shall end: what takes long breaks off."""
+        self._end = threading.Lock()
         self._ended = False
         self.urgent = UrgentExecutor(self)
         """For what is heard whatever else comes."""
         parameters.declare(self)
         self._reports = self.create_publisher(MotionReport, "~/report", 100)
-        self._loader = RobotLoader(self._report_loading)
+        scene = SceneHolder(self._report_scene)
+        self._loader = RobotLoader(self._report_loading, scene.serve)
         self._shared = Context(
             self,
             self._loader,
             JointStates(),
             Frames(self),
-            SceneHolder(self._report_scene),
+            scene,
             publish_scene=lambda: self._scene.publish(),
             note_failures=lambda asked, result: self._records.note(asked, result),
         )
@@ -102,10 +108,14 @@ class KinoptNode(Node):
 
     def end_motions(self) -> None:
         """Stop what this node moves, and refuse to move anything from now on. Returns at once, but for a stop that has
-        to be heard; controllers' goals have ended when ``moving`` is empty, for which the executor has to go on."""
-        if self._ended:
-            return
-        self._ended = True
+        to be heard; controllers' goals have ended when ``moving`` is empty, for which the executor has to go on. On any
+        thread: who comes second waits for the first one."""
+        with self._end:
+            if not self._ended:
+                self._ended = True
+                self._end_motions()
+
+    def _end_motions(self) -> None:
         self._motions.close()
         said = self._emergency_stop.stop_all("the shutdown of the node")
         self._trajectory_action.cancel_motions()
@@ -120,6 +130,10 @@ class KinoptNode(Node):
     def moving(self) -> list[str]:
         """Controllers' actions that have not told the end of a motion yet."""
         return self._trajectory_action.moving
+
+    def together(self) -> AbstractContextManager[None]:
+        """Build the robot once, for all parameters that are set meanwhile."""
+        return self._description.together()
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
         """As rclpy's, which creates its parameter services by it; those are made ``careful``."""
@@ -253,8 +267,7 @@ class KinoptNode(Node):
         self._shared.forget_parameters()
         self._scheduler.capacity = self._trajectory_scheduler.capacity = parameters.value(self, "queue_size")
         self._scheduler.most_alike = parameters.value(self, "batching")
-        if self._description.concerned_by(given):
-            self._description.load()
+        self._description.was_set(given)
 
     def _report_loading(self, sentence: str, error: KinoptError | None) -> None:
         if error is None:

@@ -29,6 +29,10 @@ _ANSWER_SECONDS = 0.02
 _SWITCH_SECONDS = 5e-4
 _COLLECT_SECONDS = 10.0
 """So often cyclic garbage is looked for, if there is reason to."""
+_PUT_OFF_SECONDS = 60.0
+"""For so long that is put off while there is much to look through."""
+_MANY_BLOCKS = 100_000
+"""Blocks of memory that are more than there were: those of large messages that wait, most likely."""
 
 
 def spin(arguments: list[str] | None = None) -> None:
@@ -77,7 +81,8 @@ class _Running:
     """Nodes and their executors."""
 
     def __init__(self) -> None:
-        self._stopping = threading.Event()
+        # No Event: a second signal in the handler of the first one would wait for its lock for ever.
+        self._stopping = False
         self._nodes: list[KinoptNode] = []
         self._executors: list[GuardedExecutor] = []
         self._threads: list[threading.Thread] = []
@@ -115,6 +120,11 @@ class _Running:
         self._threads = [
             threading.Thread(target=self._serve_beside, args=(executor,), name="executor", daemon=True)
             for executor in self._executors[1:]
+            if executor not in [node.urgent for node in self._nodes]
+        ]
+        self._threads += [
+            threading.Thread(target=self._serve_urgent, args=(node,), name="urgent", daemon=True)
+            for node in self._nodes
         ]
         for thread in self._threads:
             thread.start()
@@ -127,6 +137,8 @@ class _Running:
         self._stop()
         for thread in self._threads:
             thread.join()
+        for executor in self._executors:
+            executor.go_on()
         if rclpy.ok():
             self._end_motions()
         for node in self._nodes:
@@ -156,8 +168,8 @@ class _Running:
         return [name for node in self._nodes for name in node.moving]
 
     def _serve(self, executor: GuardedExecutor, between: Callable[[], None] = lambda: None) -> None:
-        while rclpy.ok() and not self._stopping.is_set():
-            # Not for ever: a signal that arrives between the check and the wait would go unnoticed.
+        while rclpy.ok() and not self._stopping:
+            # Not for ever: ROS may end unnoticed.
             executor.spin_once(timeout_sec=1.0)
             between()
 
@@ -170,10 +182,21 @@ class _Running:
             self._failure = error
         self._stop()
 
+    def _serve_urgent(self, node: KinoptNode) -> None:
+        """Stop what the node moves as soon as all shall end: the other threads may be at work for seconds."""
+        self._serve_beside(node.urgent)
+        try:
+            if rclpy.ok():
+                node.end_motions()
+        except BaseException as error:  # as above
+            self._failure = error
+
     def _stop(self) -> None:
-        self._stopping.set()
+        self._stopping = True
+        for node in self._nodes:
+            node.ending = True
         for executor in self._executors:
-            executor.wake()
+            executor.interrupt()
 
 
 class _Garbage:
@@ -181,14 +204,17 @@ class _Garbage:
 
     Python looks through all of its objects again and again while rclpy makes 100,000 poses, for up to 160 ms during
     which no other thread runs, not even one that heard an emergency stop. Here Python looks through the newest ones
-    only, and the executor that reads large messages looks for the rest between two of them. What is imported stays, so
-    nobody looks at that.
+    only, and the executor that reads large messages looks for the rest between two of them, when few of them wait. What
+    is imported stays, so nobody looks at that.
     """
 
     def __init__(self) -> None:
         gc.set_threshold(5_000, 1_000_000, 1_000_000)
         self._imported = -1
         self._due = 0.0
+        self._fewest = sys.getallocatedblocks()
+        self._latest = 0.0
+        """When it is put off no more."""
         self.collect()
 
     def collect(self) -> None:
@@ -197,7 +223,13 @@ class _Garbage:
         if now < self._due or gc.get_count()[1] == 0:
             return
         self._due = now + _COLLECT_SECONDS
+        blocks = sys.getallocatedblocks()
+        self._fewest = min(self._fewest, blocks)
+        if blocks > self._fewest + _MANY_BLOCKS and now < self._latest:
+            return
+        self._latest = now + _PUT_OFF_SECONDS
         gc.collect()
+        self._fewest = sys.getallocatedblocks()
         if len(sys.modules) != self._imported:
             gc.freeze()
             self._imported = len(sys.modules)

@@ -29,13 +29,13 @@ from typing import Any
 import yaml
 
 from kinopt_ros.errors import InvalidShapeError, KinoptError, quoted, shown
-from kinopt_ros.files import path_of, read_text
+from kinopt_ros.files import path_of, read_text, written
 from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene import yaml_text as read
 from kinopt_ros.scene.changes import add, allow, attach_new, set_padding
 from kinopt_ros.scene.scene import ANY, EMPTY_SCENE, Scene, SceneObject
-from kinopt_ros.scene.shape_text import ArrayFiles, pose_of, pose_text, shape_of, shape_text, written
+from kinopt_ros.scene.shape_text import ArrayFiles, pose_of, pose_text, shape_of, shape_text
 
 LARGEST_TEXT = read.LARGEST_TEXT
 """Bytes of a scene's file; large arrays belong into files of their own."""

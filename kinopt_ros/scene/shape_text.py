@@ -21,10 +21,6 @@ In the place of a list of vertices, triangles, heights, points, centers or sizes
 import hashlib
 import io
 import math
-import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +28,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidShapeError, quoted, shortened, shown
-from kinopt_ros.files import is_file, path_of, read_bytes
+from kinopt_ros.files import is_file, path_of, read_bytes, written
 from kinopt_ros.geometry.shapes import (
     Box,
     Capsule,
@@ -177,18 +173,6 @@ class ArrayFiles:
             if not (folder / name).is_file():
                 with written(folder / name) as unfinished, unfinished.open("wb") as file:
                     np.save(file, array, allow_pickle=False)
-
-
-@contextmanager
-def written(path: Path) -> Iterator[Path]:
-    """A file to write to that takes the place of ``path`` at the end: whoever reads meanwhile, or after a full disk,
-    finds the old file or the whole new one."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    try:
-        yield unfinished
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def file_beside(name: Any, folder: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64, frozen
+from kinopt_ros.array import Float64, Immutable, frozen
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, UnknownLinkError, quoted, shown
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene import yaml_text as read
@@ -32,7 +32,7 @@ class UnknownTipError(UnknownLinkError):
 
 
 @dataclass(frozen=True, eq=False)
-class Tip:
+class Tip(Immutable):
     """A frame that is fixed to a link."""
 
     link: str

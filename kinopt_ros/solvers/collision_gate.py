@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
-from kinopt_ros.pauses import OutOfTime
+from kinopt_ros.pauses import OutOfTime, Pause
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import check_collisions, is_free, self_collision_remedy
 
@@ -103,9 +104,28 @@ def _contacts(robot: RobotModel, problem: IkProblem, request: int, q: Annotated[
     assert problem.scene is not None
     full = np.repeat(problem.state[request][None], len(q[-_LOOKED_AT:]), axis=0)
     full[:, problem.variables] = q[-_LOOKED_AT:]  # those that the search ended with come last
-    report = check_collisions(robot, problem.scene, full, problem.clearance)
+    return least_contacts(robot, problem.scene, full, problem.clearance, problem.hurry)
+
+
+def least_contacts(
+    robot: RobotModel,
+    scene: Scene,
+    q: Annotated[Float64, "N nq"],
+    clearance: float,
+    pause: Pause,
+    remedy: bool = True,
+) -> str:
+    """What is in collision in that one of some configurations, all in collision, that is the least so, and what to do
+    if links touch by design; or that there was no time to find out.
+
+    Arguments as ``check_collisions``; what ``remedy`` leaves out are the last words.
+    """
+    try:
+        report = check_collisions(robot, scene, q, clearance, pause=pause)
+    except OutOfTime:
+        return "there was no time to find out with what"
     least = min((c for c in report.contacts if c), key=lambda contacts: contacts[0].depth, default=())
-    return named_contacts(least) + self_collision_remedy(robot, least)
+    return named_contacts(least) + (self_collision_remedy(robot, least) if remedy else "")
 
 
 def named_contacts(contacts: "Sequence[Contact]") -> str:

@@ -18,6 +18,8 @@ _REACH_ROUNDING = 1e-9
 """m"""
 _AT_LIMIT = 1e-6
 """Joints so near to a limit (rad or m) are held by it."""
+_NAMED_LATE = 1000
+"""Requests whose joints at limits are named if the deadline has come."""
 _AXES = ("x", "y", "z")
 
 
@@ -42,15 +44,19 @@ def failure_reasons(
         timed_out: which of them the deadline cut short.
     """
     distant = out_of_reach(robot, problem, chains, requests)
+    inside = tried.finite & (tried.limit_violation <= 0.0)
+    # Names take microseconds each, and nobody waits for thousands after the deadline.
+    named = _NAMED_LATE if problem.late else len(requests)
+    at_limits = _at_limits(robot, problem.variables, tried.q[:named])
     reasons = []
     for row in range(len(requests)):
-        if tried.finite[row] and tried.limit_violation[row] <= 0.0:
-            best = _attempt_sentence(robot, problem, tried, requests, row)
-        else:
-            best = "no attempt inside the limits was made"
         if distant[row]:
             reasons.append((Status.NO_IK_SOLUTION, distant[row]))
-        elif rejected[row]:
+            continue
+        best = "no attempt inside the limits was made"
+        if inside[row]:
+            best = _attempt_sentence(problem, tried, requests, row) + at_limits.get(row, "")
+        if rejected[row]:
             sentence = f"the solver's answer failed the float64 check; {best}"
             reasons.append((Status.VERIFICATION_FAILED, sentence))
         elif timed_out[row]:
@@ -74,10 +80,10 @@ def out_of_reach(
             continue
         anyhow = replace(target, orientation_tolerance=math.inf)
         turned = target_beyond_reach(robot, anyhow, chain)[requests] <= _REACH_ROUNDING
-        for row in np.flatnonzero(beyond > _REACH_ROUNDING):
-            distance = float(np.linalg.norm(target.T_base_target[requests[row], :3, 3]))
+        distance = np.linalg.norm(target.T_base_target[requests, :3, 3], axis=1)
+        for row in np.flatnonzero(beyond > _REACH_ROUNDING).tolist():
             sentences[row] = (
-                f"out of reach: the target of {target.link!r} is {distance:.3f} m from {problem.base_link!r}, "
+                f"out of reach: the target of {target.link!r} is {distance[row]:.3f} m from {problem.base_link!r}, "
                 f"and at least {beyond[row]:.3f} m farther than the links between can stretch"
                 f"{' in that orientation' if turned[row] else ''}"
             )
@@ -114,15 +120,12 @@ def _largest(tolerance: Tolerance) -> float:
     return math.hypot(*tolerance) if isinstance(tolerance, tuple) else tolerance
 
 
-def _attempt_sentence(
-    robot: RobotModel, problem: IkProblem, tried: ConfigurationReport, requests: Int64, row: int
-) -> str:
+def _attempt_sentence(problem: IkProblem, tried: ConfigurationReport, requests: Int64, row: int) -> str:
     position, orientation = tried.position_error[row], tried.orientation_error[row]
     sentence = f"the best attempt is off by {position:.3g} m and {orientation:.3g} rad"
     if len(problem.targets) > 1:
         sentence += f", the target of {_worst_target(problem, tried, int(requests[row]), row)!r} most"
-    bound = _limit_bound(robot, problem.variables, tried.q[row])
-    return f"{sentence}, with {bound}" if bound else sentence
+    return sentence
 
 
 def _worst_target(problem: IkProblem, tried: ConfigurationReport, request: int, row: int) -> str:
@@ -134,18 +137,22 @@ def _worst_target(problem: IkProblem, tried: ConfigurationReport, request: int, 
     return problem.targets[int(np.argmax(distances))].link
 
 
-def _limit_bound(robot: RobotModel, variables: Int64, q: Float64) -> str:
-    """Which joints stand at a limit."""
-    parts = []
-    for side, limit in (("lower", robot.limits.lower), ("upper", robot.limits.upper)):
-        names = [
-            robot.variable_names[i]
-            for i, value in zip(variables, q, strict=True)
-            if abs(value - limit[i]) <= _AT_LIMIT
+def _at_limits(robot: RobotModel, variables: Int64, q: Annotated[Float64, "F n"]) -> dict[int, str]:
+    """Which joints stand at a limit: the end of a sentence for every row where some do."""
+    names = [robot.variable_names[i] for i in variables]
+    sides = {
+        "lower": np.abs(q - robot.limits.lower[variables]) <= _AT_LIMIT,
+        "upper": np.abs(q - robot.limits.upper[variables]) <= _AT_LIMIT,
+    }
+    found = {}
+    for row in np.flatnonzero((sides["lower"] | sides["upper"]).any(axis=1)).tolist():
+        parts = [
+            f"{', '.join([names[i] for i in np.flatnonzero(at[row]).tolist()])} at the {side} limit"
+            for side, at in sides.items()
+            if at[row].any()
         ]
-        if names:
-            parts.append(f"{', '.join(names)} at the {side} limit")
-    return " and ".join(parts)
+        found[row] = f", with {' and '.join(parts)}"
+    return found
 
 
 def _tolerances(problem: IkProblem) -> str:

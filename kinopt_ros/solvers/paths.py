@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64, frozen
+from kinopt_ros.array import Bool, Float64, Immutable, Int64, frozen
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 
@@ -30,7 +30,7 @@ Report: TypeAlias = Callable[[Progress], bool]
 
 
 @dataclass(frozen=True, eq=False)
-class PathRequest:
+class PathRequest(Immutable):
     """Paths to improve. Their first points are where the robot is and stay."""
 
     paths: Annotated[Float64, "S T n"]

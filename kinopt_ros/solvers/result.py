@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64, frozen
+from kinopt_ros.array import Bool, Float64, Immutable, Int64, frozen
 from kinopt_ros.status import Status
 
 
@@ -27,7 +27,7 @@ class IkCandidates:
 
 
 @dataclass(frozen=True, eq=False)
-class IkResult:
+class IkResult(Immutable):
     """A verified answer. ``q`` holds nothing but configurations that passed every check in ``checks``."""
 
     joint_names: tuple[str, ...]

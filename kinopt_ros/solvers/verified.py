@@ -11,6 +11,7 @@ from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.manipulability import preference
+from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import periodic_variables
@@ -85,20 +86,16 @@ def verified_ik_result(
     K = judged.q.shape[1]
     q, position, orientation = judged.q, judged.position_error, judged.orientation_error
     all_good = bool(solved_by.all())
-    if not all_good:
-        q = np.where(solved_by[..., None], q, np.nan)
-        position, orientation = (
-            np.where(solved_by, position, np.nan),
-            np.where(solved_by, orientation, np.nan),
-        )
-    distance = preference(problem, chains, q)
     if K > 1 or problem.num_solutions > 1:
-        chosen = _distinct(q, distance, problem, periodic_variables(robot)[problem.variables])
-        rows = np.arange(B)[:, None]
-        missing = chosen < 0
-        q, position, orientation, distance = (a[rows, chosen] for a in (q, position, orientation, distance))
-        for values in (q, position, orientation, distance):
-            values[missing] = np.nan
+        q, position, orientation, distance = _best(robot, problem, chains, judged, solved_by)
+    else:
+        if not all_good:
+            q = np.where(solved_by[..., None], q, np.nan)
+            position, orientation = (
+                np.where(solved_by, position, np.nan),
+                np.where(solved_by, orientation, np.nan),
+            )
+        distance = preference(problem, chains, q)
 
     attempt, attempt_errors, attempt_pose = np.empty((B, n)), np.empty((2, B)), np.empty((B, T, 4, 4))
     for values in (attempt, attempt_errors, attempt_pose):
@@ -207,6 +204,37 @@ def _judged(
     return _Judged(q, position.reshape(B, K), orientation.reshape(B, K), reached.reshape(B, K))
 
 
+def _best(
+    robot: RobotModel,
+    problem: IkProblem,
+    chains: tuple[KinematicChain, ...],
+    judged: _Judged,
+    solved_by: Annotated[Bool, "B K"],
+) -> tuple[Float64, Float64, Float64, Float64]:
+    """Of each request distinct solutions, best first, their errors and what they are sorted by; NaN where there are no
+    more. Requests without solutions cost nothing: there may be thousands that a deadline cut short."""
+    shape = len(solved_by), problem.num_solutions
+    found = (
+        np.full((*shape, judged.q.shape[2]), np.nan),
+        np.full(shape, np.nan),
+        np.full(shape, np.nan),
+        np.full(shape, np.nan),
+    )
+    some = np.flatnonzero(solved_by.any(axis=1))
+    if not some.size:
+        return found
+    part = problem if len(some) == len(solved_by) else rows_of(problem, some)
+    q = np.where(solved_by[some, :, None], judged.q[some], np.nan)
+    distance = preference(part, chains, q)
+    chosen = _distinct(q, distance, part, periodic_variables(robot)[problem.variables])
+    row, place = np.nonzero(chosen >= 0)
+    which = chosen[row, place]
+    values = q, judged.position_error[some], judged.orientation_error[some], distance
+    for kept, given in zip(found, values, strict=True):
+        kept[some[row], place] = given[row, which]
+    return found
+
+
 def _distinct(
     q: Annotated[Float64, "B K n"],
     distance: Annotated[Float64, "B K"],
@@ -222,14 +250,16 @@ def _distinct(
     ordered = np.take_along_axis(q, order[..., None], axis=1)
     keep: Bool = np.asarray(np.isfinite(ordered[..., 0]) if q.shape[2] else np.isfinite(distance))
     for k in range(1, q.shape[1]):
-        if not keep[:, k].any():
+        # Most requests of a batch that a deadline cut short have few solutions.
+        rows = np.flatnonzero(keep[:, k])
+        if not rows.size:
             continue
-        difference = ordered[:, :k] - ordered[:, k : k + 1]
+        difference = ordered[rows, :k] - ordered[rows, k : k + 1]
         if not problem.turns:
             turn = 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
             difference = np.where(periodic, difference - turn, difference)
         near = (np.abs(difference) <= problem.min_separation).all(axis=2)
-        keep[:, k] &= ~(near & keep[:, :k]).any(axis=1)
+        keep[rows, k] = ~(near & keep[rows, :k]).any(axis=1)
     chosen = np.full((B, problem.num_solutions), -1, dtype=np.int64)
     place = np.cumsum(keep, axis=1) - 1
     kept = np.nonzero(keep & (place < problem.num_solutions))

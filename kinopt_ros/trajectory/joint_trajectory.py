@@ -5,13 +5,13 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Int64, frozen
+from kinopt_ros.array import Float64, Immutable, Int64, frozen
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class JointTrajectory:
+class JointTrajectory(Immutable):
     """T waypoints of n joints. Only holds numbers; ``verification.trajectory`` judges them.
 
     Between waypoints the motion is the quintic of ``interpolation``, as a joint_trajectory_controller

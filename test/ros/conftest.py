@@ -102,6 +102,16 @@ def client(process: NodeProcess) -> Iterator[Client]:
 @pytest.fixture
 def start_node(ros: None) -> Iterator[StartNode]:
     """Starts nodes of a name and parameters of the test's own; gives their process and a client."""
+    yield from _starter()
+
+
+@pytest.fixture(scope="module")
+def start_shared_node(ros: None) -> Iterator[StartNode]:
+    """The same, of nodes that several tests of a module use: each start costs seconds."""
+    yield from _starter()
+
+
+def _starter() -> Iterator[StartNode]:
     started: list[tuple[NodeProcess, Client]] = []
 
     def start(name: str, parameters: dict[str, object], ready: bool = True) -> tuple[NodeProcess, Client]:

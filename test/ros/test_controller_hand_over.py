@@ -30,45 +30,52 @@ pytestmark = pytest.mark.timeout(900)
 
 AWAY = joints(panda_joint1=0.3)
 ACTION = "/arm_controller/follow_joint_trajectory"
+SHARED_ACTION = "/shared_controller/follow_joint_trajectory"
+
+
+def started(start: StartNode, name: str, parameters: dict[str, object]) -> tuple[NodeProcess, Goals]:
+    process, client = start(name, parameters)
+    client.pretend_robot(READY)
+    client.spin(0.3)
+    sender = Goals(client, name)
+    until_prepared(client)
+    return process, sender
 
 
 @pytest.fixture
 def node(
     control_msgs: None, start_node: StartNode, panda_parameters: dict[str, object]
 ) -> Iterator[tuple[NodeProcess, Goals]]:
-    """A node that hands motions to a controller, and who sends goals to it."""
-    process, client = start_node("kinopt_hand_over", {**panda_parameters, "controller_action": ACTION})
-    client.pretend_robot(READY)
-    client.spin(0.3)
-    sender = Goals(client, "kinopt_hand_over")
-    until_prepared(client)
-    yield process, sender
+    """A node of the test's own, which it may end, that hands motions to a controller, and who sends goals to it."""
+    made = started(start_node, "kinopt_hand_over", {**panda_parameters, "controller_action": ACTION})
+    yield made
+    made[1].close()
+
+
+@pytest.fixture(scope="module")
+def goals(
+    control_msgs: None, start_shared_node: StartNode, panda_parameters: dict[str, object]
+) -> Iterator[Goals]:
+    """Sends goals to such a node, which the tests of this module share, as its controller."""
+    parameters = {**panda_parameters, "controller_action": SHARED_ACTION}
+    _, sender = started(start_shared_node, "kinopt_shared", parameters)
+    yield sender
     sender.close()
-
-
-@pytest.fixture
-def goals(node: tuple[NodeProcess, Goals]) -> Goals:
-    """Sends goals to such a node."""
-    return node[1]
 
 
 class Controller:
     """A pretended joint_trajectory_controller: it says what a test wants, after some time."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, action: str) -> None:
         from control_msgs.action import FollowJointTrajectory
 
         self._type = FollowJointTrajectory
-        self.goals: list[Any] = []
-        self.cancelled = 0
-        self.seconds = 0.2
-        self.error_code = 0
-        self.accepts = True
         self._running: list[tuple[float, Any]] = []
+        self.begin_anew()
         self._server = ActionServer(
             client.node,
             FollowJointTrajectory,
-            ACTION,
+            action,
             execute_callback=self._result,
             goal_callback=lambda goal: GoalResponse.ACCEPT if self.accepts else GoalResponse.REJECT,
             handle_accepted_callback=self._begin,
@@ -77,6 +84,19 @@ class Controller:
         )
         self._timer = client.node.create_timer(0.02, self._advance)
         self._node = client.node
+
+    def begin_anew(self) -> None:
+        """Say and know nothing of what was before."""
+        self.goals: list[Any] = []
+        self.cancelled = 0
+        self.seconds = 0.2
+        self.error_code = 0
+        self.accepts = True
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is doing a motion."""
+        return bool(self._running)
 
     def _begin(self, handle: Any) -> None:
         self.goals.append(handle.request)
@@ -112,11 +132,30 @@ class Controller:
 
 
 @pytest.fixture
-def controller(goals: Goals) -> Iterator[Controller]:
-    made = Controller(goals.client)
+def own_controller(node: tuple[NodeProcess, Goals]) -> Iterator[Controller]:
+    client = node[1].client
+    made = Controller(client, ACTION)
+    client.spin(0.5)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def shared_controller(goals: Goals) -> Iterator[Controller]:
+    made = Controller(goals.client, SHARED_ACTION)
     goals.client.spin(0.5)
     yield made
     made.close()
+
+
+@pytest.fixture
+def controller(goals: Goals, shared_controller: Controller) -> Controller:
+    """The one that the tests share, as if it were new."""
+    # A cancelled goal of the test before has its result sooner than the controller.
+    assert goals.client.spin_until(lambda: not shared_controller.runs, 30.0)
+    shared_controller.begin_anew()
+    goals.client.trajectories.clear()
+    return shared_controller
 
 
 def test_without_control_msgs_a_sentence_says_so(
@@ -139,8 +178,8 @@ def test_without_control_msgs_a_sentence_says_so(
     goals.close()
 
 
-def test_a_controller_that_is_not_there(goals: Goals) -> None:
-    status, result = goals.run(joint_goals=[AWAY], publish=True)
+def test_a_controller_that_is_not_there(node: tuple[NodeProcess, Goals]) -> None:
+    status, result = node[1].run(joint_goals=[AWAY], publish=True)
     assert status == ABORTED
     assert ACTION in result.status.message
 
@@ -198,11 +237,12 @@ def test_a_robot_that_has_moved_meanwhile_is_not_sent_anywhere(goals: Goals, con
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_end_of_the_node_stops_the_controller_and_waits_for_it(
-    node: tuple[NodeProcess, Goals], controller: Controller, number: int
+    node: tuple[NodeProcess, Goals], own_controller: Controller, number: int
 ) -> None:
     if signal.getsignal(number) == signal.SIG_IGN:
         pytest.skip("the signal is ignored here, as nohup has it, and so it is by the node")
     process, goals = node
+    controller = own_controller
     controller.seconds = 60.0
     goal = goals.send(joint_goals=[AWAY], publish=True)
     goal.accepted()
@@ -220,9 +260,10 @@ def test_the_end_of_the_node_stops_the_controller_and_waits_for_it(
 
 
 def test_the_end_of_the_node_does_not_wait_for_ever(
-    node: tuple[NodeProcess, Goals], controller: Controller
+    node: tuple[NodeProcess, Goals], own_controller: Controller
 ) -> None:
     process, goals = node
+    controller = own_controller
     controller.seconds = 60.0
     goals.send(joint_goals=[AWAY], publish=True).accepted()
     assert goals.client.spin_until(lambda: bool(controller.goals), 30.0)
@@ -286,7 +327,9 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
     assert result.status.code == Status.FAILURE
 
 
-@pytest.mark.parametrize("name", ["bad name", "a//b", "1x", "~x/y", "a/", "{bad}/x", "x" * 240, "x" * 5000])
+@pytest.mark.parametrize(
+    "name", ["bad name", "a//b", "1x", "~x/y", "a/", "{bad}/x", "arm\0/x", "x" * 240, "x" * 5000]
+)
 def test_what_no_action_can_be_called_is_refused(name: str) -> None:
     answer = parameters.check([Parameter("controller_action", value=name)])
     assert not answer.successful

@@ -38,8 +38,11 @@ PARAMETERS = {
     "servo.state_timeout": 10.0,
     "servo.tracking_tolerance": 0.05,
 }
-UNASKED: Any = None
-"""What motions were planned for, where nobody looks."""
+
+
+def planned_for(robot: RobotModel) -> Any:
+    """What a motion was planned for, where nobody looks."""
+    return SimpleNamespace(loaded=SimpleNamespace(model=robot))
 
 
 class World:
@@ -53,9 +56,10 @@ class World:
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self._tick()))
         self.logged: list[str] = []
         quiet = SimpleNamespace(warning=self.logged.append, error=pytest.fail)
+        self.loaded = SimpleNamespace(model=robot)
         context: Any = SimpleNamespace(
             node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: quiet),
-            loaded=SimpleNamespace(model=robot),
+            loaded=self.loaded,
             parameter=PARAMETERS.__getitem__,
             joint_states=self.states,
             scene=SceneHolder(lambda *said: None),
@@ -66,7 +70,7 @@ class World:
         )
         self.stop = EmergencyStop(context, self.output, lambda stopped, text: self.said.append(text), list)
         assert self.output.claim("test", lambda owner: None).publish(
-            trajectory_message(motion, "panda_link0"), UNASKED
+            trajectory_message(motion, "panda_link0"), planned_for(robot)
         )
         self.motion = Commanded(motion, self.now, self.now, self.now)
 
@@ -206,6 +210,28 @@ def test_velocities_that_cannot_be_do_not_keep_a_motion_from_being_stopped() -> 
     np.testing.assert_allclose(start, there.position, atol=1e-6)
 
 
+def test_another_description_does_not_keep_a_motion_from_being_stopped() -> None:
+    world = World(PANDA, a_move())
+    world.now += 300_000_000
+    world.loaded.model = load_robot("ur5")
+    assert ends_at_rest(world.emergency())
+    assert "the robot brakes" in world.said[0]
+
+
+@pytest.mark.parametrize("position", [1e308, -85.77])
+@pytest.mark.parametrize("velocity", [0.0, 1e12, 1e300])
+def test_a_stop_does_not_begin_where_the_robot_cannot_be(position: float, velocity: float) -> None:
+    world = World(PANDA, a_move())
+    world.now += 300_000_000
+    there = world.motion.at(world.now)
+    q, v = there.position.copy(), there.velocity.copy()
+    q[1], v[1] = position, velocity  # in degrees, say
+    world.measured(MotionState(q, v, there.acceleration))
+    assert ends_at_rest(world.emergency())
+    start = np.array(world.messages[-1].points[0].positions)
+    np.testing.assert_allclose(start, there.position, atol=0.03)
+
+
 def test_a_motion_that_ends_sooner_than_a_stop_would_is_left_alone() -> None:
     world = World(PANDA, a_move())
     world.now = world.motion.end - 5_000_000
@@ -223,7 +249,7 @@ def test_motions_of_different_joints_are_all_stopped() -> None:
         parts.append(point_to_point(ARM[chosen], q[chosen], q[chosen] + 0.5, *limits))
     world = World(PANDA, parts[0])
     assert world.output.claim("another", lambda owner: None).publish(
-        trajectory_message(parts[1], "panda_link0"), UNASKED
+        trajectory_message(parts[1], "panda_link0"), planned_for(PANDA)
     )
     world.now += 200_000_000
     world.stop.take(Bool(data=True))

@@ -11,7 +11,7 @@ from geometry_msgs.msg import PoseStamped
 from support.ros_requests import pose, target
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_ros.errors import StaleStateError, StartStateError
+from kinopt_ros.errors import EnvironmentChangedError, StaleStateError, StartStateError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.planning.scene_holder import SceneHolder
@@ -22,7 +22,6 @@ from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion.last_look import (
     LOOKS,
-    EnvironmentChangedError,
     LastLook,
     PlannedFor,
     UncheckableError,
@@ -440,3 +439,21 @@ def test_collisions_are_avoided_unless_a_parameter_says_otherwise(
         assert report.status.code == Status.SUCCESS, report.status.message
         assert {"self collision", "world collision"} <= set(report.not_checked)
         assert len(world.sent) == 1
+
+
+@pytest.mark.usefixtures("_solver")
+def test_a_motion_that_would_miss_its_target_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kinopt_ros.ros.topics import target_pose as motion_topic
+
+    def elsewhere(robot: RobotModel, joints: Any, start: Any, velocity: Any, goal: Any, *rest: Any) -> Any:
+        off = goal.copy()
+        off[0] += 0.01
+        return plan_joint_motion(robot, joints, start, velocity, off, *rest)
+
+    monkeypatch.setattr(motion_topic, "plan_joint_motion", elsewhere)
+    world = World()
+    report, _ = moved(world, lambda solved: None)
+    assert report.status.code == Status.VERIFICATION_FAILED
+    assert "from the target" in report.status.message
+    assert 0.004 < report.position_error < 0.006  # 0.5 m from the axis
+    assert not world.sent

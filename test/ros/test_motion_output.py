@@ -17,7 +17,8 @@ from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.ros.topics.target_pose import TargetPoseTopic
 from kinopt_ros.status import Status
 
-UNASKED: Any = None
+ROBOT: Any = None
+UNASKED: Any = SimpleNamespace(loaded=SimpleNamespace(model=None))
 """What motions were planned for, where nobody looks."""
 
 
@@ -84,10 +85,10 @@ def test_an_emergency_stop_has_the_last_motion_until_it_is_over() -> None:
     assert not running.publish(JointTrajectory(), UNASKED)
     with pytest.raises(EmergencyStopError, match="~/emergency_stop"):
         output.claim("~/target_pose", lost.append)
-    assert stop.publish(JointTrajectory(joint_names=["stop"]))
-    assert stop.publish(JointTrajectory(joint_names=["other joints"]))
+    assert stop.publish(JointTrajectory(joint_names=["stop"]), ROBOT)
+    assert stop.publish(JointTrajectory(joint_names=["other joints"]), ROBOT)
     stop.give_up()
-    assert not stop.publish(JointTrajectory())
+    assert not stop.publish(JointTrajectory(), ROBOT)
     assert [message.joint_names for message in topic.messages] == [["stop"], ["other joints"]]
     output.release()
     assert output.claim("~/target_pose", lost.append).publish(JointTrajectory(), UNASKED)
@@ -222,7 +223,7 @@ def test_a_stop_stops_even_if_an_owner_cannot_be_told(capfd: pytest.CaptureFixtu
         raise RuntimeError(f"no way to tell of {owner}")
 
     output.claim("a goal", fails)
-    assert output.halt("the emergency stop").publish(JointTrajectory(joint_names=["a"]))
+    assert output.halt("the emergency stop").publish(JointTrajectory(joint_names=["a"]), ROBOT)
     assert output.halted
     assert len(topic.messages) == 1
     assert "no way to tell of the emergency stop" in capfd.readouterr().err

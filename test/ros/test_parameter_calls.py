@@ -175,6 +175,29 @@ def test_twice_in_one_call_the_last_one_counts(call: Call) -> None:
     assert not call("set_parameters_atomically", SetParametersAtomically.Request()).result.successful
 
 
+def test_a_robot_is_built_anew_only_for_another_value(
+    client: Client, call: Call, process: NodeProcess
+) -> None:
+    client.wait_until_ready(60.0)
+    built = process.log_text().count("ready: robot")
+    no = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=False)
+    many = [Parameter(name="virtual_joint", value=no)] * MOST_SET
+    results = call("set_parameters", SetParameters.Request(parameters=many)).results
+    assert [result.successful for result in results] == [False] * (MOST_SET - 1) + [True]
+    assert "only the last one counts" in results[0].reason
+    limits = [f"{PREFIX}panda_joint{i + 1}.max_jerk" for i in range(7)]
+    for k, value in enumerate((100.0, math.nan)):
+        given = [Parameter(name=name, value=number(value)) for name in limits]
+        for _ in range(2):
+            results = call("set_parameters", SetParameters.Request(parameters=given)).results
+            assert all(result.successful for result in results)
+            assert client.spin_until(
+                lambda: process.log_text().count("ready: robot") > built + k,  # noqa: B023  # called at once
+                60.0,
+            )
+    assert process.log_text().count("ready: robot") == built + 2
+
+
 def test_every_parameter_of_a_large_request_gets_its_answer(call: Call) -> None:
     many = [Parameter(name="ik.timeout", value=number(1.0))] * (MOST_SET + 1)
     results = call("set_parameters", SetParameters.Request(parameters=many)).results

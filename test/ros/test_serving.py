@@ -61,10 +61,10 @@ def answers(client: Client, requests: Sequence[Any]) -> list[Any]:
         client.node.destroy_client(deep)
 
 
-@pytest.fixture
-def busy(start_node: StartNode, panda_parameters: dict[str, object]) -> Client:
+@pytest.fixture(scope="module")
+def busy(start_shared_node: StartNode, panda_parameters: dict[str, object]) -> Client:
     """A client of a node with two threads (one per lane) and a queue of four."""
-    _, client = start_node("kinopt_small", {**panda_parameters, "threads": 2, "queue_size": 4})
+    _, client = start_shared_node("kinopt_small", {**panda_parameters, "threads": 2, "queue_size": 4})
     return client
 
 

@@ -13,7 +13,9 @@ import yaml
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionClient
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 from support.readme import README, filled
 from support.ros_requests import READY, StartNode, pose, target
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -119,6 +121,29 @@ def test_a_node_finds_the_description_of_a_simulated_robot(start_node: StartNode
         assert robot.stop() == 0, robot.log_text()
 
 
+def test_a_description_that_no_topics_can_be_made_of_ends_nothing(
+    start_node: StartNode, panda_texts: tuple[str, str], tmp_path: Path
+) -> None:
+    urdf, srdf = panda_texts
+    _, client = start_node("kinopt_watcher", {}, ready=False)
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    description = client.node.create_publisher(String, "robot_description", latched)
+    semantic = client.node.create_publisher(String, "robot_description_semantic", latched)
+    semantic.publish(String(data=srdf.replace('"panda_arm"', f'"{"g" * 230}"')))
+    description.publish(String(data=urdf))
+    with NodeProcess({}, tmp_path / "robot.log", "simulated_robot", module=MODULE) as robot:
+        said = "no topic can be called after the controller"
+        assert client.spin_until(lambda: said in robot.log_text() or not robot.running, 60.0), (
+            robot.log_text()
+        )
+        semantic.publish(String(data=srdf))
+        assert client.spin_until(lambda: "simulated robot 'panda'" in robot.log_text(), 60.0), (
+            robot.log_text()
+        )
+        assert robot.stop() == 0, robot.log_text()
+        assert "Traceback" not in robot.log_text()
+
+
 def test_a_wrong_robot_is_told_in_a_sentence(ros: None, tmp_path: Path) -> None:
     for words, parameters, said in (
         (["nobody"], {}, "nobody"),
@@ -127,6 +152,12 @@ def test_a_wrong_robot_is_told_in_a_sentence(ros: None, tmp_path: Path) -> None:
         (["panda"], {"controllers": ["arm=legs"]}, "legs"),
         (["panda"], {"rate": 0.0}, "rate is 0"),
         (["panda"], {"start": "lying"}, "lying"),
+        (["panda"], {"trajectory_topics": ["arm\0/x"]}, "null byte"),
+        (
+            ["panda"],
+            {"controllers": [f"{'x' * 230}=panda_arm"]},
+            "no topic can be called after the controller",
+        ),
     ):
         with NodeProcess(
             parameters, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=words
@@ -215,11 +246,14 @@ def test_whatever_comes_next_takes_the_place_of_a_goal(arm: tuple[Client, Simula
     sender = Sender(client)
     first = sender.send(trajectory(2.0, 60.0))
     second = sender.send(trajectory(1.0, 60.0))
-    assert sender.result(first)[0] == GoalStatus.STATUS_ABORTED
+    status, result = sender.result(first)
+    assert status == GoalStatus.STATUS_CANCELED
+    assert result.error_code == result.INVALID_GOAL
+    assert "taken its place" in result.error_string
     publisher = client.node.create_publisher(JointTrajectory, "panda_arm_controller/joint_trajectory", 10)
     assert client.spin_until(lambda: publisher.get_subscription_count() > 0, 20.0)
     publisher.publish(trajectory(0.25, 0.1))
-    assert sender.result(second)[0] == GoalStatus.STATUS_ABORTED
+    assert sender.result(second)[0] == GoalStatus.STATUS_CANCELED
     assert client.spin_until(topics.at_rest, 20.0)
     assert topics.robot.states(topics.now())[1][0] == 0.25
 
@@ -267,5 +301,5 @@ def test_the_end_of_the_node_stops_the_motion_that_it_has_published(
     assert np.abs(position[:7] - motion.points[-1].positions).max() > 0.05  # it has not gone on to its end
     assert process.stop() == 0, process.log_text()
     assert "shutdown: the robot brakes" in process.log_text()
-    assert "verified" in process.log_text()
+    assert "within the limits" in process.log_text()
     topics.close()

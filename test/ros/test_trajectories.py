@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from geometry_msgs.msg import Point
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 from support.ros_requests import READY, StartNode, ik, pose, target
 from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
 
@@ -396,16 +397,21 @@ def test_the_controllers_joints(start_node: StartNode, panda_parameters: dict[st
         sender.close()
 
 
-def cancelled(goals: Goals, cage: JointState, times: int) -> list[float]:
-    """Cancel goals in the middle of their search; s that each took to end. Nothing is published."""
+def cancelled(goals: Goals, cage: JointState, times: int) -> tuple[list[float], list[float]]:
+    """Cancel goals in the middle of their search, mostly soon; s that each took to end, and that answers to simple
+    questions took meanwhile. Nothing is published."""
     published = len(goals.client.trajectories)
-    took = []
+    took, answered = [], []
     for k in range(times):
         goal = goals.send(joint_goals=[cage], timeout=10.0, publish=True, random_seed=k, **FAST)
         goal.accepted()
         assert goals.client.spin_until(lambda goal=goal: bool(goal.feedback), 20.0)
-        goals.client.spin(0.01 * (k % 20))
+        goals.client.spin(0.2 * (7 * k % 20 / 20) ** 4)
         assert not goal.done
+        if k % 5 == 0:
+            begin = time.monotonic()
+            assert goals.client.call("ready", Trigger.Request()).success
+            answered.append(time.monotonic() - begin)
         took.append(goal.cancel())
         status, result = goal.result()
         assert (status, Status(result.status.code)) == (CANCELED, Status.PREEMPTED)
@@ -413,28 +419,28 @@ def cancelled(goals: Goals, cage: JointState, times: int) -> list[float]:
         assert all(message.stage and message.elapsed > 0.0 for message in goal.feedback)
     goals.client.spin(0.5)
     assert len(goals.client.trajectories) == published
-    return took
+    return took, answered
 
 
 def test_cancelled_goals_end_at_once(goals: Goals, cage: JointState) -> None:
-    took = cancelled(goals, cage, 10)
+    took, answered = cancelled(goals, cage, 10)
     print(f"cancelled within {1e3 * np.median(took):.1f} ms, at most {1e3 * max(took):.1f} ms")
-    assert np.median(took) < 0.5
+    assert np.median(took) < 0.5 + 2.0 * np.median(answered)
     status, result = goals.run(joint_goals=[joints(panda_joint1=-1.4)], **FAST)
     assert status == SUCCEEDED, result.status.message
 
 
 @pytest.mark.slow
 def test_two_hundred_cancelled_goals(goals: Goals, cage: JointState) -> None:
-    took = cancelled(goals, cage, 200)
+    took, answered = cancelled(goals, cage, 200)
     late = sum(t > 0.1 for t in took)
     print(
         f"cancelled within {1e3 * np.median(took):.1f} ms, at most {1e3 * max(took):.1f} ms, {late} after 100 ms"
     )
-    assert np.median(took) < 0.1
-    # Some may wait for a busy machine.
-    assert np.percentile(took, 95) < 0.5
-    assert max(took) < 3.0
+    # On a busy machine everything takes longer, and some wait for long.
+    assert np.median(took) < 0.1 + 2.0 * np.median(answered)
+    assert np.percentile(took, 95) < 0.5 + 2.0 * max(answered)
+    assert max(took) < 3.0 + 10.0 * max(answered)
 
 
 def test_a_goal_that_waits_for_its_turn_can_be_cancelled(goals: Goals, cage: JointState) -> None:

@@ -331,7 +331,7 @@ def test_goals_that_wait_get_a_result_when_the_node_ends(
     monkeypatch.setattr(optimize_trajectory_action, "read_trajectory_request", lambda *given: None)
     monkeypatch.setattr(optimize_trajectory_action, "_GoalTask", Waiting)
     scheduler = Scheduler(quick_threads=0, slow_threads=1, capacity=10)
-    context: Any = SimpleNamespace(node=served.node)
+    context: Any = SimpleNamespace(node=served.node, parameter=lambda name: 10_000)
     action = OptimizeTrajectoryAction(
         context, scheduler, Statistics(), MotionOutput(None, Trusting()), served.urgent
     )
@@ -397,6 +397,38 @@ class Dawdling:
             time.sleep(0.5)
 
 
+def test_a_controller_hears_a_stop_while_the_executor_is_busy(served: Served, control_msgs: None) -> None:
+    """A motion can be cancelled when the answer of the controller that takes it is read."""
+    accepted: list[Any] = []
+    server = ActionServer(
+        served.client,
+        follow_joint_trajectory(),
+        "/arm/follow",
+        execute_callback=lambda handle: None,
+        handle_accepted_callback=accepted.append,
+        cancel_callback=lambda handle: CancelResponse.ACCEPT,
+    )
+    hand_over = ControllerHandOver(served.node, "/arm/follow", served.urgent)
+    busy, over = threading.Event(), threading.Event()
+
+    def keep_busy() -> None:
+        busy.set()
+        assert over.wait(LONG)
+
+    timer = served.node.create_timer(0.01, keep_busy)
+    served.start()
+    served.until(lambda: hand_over._client.server_is_ready() and busy.is_set())
+    timer.cancel()
+    try:
+        hand_over.send(JointTrajectory(), lambda done, why: None)
+        served.until(lambda: accepted)
+        hand_over.cancel()
+        served.until(lambda: accepted[0].is_cancel_requested)
+    finally:
+        over.set()
+    server.destroy()
+
+
 def test_a_controller_may_answer_while_a_motion_is_being_sent(served: Served, control_msgs: None) -> None:
     """Else nobody hears what becomes of the motion, and nobody can stop it."""
     kind = follow_joint_trajectory()
@@ -409,7 +441,7 @@ def test_a_controller_may_answer_while_a_motion_is_being_sent(served: Served, co
         handle_accepted_callback=accepted.append,
         cancel_callback=lambda handle: CancelResponse.ACCEPT,
     )
-    hand_over = ControllerHandOver(served.node, "/arm/follow")
+    hand_over = ControllerHandOver(served.node, "/arm/follow", served.urgent)
     served.start()
     served.until(hand_over._client.server_is_ready)
     ended: list[str] = []

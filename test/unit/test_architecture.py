@@ -21,7 +21,7 @@ LAYERS = [
         "pauses",
         "plain_xml",
         "private_files",
-        "stale",
+        "source_stamp",
         "status",
         "wanted",
     },

@@ -4,6 +4,7 @@ import importlib.util
 import logging
 import os
 import resource
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import pytest
 
 numba = pytest.importorskip("numba", reason="numba is not installed")
 
-from kinopt_ros import numba_cache
+from kinopt_ros import numba_cache, source_stamp
 
 SOURCE = """
 from kinopt_ros.numba_cache import njit
@@ -47,6 +48,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
         spec = importlib.util.spec_from_file_location("compiled", file)
         assert spec is not None
         assert spec.loader is not None
+        source_stamp.forget()
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
@@ -132,3 +134,67 @@ def test_code_of_another_signature_is_not_taken(load: Load, monkeypatch: pytest.
 def test_it_works_without_compiling(monkeypatch: pytest.MonkeyPatch, load: Load) -> None:
     monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
     assert answers(load(1.0)) == (2.0, 2.0)
+
+
+def test_code_that_another_version_kept_is_replaced_once(
+    tmp_path: Path, load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as other:
+        other.setattr(numba_cache, "source_stamp", lambda file: (file.stat().st_mtime, file.stat().st_size))
+        answers(load(1.0))
+    before = kept(tmp_path, ".nbc")
+    assert hits(load(1.0)) == 0
+    answers(load(1.0))
+    assert not set(kept(tmp_path, ".nbc")) & set(before)
+    again = load(1.0)
+    answers(again)
+    assert hits(again) == 2
+
+
+OUTER = """
+from inner import OFFSET, inner
+from kinopt_ros.numba_cache import njit
+
+@njit(cache=True)
+def outer(x):
+    return inner(x) + OFFSET
+
+print(outer(0.0), sum(outer.stats.cache_hits.values()))
+"""
+INNER = """
+from kinopt_ros.numba_cache import njit
+
+OFFSET = {offset}
+
+@njit()
+def inner(x):
+    return x + {number}
+"""
+
+
+def test_what_is_compiled_in_from_other_files_is_never_an_old_one(tmp_path: Path) -> None:
+    """Sources keep their times where they are copied, and a newer one may be older."""
+    (tmp_path / "outer.py").write_text(OUTER)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def write(offset: float, number: float, time: int) -> None:
+        (tmp_path / "inner.py").write_text(INNER.format(offset=offset, number=number))
+        os.utime(tmp_path / "inner.py", (time, time))
+
+    def answers_of(processes: int) -> list[str]:
+        running = [
+            subprocess.Popen(
+                [sys.executable, "outer.py"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+            )
+            for _ in range(processes)
+        ]
+        return [process.communicate()[0].strip() for process in running]
+
+    write(10.0, 1.0, 1_700_000_000)
+    assert answers_of(1) == ["11.0 0"]
+    assert answers_of(1) == ["11.0 1"]
+    write(10.0, 2.0, 1_600_000_000)  # the function
+    assert {answer.split()[0] for answer in answers_of(3)} == {"12.0"}
+    assert answers_of(1) == ["12.0 1"]
+    write(20.0, 2.0, 1_600_000_000)  # the number
+    assert answers_of(1) == ["22.0 0"]

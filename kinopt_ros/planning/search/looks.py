@@ -6,8 +6,8 @@ from kinopt_ros.array import Float64
 from kinopt_ros.pauses import Pause
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.collision_gate import named_contacts
-from kinopt_ros.verification.collision import check_collisions, is_free, self_collision_remedy
+from kinopt_ros.solvers.collision_gate import least_contacts
+from kinopt_ros.verification.collision import is_free
 from kinopt_ros.verification.motion import keeps_poses
 from kinopt_ros.verification.sweep import free_segment
 
@@ -55,6 +55,6 @@ class Looks:
         if problem.scene is None:
             return ""
         wanted = f" (a clearance of {problem.clearance:g} m is wanted)" if problem.clearance > 0.0 else ""
-        report = check_collisions(self._robot, problem.scene, problem.whole(q)[None], problem.clearance)
-        contacts = report.contacts[0]
-        return f"{wanted}: {named_contacts(contacts)}{self_collision_remedy(self._robot, contacts)}"
+        q = problem.whole(q)[None]
+        said = least_contacts(self._robot, problem.scene, q, problem.clearance, problem.hurry)
+        return f"{wanted}: {said}"

@@ -61,6 +61,7 @@ class OptimizeTrajectoryAction:
         self.context = context
         self.scheduler = scheduler
         self.output = output
+        self._urgent = urgent
         self._goals: dict[bytes, _Goal] = {}
         """Those that have no result yet, by the client's number; under the server's lock, as the next ones."""
         self._early: set[bytes] = set()
@@ -100,7 +101,7 @@ class OptimizeTrajectoryAction:
             return None
         if name not in self._controllers:
             self._close_controllers()
-            self._controllers[name] = ControllerHandOver(self.context.node, name)
+            self._controllers[name] = ControllerHandOver(self.context.node, name, self._urgent)
         return self._controllers[name]
 
     def _close_controllers(self) -> None:
@@ -113,8 +114,8 @@ class OptimizeTrajectoryAction:
                 del self._controllers[name]
 
     def cancel_motions(self) -> None:
-        """Tell all controllers to stop what they were asked to do. Returns at once. On the executor's thread."""
-        for controller in self._controllers.values():
+        """Tell all controllers to stop what they were asked to do. Returns at once. On any thread."""
+        for controller in list(self._controllers.values()):
             controller.cancel()
 
     @property
@@ -146,6 +147,8 @@ class OptimizeTrajectoryAction:
             goal.cancel()
         else:
             goal.begin()
+        # What was asked is read, and rclpy keeps the goal for as long as its result can be asked for.
+        let_go(handle.request)
 
     def _cancel(self, handle: Any) -> CancelResponse:
         """Called with the server's lock."""
@@ -171,7 +174,6 @@ class _Goal:
         self.number = _number(handle)
         self.arrived = time.monotonic()
         self._action = action
-        self._request = handle.request
         # A controller may say no while the motion is still being sent to it, on the same thread.
         self._lock = threading.RLock()
         self._ended = False
@@ -188,7 +190,7 @@ class _Goal:
 
     def begin(self) -> None:
         """Read the goal and put it in line. On the executor's thread."""
-        action, request = self._action, self._request
+        action, request = self._action, self.handle.request
         try:
             check_lengths(request, action.context.parameter("max_batch"))
             self._asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
@@ -199,7 +201,6 @@ class _Goal:
             action.scheduler.submit(_GoalTask(request.client, self))
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
-            let_go(request)
 
     def _take_claim(self) -> bool:
         """Ask for the right to move the robot; False for a goal that was cancelled while it was read."""

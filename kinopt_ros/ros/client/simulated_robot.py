@@ -19,10 +19,12 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.action.server import CancelResponse, GoalResponse
 from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.expand_topic_name import expand_topic_name
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
+from rclpy.validate_full_topic_name import validate_full_topic_name
 from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -33,7 +35,8 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.ros.serving.action_server import QuietActionServer, give_result, no_callback
+from kinopt_ros.ros.robot.parameters import LONGEST_OF_ACTION
+from kinopt_ros.ros.serving.action_server import QuietActionServer, begin_cancelling, give_result, no_callback
 from kinopt_ros.ros.serving.start_errors import argument_error, naming_arguments
 from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
@@ -91,7 +94,7 @@ class SimulatedRobotTopics:
         """Another motion takes the place of an action's goal."""
         for action in self._actions:
             if action.controller is controller:
-                action.end("abort", "another motion has taken its place")
+                action.end("replaced", "another motion has taken its place")
 
     def close(self) -> None:
         """Leave the graph."""
@@ -155,17 +158,22 @@ class _FollowAction:
             self.end("succeed", "")
 
     def end(self, how: str, sentence: str) -> None:
-        """Give the goal that runs its result, if there is one."""
+        """Give the goal that runs its result, if there is one.
+
+        One that is ``replaced`` is cancelled with INVALID_GOAL, as joint_trajectory_controller's sets it. (There, a
+        trajectory that comes by topic leaves the goal to succeed when that ends; nobody should rely on it.)
+        """
         handle, self._running = self._running, None
         if handle is None:
             return
         result = self._type.Result(error_code=0, error_string=sentence)
-        if how == "abort":
+        if how in ("abort", "replaced"):
             result.error_code = self._type.Result.INVALID_GOAL
-        if how == "canceled" or not handle.is_cancel_requested:
-            self._server.notify_execute(handle, lambda one: give_result(getattr(one, how), result))
-        else:  # who has asked for the end gets it, whatever else has ended it
-            self._server.notify_execute(handle, lambda one: give_result(one.canceled, result))
+        if how == "replaced":
+            begin_cancelling(handle)
+        # Who has asked for the end gets it, whatever else has ended it.
+        transition = "canceled" if handle.is_cancel_requested else how
+        self._server.notify_execute(handle, lambda one: give_result(getattr(one, transition), result))
 
     def close(self) -> None:
         """Offer nothing any more."""
@@ -279,11 +287,24 @@ class SimulatedRobotNode(Node):
         model = robot_from_urdf(self._texts["robot_description"], semantic or None)
         chosen = _controllers(model, [word for word in self._controllers if word])
         robot = SimulatedRobot(model, chosen, self._where(model))
+        for name in robot.controllers:  # before the robot before goes
+            self._check_controller(name)
         if self._topics_of_robot is not None:
             self._topics_of_robot.close()
         self._topics_of_robot = SimulatedRobotTopics(self, robot, self._topics, self._rate)
         controllers = ", ".join(robot.controllers) or "none"
         self.get_logger().info(f"simulated robot {model.name!r} with controllers {controllers}")
+
+    def _check_controller(self, name: str) -> None:
+        """Raise InvalidRequestError for a controller after which no topic or action can be called."""
+        try:
+            for topic in (f"{name}/joint_trajectory", f"{name}/follow_joint_trajectory{LONGEST_OF_ACTION}"):
+                validate_full_topic_name(expand_topic_name(topic, self.get_name(), self.get_namespace()))
+        except (NameValidationException, ValueError) as error:
+            said = str(error).splitlines()[0].rstrip(":")
+            raise InvalidRequestError(
+                f"no topic can be called after the controller {quoted(name)}: {cut(said, 200)}"
+            ) from error
 
     def _where(self, model: RobotModel) -> dict[str, float]:
         """Where the joints begin: where they were, else in the state that a parameter names."""

@@ -1,40 +1,179 @@
 """Messages of any size: what is too long is refused before anybody works on it, and let go of in pieces."""
 
+import threading
+from array import array
 from collections.abc import Iterator
 from typing import Any
 
 from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.planning.scheduler import QueueFullError
 
 MOST_LISTED = 10_000
 """Entries that a list of a request may have at least, however few targets max_batch allows."""
-_PIECE = 1000
+MOST_IN_ALL = 20
+"""As many times that, all lists of a request may have together, those in entries of lists included."""
+MOST_WAITING = 100_000
+"""Entries that the lists of all requests of a scheduler have together; a single one may have more. Python looks through
+all of them now and then, while no other thread runs."""
+_PIECE = 200
+_VARIABLE = (list, str, array)
+_SLOTS: dict[type, tuple[tuple[str, bool], ...]] = {}
+_BYTES: dict[type, int] = {}
 
 
-def check_lengths(message: Any, max_batch: int) -> None:
+class Room:
+    """Room for requests that wait. Thread-safe."""
+
+    def __init__(self, most: int = MOST_WAITING) -> None:
+        """For so many entries."""
+        self._most = most
+        self._lock = threading.Lock()
+        self._taken = 0
+
+    def take(self, entries: int) -> None:
+        """Take room, to be left by ``leave``.
+
+        Raises:
+            QueueFullError: others have taken too much.
+        """
+        with self._lock:
+            if entries and self._taken and self._taken + entries > self._most:
+                raise QueueFullError(
+                    f"the lists of requests that wait have {self._taken} entries, and those of this one {entries}; "
+                    f"allowed are {self._most} together: send fewer or smaller ones at a time"
+                )
+            self._taken += entries
+
+    def leave(self, entries: int) -> None:
+        """Leave room that was taken."""
+        with self._lock:
+            self._taken -= entries
+
+
+def check_lengths(message: Any, max_batch: int) -> int:
     """Look at all lists of a request, those of nested messages included. Arrays of numbers may have any length.
 
+    Returns:
+        Entries of all lists together.
+
     Raises:
-        InvalidRequestError: a list of messages or texts has too many entries.
+        InvalidRequestError: a list of messages or texts has too many entries, or all of them have.
     """
     most = max(MOST_LISTED, max_batch)
+    why = " (parameter max_batch)" if most == max_batch else ""
+    total = 0
     for name, values in _lists(message):
         if len(values) > most:
-            why = " (parameter max_batch)" if most == max_batch else ""
             raise InvalidRequestError(f"{len(values)} {name} were given; allowed are at most {most}{why}")
+        total += len(values)
+        if total > MOST_IN_ALL * most:
+            raise InvalidRequestError(
+                f"the lists of the request have more than {MOST_IN_ALL * most} entries together, which is not "
+                f"allowed{why}"
+            )
+    return total
+
+
+def entries_of(message: Any) -> int:
+    """Entries of all lists together, whatever is allowed; of more than wait, so many."""
+    total = 0
+    for _, values in _lists(message):
+        total += len(values)
+        if total > MOST_WAITING:
+            break
+    return total
+
+
+def weight(message: Any, most: int) -> int:
+    """About how many bytes a message has, counted until there are ``most``: arrays, texts, and what rclpy makes of
+    messages in lists."""
+    total = 0
+    for value in _held(message):
+        if isinstance(value, array):
+            total += len(value) * value.itemsize
+        elif isinstance(value, str):
+            total += len(value)
+        elif value:
+            total += _bytes(type(value[0])) * len(value)
+            total += sum(map(len, value)) if isinstance(value[0], str) else 0
+        if total >= most:
+            break
+    return total
 
 
 def let_go(message: Any) -> None:
     """Empty a message that nobody needs any more, piece by piece: Python would forget 100,000 poses in one step of 40
-    ms, in which no other thread runs."""
-    for _, values in _lists(message):
-        while values:
-            del values[-_PIECE:]
+    ms, in which no other thread runs. Arrays are replaced and stay as they are for those who look at them."""
+    for slot, is_nested in _slots(type(message)):
+        value = getattr(message, slot)
+        if is_nested:
+            let_go(value)
+        elif isinstance(value, list):
+            while value:
+                for each in value[-_PIECE:]:
+                    if hasattr(each, "__slots__"):
+                        let_go(each)
+                del value[-_PIECE:]
+        elif value:
+            setattr(message, slot, value[:0])
 
 
 def _lists(message: Any) -> Iterator[tuple[str, list[Any]]]:
-    for slot in message.__slots__:
-        value = getattr(message, slot)
+    """All lists, each before what its entries hold."""
+    for name, value in _named(message):
         if isinstance(value, list):
-            yield slot.lstrip("_"), value
-        elif hasattr(value, "get_fields_and_field_types"):
-            yield from _lists(value)
+            yield name, value
+
+
+def _held(message: Any) -> Iterator[Any]:
+    for _, value in _named(message):
+        yield value
+
+
+def _named(message: Any) -> Iterator[tuple[str, Any]]:
+    """All values of a message that may be of any size, at any depth, with their fields."""
+    for slot, is_nested in _slots(type(message)):
+        value = getattr(message, slot)
+        if is_nested:
+            yield from _named(value)
+            continue
+        yield slot.lstrip("_"), value
+        if isinstance(value, list) and value and hasattr(value[0], "__slots__") and _slots(type(value[0])):
+            for each in value:
+                yield from _named(each)
+
+
+def _slots(kind: type) -> tuple[tuple[str, bool], ...]:
+    """Slots of a type of messages whose values may be of any size, and whether that are messages that hold such."""
+    known = _SLOTS.get(kind)
+    if known is None:
+        known = _SLOTS[kind] = tuple(_found(kind)) if _is_message(kind) else ()
+    return known
+
+
+def _found(kind: type) -> Iterator[tuple[str, bool]]:
+    for slot, value in _fields(kind):
+        if isinstance(value, _VARIABLE):
+            yield slot, False
+        elif _slots(type(value)):
+            yield slot, True
+
+
+def _bytes(kind: type) -> int:
+    """About how many bytes an entry of a list takes, but for what it holds."""
+    known = _BYTES.get(kind)
+    if known is None:
+        parts = (30 + _bytes(type(value)) for _, value in _fields(kind)) if _is_message(kind) else ()
+        known = _BYTES[kind] = 50 + sum(parts)
+    return known
+
+
+def _fields(kind: Any) -> Iterator[tuple[str, Any]]:
+    """Slots of an empty message of a type, and their values."""
+    empty = kind()
+    for slot in kind.__slots__:
+        yield slot, getattr(empty, slot)
+
+
+def _is_message(kind: type) -> bool:
+    return hasattr(kind, "get_fields_and_field_types")

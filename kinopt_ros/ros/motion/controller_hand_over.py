@@ -15,6 +15,7 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import KinoptError, MissingPackageError
+from kinopt_ros.ros.serving.urgent import UrgentExecutor
 from kinopt_ros.status import Status
 
 PARAMETER = "controller_action"
@@ -56,9 +57,10 @@ class _Client(ActionClient):  # type: ignore[type-arg]  # generic in later versi
     """rclpy's enters a goal once more after it has sent it. An answer that the executor read in between would be lost,
     and with it the only way to stop the motion: so no answer is looked at while a goal is being sent."""
 
-    def __init__(self, node: Node, type_: Any, name: str) -> None:
+    def __init__(self, node: Node, type_: Any, name: str, urgent: UrgentExecutor) -> None:
         self._sending = threading.Lock()
-        super().__init__(node, type_, name)
+        super().__init__(node, type_, name, callback_group=urgent.group)
+        urgent.wake()  # there is something new to listen to
 
     def send_goal_async(self, *goal: Any, **options: Any) -> Any:
         """As rclpy's."""
@@ -79,12 +81,14 @@ class _Client(ActionClient):  # type: ignore[type-arg]  # generic in later versi
 
 
 class ControllerHandOver:
-    """The client of one controller. Its callbacks run on the executor's thread."""
+    """The client of one controller. Its callbacks run on the urgent thread: a motion that a controller has not taken
+    yet can only be cancelled when its answer is read, and the executor may be busy for long."""
 
-    def __init__(self, node: Node, name: str) -> None:
+    def __init__(self, node: Node, name: str, urgent: UrgentExecutor) -> None:
         """
         Args:
-            node: whose executor delivers what the controller says.
+            node: of which it is a client.
+            urgent: delivers what the controller says.
             name: of the action, for instance /arm_controller/follow_joint_trajectory.
 
         Raises:
@@ -92,7 +96,7 @@ class ControllerHandOver:
         """
         self.name = name
         self._type = follow_joint_trajectory()
-        self._client: Any = _Client(node, self._type, name)
+        self._client: Any = _Client(node, self._type, name, urgent)
         self._running: set[Execution] = set()
 
     def wait(self) -> None:

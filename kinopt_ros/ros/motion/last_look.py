@@ -13,7 +13,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import KinoptError, StartStateError
+from kinopt_ros.errors import EnvironmentChangedError, KinoptError, StartStateError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
@@ -35,12 +35,6 @@ OTHER_VELOCITY, MOST_OTHER_VELOCITY = 0.05, 0.1
 """How much faster or slower a joint may be than a motion begins: a share of its velocity limit, and rad/s or m/s."""
 LOOKS = 20
 """Times that a motion is looked at again because something has changed while it was looked at."""
-
-
-class EnvironmentChangedError(KinoptError):
-    """What a motion was planned for is not so any more."""
-
-    status = Status.ENVIRONMENT_CHANGED
 
 
 class UncheckableError(KinoptError):

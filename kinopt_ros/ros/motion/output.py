@@ -13,6 +13,7 @@ from rclpy.logging import get_logger
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.status import Status
 
@@ -45,6 +46,8 @@ class Published:
     """A motion that was published."""
 
     message: JointTrajectory
+    robot: RobotModel
+    """That it was planned for; another one may be in service by now."""
     start: int
     """ns of the node's clock at which its first point counts."""
 
@@ -170,7 +173,7 @@ class MotionOutput:
                     return False
                 if not keep:
                     self._newest = None
-                self._send(message)
+                self._send(message, planned.loaded.model)
                 return True
 
         return self._look.send(planned, message, send)
@@ -194,18 +197,18 @@ class MotionOutput:
 
         return self._look.send(planned, message, send_if_held)
 
-    def publish_stop(self, stop: "Stop", message: JointTrajectory) -> bool:
+    def publish_stop(self, stop: "Stop", message: JointTrajectory, robot: RobotModel) -> bool:
         """See ``Stop.publish``."""
         with self._lock:
             if self._newest is not stop:
                 return False
-            self._send(message)
+            self._send(message, robot)
             return True
 
-    def _send(self, message: JointTrajectory) -> None:
+    def _send(self, message: JointTrajectory, robot: RobotModel) -> None:
         stamp = message.header.stamp
         self._publisher.publish(message)
-        new = Published(message, stamp.sec * 10**9 + stamp.nanosec or self._clock())
+        new = Published(message, robot, stamp.sec * 10**9 + stamp.nanosec or self._clock())
         joints = set(message.joint_names)
         others = [motion for motion in self._published if joints.isdisjoint(motion.message.joint_names)]
         self._published = (*others, new)
@@ -283,9 +286,10 @@ class Stop:
     def lost(self, owner: str) -> None:
         """Somebody else stops, or moves the robot after that."""
 
-    def publish(self, message: JointTrajectory) -> bool:
-        """Publish the stop of a motion, if nobody else has asked for a motion since. Whether it was published."""
-        return self._output.publish_stop(self, message)
+    def publish(self, message: JointTrajectory, robot: RobotModel) -> bool:
+        """Publish the stop of a motion of a robot, if nobody else has asked for a motion since. Whether it was
+        published."""
+        return self._output.publish_stop(self, message, robot)
 
     def give_up(self) -> None:
         """Publish nothing any more."""

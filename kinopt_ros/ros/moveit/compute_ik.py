@@ -9,7 +9,7 @@ from moveit_msgs.srv import GetPositionIK
 
 from kinopt_msgs.srv import SolveIK
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidGoalError, KinoptError
+from kinopt_ros.errors import InvalidGoalError, KinoptError, quoted, shortened
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import (
@@ -118,7 +118,8 @@ class ComputeIk(MoveItService):
             )
         if given.ik_link_name and given.ik_link_name not in names:
             raise InvalidGoalError(
-                f"ik_link_name is {given.ik_link_name!r}, and ik_link_names is {names}; give one of them"
+                f"ik_link_name is {quoted(given.ik_link_name)}, and ik_link_names is {shortened(names)}; give one of "
+                "them"
             )
         request.tip_links = names
         request.poses = [target.pose for target in targets]

@@ -9,7 +9,8 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, UnknownJointError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, so3_log
-from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import matrices_from_poses
 from kinopt_ros.ros.robot.tips import tip_of
@@ -87,7 +88,7 @@ def _joint(robot: RobotModel, constraint: Any, q: Float64) -> tuple[bool, float]
         f"the constraint of joint {name!r}",
     )
     away = float(value - constraint.position)
-    if joint is not None and joint.type is JointType.CONTINUOUS:
+    if joint is not None and continuous_joints(robot, (name,))[0]:
         away = float(np.arctan2(np.sin(away), np.cos(away)))
     met = -constraint.tolerance_below - _ROUNDING <= away <= constraint.tolerance_above + _ROUNDING
     return bool(met), constraint.weight * abs(away)

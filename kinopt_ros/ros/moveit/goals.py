@@ -9,7 +9,7 @@ from geometry_msgs.msg import Pose
 from sensor_msgs.msg import JointState
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidGoalError, UnknownJointError
+from kinopt_ros.errors import InvalidGoalError, UnknownJointError, shortened
 from kinopt_ros.problems.trajectory_validation import check_number_of
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
@@ -115,7 +115,7 @@ def _pose(
     if len(positions) > 1 or len(orientations) > 1 or len(links) != 1:
         raise InvalidGoalError(
             f"{what} has {len(positions)} position_constraints and {len(orientations)} orientation_constraints of "
-            f"links {sorted(links)}; allowed is one of each, of the same link"
+            f"links {shortened(sorted(links)) or 'none'}; allowed is one of each, of the same link"
         )
     T = np.eye(4)
     offset, near, turned = (0.0, 0.0, 0.0), _FREE, _FREE

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kinopt_ros.errors import UnsupportedFeatureError
+from kinopt_ros.errors import UnsupportedFeatureError, quoted
 
 
 def scaling(request: Any) -> dict[str, float]:
@@ -20,6 +20,6 @@ def refuse_speed_limit(request: Any) -> None:
     speed = getattr(request, "max_cartesian_speed", 0.0)
     if not speed <= 0.0:  # or no number
         raise UnsupportedFeatureError(
-            f"max_cartesian_speed is {speed:g} for link {link!r}: the speed of links cannot be limited here; use "
+            f"max_cartesian_speed is {speed:g} for link {quoted(link)}: the speed of links cannot be limited here; use "
             "max_velocity_scaling_factor"
         )

@@ -9,7 +9,7 @@ from moveit_msgs.srv import GetMotionPlan
 
 from kinopt_msgs.srv import ComputeCartesianPath, PlanTrajectory
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidGoalError, UnsupportedFeatureError
+from kinopt_ros.errors import InvalidGoalError, UnsupportedFeatureError, quoted
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.ros.context import Context
@@ -149,7 +149,7 @@ def _other_planner(given: Any) -> str:
     """About a planner that is asked for and is none of ours; else nothing."""
     ours = given.planner_id in solver_names()
     asked_for = " ".join(filter(None, (given.pipeline_id, "" if ours else given.planner_id)))
-    return f"{asked_for!r} is no planner of this node, which used its own" if asked_for else ""
+    return f"{quoted(asked_for)} is no planner of this node, which used its own" if asked_for else ""
 
 
 def refuse_unsupported(given: Any, robot: RobotModel, joints: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from geometry_msgs.msg import Point, Pose, Transform, Vector3
 from sensor_msgs.msg import JointState
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidStateError, UnknownJointError
+from kinopt_ros.errors import InvalidStateError, UnknownJointError, shortened
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, matrix_to_quaternion
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
@@ -31,7 +31,7 @@ def joint_state_of(state: Any, robot: RobotModel) -> JointState:
         UnknownJointError: a joint that the robot does not have.
     """
     if state.attached_collision_objects:
-        names = ", ".join(repr(attached.object.id) for attached in state.attached_collision_objects)
+        names = shortened([attached.object.id for attached in state.attached_collision_objects])
         raise InvalidStateError(
             f"robot_state attaches {names} in attached_collision_objects, which is not supported here: attach them in "
             "the scene by ~/apply_scene; attached objects of the scene always count"

@@ -39,7 +39,9 @@ def serve(serving: Serving, service: MoveItService) -> None:
 
     def begin(request: Any, pending: Pending, alone: bool) -> None:
         way = _Way(service, serving.context.node, pending)
-        reply = Reply(serving.context, serving.pace, f"{service.name} (MoveIt)", service.answer, way)
+        reply = Reply(
+            serving.context, serving.pace, serving.room, f"{service.name} (MoveIt)", service.answer, way
+        )
 
         def make_task() -> Task:
             task, way.asked = service.task(request, reply)

@@ -13,6 +13,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import configuration_from_joint_state
 from kinopt_ros.ros.messages.scenes import shapes_from_messages, transform_from_pose
+from kinopt_ros.ros.messages.sizes import check_lengths
 from kinopt_ros.scene import changes
 from kinopt_ros.scene.scene import ANY, Scene, SceneObject
 
@@ -42,10 +43,8 @@ def apply(context: Context, request: Any) -> tuple[Scene, str]:
         KinoptError: something is not usable; the scene is as it was.
     """
     robot = context.loaded.model
-    if not 1 <= len(request.operations) <= MOST_OPERATIONS:
-        raise InvalidRequestError(
-            f"{len(request.operations)} operations were given; allowed are 1 to {MOST_OPERATIONS}"
-        )
+    check_count(request)
+    check_lengths(request, 1)
     reader = _Reader(context, robot, request.state)
     read: list[tuple[str, Change]] = []
     for index, operation in enumerate(request.operations):
@@ -57,6 +56,14 @@ def apply(context: Context, request: Any) -> tuple[Scene, str]:
             raise
     scene = context.scene.change(robot, read, request.expected_version or None)
     return scene, reader.assumed()
+
+
+def check_count(request: Any) -> None:
+    """Raise InvalidRequestError for no operation or too many of them."""
+    if not 1 <= len(request.operations) <= MOST_OPERATIONS:
+        raise InvalidRequestError(
+            f"{len(request.operations)} operations were given; allowed are 1 to {MOST_OPERATIONS}"
+        )
 
 
 class _Reader:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -53,6 +55,11 @@ class Description:
         self._scene = scene
         self._from_topic = {_URDF: "", _SRDF: ""}
         self._texts: WeakKeyDictionary[RobotModel, tuple[str, str]] = WeakKeyDictionary()
+        self._tried: tuple[tuple[str, str, bool], RobotModel | KinoptError] | None = None
+        """The texts that were looked at last, and what came of it."""
+        self._changes = False
+        """Whether the parameters that are being set have other values than before."""
+        self._held = self._due = False
         self._executor_thread = ExecutorThread(node)
         self.is_declaring = False
         """Whether parameters are being declared, which calls back as if somebody had set them."""
@@ -79,6 +86,9 @@ class Description:
 
     def load(self) -> None:
         """Build the robot anew in the background, if there is a URDF at all."""
+        if self._held:
+            self._due = True
+            return
         self._srdf_follows.cancel()
         if not self._text(_URDF):
             return
@@ -89,21 +99,70 @@ class Description:
             parameters.value(self._node, "fallback_chain"),
         )
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Put off ``load`` until all is set that one request sets."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            if self._due:
+                self._due = False
+                self.load()
+
+    def was_set(self, given: list[Parameter[Any]]) -> None:
+        """These parameters have passed ``check`` and were set: build the robot anew if that changes anything, or if the
+        one in service is another one, as after a failure."""
+        if self.concerned_by(given) and (self._changes or not self._serves()):
+            self.load()
+
+    def _serves(self) -> bool:
+        """Whether the robot in service is the one of the present texts."""
+        if not self._loader.is_ready:
+            return False
+        return self.texts_of(self._loader.loaded.model) == (self._text(_URDF), self._text(_SRDF))
+
     def check(self, given: list[Parameter[Any]]) -> SetParametersResult:
         """Refuse a description or limits that cannot be used, before they replace some that can."""
         proposed = {parameter.name: parameter.value for parameter in given}
         if not self.concerned_by(given):
+            return SetParametersResult(successful=True)
+        changed = [each for each in given if not self._is_same(each)]
+        self._changes = bool(changed)
+        if not any(each.name in (_URDF, _SRDF, _VIRTUAL) or each.name.startswith(PREFIX) for each in changed):
             return SetParametersResult(successful=True)
         urdf = proposed.get(_URDF, self._text(_URDF)) or self._from_topic[_URDF]
         srdf = proposed.get(_SRDF, self._text(_SRDF)) or self._from_topic[_SRDF]
         try:
             if urdf:
                 moving = proposed.get(_VIRTUAL, parameters.value(self._node, _VIRTUAL))
-                robot = robot_from_urdf(urdf, srdf or None, virtual_joint=moving)
-                with_joint_limits(self._node, robot, proposed)
+                with_joint_limits(self._node, self._try(urdf, srdf, moving), proposed)
         except KinoptError as error:
             return parameters.refusal(str(error))
         return SetParametersResult(successful=True)
+
+    def _try(self, urdf: str, srdf: str, moving: bool) -> RobotModel:
+        """The robot of some texts; of the same ones as before without building it anew."""
+        texts = urdf, srdf, moving
+        if self._tried is None or self._tried[0] != texts:
+            try:
+                self._tried = texts, robot_from_urdf(urdf, srdf or None, virtual_joint=moving)
+            except KinoptError as error:
+                self._tried = texts, error
+        found = self._tried[1]
+        if isinstance(found, KinoptError):
+            raise found
+        return found
+
+    def _is_same(self, given: Parameter[Any]) -> bool:
+        """Whether a parameter has the value given already; NaN is the same as NaN here."""
+        if not self._node.has_parameter(given.name):
+            return False
+        present = self._node.get_parameter(given.name).value
+        if type(present) is float and type(given.value) is float and math.isnan(present):
+            return math.isnan(given.value)
+        return type(present) is type(given.value) and bool(present == given.value)
 
     def concerned_by(self, given: list[Parameter[Any]]) -> bool:
         """Whether a change of these parameters changes the robot or its solvers."""

@@ -37,9 +37,18 @@ class RobotLoader:
     A description that cannot be used is reported and leaves the previous robot in service.
     """
 
-    def __init__(self, report: Callable[[str, KinoptError | None], None]) -> None:
-        """``report(sentence, error)`` is called after every attempt; error is None if it succeeded."""
+    def __init__(
+        self,
+        report: Callable[[str, KinoptError | None], None],
+        comes: Callable[[RobotModel], None] = lambda robot: None,
+    ) -> None:
+        """
+        Args:
+            report: called as ``report(sentence, error)`` after every attempt; error is None if it succeeded.
+            comes: called with a robot before the first request can see it.
+        """
         self._report = report
+        self._comes = comes
         self._newest = 0
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="robot_loader")
         self._afterwards = ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm_up")
@@ -90,7 +99,8 @@ class RobotLoader:
             self._newest += 1
             if self._loaded is None:
                 self._refusal = NotReadyError(
-                    "the robot is being loaded and its solver compiled; try again soon"
+                    "the robot is being loaded and its solver compiled, which takes minutes on a new, slow machine; "
+                    "~/ready says when that is done"
                 )
             self._worker.submit(self._load, self._newest, build, options, solver, chain)
 
@@ -135,6 +145,7 @@ class RobotLoader:
             self._report(f"robot not loaded: {refusal}", refusal)
             return
         sentences = tuple(dict.fromkeys((*model.warnings, *unable)))
+        self._comes(model)  # without the lock: who has one of the scene's may ask for the robot in service
         with self._lock:
             if self._closed:
                 pool.close()
@@ -158,7 +169,8 @@ class RobotLoader:
         chain: Sequence[str],
         told: set[str],
     ) -> None:
-        """Prepare what only some requests need, as long as the robot serves; say what is not possible and not told."""
+        """Prepare what only some requests need, as long as the robot serves; say what is not possible and not told, and
+        when all is done."""
 
         def tell(sentences: Iterable[str]) -> None:
             for sentence in sentences:
@@ -187,6 +199,8 @@ class RobotLoader:
                     tell(
                         [str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"]
                     )
+        if not pool.missing:
+            tell([f"robot {model.name!r}: all is prepared"])
 
     def _serves(self, model: RobotModel) -> bool:
         with self._lock:

@@ -4,9 +4,11 @@ a sentence, and sizes are looked at before anything is done."""
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
 import traceback
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import SetParametersResult
@@ -31,15 +33,29 @@ MOST_SET = 1000
 """Parameters that one request may set."""
 MOST_ASKED = 10_000
 """Names that one request may ask about."""
-MOST_TEXT = 100_000_000
-"""Characters that one answer may have: a description may be asked for many times over."""
+MOST_SIZE = 1_000_000
+"""Characters and entries that one answer may have beyond those of each value once: whoever names a value again and
+again does not get it as often."""
+_EACH = 100
+"""What every value counts besides."""
 _TYPES = {int(kind) for kind in Parameter.Type}
 
 
-def careful(node: Node, kind: Any, callback: Callback) -> Callback:
-    """A callback for a service of this kind; the one given, unless it belongs to a parameter service."""
+class Work(Protocol):
+    """The node's, which parameters may cause much of: KinoptNode."""
+
+    ending: bool
+    """Whether the process shall end."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """Do once, and last, what all parameters that are set meanwhile cause."""
+
+
+def careful(node: Any, kind: Any, callback: Callback) -> Callback:
+    """A callback for a service of this kind; the one given, unless it belongs to a parameter service. ``node`` is a
+    Node and Work."""
     if kind is SetParameters:
-        return _set_each(node, callback)
+        return _set_each(node, node, callback)
     if kind is SetParametersAtomically:
         return _set_together(node, callback)
     if kind in (GetParameters, GetParameterTypes, DescribeParameters, ListParameters):
@@ -47,7 +63,7 @@ def careful(node: Node, kind: Any, callback: Callback) -> Callback:
     return callback
 
 
-def _set_each(node: Node, callback: Callback) -> Callback:
+def _set_each(node: Node, work: Work, callback: Callback) -> Callback:
     def one(parameter: ParameterMessage) -> Any:
         request = SetParameters.Request(parameters=[parameter])
         return callback(request, SetParameters.Response()).results[0]
@@ -55,9 +71,20 @@ def _set_each(node: Node, callback: Callback) -> Callback:
     def answer(request: Any, response: Any) -> Any:
         given = request.parameters
         wrong = _wrong_count(len(given))
-        for parameter in given:
-            said = refusal(wrong) if wrong else _set(node, [parameter], partial(one, parameter))
-            response.results.append(said)
+        last = {parameter.name: k for k, parameter in enumerate(given)}
+        with work.together():
+            for k, parameter in enumerate(given):
+                if wrong:
+                    said = refusal(wrong)
+                elif work.ending:
+                    said = refusal("the node is shutting down: no parameter is set any more")
+                elif last[parameter.name] != k:
+                    said = refusal(
+                        f"{quoted(parameter.name)} is given again in this request; only the last one counts"
+                    )
+                else:
+                    said = _set(node, [parameter], partial(one, parameter))
+                response.results.append(said)
         return response
 
     return answer
@@ -141,8 +168,20 @@ def _too_much(node: Node, request: Any, names: list[str]) -> str:
     if len(names) > MOST_ASKED:
         return f"{len(names)} names in one request were not looked at; allowed are at most {MOST_ASKED}"
     if isinstance(request, GetParameters.Request):
-        texts = (node.get_parameter(name).value for name in names if node.has_parameter(name))
-        size = sum(len(text) for text in texts if isinstance(text, str))
-        if size > MOST_TEXT:
-            return f"an answer of {size} characters was not sent; allowed are at most {MOST_TEXT}"
+        asked = Counter(names)
+        again = {name: count - 1 for name, count in asked.items() if count > 1 and node.has_parameter(name)}
+        size = sum(count * _size(node.get_parameter(name).value) for name, count in again.items())
+        if size > MOST_SIZE:
+            return (
+                f"{len(names)} values, of which those asked for again have {size} characters and entries, were not "
+                f"sent; allowed are at most {MOST_SIZE}"
+            )
     return ""
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str | bytes):
+        return _EACH + len(value)
+    if isinstance(value, Sequence):
+        return _EACH + sum(_EACH + len(each) if isinstance(each, str) else 1 for each in value)
+    return _EACH

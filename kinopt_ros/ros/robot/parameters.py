@@ -4,6 +4,7 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -31,8 +32,9 @@ _SOLVERS = ("solver", "ik.solver", "trajectory.solver")
 _DESCRIPTIONS = ("robot_description", "robot_description_semantic")
 _LONGEST = 100_000
 """Characters of any other text."""
-_MOST_NAMES = 10_000
-_LONGEST_OF_ACTION = "/_action/cancel_goal"
+_MOST_NAMES = 1000
+"""Names in a list, which have no more characters together than any other text."""
+LONGEST_OF_ACTION = "/_action/cancel_goal"
 """What stands behind an action's name in the longest of its services' and topics' names."""
 _NO_NAMES = [""]
 """An empty list of names, as ROS writes it: of a list without anything in it nobody knows what it is a list of."""
@@ -69,6 +71,13 @@ class Spec:
                 return []
             if not all(isinstance(name, str) and name for name in names):
                 raise InvalidRequestError(f"{self.name} takes a list of names, not {shown(given)}")
+            if (size := sum(map(len, names))) > _LONGEST:
+                raise InvalidRequestError(
+                    f"the names of {self.name} have {size} characters; allowed are at most {_LONGEST}"
+                )
+            if len(set(names)) != len(names):
+                twice = next(name for name, count in Counter(names).items() if count > 1)
+                raise InvalidRequestError(f"{self.name} names {quoted(twice)} more than once")
             return names
         if isinstance(given, str) and len(given) > _LONGEST and self.name not in _DESCRIPTIONS:
             raise InvalidRequestError(
@@ -413,8 +422,10 @@ def _check_action_name(parameter: Parameter[Any]) -> None:
     given = parameter.value
     if parameter.name == "controller_action" and given:
         try:
+            if "\0" in given:  # where rcl's text ends
+                raise ValueError("it holds a null byte")
             validate_topic_name(given)
-            validate_full_topic_name(expand_topic_name(given, "kinopt", "/") + _LONGEST_OF_ACTION)
+            validate_full_topic_name(expand_topic_name(given, "kinopt", "/") + LONGEST_OF_ACTION)
         except (NameValidationException, ValueError, TypeError) as error:  # the last one: no UTF-8
             said = str(error).splitlines()[0].rstrip(":")
             raise InvalidRequestError(

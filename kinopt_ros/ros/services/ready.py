@@ -24,6 +24,7 @@ class ReadyService(ImmediateService):
             response.message = str(error)
             return
         missing = loaded.pool.missing
+        # The README's first commands wait for these words.
         still = f"being prepared: {', '.join(missing)}" if missing else "all is prepared"
         response.message = f"robot {loaded.model.name!r}; {still}"
         response.success = True

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rclpy.action.server import ActionServer
+from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 
 
 class QuietActionServer(ActionServer):  # type: ignore[type-arg]  # generic in later versions only
@@ -28,3 +29,10 @@ def give_result(transition: Callable[..., None], result: Any) -> Any:
     # Later versions of rclpy send the result within this call, earlier ones what the callback returns.
     transition(*([result] if inspect.signature(transition).parameters else []))
     return result
+
+
+def begin_cancelling(handle: Any) -> None:
+    """Let a goal be cancelled that nobody has asked to cancel, as controllers do with goals whose place is taken. rclpy
+    has no word for it, but the protocol allows ``canceled`` only after that."""
+    if handle.is_active and not handle.is_cancel_requested:
+        handle._update_state(_rclpy.GoalEvent.CANCEL_GOAL)

@@ -25,15 +25,30 @@ _Callback: TypeAlias = Callable[[], Coroutine[None, None, None]]
 class GuardedExecutor(SingleThreadedExecutor):
     """Serves on, whatever a callback raises."""
 
+    _interrupted = False
+
+    def interrupt(self) -> None:
+        """Have nobody wait in ``spin_once`` any more, until ``go_on``. On any thread, and in signal handlers."""
+        self._interrupted = True
+        self.wake()
+
+    def go_on(self) -> None:
+        """Wait again."""
+        self._interrupted = False
+
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Serve one callback."""
         try:
-            super().spin_once(timeout_sec)
+            # By itself, rclpy waits on when it is woken and nothing has arrived.
+            self._spin_once_impl(timeout_sec, self._is_interrupted)
         except Exception:  # of a task, or of waiting itself: callbacks are guarded below
             if not rclpy.ok(context=self.context):
                 raise  # the end of ROS
             get_logger("kinopt").error(f"internal error between callbacks:\n{traceback.format_exc()}")
             time.sleep(_PAUSE)
+
+    def _is_interrupted(self) -> bool:
+        return self._interrupted
 
     def _make_handler(self, entity: Any, node: Any, take_from_wait_list: Any) -> Any:
         # All of rclpy's kinds of callbacks come by here, with the function that takes what has arrived.

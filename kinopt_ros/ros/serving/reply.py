@@ -11,6 +11,7 @@ import rclpy
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message, status_message
+from kinopt_ros.ros.messages.sizes import Room
 from kinopt_ros.status import Status
 
 
@@ -46,9 +47,12 @@ class Way(Protocol):
 class Reply:
     """The way back to one client: sends exactly one answer, and counts it."""
 
-    def __init__(self, context: Context, pace: Pace, service: str, response_type: Any, pending: Way) -> None:
+    def __init__(
+        self, context: Context, pace: Pace, room: Room, service: str, response_type: Any, pending: Way
+    ) -> None:
         self._context = context
         self._pace = pace
+        self._room = room
         self._service = service
         self._response_type = response_type
         self._pending = pending
@@ -57,6 +61,8 @@ class Reply:
         """Whether there was an answer."""
         self.queue_time = 0.0
         """Seconds spent waiting, as far as known."""
+        self.entries = 0
+        """Room that the request takes until it is answered."""
 
     def response(self) -> Any:
         """An empty response of the service's type."""
@@ -67,6 +73,8 @@ class Reply:
         if self.sent:
             return
         self.sent = True
+        entries, self.entries = self.entries, 0
+        self._room.leave(entries)
         wall = time.monotonic() - self.arrived
         self._context.statistics.record(self._service, response.status.code, wall, self.queue_time)
         self._pace.wait()

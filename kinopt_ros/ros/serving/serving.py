@@ -6,7 +6,7 @@ from typing import Any
 from kinopt_ros.planning.scheduler import Scheduler, Task
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.qos import QUEUED
-from kinopt_ros.ros.messages.sizes import check_lengths, let_go
+from kinopt_ros.ros.messages.sizes import Room, check_lengths, entries_of, let_go
 from kinopt_ros.ros.serving.deferred import Pending, create_deferred_service
 from kinopt_ros.ros.serving.reply import Pace, Reply
 from kinopt_ros.ros.serving.service import QueuedService
@@ -19,12 +19,13 @@ class Serving:
         self.context = context
         self._scheduler = scheduler
         self.pace = Pace()
+        self.room = Room()
 
     def serve(self, service: QueuedService) -> None:
         """Offer a service."""
 
         def begin(request: Any, pending: Pending, alone: bool) -> None:
-            reply = Reply(self.context, self.pace, service.name, service.type.Response, pending)
+            reply = Reply(self.context, self.pace, self.room, service.name, service.type.Response, pending)
             self.work_on(request, lambda: service.task(request, reply), reply, alone, service.counts)
 
         create_deferred_service(
@@ -41,8 +42,13 @@ class Serving:
     ) -> None:
         """Work on a request, now if it came alone, or refuse it."""
         try:
-            if not counted:
-                check_lengths(request, self.context.parameter("max_batch"))
+            entries = (
+                entries_of(request)
+                if counted
+                else check_lengths(request, self.context.parameter("max_batch"))
+            )
+            self.room.take(entries)
+            reply.entries = entries
             task = make_task()
             if alone:
                 self._scheduler.answer(task)

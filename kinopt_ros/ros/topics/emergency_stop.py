@@ -5,15 +5,19 @@ import traceback
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import numpy as np
+
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.servo.brake import LEAD, quickest_stop
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput, Published, Stop
 from kinopt_ros.ros.motion.present_motion import present_motion, published_motion
+from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.motion import contact_sentence
@@ -25,6 +29,12 @@ LATE = 500_000_000
 _NOTHING = "no motion that this node has published is running"
 LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
 """ns until a stop begins, in the order of trial: a busy machine needs longer until it is sent."""
+BEYOND = 0.1
+"""rad or m beyond its position limits that a joint may be measured."""
+FARTHEST = 1e6
+"""rad or m that a joint without limits may be measured at."""
+FASTER = 2.0
+"""Times its velocity limit that a joint may be measured to move."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
 """What the stop of a motion of this node may fail in: that was verified, and a robot that brakes as fast as it can
 cannot do better. (All joints have their accelerations back at zero at the same time; until then one at its velocity
@@ -94,7 +104,7 @@ class EmergencyStop:
     def _stop_or_say(self, claim: Stop, motion: Published) -> str:
         """Publish the stop of a motion; says what was done, or why nothing was; nothing about a motion that is over."""
         try:
-            return self._stop(claim, tuple(motion.message.joint_names))
+            return self._stop(claim, motion.robot, tuple(motion.message.joint_names))
         except KinoptError as error:
             return f"no stop motion was published: {error}"
         except Exception as error:  # a defect: say so; nothing new moves all the same
@@ -103,9 +113,8 @@ class EmergencyStop:
             )
             return f"no stop motion was published: internal error ({type(error).__name__})"
 
-    def _stop(self, claim: Stop, joints: tuple[str, ...]) -> str:
+    def _stop(self, claim: Stop, robot: RobotModel, joints: tuple[str, ...]) -> str:
         context = self._context
-        robot = context.loaded.model
         # Nobody looks at collisions before the stop is on its way: that may take a compiler, or a package that is
         # not installed, and the robot has to stop anyway.
         setup = servo_setup(
@@ -125,8 +134,14 @@ class EmergencyStop:
             moving, q = self._moving(setup, published, now, lead)
             if now >= published.end and moving.at(now).at_rest:
                 return ""
-            stop, motion = quickest_stop(setup, moving, now, q, lead)
-            if moving is not published and not _may_be_sent(motion.report, False) and now < published.end:
+            try:
+                stop, motion = quickest_stop(setup, moving, now, q, lead)
+                usable = moving is published or _may_be_sent(motion.report, False)
+            except Exception:
+                if moving is published:
+                    raise
+                usable = False
+            if not usable and now < published.end:
                 # What was measured cannot be: what was commanded is known.
                 moving = published
                 stop, motion = quickest_stop(setup, moving, now, q, lead)
@@ -139,7 +154,7 @@ class EmergencyStop:
             return f"the stop motion failed its check and was not published: {wrong}"
         message = trajectory_message(motion.trajectory, robot.root_link)
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(stop.start, 10**9)
-        if not claim.publish(message):
+        if not claim.publish(message, robot):
             return "the stop motion came too late"
         found = [violation.message for violation in motion.report.violations]
         self._sent.append((setup, motion.trajectory, q))
@@ -190,12 +205,24 @@ class EmergencyStop:
         timeout = context.parameter("servo.state_timeout")
         if not state.known[index].all() or state.age[index].max() > timeout:
             return published, state.q  # nobody says anything else
+        if not _credible(setup, state):
+            return published, state.q
         tolerance = context.parameter("servo.tracking_tolerance")
         moving = present_motion(self._output, setup, state, now, lead, tolerance)
         return published if moving.start == published.start else moving, state.q
 
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)
+
+
+def _credible(setup: ServoSetup, state: RobotState) -> bool:
+    """Whether a robot can be as measured. A stop that begins where it cannot be would make it jump."""
+    index, limits = setup.variables, setup.robot.limits
+    q, velocity = state.q[index], np.abs(state.velocity[index])
+    inside = (
+        (q >= limits.lower[index] - BEYOND) & (q <= limits.upper[index] + BEYOND) & (np.abs(q) <= FARTHEST)
+    )
+    return bool((inside & (velocity <= FASTER * limits.velocity[index])).all())
 
 
 def _may_be_sent(report: TrajectoryReport, of_published: bool) -> bool:

@@ -13,14 +13,15 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import QueueFullError
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message, status_message
+from kinopt_ros.ros.messages.sizes import let_go, weight
 from kinopt_ros.ros.requests import scene_changes
 from kinopt_ros.ros.topics.scene import ScenePublisher
 from kinopt_ros.status import Status
 
 MOST_WAITING = 5000
 """Most updates that wait; more are refused."""
-MOST_NUMBERS = 20_000_000
-"""Most coordinates and the like in the shapes of updates that wait."""
+MOST_BYTES = 160_000_000
+"""Memory for updates that wait, about; a single one may have more."""
 PUBLISH_SECONDS = 0.2
 """The scene is published at least so often while updates wait."""
 _SAID_SECONDS = 0.5
@@ -44,8 +45,8 @@ class SceneUpdateTopic:
         self._clock = clock
         self._lock = threading.Lock()
         self._waiting: deque[tuple[Any, int]] = deque()
-        """Updates, and how many numbers their shapes have."""
-        self._numbers = 0
+        """Updates, or why they are refused, and how many bytes they have."""
+        self._bytes = 0
         self._at_work = False
         self._refused = self._lost = 0
         """Updates that nobody has been told of yet."""
@@ -55,18 +56,26 @@ class SceneUpdateTopic:
 
     def take(self, update: Any) -> None:
         """Make the changes, on a thread of its own."""
-        numbers = _numbers_of(update)
+        taken = update
+        try:
+            scene_changes.check_count(update)
+        except KinoptError as error:
+            taken = error
+        size = weight(update, MOST_BYTES) if taken is update else 0
         with self._lock:
-            full = len(self._waiting) >= MOST_WAITING or self._numbers + numbers > MOST_NUMBERS
-            if full and self._waiting:
+            full = len(self._waiting) >= MOST_WAITING or self._bytes + size > MOST_BYTES
+            refused = full and bool(self._waiting)
+            if refused:
                 self._refused += 1
             else:
-                self._waiting.append((update, numbers))
-                self._numbers += numbers
+                self._waiting.append((taken, size))
+                self._bytes += size
             begin = not self._at_work
             self._at_work = True
         if begin:
             self._worker.submit(self._work)
+        if refused or taken is not update:
+            let_go(update)
 
     def lost(self, event: Any) -> None:
         """The middleware could not deliver some: they came faster than they could be taken."""
@@ -95,15 +104,19 @@ class SceneUpdateTopic:
                         return
                     update = None
                 else:
-                    update, numbers = self._waiting.popleft()
-                    self._numbers -= numbers
+                    update, size = self._waiting.popleft()
+                    self._bytes -= size
             if update is None:
                 time.sleep(_SAID_SECONDS / 10.0)
                 continue
-            try:
-                scene_changes.apply(self._context, update)
-            except Exception as error:  # nothing ends the worker
-                self._report(error)
+            if isinstance(update, KinoptError):
+                self._report(update)
+            else:
+                try:
+                    scene_changes.apply(self._context, update)
+                except Exception as error:  # nothing ends the worker
+                    self._report(error)
+                let_go(update)
             with self._lock:
                 last = not self._waiting
             if last or self._clock() >= self._published + PUBLISH_SECONDS:  # a burst is published once
@@ -128,7 +141,7 @@ class SceneUpdateTopic:
         if refused:
             self._report(
                 QueueFullError(
-                    f"{refused} scene updates were refused: at most {MOST_WAITING} with {MOST_NUMBERS} numbers wait; "
+                    f"{refused} scene updates were refused: at most {MOST_WAITING} of {MOST_BYTES // 10**6} MB wait; "
                     "send several changes in one update, or use ~/apply_scene, which answers"
                 )
             )
@@ -151,8 +164,3 @@ class SceneUpdateTopic:
                 Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
             )
         self._reports.publish(MotionReport(status=status))
-
-
-def _numbers_of(update: Any) -> int:
-    shapes = [shape for operation in update.operations for shape in operation.object.shapes]
-    return sum(len(shape.points) + len(shape.triangles) + len(shape.heights) for shape in shapes)

@@ -18,7 +18,7 @@ from typing import Any
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.msg import ServoStatus
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import EnvironmentChangedError, KinoptError
 from kinopt_ros.planning.motion import check_begins_inside
 from kinopt_ros.planning.servo.session import Session
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
@@ -27,7 +27,7 @@ from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.ros.context import Context, moving
 from kinopt_ros.ros.messages.conversions import sentence_of, status_message, trajectory_message
-from kinopt_ros.ros.motion.last_look import EnvironmentChangedError, PlannedFor
+from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.motion.output import Claim, MotionOutput
 from kinopt_ros.ros.motion.present_motion import present_motion
 from kinopt_ros.ros.requests.servo_commands import (

@@ -4,6 +4,7 @@ import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,19 @@ from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import MotionReport
 from kinopt_ros.errors import (
+    EnvironmentChangedError,
     KinoptError,
     NotReadyError,
     SolverUnavailableError,
     StartStateError,
     UnsupportedFeatureError,
 )
-from kinopt_ros.planning.motion import Motion, plan_joint_motion
+from kinopt_ros.planning.motion import Motion, commanded_variables, plan_joint_motion
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.posture import CLOSEST
+from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import (
@@ -31,13 +34,14 @@ from kinopt_ros.ros.messages.conversions import (
     status_message,
     trajectory_message,
 )
-from kinopt_ros.ros.motion.last_look import EnvironmentChangedError, PlannedFor
+from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.motion.output import Claim, MotionOutput
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.tips import tip_of
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION
+from kinopt_ros.verification.configuration import verify_configurations
 
 ALTERNATIVES = 4
 """Goal configurations to which the way is looked at, the nearest first."""
@@ -182,11 +186,8 @@ class TargetPoseTopic:
             )
             if motions[-1].contact is None:  # whatever else may be wrong is so of the others, too
                 break
-        number = len(motions) - 1 if motions[-1].contact is None else 0
-        report.position_error = float(pooled.result.position_error[0, number])
-        report.orientation_error = float(pooled.result.orientation_error[0, number])
-        motion = motions[number]
-        if not _note_motion(motion, report):
+        motion = motions[-1] if motions[-1].contact is None else motions[0]
+        if not (_note_end(robot, problem, motion, report) and _note_motion(motion, report)):
             return None
         message = trajectory_message(motion.trajectory, robot.root_link)
         if motion.trajectory.velocity[0].any() and measured > 0:
@@ -269,6 +270,28 @@ def _note_motion(motion: Motion, report: MotionReport) -> bool:
             code, "; ".join(violation.message for violation in motion.report.violations)
         )
     return motion.report.ok
+
+
+def _note_end(robot: RobotModel, problem: IkProblem, motion: Motion, report: MotionReport) -> bool:
+    """Put into the report how far from the target the motion's last point is; whether that is within the tolerances.
+
+    The target itself is asked once more: the solver's answer is verified, what became of it here is not.
+    """
+    q = problem.state.copy()
+    q[0, commanded_variables(robot, motion.trajectory.joint_names)] = motion.trajectory.position[-1]
+    chains = tuple(chain_between(robot, problem.base_link, target.link) for target in problem.targets)
+    end = verify_configurations(
+        robot, replace(problem, state=q), chains, q[:, problem.variables], np.zeros(1, dtype=np.int64)
+    )
+    report.position_error = float(end.position_error[0])
+    report.orientation_error = float(end.orientation_error[0])
+    if not end.ok[0]:
+        report.status = status_message(
+            Status.VERIFICATION_FAILED,
+            f"the motion would end {report.position_error:.3g} m and {report.orientation_error:.3g} rad from the "
+            f"target, its joints {float(end.limit_violation[0]):.3g} rad or m outside their limits",
+        )
+    return bool(end.ok[0])
 
 
 def _note_answer(pooled: PooledResult, report: MotionReport) -> bool:

@@ -10,14 +10,12 @@ where d is 0 and W the identity for a plain search, and d leads to the preferred
 solution is brought nearer to it along the self-motion (Gauss-Newton for equality constraints: J. Nocedal, S. Wright,
 "Numerical Optimization", 2nd ed. 2006, 18.1). Damping as in ``kernel.py``.
 
-Functions of ``kernel.py`` are compiled into these. numba decides by a file's own modification time whether its cached
-code is valid: ``kinopt_ros.stale`` sees to it that a change there is noticed here.
+Functions of ``kernel.py`` are compiled into these.
 """
 
 import numpy as np
 
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu import kernel
 from kinopt_ros.solvers.cpu.kernel import (
     _INNER,
     _OUTER,
@@ -42,7 +40,6 @@ from kinopt_ros.solvers.cpu.kernel import (
     _quaternion,
     _random_configuration,
 )
-from kinopt_ros.stale import forget_stale
 
 ROWS = 6
 """Rows per target: three of position, three of orientation."""
@@ -707,7 +704,6 @@ def load_or_compile(may_compile: bool) -> bool:
     for function, signature in _COMPILED:
         if function.overloads:
             continue
-        forget_stale(function, kernel.__file__)
         # What Dispatcher.compile asks first, too; numba has no public way to ask for nothing more.
         if not may_compile and function._cache.load_overload(signature, function.targetctx) is None:
             return False

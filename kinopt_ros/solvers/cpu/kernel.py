@@ -1,8 +1,5 @@
 """Compiled inverse kinematics: damped least squares from many seeds, some at once, one thread, no allocation.
 
-Everything that numba compiles is in this one file, because numba decides by a file's own modification time
-whether its cached machine code is still valid; a function imported from another file would go stale unseen.
-
 A robot comes as two packed arrays, ``numbers`` and ``shape`` (written by ``chain.py``): every further array
 argument would add some 0.1 us to each call. Inside, arrays are bare pointers, as numba counts the references to an
 array at every function it passes through. ``LANES`` attempts are made in step with each other by vector

@@ -152,9 +152,12 @@ class _Work:
         still = standing(problem, robot)
         attempt = still.copy()
         attempt[:, columns] = self.best
-        q = np.repeat(still[:, None], problem.num_solutions, axis=1)
-        q[:, :, columns] = self.found
-        q[np.arange(problem.num_solutions) >= self.count[:, None]] = np.nan
+        most = problem.num_solutions
+        if not problem.turns:  # of thousands that a deadline cut short none may have so many
+            most = max(1, int(self.count.max(initial=0)))
+        q = np.repeat(still[:, None], most, axis=1)
+        q[:, :, columns] = self.found[:, :most]
+        q[np.arange(most) >= self.count[:, None]] = np.nan
         if problem.turns:
             q = with_whole_turns(problem, q, robot)
         return IkCandidates(q=q, attempt=attempt, iterations=self.steps, timed_out=cut)

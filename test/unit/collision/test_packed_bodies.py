@@ -95,3 +95,21 @@ def test_ways_to_the_root_meet_at_the_first_link_of_both() -> None:
     carriers = packed.shapes.numbers[:, 0].tolist()
     for a, b, _, meeting, _ in packed.pairs.numbers.tolist():
         assert meeting == next(link for link in way(carriers[a]) if link in way(carriers[b]))
+
+
+def test_many_objects_are_compared_with_links_only() -> None:
+    """What a scene of many objects takes grows with their number, not with its square."""
+
+    class Counted(dict[str, SceneObject]):
+        looks = 0
+
+        def __contains__(self, name: object) -> bool:
+            Counted.looks += 1
+            return super().__contains__(name)
+
+    count = 200
+    one = placed(Box(0.1, 0.1, 0.1))
+    objects = Counted({f"box {k}": SceneObject(f"box {k}", one, np.eye(4)) for k in range(count)})
+    bodies = bodies_of(ROBOT, Scene(objects=objects))
+    assert len(bodies.names) == count + 3
+    assert 0 < Counted.looks < 20 * count

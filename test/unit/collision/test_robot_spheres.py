@@ -22,8 +22,8 @@ URDF = f"""<robot name="r">
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "spheres"))
+def cache(kept_folder, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(kept_folder))
 
 
 def assert_contained(robot, links=None):

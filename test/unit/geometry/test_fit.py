@@ -1,6 +1,7 @@
 """Spheres around solids: they contain everything, and little else."""
 
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from kinopt_ros.geometry.shapes import (
     Sphere,
 )
 from kinopt_ros.geometry.surfaces import surface_points
+from kinopt_ros.wanted import AbandonedError, as_long_as
 
 trimesh = pytest.importorskip("trimesh")
 
@@ -234,3 +236,39 @@ def test_nothing_to_fit():
         fit_spheres([])
     with pytest.raises(InvalidShapeError, match="a Plane is not cut"):
         fit_spheres([placed(Plane())])
+
+
+def jumble(count):
+    """Boxes, cylinders, balls and hulls, here and there."""
+    random = np.random.default_rng(1)
+    hull = hull_of(random.normal(size=(20, 3)) * 0.01)
+    kinds = [Box(0.01, 0.02, 0.01), Cylinder(0.01, 0.03), Sphere(0.01), hull, Capsule(0.005, 0.02)]
+    return [placed(kinds[k % len(kinds)], *random.uniform(-0.2, 0.2, 3)) for k in range(count)]
+
+
+@pytest.mark.parametrize("count", [10, 60, 240, 600])
+def test_many_shapes_of_one_link_take_little_memory(count):
+    """240 boxes took 9 GB, and 600 asked for 27 GB at once."""
+    shapes = jumble(count)
+    tracemalloc.start()
+    try:
+        spheres = fit_spheres(shapes)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5e8
+    assert 1 <= len(spheres.radii) <= 6
+    assert spheres.contain(surface_points(shapes, 100)).all()
+
+
+def test_fitting_can_be_given_up():
+    """It asked before the work and not within it."""
+    asked = []
+
+    def wanted():
+        asked.append(None)
+        return len(asked) < 40
+
+    with as_long_as(wanted), pytest.raises(AbandonedError):
+        fit_spheres(jumble(100))
+    assert len(asked) == 40

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kinopt_ros.errors import InvalidShapeError
-from kinopt_ros.geometry import meshes
+from kinopt_ros.geometry import mesh_look, meshes
 from kinopt_ros.geometry.meshes import closed_mesh, convex_hull, hull_of, load_mesh, read_triangles
 
 trimesh = pytest.importorskip("trimesh")
@@ -99,7 +99,7 @@ def test_too_large_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(meshes, "MAX_POINTS", 11)
     with pytest.raises(InvalidShapeError, match="12 triangles; allowed are 11"):
         load_mesh(path)
-    monkeypatch.setitem(meshes.LARGEST_FILE, "stl", 100 / 2**20)
+    monkeypatch.setitem(mesh_look.LARGEST_FILE, "stl", 100 / 2**20)
     with pytest.raises(InvalidShapeError, match="684 bytes; at most 100"):
         load_mesh(path)
 

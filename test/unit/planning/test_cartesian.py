@@ -1,12 +1,12 @@
 """Motions along straight lines, against Pinocchio."""
 
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from support.clock import Clock
 
 pin = pytest.importorskip("pinocchio")
 
@@ -14,7 +14,9 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.planning import cartesian
 from kinopt_ros.planning.cartesian import CartesianResult, CartesianSteps, plan_cartesian_path
+from kinopt_ros.problems import ik, trajectory
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import find_robot, load_robot
 from kinopt_ros.scene.scene import Scene, SceneObject
@@ -30,6 +32,12 @@ TIP = "panda_link8"
 @pytest.fixture(scope="module")
 def robot() -> RobotModel:
     return load_robot("panda")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """What the search for paths, and its problems, look at."""
+    return Clock(monkeypatch, cartesian, ik, trajectory)
 
 
 @pytest.fixture(scope="module")
@@ -223,26 +231,30 @@ def test_a_start_in_an_obstacle(robot: RobotModel, solver: Solver, T_start: Floa
     assert (result.trajectory, result.fraction) == (None, 0.0)
 
 
-def test_the_deadline_ends_the_path(robot: RobotModel, solver: Solver, T_start: Float64) -> None:
+def test_the_deadline_ends_the_path(
+    robot: RobotModel, solver: Solver, T_start: Float64, clock: Clock
+) -> None:
     def slow(problem: Any) -> IkResult:
-        time.sleep(0.1)
+        clock.now += 0.1
         return solver.solve_ik(problem)
 
-    result = plan_cartesian_path(robot, slow, moved(T_start, y=0.3), deadline=time.monotonic() + 1.5)
+    result = plan_cartesian_path(robot, slow, moved(T_start, y=0.3), deadline=clock.now + 1.5)
     assert result.status is Status.TIMED_OUT
     assert 0.0 < result.fraction < 1.0
     assert result.trajectory is not None
 
 
-def test_the_deadline_ends_refinement_too(robot: RobotModel, solver: Solver, T_start: Float64) -> None:
+def test_the_deadline_ends_refinement_too(
+    robot: RobotModel, solver: Solver, T_start: Float64, clock: Clock
+) -> None:
     waypoint, calls = moved(T_start, y=0.1), 0
-    deadline = time.monotonic() + 1.0
+    deadline = clock.now + 1.0
 
     def late(problem: Any) -> IkResult:
         nonlocal calls
         calls += 1
         if calls > 10:  # the steps of the line; what follows is put in between
-            time.sleep(max(deadline - time.monotonic(), 0.0) + 0.01)
+            clock.now = deadline + 0.01
         return solver.solve_ik(problem)
 
     steps = CartesianSteps(tolerance=1e-9)

@@ -206,6 +206,35 @@ def test_a_batch_in_a_scene_is_not_looked_at_to_its_end(
             assert (result.status[~result.success] == Status.TIMED_OUT).any() or result.cut_short.any()
 
 
+PILE = scene_of(*(box(f"box {k}", (0.4, 0.4, 0.02), 0.3, 0.0, 0.2 + 0.015 * k) for k in range(40)))
+
+
+@pytest.mark.parametrize(("start", "goal"), [(START, SIDE), (SIDE, START)], ids=["start", "goal"])
+def test_what_an_end_is_in_collision_with_is_not_found_out_to_the_last(
+    robot: RobotModel, solver: Solver, clock_of: Callable[[int], Clock], start: Float64, goal: Float64
+) -> None:
+    whole = robot.default_q.copy()
+    whole[:7] = start
+    cut = 0
+    for looks in range(2, 40, 3):
+        clock = clock_of(looks)
+        problem = trajectory_problem(
+            robot, goal, start=whole, scene=PILE, deadline=clock.begin + SECONDS, velocity_scaling=0.5
+        )
+        result = plan_trajectory(solver, problem)
+        assert len(clock.after) <= MOST, (looks, clock.after)
+        assert result.status in (
+            Status.START_STATE_IN_COLLISION,
+            Status.GOAL_IN_COLLISION,
+            Status.TIMED_OUT,
+        )
+        cut += "there was no time to find out with what" in result.message
+    assert cut > 3
+    clock_of(10**9)
+    problem = trajectory_problem(robot, goal, start=whole, scene=PILE, deadline=clock.begin + SECONDS)
+    assert "box" in plan_trajectory(solver, problem).message
+
+
 def test_a_cartesian_path_is_not_looked_at_to_its_end(
     robot: RobotModel, solver: Solver, clock_of: Callable[[int], Clock]
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kinopt_ros.errors import InvalidRequestError, UnknownObjectError
+from kinopt_ros.errors import EnvironmentChangedError, InvalidRequestError, UnknownObjectError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.planning.scene_holder import Change, SceneHolder
 from kinopt_ros.robot.sources import load_robot
@@ -71,7 +71,10 @@ def test_another_robot_keeps_obstacles_and_says_what_is_lost() -> None:
         return attach_new(scene, PANDA, "mug", BOX, "panda_hand", np.eye(4))
 
     before = holder.change(PANDA, [adding("table"), ("attach", attaching)])
-    assert holder.of(replace(PANDA)) is before
+    same = replace(PANDA)
+    holder.serve(same)
+    assert holder.of(same) is before
+    holder.serve(BARE)
     after = holder.of(BARE)
     assert (list(after.objects), list(after.attached), after.version) == (["table"], [], 3)
     assert any("'mug' was dropped" in sentence for sentence in said)
@@ -110,19 +113,53 @@ def test_who_asks_does_not_wait_for_who_changes() -> None:
     assert list(holder.of(PANDA).objects) == ["slow"]
 
 
-def test_another_robot_that_comes_during_a_change_is_not_forgotten() -> None:
-    said: list[str] = []
-    holder = SceneHolder(said.append)
-    holder.change(PANDA, [adding("box")])
-    calls = []
+def test_a_robot_that_comes_during_a_change_refuses_it() -> None:
+    holder = SceneHolder(pytest.fail)
+    before = holder.change(PANDA, [adding("box")])
 
     def interrupted(scene: Scene) -> Scene:
-        if not calls:
-            holder.of(BARE)
-        calls.append(scene)
+        holder.serve(BARE)
         return add(scene, PANDA, SceneObject("other", BOX, np.eye(4)))
 
-    scene = holder.change(PANDA, [("interrupted", interrupted)])
-    assert len(calls) == 2
-    assert set(scene.objects) == {"box", "other"}
-    assert holder.of(PANDA) is scene
+    with pytest.raises(EnvironmentChangedError, match=r"was replaced while .* send the changes again"):
+        holder.change(PANDA, [("interrupted", interrupted)])
+    assert holder.of(BARE) is before
+
+
+@pytest.mark.parametrize("was_asked_for", [True, False])
+def test_requests_that_took_an_earlier_robot_lose_nothing_of_the_scene(was_asked_for: bool) -> None:
+    said: list[str] = []
+    holder = SceneHolder(said.append)
+    holder.serve(BARE)
+    if was_asked_for:
+        holder.change(
+            BARE, [("add table", lambda scene: add(scene, BARE, SceneObject("table", BOX, np.eye(4))))]
+        )
+    holder.serve(PANDA)
+
+    def attaching(scene: Scene) -> Scene:
+        return attach_new(scene, PANDA, "mug", BOX, "panda_hand", np.eye(4))
+
+    confirmed = holder.change(PANDA, [("attach", attaching)])
+    view = holder.of(BARE)
+    assert (view.objects, list(view.attached)) == (confirmed.objects, [])
+    assert view.version == confirmed.version
+    assert not said
+    with pytest.raises(EnvironmentChangedError):
+        holder.change(BARE, [("add", lambda scene: add(scene, BARE, SceneObject("box", BOX, np.eye(4))))])
+    assert holder.while_it_is(BARE, view, lambda: pytest.fail("another robot is in service")) is None
+    assert holder.of(PANDA) is confirmed
+    assert holder.while_it_is(PANDA, confirmed, lambda: "done") == "done"
+
+
+def test_a_first_scene_of_a_robot_that_never_serves_locks_nobody_out() -> None:
+    """The file's scene comes before the robot serves."""
+    holder = SceneHolder(pytest.fail)
+    first = add(EMPTY_SCENE, PANDA, SceneObject("floor", BOX, np.eye(4)))
+    holder.serve(BARE)
+    holder.start(PANDA, lambda: pytest.fail("begun already"))
+    assert list(holder.change(BARE, [("nothing", lambda scene: scene)]).objects) == []
+    other = SceneHolder(pytest.fail)
+    other.start(PANDA, lambda: first)
+    other.serve(BARE)
+    assert list(other.change(BARE, [("nothing", lambda scene: scene)]).objects) == ["floor"]

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import pytest
 
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import KinoptError, NotReadyError
 from kinopt_ros.planning.scheduler import FairQueue, QueueFullError, Scheduler, Task
 
 LONG = 20.0
@@ -191,7 +191,7 @@ def test_closing_refuses_what_waits_and_what_comes(
     scheduler.close()
     finish(waiting)
     assert all("shutting down" in str(task.error) for task in waiting)
-    with pytest.raises(QueueFullError, match="shutting down"):
+    with pytest.raises(NotReadyError, match="shutting down"):
         scheduler.submit(Recorded(log, "too late"))
     gate.set()
     finish([running])
@@ -314,4 +314,5 @@ def test_what_waits_for_a_preparation_counts_and_is_refused_in_the_end() -> None
     with pytest.raises(QueueFullError):
         lanes.submit(Patient([], "one too many"))
     lanes.close()
-    assert all(isinstance(task.error, QueueFullError) for task in tasks)
+    assert all(isinstance(task.error, NotReadyError) for task in tasks)
+    assert all("shutting down" in str(task.error) for task in tasks)

@@ -8,7 +8,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.planning.cartesian import plan_cartesian_path
 from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.builder import ik_problem
-from kinopt_ros.problems.limit_tolerance import moved_to_limits
+from kinopt_ros.problems.limit_tolerance import MOST_TOLERANCE, moved_to_limits
 from kinopt_ros.problems.trajectory import JointGoal
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.model import RobotModel
@@ -101,6 +101,22 @@ def test_what_is_farther_beyond_is_refused(robot):
     assert trajectory_problem(robot, goal(3.1418), limit_tolerance=1e-3).notes
     with pytest.raises(StartStateError):
         trajectory_problem(robot, goal(0.0), start=goal(3.1436))
+
+
+def test_a_start_is_moved_no_farther_than_a_motion_may_begin_from_the_robot(robot):
+    near = trajectory_problem(robot, goal(0.0), start=goal(LIMIT + 0.9e-3), limit_tolerance=MOST_TOLERANCE)
+    assert near.start[1] == LIMIT
+    with pytest.raises(StartStateError, match=r"starts at 3\.15059.* by more than 0\.001"):
+        trajectory_problem(robot, goal(0.0), start=goal(LIMIT + 9e-3), limit_tolerance=MOST_TOLERANCE)
+    T = forward_kinematics(robot, np.array(goal(0.0)), links=("l6",))[0]
+    with pytest.raises(StartStateError):
+        plan_cartesian_path(
+            robot, pytest.fail, T, link="l6", start=goal(LIMIT + 9e-3), limit_tolerance=MOST_TOLERANCE
+        )
+    far = trajectory_problem(
+        robot, goal(LIMIT + 9e-3), limit_tolerance=MOST_TOLERANCE
+    )  # goals are, as was asked
+    assert far.notes
 
 
 @pytest.mark.parametrize("tolerance", [-1e-9, 0.011, float("nan"), float("inf")])

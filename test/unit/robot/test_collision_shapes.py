@@ -5,7 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from kinopt_ros.geometry import kept
 from kinopt_ros.geometry.shapes import Box, Capsule, Cylinder, Mesh, Sphere
+from kinopt_ros.robot import collision_shapes
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
 
@@ -85,6 +87,14 @@ def test_a_broken_element_is_told_and_refuses_no_robot(inner, complaint):
     assert any("'a' cannot be checked" in warning and complaint in warning for warning in robot.warnings)
 
 
+def test_a_link_of_many_broken_elements_is_told_in_a_sentence():
+    robot = robot_with(*["<geometry/>"] * 1000, *[geometry('<mesh filename="a.stl"/>')] * 3)
+    said = robot.unchecked_links["a"]
+    assert "collision element 1:" in said
+    assert "(1001 in all)" in said
+    assert len(said) < 2000
+
+
 def test_meshes_are_read_when_asked_for_and_once(tmp_path):
     file = write_stl(tmp_path / "t.stl", TETRAHEDRON)
     mesh = geometry('<mesh filename="t.stl" scale="1 2 -3"/>')
@@ -97,6 +107,29 @@ def test_meshes_are_read_when_asked_for_and_once(tmp_path):
     np.testing.assert_array_equal(np.ptp(first.shape.vertices, axis=0), [1, 2, 3])
     assert robot.unchecked_links == {}
     assert robot.collision.hulls == {}
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept_as_what_it_was(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "default_folder", lambda: tmp_path / "cache")
+    file = write_stl(tmp_path / "t.stl", TETRAHEDRON)
+    small = file.read_bytes()
+    large = write_stl(tmp_path / "large.stl", (7 * np.array(TETRAHEDRON)).tolist()).read_bytes()
+    original = collision_shapes._digest
+
+    def changing(content):
+        file.write_bytes(large)
+        return original(content)
+
+    def size():
+        (placed,) = robot_with(geometry(f'<mesh filename="file://{file}"/>')).collision_shapes["a"]
+        return np.ptp(placed.shape.vertices, axis=0).tolist()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(collision_shapes, "_digest", changing)
+        assert size() == [7, 7, 7]
+    assert size() == [7, 7, 7]
+    file.write_bytes(small)
+    assert size() == [1, 1, 1]
 
 
 def test_missing_meshes_are_not_checked_and_say_so(tmp_path):

@@ -1,16 +1,24 @@
 """Copies of what never changes can be written to as little as the original."""
 
+import ast
 import copy
 import pickle
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import kinopt_ros
+from kinopt_ros.array import Immutable
 from kinopt_ros.geometry.shapes import Box, HeightMap, Mesh, Octomap, PlacedShape, PointCloud
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.posture import CLOSEST
+from kinopt_ros.problems.trajectory import JointGoal, StraightLine
+from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -33,6 +41,13 @@ def things() -> dict[str, Any]:
         "heights": HeightMap(np.zeros((3, 3)), 0.1),
         "cloud": PointCloud(corners.copy(), 0.01),
         "octomap": Octomap(corners.copy(), np.full(4, 0.1)),
+        "problem": ik_problem(PANDA, T[None], group="panda_arm", prefer=CLOSEST, T_link_tool=T.copy()),
+        "trajectory problem": trajectory_problem(
+            PANDA,
+            JointGoal(PANDA.default_q[:7].copy()),
+            group="panda_arm",
+            along=[StraightLine("panda_hand", 0.1)],
+        ),
         "scene": Scene(2, {"box": body}, {"tool": carried}),
     }
 
@@ -77,3 +92,21 @@ def test_what_was_computed_is_not_pickled_nor_taken_over() -> None:
     assert pickled(robot).kept == {}
     assert replace(robot, warnings=()).kept == {}
     assert pickled(robot).limits.lower.tolist() == robot.limits.lower.tolist()
+
+
+def test_whoever_freezes_arrays_keeps_them_frozen_in_copies() -> None:
+    """A class whose constructor makes arrays read-only is Immutable, or copies of it could be written to."""
+    found = 0
+    for path in Path(kinopt_ros.__file__).parent.rglob("*.py"):
+        for kind in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(kind, ast.ClassDef) and any(
+                isinstance(part, ast.FunctionDef)
+                and part.name == "__post_init__"
+                and "frozen(" in ast.unparse(part)
+                for part in kind.body
+            ):
+                found += 1
+                assert Immutable.__name__ in [ast.unparse(base) for base in kind.bases], (
+                    f"{path}: {kind.name}"
+                )
+    assert found > 20

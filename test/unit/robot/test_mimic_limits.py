@@ -103,6 +103,9 @@ def test_a_joint_that_can_never_keep_its_limits_is_loaded_without(urdf, mimic, w
         ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0), True),  # would freeze it
         ((-math.inf, math.inf), (-1.0, 1.0), (2.0, 0.0), False),
         ((-math.inf, math.inf), (0.0, 0.0), (1.0, 0.0), True),
+        ((-math.inf, math.inf), (-math.inf, math.inf), (-1.0, 0.0), False),  # nothing is lost
+        ((-math.inf, math.inf), (-math.inf, 0.0), (1.0, 0.0), False),  # there is no end to what is left
+        ((-math.inf, 0.0), (0.0, math.inf), (1.0, 0.0), True),
         ((0.0, 1.0), (0.96, 2.0), (1.0, 0.0), True),
         ((0.0, 1.0), (0.9, 2.0), (1.0, 0.0), False),
         ((0.0, 1.0), (0.0, 1.0), (1e-300, 0.0), False),
@@ -110,3 +113,12 @@ def test_a_joint_that_can_never_keep_its_limits_is_loaded_without(urdf, mimic, w
 )
 def test_what_contradicts(driver, own, drive, wrong):
     assert contradict(driver, implied_range(own, *drive)) is wrong
+
+
+def test_joints_without_limits_that_follow_each_other_are_no_mistake(urdf):
+    speed = '<limit velocity="1" effort="1"/>'
+    robot = robot_from_urdf(
+        urdf(f"d continuous a b {speed}", f'm continuous b c <mimic joint="d" multiplier="-1"/>{speed}')
+    )
+    assert robot.warnings == ()
+    assert (robot.limits.lower[0], robot.limits.upper[0]) == (-math.inf, math.inf)

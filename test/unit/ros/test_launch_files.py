@@ -113,6 +113,18 @@ def test_simulated_time_beside_a_robot_that_runs(described: Any, word: str) -> N
     assert parameter(node, "use_sim_time").words[0].perform({"use_sim_time": word}) == word
 
 
+@pytest.mark.parametrize(
+    ("file", "given"), [("kinopt.launch.py", {"simulated": "true"}), ("panda.launch.py", {})]
+)
+def test_a_simulated_robot_has_the_clock_of_the_node(
+    described: Any, file: str, given: dict[str, str]
+) -> None:
+    """With another one its joint states would be stale, or of the future."""
+    _, nodes = described(file, use_sim_time="true", **given)
+    (robot,) = (node for node in nodes if node.options["executable"] == "kinopt_simulated_robot")
+    assert parameter(robot, "use_sim_time").options["value_type"] is bool
+
+
 def test_a_group_may_be_called_1(described: Any) -> None:
     _, (node,) = described("kinopt.launch.py", default_group="1")
     assert parameter(node, "default_group").options["value_type"] is str

@@ -12,7 +12,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers import clear, scene_ready
-from kinopt_ros.solvers.scene_ready import LARGE, wait_for_scene
+from kinopt_ros.solvers.scene_ready import LARGE, ORDINARY, wait_for_scene
 
 
 def scene_of(shape: Shape) -> Scene:
@@ -23,13 +23,21 @@ def cloud(count: int) -> Scene:
     return scene_of(PointCloud(np.random.default_rng(0).random((count, 3)), 0.01))
 
 
+def boxes(count: int) -> Scene:
+    one = (PlacedShape(Box(0.1, 0.1, 0.1), np.eye(4)),)
+    return Scene(objects={f"box {k}": SceneObject(f"box {k}", one, np.eye(4)) for k in range(count)})
+
+
 @pytest.fixture
 def robot() -> RobotModel:
     return robot_from_urdf('<robot name="r"><link name="a"/></robot>')
 
 
+@pytest.mark.parametrize(
+    "scene", [cloud(LARGE), boxes(LARGE // ORDINARY)], ids=["large shape", "many shapes"]
+)
 def test_a_large_scene_is_prepared_once_beside_the_requests(
-    robot: RobotModel, monkeypatch: pytest.MonkeyPatch
+    robot: RobotModel, monkeypatch: pytest.MonkeyPatch, scene: Scene
 ) -> None:
     go, asked = threading.Event(), []
 
@@ -38,7 +46,6 @@ def test_a_large_scene_is_prepared_once_beside_the_requests(
         assert go.wait(60.0)
 
     monkeypatch.setattr(scene_ready, "prepare_scene", slow)
-    scene = cloud(LARGE)
     for _ in range(3):
         with pytest.raises(NotReadyError, match="prepare_scene"):
             wait_for_scene(robot, scene, time.monotonic())
@@ -53,7 +60,7 @@ def test_small_scenes_wait_for_nobody(robot: RobotModel, monkeypatch: pytest.Mon
         raise AssertionError
 
     monkeypatch.setattr(scene_ready, "prepare_scene", never)
-    for scene in (scene_of(Box(1.0, 1.0, 1.0)), cloud(LARGE - 1)):
+    for scene in (scene_of(Box(1.0, 1.0, 1.0)), cloud(LARGE - 1), boxes(LARGE // ORDINARY - 1)):
         wait_for_scene(robot, scene, time.monotonic())
 
 

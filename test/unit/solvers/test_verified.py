@@ -1,6 +1,7 @@
 """No claim of a plugin becomes a success without the float64 check."""
 
 import time
+import tracemalloc
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -225,3 +226,44 @@ def test_the_check_does_not_take_the_solvers_word_for_mimic_limits() -> None:
     free = tuple(replace(j, lower=-9.0, upper=9.0) if j.mimics == driver else j for j in robot.joints)
     solver.configure(replace(robot, limits=limits, joints=free))
     assert solver.solve_ik(ik_problem(solver.robot, T_wrong, tip_link="l7")).success[0]
+
+
+def test_requests_without_solutions_cost_next_to_nothing() -> None:
+    """Of a batch that a deadline cut short; what is allocated stands for the time, which tests cannot measure."""
+    B, K = 1000, 64
+    many = ik_problem(ROBOT, np.repeat(T[:1], B, axis=0), tip_link="l7", num_solutions=K)
+    claimed = np.full((B, K, ROBOT.nq), np.nan)
+    claimed[5, 3], claimed[5, 9], claimed[700, 0] = Q[0], Q[0] + 1e-9, Q[0]
+    solver = claim(Q[:, None])
+    solver.answer = lambda _: IkCandidates(
+        claimed, np.repeat(Q[:1], B, axis=0), np.ones(B, dtype=np.int64), np.ones(B, dtype=bool)
+    )
+    solver.solve_ik(many)
+    tracemalloc.start()
+    result = solver.solve_ik(many)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # The plugin's candidates are copied once, and the answer has the same size.
+    assert most < 3.5 * claimed.nbytes
+    assert np.flatnonzero(result.success).tolist() == [5, 700]
+    for row in (5, 700):
+        np.testing.assert_allclose(result.q[row, 0], Q[0], rtol=0.0, atol=2e-9)
+        assert np.isnan(result.q[row, 1:]).all()
+        assert np.isfinite(result.position_error[row]).sum() == 1
+        assert np.isfinite(result.distance[row]).sum() == 1
+
+
+def test_after_the_deadline_few_joints_at_limits_are_named() -> None:
+    B = 1200
+    far = np.repeat(T[:1], B, axis=0)
+    at_limit = np.repeat(ROBOT.limits.upper[None], B, axis=0)
+    solver = claim(Q[:, None])
+    solver.answer = lambda _: IkCandidates(
+        np.full((B, 1, ROBOT.nq), np.nan), at_limit, np.ones(B, dtype=np.int64), np.ones(B, dtype=bool)
+    )
+    for deadline, named in ((None, B), (time.monotonic() - 1.0, 1000)):
+        result = solver.solve_ik(replace(ik_problem(ROBOT, far, tip_link="l7"), deadline=deadline))
+        assert all(message.startswith("the deadline came before a solution") for message in result.messages)
+        assert ["upper limit" in message for message in result.messages] == [True] * named + [False] * (
+            B - named
+        )

@@ -169,7 +169,7 @@ def test_what_is_known_from_one_part_to_the_next_clears_no_contact() -> None:
     robot = load_robot("panda")
     rng = np.random.default_rng(5)
     contacts = 0
-    for trial in range(150):
+    for trial in range(50):
         way = random_motion(robot, rng, rng.choice([0.05, 0.3]))
         times = np.linspace(0.0, 6.0, 49)
         q = evaluate(way, times)[0]
@@ -194,7 +194,7 @@ def test_what_is_known_from_one_part_to_the_next_clears_no_contact() -> None:
         if found is not None:
             contacts += 1
             assert found.time == pytest.approx(min(contact.time for contact in alone), abs=2.0 * sweep.FIRST)
-    assert 15 <= contacts <= 135
+    assert 5 <= contacts <= 45
 
 
 def random_motion(robot: RobotModel, rng: np.random.Generator, reach: float) -> JointTrajectory:

@@ -8,14 +8,11 @@ import numba
 import numpy as np
 
 from kinopt_ros.array import Int64
-from kinopt_ros.collision import kernels
 from kinopt_ros.errors import NotReadyError
-from kinopt_ros.solvers.cpu.paths import banded, connect, frames, kernel, nearness, tasks, vectors
+from kinopt_ros.solvers.cpu.paths import connect, kernel, nearness, tasks
 from kinopt_ros.solvers.cpu.paths.surroundings import Around
 from kinopt_ros.solvers.cpu.paths.vectors import CHUNK
-from kinopt_ros.stale import forget_stale
 
-_SOURCES = [str(module.__file__) for module in (kernels, banded, frames, nearness, tasks, vectors)]
 _lock = threading.Lock()
 _ready = False
 
@@ -42,7 +39,6 @@ def load_or_compile(may_compile: bool) -> bool:
             if function.overloads:
                 continue
             signature = tuple(numba.typeof(argument) for argument in arguments)
-            forget_stale(function, *_SOURCES)
             # What Dispatcher.compile asks first, too; numba has no public way to ask for nothing more.
             if not may_compile and function._cache.load_overload(signature, function.targetctx) is None:
                 return False

@@ -190,17 +190,22 @@ def _made(packed: PackedBodies, model: PathModel) -> _Places:
     index = {name: k for k, name in enumerate(around.names)}
     # Rows: bodies, then objects, then what is neither.
     row_of = [index.get(name, B + objects.get(name, count)) for name in bodies.names]
-    group = np.full((B + count + 1, B + count + 1), others)
-    facing = np.flatnonzero(around.body_mask >= 0)
-    group[facing, B : B + count] = facing[:, None] * count + np.arange(count)
+    rows = np.array(row_of, dtype=np.int64)[bodies.body[bodies.pairs]]
+    low, high = rows.min(axis=1), rows.max(axis=1)
+    group = np.full(len(rows), others)
+    # No table of objects by objects: there may be thousands.
+    world = (low < B) & (high >= B) & (high < B + count)
+    world[world] = around.body_mask[low[world]] >= 0
+    group[world] = low[world] * count + high[world] - B
+    own = np.full((B, B), others)
     one, two = around.pairs.T
-    group[one, two] = B * count + np.arange(P)
-    group = np.minimum(group, group.T)
-    first, second = np.array(row_of, dtype=np.int64)[bodies.body[bodies.pairs]].T
+    own[one, two] = own[two, one] = B * count + np.arange(P)
+    both = high < B
+    group[both] = own[low[both], high[both]]
     return _Places(
         body=np.repeat(np.arange(B), np.diff(around.body_first)),
         owner=np.array([objects[name] for name in around.owners], dtype=np.int64),
         objects=count,
-        group=group[first, second],
+        group=group,
         first_pair=B * count,
     )

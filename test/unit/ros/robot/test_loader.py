@@ -57,3 +57,61 @@ def test_the_preparation_of_a_robot_that_was_replaced_is_given_up(monkeypatch: p
         assert not any("given up" in sentence for sentence, _ in said)
     finally:
         loader.close()
+
+
+def test_it_is_said_when_all_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on, done = threading.Event(), threading.Event()
+    said: list[str] = []
+
+    def report(sentence: str, error: KinoptError | None) -> None:
+        said.append(sentence)
+        if "all is prepared" in sentence:
+            done.set()
+
+    monkeypatch.setattr(robot_loader, "_prepare", lambda pool, name: [])
+    monkeypatch.setattr(robot_loader, "prepare_collisions", lambda model: go_on.wait(LONG))
+    missing = property(lambda pool: () if go_on.is_set() else ("collision checks",))
+    monkeypatch.setattr(robot_loader.SolverPool, "missing", missing)
+    loader = RobotLoader(report)
+    try:
+        loader.load(lambda: robot("one"), {}, "cpu", ())
+        end = time.monotonic() + LONG
+        while not loader.is_ready and time.monotonic() < end:
+            time.sleep(0.001)
+        assert loader.is_ready
+        assert not done.is_set()
+        go_on.set()
+        assert done.wait(LONG)
+        assert said.count("robot 'one': all is prepared") == 1
+    finally:
+        go_on.set()
+        loader.close()
+
+
+def test_who_keeps_what_belongs_to_a_robot_learns_of_it_before_requests_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    came: list[tuple[str, str]] = []
+    both = threading.Event()
+
+    def comes(model: RobotModel) -> None:
+        came.append((model.name, loader.loaded.model.name if loader.is_ready else "none"))
+
+    def report(sentence: str, error: KinoptError | None) -> None:
+        if sentence.startswith("ready: robot 'new'"):
+            both.set()
+
+    monkeypatch.setattr(robot_loader, "_prepare", lambda pool, name: [])
+    monkeypatch.setattr(robot_loader, "prepare_collisions", lambda model: None)
+    loader = RobotLoader(report, comes)
+    try:
+        loader.load(lambda: robot("old"), {}, "cpu", ())
+        end = time.monotonic() + LONG
+        while not loader.is_ready and time.monotonic() < end:
+            time.sleep(0.001)
+        loader.load(lambda: robot_from_urdf("<robot/>"), {}, "cpu", ())
+        loader.load(lambda: robot("new"), {}, "cpu", ())
+        assert both.wait(LONG)
+        assert came == [("old", "none"), ("new", "old")]
+    finally:
+        loader.close()

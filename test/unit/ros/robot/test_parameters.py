@@ -2,6 +2,10 @@
 
 import re
 
+import pytest
+from rclpy.parameter import Parameter
+
+from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.parameters import SPECS, _from_option
 from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import list_solvers
@@ -27,3 +31,18 @@ def test_a_plugin_says_which_options_are() -> None:
         assert spec.name == "mine.table"
         assert spec.read_only is read_only
         assert spec.descriptor().read_only is read_only
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["cpu", "cpu"], "'cpu' more than once"),
+        (["x"] * 1001, "1001 names"),
+        (["a" * 60_000, "b" * 60_000], "120000 characters"),
+    ],
+)
+@pytest.mark.parametrize("name", ["fallback_chain", "controller_joints"])
+def test_long_lists_of_names_are_refused(name: str, names: list[str], words: str) -> None:
+    answer = parameters.check([Parameter(name, value=names)])
+    assert not answer.successful
+    assert words in answer.reason

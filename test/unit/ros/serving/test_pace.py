@@ -13,6 +13,7 @@ from kinopt_ros.ros.serving.reply import Pace
 
 def test_no_more_than_so_many_in_so_much_time() -> None:
     pace = Pace(most=5, seconds=0.05)
+    begin = time.monotonic()
     moments: list[float] = []
     lock = threading.Lock()
 
@@ -29,8 +30,8 @@ def test_no_more_than_so_many_in_so_much_time() -> None:
         thread.join()
     moments.sort()
     assert len(moments) == 20
-    assert moments[-1] - moments[0] >= 3 * 0.05 - 0.01
-    assert all(later - earlier > 0.04 for earlier, later in zip(moments, moments[6:], strict=False))
+    # Counted from the beginning: a thread may have to wait for the machine before it looks at the clock.
+    assert all(moment - begin >= (number // 5) * 0.05 - 1e-3 for number, moment in enumerate(moments))
 
 
 def test_a_lone_answer_goes_at_once() -> None:

@@ -10,6 +10,7 @@ pytest.importorskip("rclpy", reason="ROS is not installed")
 import rclpy
 
 from kinopt_ros.planning.statistics import Statistics
+from kinopt_ros.ros.messages.sizes import Room
 from kinopt_ros.ros.serving.reply import Pace, Reply
 
 
@@ -26,7 +27,7 @@ def test_an_answer_that_cannot_be_sent_is_logged_and_ends_no_thread(
     context: Any = SimpleNamespace(statistics=statistics, node=SimpleNamespace(get_logger=lambda: logger))
     pending: Any = SimpleNamespace(send=fail)
     monkeypatch.setattr(rclpy, "ok", lambda: running)
-    reply = Reply(context, Pace(), "solve_ik", None, pending)
+    reply = Reply(context, Pace(), Room(), "solve_ik", None, pending)
     response = SimpleNamespace(status=SimpleNamespace(code=1))
     reply.send(response)
     assert reply.sent

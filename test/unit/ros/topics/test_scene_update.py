@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS is not installed")
 
+from kinopt_msgs.msg import SceneOperation, SceneUpdate, Shape
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.ros.requests import scene_changes
 from kinopt_ros.ros.topics import scene_update
@@ -24,7 +25,7 @@ class World:
     """A topic whose changes wait for a gate."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.made: list[Any] = []
+        self.made: list[str] = []
         self.reports: list[Any] = []
         self.published: list[int] = []
         self.gate = threading.Event()
@@ -40,10 +41,11 @@ class World:
     def _apply(self, context: Any, update: Any) -> None:
         self.begun.set()
         assert self.gate.wait(LONG)
-        self.made.append(update)
-        if update.name == "late":
+        name = update.state.header.frame_id
+        self.made.append(name)
+        if name == "late":
             self.now += 1.0
-        if update.name == "wrong":
+        if name == "wrong":
             raise InvalidRequestError("wrong")
 
     def finish(self) -> None:
@@ -52,11 +54,11 @@ class World:
         self.topic._worker.shutdown(wait=True)
 
 
-def update(name: Any, numbers: int = 0) -> Any:
-    shape = SimpleNamespace(points=range(numbers), triangles=(), heights=())
-    return SimpleNamespace(
-        name=name, operations=[SimpleNamespace(object=SimpleNamespace(shapes=[shape] if numbers else []))]
-    )
+def update(name: Any, numbers: int = 0, operations: int = 1) -> Any:
+    made = SceneUpdate(operations=[SceneOperation() for _ in range(operations)])
+    made.state.header.frame_id = str(name)
+    made.operations[0].object.shapes = [Shape(points=[0.0] * numbers)] if numbers else []
+    return made
 
 
 def test_a_burst_is_made_in_order_and_published_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +68,7 @@ def test_a_burst_is_made_in_order_and_published_once(monkeypatch: pytest.MonkeyP
     for k in range(1000):
         world.topic.take(update(k))
     world.finish()
-    assert [made.name for made in world.made] == ["first", *range(1000)]
+    assert world.made == ["first", *map(str, range(1000))]
     assert not world.reports
     assert world.published == [1001]
 
@@ -87,22 +89,22 @@ def test_what_finds_no_room_is_said_in_one_report(monkeypatch: pytest.MonkeyPatc
     for k in range(25):
         world.topic.take(update(k))
     world.finish()
-    assert [made.name for made in world.made] == ["first", *range(10)]
+    assert world.made == ["first", *map(str, range(10))]
     (report,) = world.reports
     assert report.status.code == Status.QUEUE_FULL
     assert report.status.message.startswith("15 scene updates were refused")
 
 
 def test_large_updates_find_less_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scene_update, "MOST_NUMBERS", 100)
+    monkeypatch.setattr(scene_update, "MOST_BYTES", 10_000)
     world = World(monkeypatch)
     world.topic.take(update("first"))
     assert world.begun.wait(LONG)
     # A single one may be as large as a message can be.
-    for name, numbers in (("huge", 1000), ("small", 1), ("next", 0)):
+    for name, numbers in (("huge", 2000), ("small", 1), ("next", 0)):
         world.topic.take(update(name, numbers))
     world.finish()
-    assert [made.name for made in world.made] == ["first", "huge"]
+    assert world.made == ["first", "huge"]
     assert world.reports[0].status.message.startswith("2 scene updates were refused")
 
 
@@ -120,5 +122,37 @@ def test_a_wrong_update_is_reported_and_ends_nothing(monkeypatch: pytest.MonkeyP
     for name in ("wrong", "right"):
         world.topic.take(update(name))
     world.finish()
-    assert [made.name for made in world.made] == ["wrong", "right"]
+    assert world.made == ["wrong", "right"]
     assert [report.status.message for report in world.reports] == ["wrong"]
+
+
+def test_operations_and_texts_take_room_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scene_update, "MOST_BYTES", 1_000_000)
+    world = World(monkeypatch)
+    world.topic.take(update("first"))
+    assert world.begun.wait(LONG)
+    long = update("text")
+    long.operations[0].object.id = "x" * 900_000
+    many, last = update("many", operations=1000), update("last", operations=500)
+    for each in (long, many, last):
+        world.topic.take(each)
+    assert (many.operations, last.operations) == ([], [])  # let go of
+    world.finish()
+    assert world.made == ["first", "text"]
+    assert world.reports[0].status.message.startswith("2 scene updates were refused")
+
+
+def test_too_many_operations_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    world.topic.take(update("first"))
+    assert world.begun.wait(LONG)
+    many = SceneUpdate(operations=[SceneOperation()] * 10_001)
+    world.topic.take(many)
+    world.topic.take(update("next"))
+    assert many.operations == []
+    assert world.topic._bytes < 100_000
+    world.finish()
+    assert world.made == ["first", "next"]
+    (report,) = world.reports
+    assert report.status.code == Status.INVALID_REQUEST
+    assert report.status.message == "10001 operations were given; allowed are 1 to 10000"

@@ -47,6 +47,18 @@ def planar_robot() -> RobotModel:
     return robot_from_urdf(f'<robot name="planar">{links}{joints}{tool}</robot>')
 
 
+def coupled_robot() -> RobotModel:
+    """One endless joint about z, and one that slides half as far as it turns."""
+    limit = '<limit velocity="2" effort="1" lower="-1" upper="1"/>'
+    joints = (
+        '<joint name="turn" type="continuous"><parent link="l0"/><child link="l1"/><axis xyz="0 0 1"/>'
+        f'{limit}</joint><joint name="slide" type="prismatic"><parent link="l1"/><child link="l2"/>'
+        f'<axis xyz="1 0 0"/><mimic joint="turn" multiplier="0.5"/>{limit}</joint>'
+    )
+    links = "".join(f'<link name="l{i}"/>' for i in range(3))
+    return robot_from_urdf(f'<robot name="coupled">{links}{joints}</robot>')
+
+
 def random_q(arm: Arm, count: int, seed: int) -> Float64:
     """Inside the limits, (count, n)."""
     return arm.sample_lower + arm.span * np.random.default_rng(seed).random((count, len(arm.lower)))

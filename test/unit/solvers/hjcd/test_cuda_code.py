@@ -2,6 +2,7 @@
 another question."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,14 @@ import pytest
 wp = pytest.importorskip("warp")
 
 from kinopt_ros.robot.chain import build_chain
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.hjcd.chain import kernel_chain
 from kinopt_ros.solvers.hjcd.kernels.lm import lm_kernels
 from kinopt_ros.solvers.hjcd.kernels.pj_ik import pj_ik_kernels
 from kinopt_ros.solvers.hjcd.kernels.po_ccd import po_ccd_kernels
 from kinopt_ros.solvers.hjcd.kernels.screen import screen
 
-from .arms import ROBOTS
+from .arms import coupled_robot, planar_robot
 
 pytestmark = pytest.mark.slow
 
@@ -31,10 +33,16 @@ def compiled(module: object, folder: Path, arch: int) -> set[str]:
     return {name.decode() for name in names}
 
 
-@pytest.mark.parametrize(("name", "arch"), [("six_revolute", H100), ("with_mimic", OLDEST)])
-def test_kernels_of_a_chain(name: str, arch: int, tmp_path: Path) -> None:
-    robot = ROBOTS[name]()
+@pytest.mark.parametrize(
+    ("make", "arch", "one_to_one"), [(planar_robot, H100, True), (coupled_robot, OLDEST, False)]
+)
+def test_kernels_of_a_chain(
+    make: Callable[[], RobotModel], arch: int, one_to_one: bool, tmp_path: Path
+) -> None:
+    """Few joints: loops over them are written out, and all that depends on more is how long it takes."""
+    robot = make()
     shape = kernel_chain(robot, build_chain(robot, robot.root_link, robot.link_names[-1])).shape
+    assert shape.one_to_one == one_to_one
     lm_kernels(shape, wp.float64)  # in one module with those of float32
     least_squares = {"descend_float32", "descend_float64", "tips_float32", "tips_float64"}
     assert compiled(lm_kernels(shape, wp.float32).descend.module, tmp_path, arch) == least_squares

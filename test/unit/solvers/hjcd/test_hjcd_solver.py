@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from support.clock import late_after
 
 from kinopt_ros.errors import InvalidRequestError, NotReadyError, SolverUnavailableError, UnknownNameError
 from kinopt_ros.geometry.shapes import PlacedShape, Sphere
@@ -264,7 +265,9 @@ def test_statuses_are_those_of_the_cpu_plugin(solver_for: SolverMaker) -> None:
 
 
 @slow
-def test_a_deadline_ends_the_search_between_rounds(solver_for: SolverMaker) -> None:
+def test_a_deadline_ends_the_search_between_rounds(
+    solver_for: SolverMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     robot = ROBOTS["six_revolute"]()
     problem = stretched(robot, 40, 9)
     few = solver_for(robot).solve_ik(problem)  # kernels are loaded now
@@ -276,9 +279,9 @@ def test_a_deadline_ends_the_search_between_rounds(solver_for: SolverMaker) -> N
     solver = solver_for(robot, rounds=10_000)
     solver.solve_ik(reachable(robot, 1, 10))
     hard = part(problem, slice(hard[0], hard[0] + 1))
-    begin = time.monotonic()
-    result = solver.solve_ik(replace(hard, deadline=begin + 0.05))
-    assert time.monotonic() - begin < 5.0
+    looks = late_after(3, monkeypatch)
+    result = solver.solve_ik(replace(hard, deadline=time.monotonic() + 3600.0))
+    assert 3 < len(looks) < 100  # of 10,000 rounds
     assert result.status[0] == Status.TIMED_OUT
     assert result.iterations[0] > 0
 

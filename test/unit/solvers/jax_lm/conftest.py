@@ -18,12 +18,6 @@ def _needs_jax() -> None:
 
 
 @pytest.fixture(scope="session")
-def program_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Programs of this test run."""
-    return tmp_path_factory.mktemp("jax_lm")
-
-
-@pytest.fixture(scope="session")
 def planar_arm() -> RobotModel:
     """Three joints about z, 0.4 m apart: quick to compile for."""
     return robot_from_urdf(planar_arm_text())
@@ -54,11 +48,11 @@ SolverMaker = Callable[..., JaxLmSolver]
 
 
 @pytest.fixture
-def solver_for(program_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SolverMaker]:
+def solver_for(kept_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SolverMaker]:
     """Makes solvers that compile small programs only, when they need them."""
     made = []
 
-    def make(robot: RobotModel, cache: Path = program_folder, **options: object) -> JaxLmSolver:
+    def make(robot: RobotModel, cache: Path = kept_folder, **options: object) -> JaxLmSolver:
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
         solver = JaxLmSolver()
         small = {"groups": "", "batch_sizes": "4", "escalation.rounds": 2}

@@ -1,5 +1,6 @@
 """What spheres stick out by, against coal's distances; and what the optimizer makes of it."""
 
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ from kinopt_ros.solvers.cpu.paths import nearness
 from kinopt_ros.solvers.cpu.paths.model import PathModel, path_model
 from kinopt_ros.solvers.cpu.paths.optimize import accepted, optimize_paths
 from kinopt_ros.solvers.cpu.paths.ready import workspace
-from kinopt_ros.solvers.cpu.paths.sticking import _near_anchors, sticking_out
+from kinopt_ros.solvers.cpu.paths.sticking import _made, _near_anchors, sticking_out
 from kinopt_ros.solvers.paths import PathRequest
 from kinopt_ros.verification.collision import clearance_of
 
@@ -176,3 +177,30 @@ def test_spheres_that_leave_no_room_are_not_believed(
     found = optimize_paths(panda, problem, request)
     assert found.clearance[0] >= accepted(problem, 0.01)
     assert found.violation[0] == 0.0
+
+
+def test_thousands_of_objects_need_no_table_of_them_all(panda: RobotModel, problem_of: Callable) -> None:
+    count = 2_000
+    rng = np.random.default_rng(0)
+    spots = rng.uniform(1.0, 2.0, (count, 3)).tolist()
+    scene = scene_of(*((Box(0.02, 0.02, 0.02), (x, y, z)) for x, y, z in spots))
+    problem = problem_of(READY, READY + 0.1 * TURN, scene=scene, num_points=T)
+    model, packed = path_model(panda, problem), packed_bodies_of(panda, scene)
+    tracemalloc.start()
+    places = _made(packed, model)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 4 * count**2  # bytes; a table of numbers has twice as many
+    # Every pair has the group of its two bodies, and no other pair of bodies has it.
+    moving = [k for k in range(len(model.around.names)) if model.around.body_mask[k] >= 0]
+    others = len(model.around.names) * count + len(model.around.pairs)
+    of_bodies: dict[int, set[frozenset[str]]] = {}
+    for pair, group in zip(packed.every_pair.tolist(), places.group.tolist(), strict=True):
+        of_bodies.setdefault(group, set()).add(frozenset(packed.names(pair)))
+    of_bodies.pop(others, None)
+    assert len(of_bodies) == len(moving) * count + len(model.around.pairs)
+    assert all(len(names) == 1 for names in of_bodies.values())
+    for name in scene.objects:
+        k = moving[0]
+        group = k * count + list(scene.objects).index(name)
+        assert of_bodies[group] == {frozenset((model.around.names[k], name))}

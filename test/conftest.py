@@ -1,0 +1,50 @@
+"""What all tests share: the order of their files, and a process that stays quick however long it runs."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+ROS, SLOW = 10, 100
+"""How many usual tests one takes as long as that starts nodes, or is marked ``slow``."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long first: where files go to several processes, none works at the last one alone.
+
+    Files stay whole, and the order of tests in them as it is. (``make test`` has xdist keep this order.)
+    """
+    weights: Counter[Path] = Counter()
+    for item in items:
+        starts_nodes = item.path.is_relative_to(FOLDER / "ros")
+        weights[item.path] += SLOW if item.get_closest_marker("slow") else ROS if starts_nodes else 1
+    items.sort(key=lambda item: -weights[item.path])
+
+
+@pytest.fixture(scope="session")
+def kept_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For XDG_CACHE_HOME, shared with other runs of the tests: programs and spheres are kept as for users, and made
+    anew when their source changes. Tests of how they are kept have folders of their own."""
+    cache = getattr(pytestconfig, "cache", None)
+    return tmp_path_factory.mktemp("kept") if cache is None else Path(cache.mkdir("kept"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def jax_as_the_solver_starts_it() -> None:
+    """XLA reads its flags once: programs of the plugin jax_lm compile several times as long where others were first."""
+    if "jax" in sys.modules:
+        from kinopt_ros.solvers.jax_lm.runtime import start
+
+        start("auto", True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_was_there_before() -> None:
+    """Objects of modules before are not looked through again: every search for garbage would take half a second."""
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,29 @@
+"""Joint constraints of MoveIt's requests: whole turns that move something are none."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("geometry_msgs")
+
+from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.ros.moveit import constraints
+
+SPIN = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
+<joint name="s" type="continuous"><parent link="a"/><child link="b"/><limit velocity="1" effort="1"/></joint>
+<joint name="n" type="prismatic"><parent link="a"/><child link="c"/>
+<limit lower="-1" upper="1" velocity="1" effort="1"/>{mimic}</joint></robot>"""
+
+
+@pytest.mark.parametrize(("mimic", "met"), [("", True), ('<mimic joint="s" multiplier="0.1"/>', False)])
+def test_a_turn_counts_where_a_nut_follows(mimic: str, met: bool) -> None:
+    robot = robot_from_urdf(SPIN.format(mimic=mimic))
+    asked = SimpleNamespace(
+        joint_name="s", position=6.3, tolerance_above=0.05, tolerance_below=0.05, weight=1.0
+    )
+    q = np.zeros(robot.nq)
+    q[robot.variable_index["s"]] = 6.3 - 2.0 * np.pi
+    assert constraints._joint(robot, asked, q)[0] is met
+    q[robot.variable_index["s"]] = 6.3
+    assert constraints._joint(robot, asked, q)[0]
