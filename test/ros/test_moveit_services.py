@@ -351,7 +351,7 @@ BAD_IK: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
         "INVALID_GOAL_CONSTRAINTS",
         "ik_link_names has 0 names",
     ),
-    "attached objects": (lambda m: {"robot_state": attached(m)}, "INVALID_ROBOT_STATE", "'cup'"),
+    "attached objects": (lambda m: {"robot_state": attached(m)}, "INVALID_ROBOT_STATE", " attaches cup "),
     "unknown joint": (
         lambda m: {"robot_state": joints(m, ["knee"], [0.0])},
         "INVALID_ROBOT_STATE",
@@ -435,7 +435,7 @@ def test_poses_of_links(call: Call, state: Any, moveit: Any) -> None:
 BAD_FK: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
     "no links": (lambda m: {"fk_link_names": []}, "INVALID_LINK_NAME", "fk_link_names is empty"),
     "unknown link": (lambda m: {"fk_link_names": [TIP, "claw"]}, "INVALID_LINK_NAME", "'claw'"),
-    "attached objects": (lambda m: {"robot_state": attached(m)}, "INVALID_ROBOT_STATE", "'cup'"),
+    "attached objects": (lambda m: {"robot_state": attached(m)}, "INVALID_ROBOT_STATE", " attaches cup "),
     "a batch": (
         lambda m: {"robot_state": joints(m, ["panda_joint1"], [0.0, 0.1])},
         "INVALID_ROBOT_STATE",
@@ -565,7 +565,7 @@ def test_constraints_are_judged(call: Call, moveit: Any) -> None:
 
 BAD_VALIDITY: dict[str, tuple[Callable[[Any], dict[str, Any]], str]] = {
     "group": (lambda m: {"group_name": "leg"}, "INVALID_GROUP_NAME: unknown group 'leg'"),
-    "attached": (lambda m: {"robot_state": attached(m)}, "INVALID_ROBOT_STATE: robot_state attaches 'cup'"),
+    "attached": (lambda m: {"robot_state": attached(m)}, "INVALID_ROBOT_STATE: robot_state attaches cup "),
     "joint": (
         lambda m: {
             "constraints": constraints(m, joint_constraints=[m.msg.JointConstraint(joint_name="knee")])
@@ -666,7 +666,7 @@ BAD_LINES: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
     "no waypoints": (lambda m: {"waypoints": []}, "INVALID_GOAL_CONSTRAINTS", "waypoints is empty"),
     "group": (lambda m: {"group_name": "leg"}, "INVALID_GROUP_NAME", "'leg'"),
     "link": (lambda m: {"link_name": "claw"}, "INVALID_LINK_NAME", "'claw'"),
-    "attached objects": (lambda m: {"start_state": attached(m)}, "INVALID_ROBOT_STATE", "'cup'"),
+    "attached objects": (lambda m: {"start_state": attached(m)}, "INVALID_ROBOT_STATE", " attaches cup "),
     "constraints": (
         lambda m: {
             "path_constraints": constraints(m, orientation_constraints=[m.msg.OrientationConstraint()])
@@ -1068,7 +1068,7 @@ BAD_MOTIONS: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
         "START_STATE_INVALID",
         "",
     ),
-    "attached objects": (lambda m: {"start_state": attached(m)}, "INVALID_ROBOT_STATE", "'cup'"),
+    "attached objects": (lambda m: {"start_state": attached(m)}, "INVALID_ROBOT_STATE", " attaches cup "),
     "out of reach": (lambda m: {"goal_constraints": [pose_goal(m, pose(5.0))]}, "NO_IK_SOLUTION", ""),
     "no time": (lambda m: {"allowed_planning_time": 1e-9}, "TIMED_OUT", "timeout is 1e-09 s"),
     "too much time": (lambda m: {"allowed_planning_time": 61.0}, "FAILURE", "trajectory.max_timeout"),

@@ -68,7 +68,7 @@ BEGINNINGS = {
     "rclpy.init": "rclpy.init = first(rclpy.init)",
     "making the node": "Node.__init__ = first(Node.__init__)",
     "declaring parameters": "Node.declare_parameter = first(Node.declare_parameter)",
-    "the first turn": "SingleThreadedExecutor.spin_once = first(SingleThreadedExecutor.spin_once)",
+    "the first turn": "Executor.wait_for_ready_callbacks = first(Executor.wait_for_ready_callbacks)",
 }
 
 
@@ -84,7 +84,7 @@ def test_a_node_that_begins_is_interrupted(where: str, number: signal.Signals) -
         "isolate()\n"
         "import rclpy\n"
         "from rclpy.node import Node\n"
-        "from rclpy.executors import SingleThreadedExecutor\n"
+        "from rclpy.executors import Executor\n"
         "def first(function):\n"
         "    def interrupted(*arguments, **named):\n"
         f"        os.kill(os.getpid(), {int(number)})\n"
