@@ -84,7 +84,8 @@ class Served:
         """End all."""
         self._over.set()
         for thread in self._threads:
-            thread.join()
+            if thread.is_alive():  # a test may fail before
+                thread.join()
         for executor in (self.rest, self.urgent, self._executor):
             executor.shutdown(timeout_sec=0.0)
         self.node.destroy_node()
@@ -331,10 +332,8 @@ def test_goals_that_wait_get_a_result_when_the_node_ends(
     monkeypatch.setattr(optimize_trajectory_action, "read_trajectory_request", lambda *given: None)
     monkeypatch.setattr(optimize_trajectory_action, "_GoalTask", Waiting)
     scheduler = Scheduler(quick_threads=0, slow_threads=1, capacity=10)
-    context: Any = SimpleNamespace(node=served.node, parameter=lambda name: 10_000)
-    action = OptimizeTrajectoryAction(
-        context, scheduler, Statistics(), MotionOutput(None, Trusting()), served.urgent
-    )
+    context: Any = SimpleNamespace(node=served.node, parameter=lambda name: 10_000, statistics=Statistics())
+    action = OptimizeTrajectoryAction(context, scheduler, MotionOutput(None, Trusting()), served.urgent)
     actions = ActionClient(served.client, OptimizeTrajectory, "served_twice/optimize_trajectory")
     served.start()
     try:
@@ -363,7 +362,7 @@ def test_controllers_that_nobody_needs_any_more_are_forgotten(
     wanted = ["/none"]
     context: Any = SimpleNamespace(node=served.node, parameter=lambda name: wanted[-1])
     nobody: Any = None
-    action = OptimizeTrajectoryAction(context, nobody, nobody, nobody, served.urgent)
+    action = OptimizeTrajectoryAction(context, nobody, nobody, served.urgent)
     needed: Any = SimpleNamespace(controller=action.controller())
     action._goals[b"a goal"] = needed
     before = len(list(served.node.waitables))
