@@ -24,6 +24,8 @@ endif
 # A ROS installation or another environment in the calling shell must not leak in.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH CMAKE_PREFIX_PATH ROS_DISTRO
+# Tests start a hundred nodes, each of which would compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Nothing started from here looks for other machines; that none reaches it is up to kinopt_ros/ros/client/isolation.py.
 export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
 
