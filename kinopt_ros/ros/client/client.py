@@ -99,12 +99,14 @@ class Client:
         """Wait until a robot is in service; returns the node's sentence about it."""
         end = time.monotonic() + timeout
         sentence = "it did not start"
+        patience = 0.1
         while time.monotonic() < end:
             if not alive():
                 raise NodeTimeoutError("the node's process has ended")
             try:
-                answer = self.call("ready", Trigger.Request(), timeout=2.0)
-            except NodeTimeoutError:
+                answer = self.call("ready", Trigger.Request(), timeout=patience)
+            except NodeTimeoutError:  # the answer is lost if the node has not discovered this client yet
+                patience = min(2.0 * patience, 2.0)
                 continue
             if answer.success:
                 return str(answer.message)
