@@ -18,10 +18,9 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.status import Status
 
-
-HOLD_SECONDS = 5
+HOLD_SECONDS = 2
 """For so long a stop stays at its end. Controllers drop a motion that is over when it arrives, and go on with the one
-before: a brake takes 20 ms, and the way to a busy controller, or the difference of two computers' clocks, may be more."""
+before: a brake takes 20 ms, the way to a busy controller, or the difference of two clocks, may be more."""
 
 
 class EmergencyStopError(KinoptError):
