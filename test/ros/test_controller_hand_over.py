@@ -307,8 +307,9 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
         return SimpleNamespace(cancel=lambda: None)
 
     action: Any = SimpleNamespace(
-        context=SimpleNamespace(parameter=lambda name: ""),
-        statistics=SimpleNamespace(record=lambda *arguments: None),
+        context=SimpleNamespace(
+            parameter=lambda name: "", statistics=SimpleNamespace(record=lambda *arguments: None)
+        ),
         server=SimpleNamespace(notify_execute=lambda handle, conclude: ended.append(handle)),
     )
     number = SimpleNamespace(uuid=[0] * 16)
