@@ -26,6 +26,7 @@ from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectoryAction
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message
+from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.motion.last_look import LastLook
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.moveit.offer import MakeTask, offer_moveit_services
@@ -214,7 +215,9 @@ class KinoptNode(Node):
             elif isinstance(service, ImmediateService):
                 group = self.urgent.group if service.urgent else None
                 callback = answering(self, service.handle)
-                self.create_service(service.type, f"~/{service.name}", callback, callback_group=group)
+                self.create_service(
+                    service.type, f"~/{service.name}", callback, qos_profile=QUEUED, callback_group=group
+                )
         self._trajectory_action = OptimizeTrajectoryAction(
             context, self._trajectory_scheduler, self._motions, self.urgent
         )

@@ -25,7 +25,7 @@ from kinopt_ros.ros.serving.urgent import RestExecutor
 
 _SHUTDOWN_SECONDS = 2.0
 _ANSWER_SECONDS = 0.02
-"""For so long one executor waits for controllers to answer, before another one does."""
+"""So often somebody looks whether controllers have answered."""
 _SWITCH_SECONDS = 5e-4
 _COLLECT_SECONDS = 10.0
 """So often cyclic garbage is looked for, if there is reason to."""
@@ -137,35 +137,12 @@ class _Running:
         self._stop()
         for thread in self._threads:
             thread.join()
-        for executor in self._executors:
-            executor.go_on()
-        if rclpy.ok():
-            self._end_motions()
         for node in self._nodes:
             node.close()
         for executor in self._executors:
             executor.shutdown(timeout_sec=0.0)
         for node in self._nodes:
             node.destroy_node()
-
-    def _end_motions(self) -> None:
-        """Stop what the nodes move, and wait for the controllers to say so: the end of the process stops what it
-        started."""
-        for node in self._nodes:
-            node.end_motions()
-        end = time.monotonic() + _SHUTDOWN_SECONDS
-        while (left := self._moving()) and time.monotonic() < end and rclpy.ok():
-            for executor in self._executors:
-                executor.spin_once(timeout_sec=_ANSWER_SECONDS)
-        for name in left:
-            print(
-                f"kinopt: the controller {name} was told to stop, but has not said within {_SHUTDOWN_SECONDS:g} s that "
-                "it does",
-                file=sys.stderr,
-            )
-
-    def _moving(self) -> list[str]:
-        return [name for node in self._nodes for name in node.moving]
 
     def _serve(self, executor: GuardedExecutor, between: Callable[[], None] = lambda: None) -> None:
         while rclpy.ok() and not self._stopping:
@@ -188,6 +165,7 @@ class _Running:
         try:
             if rclpy.ok():
                 node.end_motions()
+                _hear_controllers(node)
         except BaseException as error:  # as above
             self._failure = error
 
@@ -197,6 +175,21 @@ class _Running:
             node.ending = True
         for executor in self._executors:
             executor.interrupt()
+
+
+def _hear_controllers(node: KinoptNode) -> None:
+    """Wait for the controllers to say that they do nothing any more. One that has not taken its motion yet can only be
+    told to stop when it does, so that nobody may keep this thread waiting."""
+    end = time.monotonic() + _SHUTDOWN_SECONDS
+    while (left := node.moving) and time.monotonic() < end and rclpy.ok():
+        node.urgent.go_on()  # each signal interrupts it
+        node.urgent.spin_once(timeout_sec=_ANSWER_SECONDS)
+    for name in left:
+        print(
+            f"kinopt: the controller {name} was told to stop, but has not said within {_SHUTDOWN_SECONDS:g} s that "
+            "it does",
+            file=sys.stderr,
+        )
 
 
 class _Garbage:

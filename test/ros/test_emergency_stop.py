@@ -18,12 +18,14 @@ from kinopt_ros.planning.servo.commanded import Commanded, begun
 from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.client.simulated_robot import given
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.trajectory.braking import MotionState, pieces_to_rest, planning_limits
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
+from kinopt_ros.trajectory.simulated_controller import SimulatedController
 from kinopt_ros.trajectory.timing import point_to_point
 from kinopt_ros.verification.sweep import WayContact
 
@@ -134,6 +136,23 @@ def test_nothing_waits_for_the_look_at_a_stop(monkeypatch: pytest.MonkeyPatch) -
     world.looked()
     assert "'panda_hand' is 0.0100 m deep in 'wall'" in world.said[1]
     assert world.said[1] in world.logged[1]
+
+
+def test_a_controller_that_gets_a_stop_late_stops_all_the_same() -> None:
+    """Controllers drop what ends in the past, and go on with the motion before."""
+    world = World(PANDA, a_move())
+    controller = SimulatedController(ARM, PANDA.default_q[:7])
+    controller.take(*given(world.messages[0]), world.now)
+    moves_until = controller.end
+    world.now += 300_000_000
+    message = world.emergency()
+    late = world.now + 500_000_000
+    assert late < moves_until
+    controller.take(*given(message), late)
+    assert not controller.state(late).velocity.any()
+    assert not controller.state(moves_until).velocity.any()
+    assert message.points[-1].positions == message.points[-2].positions
+    assert world.output.published[0].end < late  # the robot stands, and another motion may begin
 
 
 def test_the_log_says_what_a_stop_did_and_that_it_is_over() -> None:

@@ -11,6 +11,8 @@ from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.robot.sources import find_robot, load_robot
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.messages.conversions import matrices_from_poses, poses_from_matrices
+from kinopt_ros.ros.services.every import SERVICES
+from kinopt_ros.ros.serving.service import ImmediateService
 from kinopt_ros.status import Status
 
 pin = pytest.importorskip("pinocchio")
@@ -167,6 +169,16 @@ def test_solvers_are_listed(client: Client) -> None:
     assert answer.default_solver == "cpu"
     assert answer.robot == "panda"
     assert answer.groups[0] == "panda_arm"
+
+
+@pytest.mark.parametrize(
+    "name", [service.name for service in SERVICES if issubclass(service, ImmediateService)]
+)
+def test_no_request_of_a_burst_is_lost(client: Client, name: str) -> None:
+    """ROS's usual depth keeps ten of those that come while the node is at another one."""
+    kind = next(service.type for service in SERVICES if service.name == name)
+    sent = [client.send(name, kind.Request()) for _ in range(100)]
+    assert client.spin_until(lambda: all(future.done() for future in sent), 60.0), [f.done() for f in sent]
 
 
 def test_status_numbers_are_those_of_the_message() -> None:

@@ -238,6 +238,7 @@ def test_an_emergency_stop_ends_servo_and_lasts(
         assert "brakes" in said.status.message or "sooner" in said.status.message, said.status.message
         assert_ends_at_rest([usual, client.trajectories[-1]])
         sent, place = len(client.trajectories), tip(robot)
+        client.spin(0.5)  # a pause, after which a stream begins while the stop lasts
         servo.stream(0.3, 0.0, 0.1, 0.0)
         servo.to(pose(0.35, 0.1, 0.55))
         report, trajectory = client.move_to(target(pose(0.35, 0.1, 0.55)))

@@ -5,6 +5,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +17,10 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.status import Status
+
+HOLD_SECONDS = 2
+"""For so long a stop stays at its end. Controllers drop a motion that is over when it arrives, and go on with the one
+before: a brake takes 20 ms, the way to a busy controller, or the difference of two clocks, may be more."""
 
 
 class EmergencyStopError(KinoptError):
@@ -56,6 +61,16 @@ class Published:
         """Likewise of its last point."""
         last = self.message.points[-1].time_from_start if self.message.points else None
         return self.start + (0 if last is None else last.sec * 10**9 + last.nanosec)
+
+
+def held(stop: JointTrajectory) -> JointTrajectory:
+    """A motion that stays at its end for HOLD_SECONDS."""
+    longer = deepcopy(stop)
+    if longer.points:
+        last = deepcopy(longer.points[-1])
+        last.time_from_start.sec += HOLD_SECONDS
+        longer.points.append(last)
+    return longer
 
 
 class MotionOutput:
@@ -202,12 +217,15 @@ class MotionOutput:
         with self._lock:
             if self._newest is not stop:
                 return False
-            self._send(message, robot)
+            self._send(message, robot, held(message))
             return True
 
-    def _send(self, message: JointTrajectory, robot: RobotModel) -> None:
+    def _send(
+        self, message: JointTrajectory, robot: RobotModel, longer: JointTrajectory | None = None
+    ) -> None:
+        """Publish a motion, or ``longer``, which is the same until it ends."""
         stamp = message.header.stamp
-        self._publisher.publish(message)
+        self._publisher.publish(message if longer is None else longer)
         new = Published(message, robot, stamp.sec * 10**9 + stamp.nanosec or self._clock())
         joints = set(message.joint_names)
         others = [motion for motion in self._published if joints.isdisjoint(motion.message.joint_names)]

@@ -28,7 +28,7 @@ from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.ros.context import Context, moving
 from kinopt_ros.ros.messages.conversions import sentence_of, status_message, trajectory_message
 from kinopt_ros.ros.motion.last_look import PlannedFor
-from kinopt_ros.ros.motion.output import Claim, MotionOutput
+from kinopt_ros.ros.motion.output import Claim, EmergencyStopError, MotionOutput
 from kinopt_ros.ros.motion.present_motion import present_motion
 from kinopt_ros.ros.requests.servo_commands import (
     TARGET,
@@ -119,9 +119,9 @@ class ServoTopic:
 
     def announce_emergency(self, stopped: bool, sentence: str) -> None:
         """Say on ~/servo/status that there is an emergency stop, or no longer. Its end moves nothing: a stream of
-        commands that has never paused meanwhile does not count."""
+        commands that has not paused since does not count, whenever it began."""
         with self._wake:
-            self._distrust = self._distrust or stopped
+            self._distrust = True
             self._say(status_message(Status.EMERGENCY_STOP if stopped else Status.SUCCESS, sentence), True)
 
     def close(self) -> None:
@@ -392,6 +392,8 @@ class ServoTopic:
 
     def _refuse(self, error: KinoptError) -> None:
         """A command cannot be done: it ends, and the robot comes to rest."""
+        if isinstance(error, EmergencyStopError):
+            self._distrust = True
         self._end(error.status, sentence_of(error))
 
     def _end(self, status: Status, sentence: str) -> None:

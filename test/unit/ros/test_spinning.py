@@ -30,7 +30,7 @@ class Executor:
         self.woken.set()
 
     def go_on(self) -> None:
-        pass
+        self.woken.clear()
 
 
 def test_motions_are_ended_while_a_callback_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,13 +40,44 @@ def test_motions_are_ended_while_a_callback_is_at_work(monkeypatch: pytest.Monke
     ended = threading.Event()
     seen: list[bool] = []
     urgent = Executor(lambda executor: executor.woken.wait(LONG))
-    node: Any = SimpleNamespace(urgent=urgent, end_motions=ended.set, ending=False)
+    node: Any = SimpleNamespace(urgent=urgent, end_motions=ended.set, ending=False, moving=[])
     running = spinning._Running()
 
     def at_work(executor: Any) -> None:
         running.stop(15, None)
         assert node.ending
         seen.append(ended.wait(LONG))
+
+    running._nodes = [node]
+    rest: Any = Executor(at_work)
+    running._executors = [rest, urgent]
+    running.spin()
+    assert seen == [True]
+
+
+def test_controllers_are_heard_while_a_callback_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A motion that its controller has not taken yet can be cancelled only when the answer is read."""
+    collector = SimpleNamespace(collect=lambda: None)
+    monkeypatch.setattr(spinning, "_Garbage", lambda: collector)
+    monkeypatch.setattr(spinning, "_SHUTDOWN_SECONDS", LONG)
+    monkeypatch.setattr(spinning.rclpy, "ok", lambda: True)
+    ended, told = threading.Event(), threading.Event()
+    seen: list[bool] = []
+
+    def urgent_spin(executor: Executor) -> None:
+        if not ended.is_set():
+            executor.woken.wait(LONG)
+        elif not executor.woken.is_set():  # interrupted, it takes nothing
+            node.moving = []
+            told.set()
+
+    urgent = Executor(urgent_spin)
+    node: Any = SimpleNamespace(urgent=urgent, end_motions=ended.set, ending=False, moving=["/arm/follow"])
+    running = spinning._Running()
+
+    def at_work(executor: Any) -> None:
+        running.stop(15, None)
+        seen.append(told.wait(LONG))
 
     running._nodes = [node]
     rest: Any = Executor(at_work)
