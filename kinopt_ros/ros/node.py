@@ -176,7 +176,13 @@ class KinoptNode(Node):
         self._servo = ServoTopic(self._shared, self._motions, statuses)
         self.create_subscription(TwistStamped, "~/servo/twist", self._servo.take_twist, _NEWEST)
         self.create_subscription(PoseStamped, "~/servo/target_pose", self._servo.take_target, _NEWEST)
-        stop = EmergencyStop(self._shared, self._motions, self._servo.announce_emergency, lambda: self.moving)
+        stop = EmergencyStop(
+            self._shared,
+            self._motions,
+            self._servo.announce_emergency,
+            lambda: self.moving,
+            lambda: self._trajectory_action.cancel_motions(),
+        )
         self._emergency_stop = stop
         # Who asks for what was published before hears latched publishers only: of them alone the second one does, and
         # no warning shall say of the others that nobody hears them.

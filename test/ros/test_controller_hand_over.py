@@ -20,7 +20,7 @@ from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectory, _Goal
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.client.process import NodeProcess
-from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
+from kinopt_ros.ros.motion.controller_hand_over import LOOKS, ControllerHandOver
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.status import Status
@@ -273,30 +273,101 @@ def test_the_end_of_the_node_does_not_wait_for_ever(
     assert f"the controller {ACTION} was told to stop, but has not said" in process.log_text()
 
 
+class Pretended:
+    """A hand-over whose controller says what a test wants."""
+
+    def __init__(self) -> None:
+        self.logged: list[str] = []
+        self.ended: list[str] = []
+        self.there = True
+        self.taken: list[Any] = []
+        self.cancels: list[Any] = []
+        self.results: list[Any] = []
+        self.one: Any = ControllerHandOver.__new__(ControllerHandOver)
+        self.one.name = ACTION
+        self.one._node = SimpleNamespace(get_logger=lambda: SimpleNamespace(error=self.logged.append))
+        self.one._running = set()
+        self.one._missed = 0
+        self.one._type = SimpleNamespace(Goal=lambda trajectory: trajectory)
+        self.one._client = SimpleNamespace(
+            send_goal_async=lambda goal: SimpleNamespace(add_done_callback=self.taken.append),
+            server_is_ready=lambda: self.there,
+        )
+        self.one.send(None, lambda done, sentence: self.ended.append(sentence))
+
+    def take(self) -> None:
+        """The controller takes the motion."""
+        handle = SimpleNamespace(
+            accepted=True,
+            cancel_goal_async=lambda: SimpleNamespace(add_done_callback=self.cancels.append),
+            get_result_async=lambda: SimpleNamespace(add_done_callback=self.results.append),
+        )
+        self.taken[0](SimpleNamespace(result=lambda: handle))
+
+    def answer_cancel(self, code: int, *goals: int) -> None:
+        """The controller answers the newest cancel."""
+        answer = SimpleNamespace(return_code=code, goals_canceling=goals)
+        self.cancels[-1](SimpleNamespace(result=lambda: answer))
+
+    def end(self) -> None:
+        """The motion has ended as cancelled."""
+        ended = SimpleNamespace(status=5, result=SimpleNamespace(error_code=0, error_string=""))
+        self.results[0](SimpleNamespace(result=lambda: ended))
+
+
 def test_motions_of_a_controller_that_is_no_longer_used_are_ended_too() -> None:
-    hand_over: Any = ControllerHandOver.__new__(ControllerHandOver)
-    accepted: list[Any] = []
-    hand_over._running = set()
-    hand_over._type = SimpleNamespace(Goal=lambda trajectory: trajectory)
-    hand_over._client = SimpleNamespace(
-        send_goal_async=lambda goal: SimpleNamespace(add_done_callback=accepted.append)
-    )
-    told: list[str] = []
-    hand_over.send(None, lambda done, sentence: None)
-    assert hand_over.moves
-    hand_over.cancel()  # before the controller has answered
-    results: list[Any] = []
-    handle = SimpleNamespace(
-        accepted=True,
-        cancel_goal_async=lambda: told.append("cancel"),
-        get_result_async=lambda: SimpleNamespace(add_done_callback=results.append),
-    )
-    accepted[0](SimpleNamespace(result=lambda: handle))
-    assert told == ["cancel"]
-    assert hand_over.moves
-    ended = SimpleNamespace(status=5, result=SimpleNamespace(error_code=0, error_string=""))
-    results[0](SimpleNamespace(result=lambda: ended))
-    assert not hand_over.moves
+    pretended = Pretended()
+    assert pretended.one.moves
+    pretended.one.cancel()  # before the controller has answered
+    pretended.take()
+    assert len(pretended.cancels) == 1
+    assert pretended.one.moves
+    pretended.end()
+    assert not pretended.one.moves
+
+
+def test_a_controller_that_refuses_to_stop_is_named_and_told_again() -> None:
+    pretended = Pretended()
+    pretended.take()
+    pretended.one.cancel()
+    pretended.one.cancel()
+    assert len(pretended.cancels) == 1  # it has not answered
+    pretended.answer_cancel(1)
+    assert pretended.logged == [f"the controller {ACTION} was told to stop: it refuses, with return code 1"]
+    pretended.one.cancel()
+    pretended.answer_cancel(0, 1)
+    pretended.one.cancel()
+    assert len(pretended.cancels) == 2  # it stops
+    assert len(pretended.logged) == 1
+    pretended.end()
+    assert not pretended.one.moves
+
+
+def test_a_motion_that_was_over_when_its_controller_was_told_to_stop_is_no_refusal() -> None:
+    pretended = Pretended()
+    pretended.take()
+    pretended.one.cancel()
+    pretended.answer_cancel(3)  # ERROR_GOAL_TERMINATED
+    assert not pretended.logged
+
+
+def test_a_controller_that_has_gone_ends_its_motion() -> None:
+    pretended = Pretended()
+    pretended.take()
+    for _ in range(LOOKS - 1):
+        pretended.there = False
+        pretended.one.look()
+    pretended.there = True
+    pretended.one.look()  # nothing was lost but messages of the graph
+    pretended.there = False
+    for _ in range(LOOKS - 1):
+        pretended.one.look()
+    assert pretended.one.moves
+    pretended.one.look()
+    assert not pretended.one.moves
+    assert pretended.ended == [f"the controller {ACTION} has gone: what became of the motion is not known"]
+    pretended.end()  # too late
+    assert len(pretended.ended) == 1
 
 
 def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:

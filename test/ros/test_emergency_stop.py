@@ -54,6 +54,7 @@ class World:
         self.now = 10**15
         self.messages: list[Any] = []
         self.said: list[str] = []
+        self.again: list[bool] = []
         self.states = JointStates()
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self._tick()))
         self.logged: list[str] = []
@@ -70,7 +71,13 @@ class World:
         self.output = MotionOutput(
             SimpleNamespace(publish=self.messages.append), Trusting(), lambda: self.now
         )
-        self.stop = EmergencyStop(context, self.output, lambda stopped, text: self.said.append(text), list)
+        self.stop = EmergencyStop(
+            context,
+            self.output,
+            lambda stopped, text: self.said.append(text),
+            list,
+            lambda: self.again.append(True),
+        )
         assert self.output.claim("test", lambda owner: None).publish(
             trajectory_message(motion, "panda_link0"), planned_for(robot)
         )

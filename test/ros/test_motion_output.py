@@ -209,7 +209,7 @@ def test_an_emergency_stop_says_which_controllers_were_told() -> None:
     output = MotionOutput(Published(), Trusting())
     running = ["/arm/follow"]
     claim = output.claim("a goal", lambda owner: running.clear())
-    stop = EmergencyStop(UNASKED, output, lambda stopped, sentence: None, lambda: list(running))
+    stop = EmergencyStop(UNASKED, output, lambda stopped, sentence: None, lambda: list(running), lambda: None)
     assert stop.stop_all("the emergency stop") == "the controller /arm/follow was told to stop"
     assert not claim.holds
     assert stop.stop_all("the emergency stop") == ""

@@ -10,7 +10,10 @@ from importlib import import_module
 from typing import Any
 
 from action_msgs.msg import GoalStatus
+from action_msgs.srv import CancelGoal
 from rclpy.action.client import ActionClient
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
@@ -21,6 +24,8 @@ from kinopt_ros.status import Status
 PARAMETER = "controller_action"
 SERVER_SECONDS = 2.0
 """A controller that is not there by then is none."""
+LOOKS, LOOK_SECONDS = 5, 1.0
+"""A controller that is not there when it is looked for so often, so many seconds apart, has gone."""
 
 _STATES = {
     GoalStatus.STATUS_SUCCEEDED: "as succeeded",
@@ -95,9 +100,17 @@ class ControllerHandOver:
             MissingPackageError: control_msgs is not installed.
         """
         self.name = name
+        self._node = node
         self._type = follow_joint_trajectory()
         self._client: Any = _Client(node, self._type, name, urgent)
         self._running: set[Execution] = set()
+        self._missed = 0
+        self._timer = node.create_timer(
+            LOOK_SECONDS,
+            self.look,
+            callback_group=urgent.group,
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
 
     def wait(self) -> None:
         """Wait until the controller is there; not on the executor's thread.
@@ -111,7 +124,7 @@ class ControllerHandOver:
     def send(self, motion: JointTrajectory, ended: Ended) -> "Execution":
         """Let the controller do a motion. Returns at once."""
         self._running = {one for one in self._running if not one.over}
-        execution = Execution(ended)
+        execution = Execution(ended, self._refuses_to_stop)
         self._running.add(execution)
         future = self._client.send_goal_async(self._type.Goal(trajectory=motion))
         future.add_done_callback(execution.taken)
@@ -127,16 +140,33 @@ class ControllerHandOver:
         for execution in tuple(self._running):
             execution.cancel()
 
+    def look(self) -> None:
+        """End motions whose controller has gone: nobody would ever tell their end."""
+        there = not self.moves or self._client.server_is_ready()
+        self._missed = 0 if there else self._missed + 1
+        if self._missed >= LOOKS:
+            self._missed = 0
+            for execution in tuple(self._running):
+                execution.give_up(
+                    f"the controller {self.name} has gone: what became of the motion is not known"
+                )
+
     def close(self) -> None:
         """Send nothing any more."""
+        self._node.destroy_timer(self._timer)
         self._client.destroy()
+
+    def _refuses_to_stop(self, sentence: str) -> None:
+        self._node.get_logger().error(f"the controller {self.name} was told to stop: {sentence}")
 
 
 class Execution:
     """One motion that a controller was asked to do."""
 
-    def __init__(self, ended: Ended) -> None:
+    def __init__(self, ended: Ended, refused: Callable[[str], None]) -> None:
+        """``refused``: told why the controller does not stop."""
         self._ended = ended
+        self._refused = refused
         self._lock = threading.Lock()
         self._handle: Any = None
         self._cancelled = False
@@ -148,12 +178,17 @@ class Execution:
         return self._over
 
     def cancel(self) -> None:
-        """Tell the controller to stop, as soon as it has taken the motion, unless it is done. Returns at once."""
+        """Tell the controller to stop, as soon as it has taken the motion, unless it is done. Returns at once. One that
+        has refused to is told again."""
         with self._lock:
             tell = self._handle is not None and not self._cancelled and not self._over
             self._cancelled = True
         if tell:
-            self._handle.cancel_goal_async()
+            self._tell_to_stop()
+
+    def give_up(self, sentence: str) -> None:
+        """End it, whatever the controller does."""
+        self._end(False, sentence)
 
     def taken(self, future: Any) -> None:
         """The controller has answered whether it takes the motion."""
@@ -165,10 +200,28 @@ class Execution:
             with self._lock:
                 self._handle, stop = handle, self._cancelled
             if stop:
-                handle.cancel_goal_async()
+                self._tell_to_stop()
             handle.get_result_async().add_done_callback(self._finished)
         except Exception as error:  # nothing leaves a callback
             self._end(False, f"the controller cannot be asked: {type(error).__name__}: {error}")
+
+    def _tell_to_stop(self) -> None:
+        self._handle.cancel_goal_async().add_done_callback(self._answered_to_stop)
+
+    def _answered_to_stop(self, future: Any) -> None:
+        try:
+            answer = future.result()
+            over = answer.return_code == CancelGoal.Response.ERROR_GOAL_TERMINATED
+            if over or answer.goals_canceling:
+                return
+            sentence = f"it refuses, with return code {answer.return_code}"
+        except Exception as error:  # nothing leaves a callback
+            sentence = f"it gave no answer: {type(error).__name__}: {error}"
+        with self._lock:
+            self._cancelled = False
+            over = self._over
+        if not over:
+            self._refused(sentence)
 
     def _finished(self, future: Any) -> None:
         try:

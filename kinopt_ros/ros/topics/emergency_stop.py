@@ -52,6 +52,7 @@ class EmergencyStop:
         output: MotionOutput,
         announce: Callable[[bool, str], None],
         moving: Callable[[], list[str]],
+        cancel: Callable[[], None],
     ) -> None:
         """
         Args:
@@ -59,17 +60,22 @@ class EmergencyStop:
             output: where motions are published, and handed to controllers.
             announce: called with whether there is a stop, and a sentence, when something has changed.
             moving: the controllers' actions that do a motion.
+            cancel: tells controllers to stop what they do.
         """
         self._context = context
         self._output = output
         self._announce = announce
         self._moving_controllers = moving
+        self._cancel = cancel
         self._sent: list[tuple[ServoSetup, JointTrajectory, Annotated[Float64, "nq"]]] = []
         """Stops that nobody has looked at yet, and the configurations of the robot that they begin in."""
 
     def take(self, message: Any) -> None:
-        """Stop, or allow motions again. What is so already is left as it is: latched messages come twice."""
+        """Stop, or allow motions again. What is so already is left as it is, as latched messages come twice; but a
+        controller that has refused to stop is told again."""
         if message.data == self._output.halted:
+            if message.data:
+                self._cancel()
             return
         if not message.data:
             self._output.release()
