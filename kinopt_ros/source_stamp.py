@@ -4,6 +4,7 @@ numba looks at the file of a function only, not at those of functions and number
 say nothing: copies keep them, and a source may be older than the one that it replaces.
 """
 
+import os
 import re
 import sys
 import time
@@ -44,31 +45,40 @@ def source_stamp(file: Path) -> bytes:
 
 def changed_since_start(file: Path) -> bool:
     """Whether a file that ``source_stamp`` counts was changed after this process began: what was compiled may be of
-    one source, and the digest of another."""
-    return any(source.stat().st_ctime > _started for source in _sources(file))
+    one source, and the digest of another.
+
+    Ages are compared, as clocks are set when a machine finds its network; what seems to come from the future is older.
+    """
+    age = _uptime() - _began
+    ages = (time.time() - source.stat().st_ctime for source in _sources(file))
+    return any(-1.0 <= since_change < age for since_change in ages)
 
 
 def forget() -> None:
     """Read files anew from now on, as another process does."""
-    global _started
-    _started = time.time()
+    global _began
+    _began = _uptime()
     for known in (source_stamp, _sources, _read, _places):
         known.cache_clear()
 
 
+def _uptime() -> float:
+    """s, by a clock that nobody sets."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
 def _start_of_process() -> float:
-    """By the clock that files are stamped with."""
+    """As ``_uptime``."""
     try:
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / 100.0  # of USER_HZ, whatever the kernel's own
-    except (OSError, ValueError, IndexError, AttributeError):
-        return time.time()  # not Linux
-    return time.time() - age + _STARTING
+    except (OSError, ValueError, IndexError):
+        return _uptime()  # not Linux
+    return min(ticks / os.sysconf("SC_CLK_TCK") + _STARTING, _uptime())
 
 
 _STARTING = 0.02
 """s: ticks are 0.01, and sooner no process imports anything."""
-_started = _start_of_process()
+_began = _start_of_process()
 
 
 @cache

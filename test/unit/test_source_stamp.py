@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import kinopt_ros
+from kinopt_ros import source_stamp as source_stamp_module
 from kinopt_ros.source_stamp import _read, changed_since_start, forget, source_stamp
 
 PACKAGE = Path(kinopt_ros.__file__).parent
@@ -183,7 +184,23 @@ def test_what_changes_while_a_process_runs_is_noticed(folder: Path) -> None:
 
 
 def test_it_is_known_when_a_process_began() -> None:
-    asked = "import time; time.sleep(1); from kinopt_ros import source_stamp as s; print(time.time() - s._started)"
+    asked = (
+        "import time; time.sleep(1); from kinopt_ros import source_stamp as s; print(s._uptime() - s._began)"
+    )
     begin = time.time()
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert 0.9 <= float(done.stdout) <= time.time() - begin + 0.1
+
+
+def test_a_clock_that_was_not_set_yet_changes_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines without a battery begin in the past."""
+    kernel = folder / "own" / "kernel.py"
+    now = time.time()
+    forget()
+    monkeypatch.setattr(source_stamp_module, "_began", source_stamp_module._uptime() - 3600.0)
+    monkeypatch.setattr(time, "time", lambda: now + 1.0)
+    assert changed_since_start(kernel)
+    monkeypatch.setattr(time, "time", lambda: now - 1e8)
+    assert not changed_since_start(kernel)
+    monkeypatch.setattr(time, "time", lambda: now + 1e8)
+    assert not changed_since_start(kernel)
