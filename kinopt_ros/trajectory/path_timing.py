@@ -183,8 +183,8 @@ def check_compiled() -> None:
             warm_up()
     except NotCompiledError:
         raise NotReadyError(
-            "timing paths has to be compiled once per machine, which no deadline waits for; call the solver's "
-            "warm_up() before"
+            "timing paths has to be compiled once per machine, which no deadline waits for; call warm_up() of solver "
+            "cpu, or of kinopt_ros.trajectory.path_timing, before"
         ) from None
 
 

@@ -17,6 +17,7 @@ from kinopt_ros.errors import NotReadyError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.pauses import OutOfTime
+from kinopt_ros.planning import trajectories
 from kinopt_ros.planning.cartesian import plan_cartesian_path
 from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.builder import ik_problem
@@ -24,7 +25,6 @@ from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene.scene import Scene, SceneObject
-from kinopt_ros.solvers import trajectory_gate
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.cpu.paths import connect, kernel
@@ -262,7 +262,7 @@ def test_a_deadline_does_not_wait_for_timing_to_be_compiled(
     def not_compiled() -> None:
         raise NotReadyError("not compiled")
 
-    monkeypatch.setattr(trajectory_gate, "check_compiled", not_compiled)
+    monkeypatch.setattr(trajectories, "check_compiled", not_compiled)
     goal = robot.default_q[:7] + 0.1
     with pytest.raises(NotReadyError):
         plan_trajectory(solver, trajectory_problem(robot, goal, deadline=time.monotonic() + 60.0))
