@@ -3,22 +3,45 @@ pickle. Compiled functions take it from here."""
 
 import logging
 import os
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.sigutils import normalize_signature
 
 from kinopt_ros.errors import quoted
 from kinopt_ros.private_files import cache_folder, make_folder, others_hand, private_folder, temporary_folder
-from kinopt_ros.source_stamp import source_stamp
+from kinopt_ros.source_stamp import changed_since_start, source_stamp
 
-__all__ = ["njit"]
+__all__ = ["NotCompiledError", "njit", "without_compiling"]
 
 _log = logging.getLogger(__name__)
+_thread = threading.local()
+"""Has ``waits_not`` where a thread may not compile."""
+
+
+class NotCompiledError(Exception):
+    """A function was neither compiled before nor lies on disk."""
+
+
+@contextmanager
+def without_compiling() -> Iterator[None]:
+    """Functions that this thread calls meanwhile are loaded if they lie on disk; else they raise
+    ``NotCompiledError`` at once. That holds for those that are asked to be kept."""
+    _thread.waits_not = True
+    try:
+        yield
+    finally:
+        _thread.waits_not = False
+
+
+def _may_compile(name: str) -> None:
+    if getattr(_thread, "waits_not", False):
+        raise NotCompiledError(f"{name} is not compiled yet")
 
 
 def njit(signature: Any = None, *, cache: Any = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -34,14 +57,30 @@ def njit(signature: Any = None, *, cache: Any = False, **options: Any) -> Callab
         compiled = numba.njit(**options)(function)
         if compiled is function:  # NUMBA_DISABLE_JIT
             return function
-        if cache and _folder is not None:
-            compiled._cache = _KeptCode(function)
+        if cache:
+            compiled._cache = _cache_of(function)
         if signature is not None:
             compiled.compile(signature)
             compiled.disable_compile()
         return compiled
 
     return decorate
+
+
+def _cache_of(function: Callable[..., Any]) -> Any:
+    """Where compiled code of a function is kept: nowhere if there is no file of its source, as in notebooks and
+    archives, or if that may not be what this process imported."""
+    name = function.__qualname__
+    if _folder is None:
+        return _NotKept(name)
+    try:
+        if changed_since_start(Path(function.__code__.co_filename)):
+            _log.info("compiled code of %s is not kept: sources changed after this process began", name)
+            return _NotKept(name)
+        return _KeptCode(function)
+    except (OSError, RuntimeError) as error:
+        _log.info("compiled code of %s is not kept: %s", name, error)
+        return _NotKept(name)
 
 
 class _KeptCode(FunctionCache):  # type: ignore[misc]
@@ -54,7 +93,13 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]
         )
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """None if there is nothing that can be used."""
+        """None if there is nothing that can be used, and it may be compiled."""
+        found = self._found(signature, target_context)
+        if found is None:
+            _may_compile(self._name)
+        return found
+
+    def _found(self, signature: Any, target_context: Any) -> Any:
         try:
             found = super().load_overload(signature, target_context)
         except Exception as error:  # whatever a damaged file raises
@@ -72,6 +117,18 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]
             super().save_overload(signature, compiled)
         except Exception as error:  # likewise; the function is compiled, whatever becomes of its files
             _log.warning("compiled code of %s cannot be kept: %s", self._name, error)
+
+
+class _NotKept(NullCache):  # type: ignore[misc]
+    """Where there is no place to keep anything."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Nothing, if it may be compiled."""
+        _may_compile(self._name)
 
 
 class _Files(IndexDataCacheFile):  # type: ignore[misc]

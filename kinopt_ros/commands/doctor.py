@@ -161,7 +161,9 @@ def _show(checks: list[Check], findings: list[tuple[Path, Finding]], robot_ok: b
     console = Console()
     table = Table("", "what", "detail")
     for check in checks:
-        table.add_row("[green]ok[/]" if check.ok else "[yellow]--[/]", check.what, escape(check.detail))
+        table.add_row(
+            "[green]ok[/]" if check.ok else "[yellow]--[/]", escape(check.what), escape(check.detail)
+        )
     console.print(table)
     if not findings:
         if robot_ok:  # else the table has said it

@@ -42,7 +42,7 @@ def show(report: "FitReport") -> None:
         uncovered = f"{fit.uncovered} of {fit.points}" if fit.points else ""
         table.add_row(
             escape(fit.link),
-            fit.shapes or "[yellow]not checked[/]",
+            escape(fit.shapes) or "[yellow]not checked[/]",
             f"{fit.spheres} {fit.source}" if fit.spheres else "",
             "" if fit.volume_ratio is None else f"{fit.volume_ratio:.2f}",
             f"[red]{uncovered}[/]" if fit.uncovered else uncovered,

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
@@ -59,11 +60,11 @@ def run(args: argparse.Namespace) -> int:
         "roll",
         "pitch",
         "yaw",
-        title=f"{robot.name} in {args.frame or robot.root_link}",
+        title=escape(f"{robot.name} in {args.frame or robot.root_link}"),
     )
     for link, pose in zip(links, T, strict=True):
         numbers = [*pose[:3, 3], *matrix_to_rpy(pose[:3, :3])]
-        table.add_row(link, *(f"{number + 0.0:.6f}" for number in numbers))
+        table.add_row(escape(link), *(f"{number + 0.0:.6f}" for number in numbers))
     Console().print(table)
     return 0
 

@@ -135,13 +135,15 @@ def _show(console: Console, robot: RobotModel, problem: IkProblem, result: IkRes
         )
         position, orientation = result.position_error[0, 0], result.orientation_error[0, 0]
     else:
-        console.print(f"[red]{Status(int(result.status[0])).name}[/]: {result.messages[0]}", highlight=False)
+        console.print(
+            f"[red]{Status(int(result.status[0])).name}[/]: {escape(result.messages[0])}", highlight=False
+        )
         title += " (best attempt, no answer)"
         position, orientation = result.attempt_position_error[0], result.attempt_orientation_error[0]
-    table = Table("joint", "position", "lower", "upper", title=title)
+    table = Table("joint", "position", "lower", "upper", title=escape(title))
     for name, value, index in zip(result.joint_names, values, problem.variables, strict=True):
         lower, upper = robot.limits.lower[index], robot.limits.upper[index]
-        table.add_row(name, f"{value:.6f}", f"{lower:.4f}", f"{upper:.4f}")
+        table.add_row(escape(name), f"{value:.6f}", f"{lower:.4f}", f"{upper:.4f}")
     console.print(table)
     console.print(f"position error {position:.2e} m, orientation error {orientation:.2e} rad")
     if solved:

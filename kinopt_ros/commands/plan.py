@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(console, asked, result)
         if picture is not None:
-            console.print(f"picture: {picture}" if result.success else "no motion, no picture")
+            console.print(f"picture: {escape(str(picture))}" if result.success else "no motion, no picture")
     return 0 if result.success else 2
 
 
@@ -152,7 +152,7 @@ def _show(console: Console, asked: ProblemFile, result: TrajectoryResult) -> Non
     trajectory = result.trajectory
     if trajectory is None:
         console.print(
-            f"[red]{Status(result.status).name}[/]: {result.message}", highlight=False, soft_wrap=True
+            f"[red]{Status(result.status).name}[/]: {escape(result.message)}", highlight=False, soft_wrap=True
         )
         return
     console.print(
@@ -160,12 +160,14 @@ def _show(console: Console, asked: ProblemFile, result: TrajectoryResult) -> Non
     )
     stages = ", ".join(f"{name} {seconds * 1e3:.1f}" for name, seconds in result.stages.items())
     console.print(f"ms: {stages}; {result.iterations} steps of the optimizer on {result.attempts} paths")
-    table = Table("joint", "from", "to", "fastest", title=f"{asked.robot.name}: {trajectory.duration:.3f} s")
+    table = Table(
+        "joint", "from", "to", "fastest", title=escape(f"{asked.robot.name}: {trajectory.duration:.3f} s")
+    )
     fastest = abs(trajectory.velocity).max(axis=0)
     for name, first, last, speed in zip(
         trajectory.joint_names, trajectory.position[0], trajectory.position[-1], fastest, strict=True
     ):
-        table.add_row(name, f"{first:.4f}", f"{last:.4f}", f"{speed:.3f}")
+        table.add_row(escape(name), f"{first:.4f}", f"{last:.4f}", f"{speed:.3f}")
     console.print(table)
     near = "" if asked.problem.scene is None else f", clearance {result.clearance:.4f} m or more"
     console.print(f"{len(trajectory.time)} points, {result.length:.3f} rad{near}")

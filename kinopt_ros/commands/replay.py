@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kinopt_ros.commands.arguments import add_json, print_json
@@ -99,11 +100,11 @@ def _show(rows: list[dict[str, Any]]) -> None:
         colour = "red" if row["worse"] else "green"
         time = f"{row['time_ms']:.2f}" if "time_ms" in row else ""
         table.add_row(
-            row["file"],
-            row["robot"],
+            escape(row["file"]),
+            escape(row["robot"]),
             ", ".join(row["recorded"]),
             f"[{colour}]{', '.join(row['now'])}[/]",
             time,
-            row["message"],
+            escape(row["message"]),
         )
     Console().print(table)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 
 from kinopt_ros.array import Float64
 from kinopt_ros.commands.arguments import print_json
@@ -49,7 +50,9 @@ def run(args: argparse.Namespace, robot: RobotModel) -> int:
     console = Console(quiet=args.json)
     solver = create_solver(args.solver, robot)
     solver.warm_up()
-    console.print(f"{robot.name}: {tip} up and down by {args.amplitude:g} m in {base}, {args.cycles} cycles")
+    console.print(
+        escape(f"{robot.name}: {tip} up and down by {args.amplitude:g} m in {base}, {args.cycles} cycles")
+    )
     steps = []
     q = state.copy()
     for number in range(2 * args.cycles):
@@ -63,7 +66,7 @@ def run(args: argparse.Namespace, robot: RobotModel) -> int:
             f"[green]Success[/] off by {step['position_error_m']:.1e} m, {step['orientation_error_rad']:.1e} rad, "
             f"{step['iterations']} iterations, {1e3 * step['solve_time_s']:.2f} ms"
             if step["status"] == "SUCCESS"
-            else f"[red]Failed[/] {step['message']}"
+            else f"[red]Failed[/] {escape(step['message'])}"
         )
         console.print(f"{number + 1:4d} {'up  ' if number % 2 == 0 else 'down'} {shown}", highlight=False)
     solver.close()

@@ -21,6 +21,8 @@ _SURFACE = 1000
 """Points that stand for the surface. Like everything here they decide how tight the spheres are, not what they hold."""
 _LEAST, _TOGETHER = 100, 3200
 """Points of one shape's surface at least, unless those of all would be more than so many together."""
+_HIDING = 500
+"""Shapes that may hide a point: of more, so many are looked at."""
 _CENTERS = 250
 _HALVINGS = 8
 _ENTRIES = 2**24
@@ -132,8 +134,10 @@ def _blocks(rows: int, columns: int) -> Iterator[slice]:
 def _outer_surface(shapes: Sequence[PlacedShape]) -> Float64:
     """Points on the shapes' surfaces, without those that lie inside another primitive.
 
-    Few points each, of many shapes, are looked at together: else the time would grow by the square of their number.
+    Few points each, of many shapes, are looked at together, and what of others hides them: else the time would grow by
+    the square of their number.
     """
+    hiding = range(0, len(shapes), -(-len(shapes) // _HIDING))
     each = max(_SURFACE // len(shapes), min(_LEAST, max(_TOGETHER // len(shapes), 4)))
     group = max(_LEAST // each, 1)
     every, found = [], []
@@ -143,9 +147,9 @@ def _outer_surface(shapes: Sequence[PlacedShape]) -> Float64:
         parts = [surface_points([shapes[i]], each)[:each] for i in some]
         points, owner = np.concatenate(parts), np.repeat(some, [len(part) for part in parts])
         free = np.ones(len(points), dtype=np.bool_)
-        for j, other in enumerate(shapes):
+        for j in hiding:
             if len(some) > 1 or j != first:
-                free[_inside(other, points) & (owner != j)] = False
+                free[_inside(shapes[j], points) & (owner != j)] = False
         every.append(points)
         found.append(points[free])
     outer = np.concatenate(found)

@@ -28,6 +28,7 @@ from kinopt_ros.solvers.scene_ready import wait_for_scene
 from kinopt_ros.solvers.trajectory_gate import OPTIMIZE, Gate
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.status import Status
+from kinopt_ros.trajectory.path_timing import check_compiled
 from kinopt_ros.verification.motion import ON_THE_WAY
 
 MORE = 0.02
@@ -56,9 +57,11 @@ def plan_trajectory(
     check_trajectory_problem(problem, robot)
     if problem.deadline is None:
         solver.warm_up()
-    elif problem.scene is not None:
-        check_ready(robot)
-        wait_for_scene(robot, problem.scene, problem.deadline)
+    else:
+        check_compiled()
+        if problem.scene is not None:
+            check_ready(robot)
+            wait_for_scene(robot, problem.scene, problem.deadline)
     return _Search(solver, problem, report, memory).run()
 
 

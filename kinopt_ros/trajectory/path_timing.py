@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError
+from kinopt_ros.errors import InvalidRequestError, NotReadyError, SolverUnavailableError
 from kinopt_ros.pauses import Pause, go_on
 from kinopt_ros.trajectory.bounds import upper_bounds
 from kinopt_ros.trajectory.inputs import limit_vector, start_velocity_vector, state_vector
@@ -165,8 +165,30 @@ def time_path(
 
 def warm_up() -> None:
     """Compile what ``time_path`` needs, or load it from disk; SolverUnavailableError without numba."""
+    global _ready
     one = np.ones(1)
     time_path(("joint",), [[0.0], [1.0]], one, one, one)
+    _ready = True
+
+
+def check_compiled() -> None:
+    """Raise ``NotReadyError`` unless what ``time_path`` needs is compiled, or lies on disk."""
+    if _ready:
+        return
+    _need_numba()
+    from kinopt_ros.numba_cache import NotCompiledError, without_compiling
+
+    try:
+        with without_compiling():
+            warm_up()
+    except NotCompiledError:
+        raise NotReadyError(
+            "timing paths has to be compiled once per machine, which no deadline waits for; call warm_up() of solver "
+            "cpu, or of kinopt_ros.trajectory.path_timing, before"
+        ) from None
+
+
+_ready = False
 
 
 def _need_numba() -> None:

@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +198,54 @@ def test_what_is_compiled_in_from_other_files_is_never_an_old_one(tmp_path: Path
     assert answers_of(1) == ["12.0 1"]
     write(20.0, 2.0, 1_600_000_000)  # the number
     assert answers_of(1) == ["22.0 0"]
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_who_may_not_compile_is_told_at_once(
+    load: Load, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
+    if not is_kept:
+        monkeypatch.setattr(numba_cache, "_folder", None)
+    module = load(1.0)
+    with pytest.raises(numba_cache.NotCompiledError, match="lazy"), numba_cache.without_compiling():
+        module.lazy(1.0)
+    assert module.lazy(1.0) == 2.0
+    with numba_cache.without_compiling():
+        assert module.lazy(1.0) == 2.0
+    again = load(1.0)
+    with (
+        nullcontext() if is_kept else pytest.raises(numba_cache.NotCompiledError),
+        numba_cache.without_compiling(),
+    ):
+        assert again.lazy(1.0) == 2.0
+
+
+LATE = """
+import importlib, pathlib, time
+from inner import OFFSET
+
+time.sleep(0.05)
+inner = pathlib.Path("inner.py")
+inner.write_text(inner.read_text().replace("OFFSET = 10.0", "OFFSET = 20.0"))
+import outer
+"""
+
+
+def test_code_of_what_was_changed_after_it_was_imported_is_not_kept(tmp_path: Path) -> None:
+    """As when the package is updated while a node runs: its solver, imported later, has numbers of both."""
+    (tmp_path / "outer.py").write_text(OUTER)
+    (tmp_path / "inner.py").write_text(INNER.format(offset=10.0, number=1.0))
+    (tmp_path / "late.py").write_text(LATE)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    answers = [
+        subprocess.check_output([sys.executable, file], cwd=tmp_path, env=environment, text=True).strip()
+        for file in ("late.py", "outer.py", "outer.py")
+    ]
+    assert answers == ["11.0 0", "21.0 0", "21.0 1"]
+
+
+def test_functions_without_a_file_are_compiled() -> None:
+    """Of a notebook, or of an archive."""
+    names: dict[str, Any] = {}
+    exec(compile(SOURCE.format(number=1.0), "<input>", "exec"), names)
+    assert (names["eager"](1.0), names["lazy"](1.0)) == (2.0, 2.0)

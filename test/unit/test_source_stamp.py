@@ -2,12 +2,16 @@
 
 import ast
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import kinopt_ros
-from kinopt_ros.source_stamp import _read, forget, source_stamp
+from kinopt_ros import source_stamp as source_stamp_module
+from kinopt_ros.source_stamp import _read, changed_since_start, forget, source_stamp
 
 PACKAGE = Path(kinopt_ros.__file__).parent
 FILES = {
@@ -97,3 +101,106 @@ def test_few_files_are_compiled_in() -> None:
             found |= more
             waiting += more
         assert len(found) < 15, file
+
+
+WAYS = {
+    "from . import number": "own/kernel.py",
+    "from .number import X": "own/kernel.py",
+    "from .. import number": "own/deep/kernel.py",
+    "from own import other, \\\n    number": "own/kernel.py",
+    "from own \\\n    import number": "own/kernel.py",
+    "from own import (  # as said (there)\n    number,\n)": "own/kernel.py",
+    "import math; import own.number": "own/kernel.py",
+    "if True: import own.number": "own/kernel.py",
+    "try: from own.number import X\nexcept ImportError: pass": "own/kernel.py",
+    "from own.number import *": "own/kernel.py",
+    "\fimport own.number as it": "own/kernel.py",
+    "import importlib\nit = importlib.import_module('own.number')": "own/kernel.py",
+}
+"""Ways to import own.number, and files that do it."""
+
+
+@pytest.mark.parametrize("is_package", [True, False], ids=["package", "namespace"])
+@pytest.mark.parametrize("text", WAYS)
+def test_it_changes_whatever_way_a_number_is_imported(tmp_path: Path, text: str, is_package: bool) -> None:
+    kernel, number = tmp_path / WAYS[text], tmp_path / "own" / "number.py"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text(text)
+    for folder in {kernel.parent, number.parent} if is_package else ():
+        (folder / "__init__.py").touch()
+    digests = set()
+    for value in (1, 2):
+        number.write_text(f"X = {value}")
+        forget()
+        digests.add(source_stamp(kernel))
+    assert len(digests) == 2
+
+
+def test_packages_that_an_import_passes_count(tmp_path: Path) -> None:
+    """``import a.b.c`` makes numbers of a.b known, too."""
+    for name in ("own", "own/deep"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+    (tmp_path / "own" / "deep" / "far.py").touch()
+    (tmp_path / "own" / "kernel.py").write_text("import own.deep.far")
+    before = stamp(tmp_path)
+    (tmp_path / "own" / "deep" / "__init__.py").write_text("X = 1")
+    assert stamp(tmp_path) != before
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("from other.deep import number", "other/deep/number.py"), ("from other import X", "other.py")],
+)
+def test_numbers_of_other_packages_count(
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    name: str,
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.syspath_prepend(str(elsewhere))
+    (folder / "own" / "kernel.py").write_text(text)
+    file = elsewhere / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("X = 1")
+    before = stamp(folder)
+    file.write_text("X = 2")
+    assert stamp(folder) != before
+
+
+def test_what_changes_while_a_process_runs_is_noticed(folder: Path) -> None:
+    kernel, number = folder / "own" / "kernel.py", folder / "own" / "deep" / "far.py"
+    forget()
+    assert not changed_since_start(kernel)
+    time.sleep(0.05)  # files are stamped by the tick
+    times = number.stat()
+    number.write_text("FAR = 2")
+    os.utime(number, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert changed_since_start(kernel)
+    forget()
+    assert not changed_since_start(kernel)
+
+
+def test_it_is_known_when_a_process_began() -> None:
+    asked = (
+        "import time; time.sleep(1); from kinopt_ros import source_stamp as s; print(s._uptime() - s._began)"
+    )
+    begin = time.time()
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert 0.9 <= float(done.stdout) <= time.time() - begin + 0.1
+
+
+def test_a_clock_that_was_not_set_yet_changes_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines without a battery begin in the past."""
+    kernel = folder / "own" / "kernel.py"
+    now = time.time()
+    forget()
+    monkeypatch.setattr(source_stamp_module, "_began", source_stamp_module._uptime() - 3600.0)
+    monkeypatch.setattr(time, "time", lambda: now + 1.0)
+    assert changed_since_start(kernel)
+    monkeypatch.setattr(time, "time", lambda: now - 1e8)
+    assert not changed_since_start(kernel)
+    monkeypatch.setattr(time, "time", lambda: now + 1e8)
+    assert not changed_since_start(kernel)

@@ -154,3 +154,40 @@ def test_every_command_has_help(command: str) -> None:
         check=True,
     )
     assert "usage" in result.stdout
+
+
+MARKED = """<robot name="r[/b]"><link name="a[/bold]"/><link name="b[red]"/>
+<joint name="j[/x]" type="revolute"><parent link="a[/bold]"/><child link="b[red]"/>
+<origin xyz="0 0 1"/><limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["doctor"], "[/b]"),
+        (["fk"], "a[/bold]"),
+        (["ik", "--tip", "b[red]", "--xyz", "0", "0", "1", "--rpy", "0", "0", "0.5"], "j[/x]"),
+        (["ik", "--tip", "b[red]", "--xyz", "0", "0", "3"], "j[/x]"),
+    ],
+)
+def test_names_are_shown_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    """Brackets are markup of the tables: names vanished, or ended the command with a traceback."""
+    file = tmp_path / "marked.urdf"
+    file.write_text(MARKED)
+    main([arguments[0], "--robot", str(file), *arguments[1:]])
+    assert said in capsys.readouterr().out
+
+
+def test_records_and_problems_are_shown_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a[b].yaml").write_text("[/b]")
+    assert main(["replay", str(tmp_path)]) == 1
+    assert "a[b].yaml" in capsys.readouterr().out
+    (tmp_path / "marked.urdf").write_text(MARKED)
+    problem = tmp_path / "problem.yaml"
+    problem.write_text('robot: marked.urdf\ngoals: [{joints: {"j[/x]": 0.5}}]')
+    assert main(["plan", str(problem)]) == 0
+    assert "j[/x]" in capsys.readouterr().out

@@ -13,9 +13,11 @@ import pytest
 
 from kinopt_ros.array import Float64
 from kinopt_ros.collision import contacts, motions
+from kinopt_ros.errors import NotReadyError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.pauses import OutOfTime
+from kinopt_ros.planning import trajectories
 from kinopt_ros.planning.cartesian import plan_cartesian_path
 from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.builder import ik_problem
@@ -250,3 +252,18 @@ def test_a_cartesian_path_is_not_looked_at_to_its_end(
         assert len(clock.after) <= MOST, (looks, clock.after)
         if clock.jumped and result.trajectory is None:
             assert result.status is Status.TIMED_OUT
+
+
+def test_a_deadline_does_not_wait_for_timing_to_be_compiled(
+    robot: RobotModel, solver: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a new machine, without ``warm_up``: the answer came 27 s late."""
+
+    def not_compiled() -> None:
+        raise NotReadyError("not compiled")
+
+    monkeypatch.setattr(trajectories, "check_compiled", not_compiled)
+    goal = robot.default_q[:7] + 0.1
+    with pytest.raises(NotReadyError):
+        plan_trajectory(solver, trajectory_problem(robot, goal, deadline=time.monotonic() + 60.0))
+    assert plan_trajectory(solver, trajectory_problem(robot, goal)).success

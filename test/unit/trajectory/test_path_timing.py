@@ -1,6 +1,9 @@
 """Timed paths: limits by dense samples of scipy's quintics, durations by ruckig, trapezoids and TOPP-RA."""
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from scipy.interpolate import BPoly, make_interp_spline
 from scipy.optimize import linprog
 
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, SolverUnavailableError, StartStateError
+from kinopt_ros.trajectory import path_timing
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.path_timing import time_path
@@ -391,3 +395,26 @@ def test_without_numba_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kinopt_ros.trajectory.compiled", None)
     with pytest.raises(SolverUnavailableError, match="numba"):
         time_path(names(1), [[0.0], [1.0]], np.ones(1), np.ones(1), np.ones(1))
+
+
+def test_no_deadline_waits_for_the_compiler(tmp_path: Path) -> None:
+    """Nothing was compiled on this machine before."""
+    asked = (
+        "from kinopt_ros.errors import NotReadyError\n"
+        "from kinopt_ros.trajectory import compiled, path_timing\n"
+        "try:\n"
+        "    path_timing.check_compiled()\n"
+        "except NotReadyError as error:\n"
+        "    print('warm_up' in str(error), [len(f.signatures) for f in vars(compiled).values() "
+        "if hasattr(f, 'signatures')] == 12 * [0])\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", asked], env=environment, capture_output=True, text=True)
+    assert done.stdout == "True True\n", done.stderr
+
+
+def test_what_is_compiled_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    path_timing.warm_up()
+    monkeypatch.setattr(path_timing, "_ready", False)
+    path_timing.check_compiled()
+    assert path_timing._ready
