@@ -180,7 +180,7 @@ class _Search:
         if self._over():  # whoever called then finds nothing more, and ends
             return False
         try:
-            return self._free(a, b)
+            return bool(self._free(a, b))  # numpy's own is none for OMPL
         except BaseException as error:
             self._error = error
             return False

@@ -141,7 +141,7 @@ class Starts:
             self._solver.robot,
             self._problem,
             np.array([end.q for end in self._ends]),
-            self._looks.line_is_free,
+            self._looks.step_is_free,
             min(self._course.deadline, time.monotonic() + SAMPLING_TIMES[number]),
             1 + (self._problem.random_seed + number) % (2**31 - 1),
             lambda: not self._course.told(SAMPLING),

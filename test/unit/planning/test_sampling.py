@@ -83,6 +83,16 @@ def test_goals_that_are_not_free_are_left_out(robot, problem):
     assert sampled_path(robot, problem, goals[:1], wall, time.monotonic() + SOON, 1) is None
 
 
+def test_a_check_may_answer_with_a_truth_value_of_numpy(robot, problem):
+    """OMPL raised "bad_cast" then."""
+    pytest.importorskip("ompl")
+    goals = goals_of(problem)
+    assert (
+        sampled_path(robot, problem, goals, lambda a, b: np.bool_(wall(a, b)), time.monotonic() + SOON, 1)
+        is not None
+    )
+
+
 def test_deadline_and_stop_end_the_search(robot, problem):
     pytest.importorskip("ompl")
 

@@ -10,7 +10,9 @@ import pytest
 
 from kinopt_ros.array import Float64
 from kinopt_ros.geometry.shapes import PlacedShape, Sphere
+from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.planning.path_memory import PathMemory
+from kinopt_ros.planning.search import looks as looks_module
 from kinopt_ros.planning.search import starts as module
 from kinopt_ros.planning.search.course import Course
 from kinopt_ros.planning.search.ends import End
@@ -221,3 +223,34 @@ def test_what_time_is_left_is_for_sampling(guide: Guide, monkeypatch: pytest.Mon
     assert [seed for _, seed in searches] == [1, 2]
     (first, _), (second, _) = searches
     assert first <= 2.0 < second <= 8.0
+
+
+def test_steps_of_the_sampling_planner_are_glanced_at_first(
+    guide: Guide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most steps end in collision where there is little room, and clearing all of each before it is known that it does
+    took nearly all of the planner's time: two arms of seven joints had a quarter of the steps for their deadline."""
+    low, high = q_of(-1.2), q_of(1.2)
+    swept: list[Float64] = []
+
+    def sweep(*line: Any, **options: Any) -> bool:
+        swept.append(line[3])
+        return True
+
+    monkeypatch.setattr(looks_module, "free_segment", sweep)
+    searches: list[Any] = []
+    monkeypatch.setattr(module, "missing_sampler", lambda: "")
+    monkeypatch.setattr(module, "sampled_path", lambda *arguments, **options: searches.append(arguments[3]))
+    there = guide.robot.default_q.copy()
+    there[:7] = q_of(0.0)
+    hand = forward_kinematics(guide.robot, there[None], ("panda_link7",))[0, 0]
+    ball = SceneObject("ball", FAR_AWAY.shapes, hand)
+    list(starts_of(guide, problem_of(guide, scene=Scene(objects={"ball": ball}, version=1)))[0])
+    free = searches[0]
+    assert not free(low, q_of(0.0)), "its end"
+    assert not free(low, high), "its middle"
+    assert not free(q_of(0.0), q_of(0.0))
+    assert free(low, low)
+    assert not swept
+    assert free(low, q_of(-0.9)), "what glances cannot tell is looked at all the way"
+    assert len(swept) == 1
