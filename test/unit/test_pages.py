@@ -39,3 +39,15 @@ def test_every_link_leads_somewhere(path: Path) -> None:
 def test_every_page_is_in_the_list_of_pages() -> None:
     listed = {target for target, _ in LINK.findall((ROOT / "docs" / "README.md").read_text(encoding="utf-8"))}
     assert listed == {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_file_that_is_named_is_there(path: Path) -> None:
+    """Files are named by the last parts of their paths."""
+    files = {
+        str(file.relative_to(ROOT))
+        for part in ("kinopt_ros", "test", "examples")
+        for file in (ROOT / part).rglob("*.py")
+    }
+    for name in re.findall(r"`([\w/]+\.py)`", path.read_text(encoding="utf-8")):
+        assert any(f"/{file}".endswith(f"/{name}") for file in (*files, "setup.py")), name
