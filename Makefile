@@ -40,7 +40,7 @@ pip = PYTHONWARNINGS="ignore:Editable installation" \
 # The environment that pip makes to build a package in is held to them, too.
 pinned_build := --build-constraint $(constraints)
 
-.PHONY: help demo test test-matrix fuzz unit bench bench-beam bench-gpu lint colcon env clean
+.PHONY: help demo test test-matrix fuzz layers unit bench bench-beam bench-gpu lint colcon env clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -61,6 +61,9 @@ test-matrix: ## all tests with Kilted on Python 3.11 and 3.13, Jazzy on 3.12 (PY
 
 fuzz: $(VENV)/.run $(VENV)/.test ## hostile inputs of every kind (ARGS="--inputs 100000 --seed 1")
 	@PYTHONPATH=test $(VENV)/bin/python -m fuzz $(ARGS)
+
+layers: $(VENV)/.test ## the picture of ARCHITECTURE.md
+	@PYTHONPATH=test $(VENV)/bin/python -m support.layers_picture docs/layers.svg
 
 unit: $(VENV)/.run $(VENV)/.test ## fast tests only
 	@$(VENV)/bin/python -m pytest test/unit -m "not slow and not ros" $(ARGS)

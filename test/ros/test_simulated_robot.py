@@ -16,7 +16,7 @@ from rclpy.action import ActionClient
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from support.readme import README, filled
+from support.pages import FIRST_COMMANDS, filled
 from support.ros_requests import READY, StartNode, pose, target
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -37,7 +37,7 @@ MODULE = "kinopt_ros.ros.client.simulated_robot"
 COMMAND = re.compile(
     r"ros2 (?:service call|topic pub --once) (/kinopt/\w+) (\w+)/(?:srv|msg)/(\w+)\s*\\?\s*(?:\"(\{.*\})\")?"
 )
-FIRST_BLOCK = COMMAND.findall(README[README.index("## In ROS") : README.index("| | name | type |")])
+FIRST_BLOCK = COMMAND.findall(FIRST_COMMANDS)
 
 
 class Listener:

@@ -1,44 +1,13 @@
 """Imports go downwards only, and heavy packages stay where they belong (ARCHITECTURE.md)."""
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-import kinopt_ros
-
-PACKAGE = Path(kinopt_ros.__file__).parent
-
-LAYERS = [
-    {
-        "array",
-        "errors",
-        "files",
-        "interrupts",
-        "numba_cache",
-        "pauses",
-        "plain_xml",
-        "private_files",
-        "source_stamp",
-        "status",
-        "wanted",
-    },
-    {"geometry"},
-    {"robot"},
-    {"kinematics"},
-    {"differentiable"},
-    {"collision", "scene"},
-    {"costs", "problems"},
-    {"trajectory"},
-    {"verification"},
-    {"solvers"},
-    {"planning", "conformance"},
-    {"ros", "viewer", "bench", "public"},
-    {"commands", "cli"},
-]
-"""From the bottom up; a module may import its own layer and those below."""
+from support.layers import PACKAGE, imported, layer_of, modules, part_of
+from support.layers_picture import layers_picture
+from support.pages import ROOT
 
 ROS = ("ros", "bench/node")
 ONLY_IN = {
@@ -73,31 +42,9 @@ ONLY_IN = {
 }
 
 
-def modules() -> list[Path]:
-    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
-
-
-def imported(path: Path) -> set[str]:
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
-
-
-def layer_of(part: str) -> int:
-    for number, names in enumerate(LAYERS):
-        if part in names:
-            return number
-    raise AssertionError(f"{part} is in no layer: add it to LAYERS and to ARCHITECTURE.md")
-
-
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_go_downwards(path: Path) -> None:
-    own = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    own = part_of(path)
     for name in imported(path):
         parts = name.split(".")
         if parts[0] == "kinopt_ros" and len(parts) > 1:
@@ -111,6 +58,11 @@ def test_heavy_packages_stay_in_their_place(path: Path) -> None:
         allowed = ONLY_IN.get(name.split(".")[0])
         places = tuple(place if place.endswith(".py") else f"{place}/" for place in allowed or ())
         assert allowed is None or inside.startswith(places), f"{inside}: {name}"
+
+
+def test_the_picture_is_up_to_date() -> None:
+    """``make layers`` draws it."""
+    assert (ROOT / "docs" / "layers.svg").read_text(encoding="utf-8") == layers_picture()
 
 
 def test_plugins_do_not_import_one_another() -> None:

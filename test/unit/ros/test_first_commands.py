@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.readme import README
+from support.pages import FIRST_COMMANDS
 
-(WAIT,) = re.findall(r"^    (until ros2 .*; done)$", README, re.MULTILINE)
+(WAIT,) = re.findall(r"^    (until ros2 .*; done)$", FIRST_COMMANDS, re.MULTILINE)
 ANSWERS = (
     "success=False, message='the robot is being loaded and its solver compiled'",
     "success=True, message=\"robot 'panda'; being prepared: collision checks, trajectories\"",
@@ -39,7 +39,7 @@ def test_it_waits_for_the_last_answer(tmp_path: Path, shell: str) -> None:
 
 
 def test_it_is_the_first_of_them() -> None:
-    block = README[README.index("## In ROS") : README.index("| | name | type |")]
+    block = FIRST_COMMANDS
     calls = re.findall(r"ros2 (?:service|topic) \w+.*", block)
     assert calls[0] in WAIT
     assert "/kinopt/ready" in WAIT

@@ -1,11 +1,18 @@
-"""The README, and messages as its commands have them."""
+"""What users read, and messages as its commands have them."""
 
 import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FIRST_COMMANDS = README[README.index("## In ROS") : README.index("## What it does")]
+
+
+def page(name: str) -> str:
+    """A page of docs/."""
+    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
 
 
 def filled(message: Any, values: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The requests of the README, pasted."""
+"""The requests of the pages, pasted."""
 
 import re
 import time
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support.readme import README, filled
+from support.pages import filled, page
 from support.trajectory_goals import COMPILER, SUCCEEDED, Goals
 
 from kinopt_msgs.action import OptimizeTrajectory
@@ -24,14 +24,13 @@ from kinopt_ros.ros.client.client import Client
 from kinopt_ros.status import Status
 
 ROW = re.compile(r"^\| ([^|`]+) \| `(\{.*\})` \|$", re.MULTILINE)
-MOTIONS = ROW.findall(README[README.index("### Trajectories") : README.index("### The robot's shapes")])
-ROWS = [row for row in ROW.findall(README) if row not in MOTIONS]
+MOTIONS = ROW.findall(page("trajectories"))
 PATHS = {what: request for what, request in MOTIONS if request.startswith(("{waypoints:", "{header:"))}
 GOALS = {what: request for what, request in MOTIONS if what not in PATHS}
-SCENES = [(what, request) for what, request in ROWS if request.startswith("{operations:")]
-REQUESTS = {what: request for what, request in ROWS if (what, request) not in SCENES}
+SCENES = ROW.findall(page("scene"))
+REQUESTS = dict(ROW.findall(page("ros")))
 PLACEHOLDER = "{...}"
-PUBLISHED = re.findall(r'`ros2 topic pub [^`]*(/kinopt/\S+) (\w+)/msg/(\w+) "(\{.*\})"`', README)
+PUBLISHED = re.findall(r'`ros2 topic pub [^`]*(/kinopt/\S+) (\w+)/msg/(\w+) "(\{.*\})"`', page("servo"))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +77,7 @@ def test_a_request_of_the_table(client: Client, what: str) -> None:
 
 
 def test_the_request_for_a_velocity(client: Client) -> None:
-    (text,) = re.findall(r'TwistToJointVelocity "(\{.*?\}\}, frame: tip\})"', README)
+    (text,) = re.findall(r'TwistToJointVelocity "(\{.*?\}\}, frame: tip\})"', page("ros"))
     request = filled(TwistToJointVelocity.Request(), yaml.safe_load(text))
     answer = client.call("twist_to_joint_velocity", request)
     assert answer.status.code == Status.SUCCESS
@@ -130,7 +129,7 @@ def test_a_path_of_the_table(client: Client, what: str) -> None:
 
 def test_the_request_that_checks_states(client: Client) -> None:
     pytest.importorskip("coal")
-    (text,) = re.findall(r'CheckState "(\{.*?\})"', README, re.DOTALL)
+    (text,) = re.findall(r'CheckState "(\{.*?\})"', page("scene"), re.DOTALL)
     request = filled(CheckState.Request(), yaml.safe_load(text))
     answer = client.call("check_state", request, timeout=120.0)
     assert answer.status.code == Status.SUCCESS, answer.status.message
