@@ -247,7 +247,7 @@ def jumble(count):
     return [placed(kinds[k % len(kinds)], *random.uniform(-0.2, 0.2, 3)) for k in range(count)]
 
 
-@pytest.mark.parametrize("count", [10, 60, 240, 600])
+@pytest.mark.parametrize("count", [10, 240])
 def test_many_shapes_of_one_link_take_little_memory(count):
     """240 boxes took 9 GB, and 600 asked for 27 GB at once."""
     shapes = jumble(count)
@@ -278,7 +278,7 @@ def test_fitting_can_be_given_up():
 def test_the_work_does_not_grow_by_the_square_of_the_number_of_shapes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """5,000 boxes of one link took 40 s for this alone."""
+    """Every shape was compared with all others: links of 5,000 boxes took minutes."""
     looks = 0
 
     def counted(placed: PlacedShape, points: np.ndarray) -> np.ndarray:
