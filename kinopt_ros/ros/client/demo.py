@@ -6,6 +6,7 @@ import sys
 import rclpy
 from geometry_msgs.msg import PoseStamped
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from trajectory_msgs.msg import JointTrajectory
 
@@ -60,7 +61,9 @@ def run(once: bool) -> int:
                 _ask(console, client, robot)
             return 0 if good else 1
         except NodeTimeoutError as error:
-            console.print(f"[red]{error}[/]\n{process.log_text()}", highlight=False, soft_wrap=True)
+            console.print(
+                f"[red]{escape(str(error))}[/]\n{escape(process.log_text())}", highlight=False, soft_wrap=True
+            )
             return 1
         except (KeyboardInterrupt, EOFError):
             return 0
@@ -77,7 +80,7 @@ def _ask(console: Console, client: Client, robot: SimulatedRobotTopics) -> None:
         try:
             numbers = [float(word) for word in line.replace(",", " ").split()]
         except ValueError as error:
-            console.print(f"[red]{error}[/]", highlight=False, soft_wrap=True)
+            console.print(f"[red]{escape(str(error))}[/]", highlight=False, soft_wrap=True)
             continue
         if len(numbers) not in (3, 6):
             console.print(
