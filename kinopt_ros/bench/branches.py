@@ -43,15 +43,15 @@ class BranchRow:
     robot: str
     poses: int
     branches: int
-    """That exist, in all poses together."""
+    """Branches that exist, all poses together."""
     found: int
-    """Of these by us."""
+    """Branches that our solver found."""
     found_analytic: int
     share: float
     complete_poses: float
     """Share of poses of which we found every branch."""
     us_per_pose: float
-    """CPU time, checks of the request and verification included."""
+    """CPU time of our solver per pose, checks of the request and verification included."""
     analytic_us_per_pose: float
 
 

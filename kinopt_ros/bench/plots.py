@@ -22,10 +22,10 @@ class SolverRun:
 
     solver: str
     microseconds: Annotated[Float64, "N"]
-    """Of every call."""
+    """Time of every call."""
     solved: Annotated[Bool, "N"]
     position: Annotated[Float64, "N 3"]
-    """Of the targets in the base link, m."""
+    """Position of every target in the base link, m."""
 
 
 def check_plot(file: str) -> Path:

@@ -17,7 +17,7 @@ PARTS = 50
 
 
 def no_report(what: str, count: int) -> None:
-    """For nobody to see."""
+    """Ignore a report."""
 
 
 @contextmanager

@@ -18,21 +18,21 @@ JOB, TARGETS = "job.json", "targets.npy"
 
 
 def answers_file(folder: Path, size: int) -> Path:
-    """Where a worker leaves its answers to batches of a size."""
+    """Return the file in which a worker leaves its answers to batches of ``size`` targets."""
     return folder / f"answers_{size}.npy"
 
 
 def write_own_job(
     folder: Path, robot: str, task: IkTask, sizes: Sequence[tuple[int, int]], **more: Any
 ) -> None:
-    """For ``own_worker``: poses as matrices, in the base link."""
+    """Write the job of an ``own_worker``: target poses as matrices, in the base link."""
     np.save(folder / TARGETS, task.T_base_target)
     job = {"robot": robot, "base_link": task.base_link, "tip_link": task.tip_link, "sizes": sizes} | more
     (folder / JOB).write_text(json.dumps(job), encoding="utf-8")
 
 
 def write_pyroki_job(folder: Path, task: IkTask, sizes: Sequence[tuple[int, int]], analytic: bool) -> None:
-    """For PyRoki: poses as quaternions (wxyz) and positions, in the root link.
+    """Write the job of a PyRoki worker: target poses as quaternions (wxyz) and positions, in the root link.
 
     Raises:
         UnsupportedFeatureError: the chain has mimic joints, or its base moves with it, or joints of it are held.

@@ -77,9 +77,9 @@ class CollisionRow:
     rejected: int = 0
     feasible: int = 0
     share: float = 0.0
-    """Of the feasible requests that were solved."""
+    """Share of the feasible requests that were solved."""
     share_clear_at_once: float = 0.0
-    """Of all requests, those for which the same call without obstacles gives a clear solution."""
+    """Share of all requests for which the same call without obstacles gives a collision-free solution."""
     median_ms: float = 0.0
     p99_ms: float = 0.0
     max_ms: float = 0.0

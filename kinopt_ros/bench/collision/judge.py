@@ -21,7 +21,7 @@ FINER = 2
 
 
 class CollisionJudge:
-    """Of one robot."""
+    """Checks configurations of one robot for collisions."""
 
     def __init__(self, subject: Subject, judge: Judge) -> None:
         import coal

@@ -263,7 +263,7 @@ class CancelledGoals(Disturbance):
 
 
 class NewDescriptions(Disturbance):
-    """The same robot in another text, so that all that is known of it is made anew."""
+    """Sends the robot's description with another comment in it, so that all that was derived from it is made anew."""
 
     name = "description"
     period = DESCRIPTION_SECONDS
@@ -320,7 +320,7 @@ class ParameterCalls(Disturbance):
         if number == 3:
             return self._clients["describe_parameters"].call_async(DescribeParameters.Request(names=some))
         self._expected = number < 6
-        # Of what is allowed only what no other client of the soak can notice.
+        # Allowed values are chosen so that no other client of the soak notices the change.
         given = (
             _number("servo.gain", float(self._rng.uniform(1.0, 10.0)))
             if self._expected

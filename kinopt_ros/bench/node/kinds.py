@@ -25,7 +25,7 @@ _ARM = 7
 _DIFFERENT = 100
 """Requests of a client before it begins again with the first."""
 _ROUNDING = 1e-9
-"""Of our forward kinematics against the node's, m and rad."""
+"""Largest difference between our forward kinematics and the node's, m and rad."""
 _REFUSALS = (Status.QUEUE_FULL, Status.TIMED_OUT, Status.ROBOT_STATE_STALE)
 
 

@@ -304,7 +304,10 @@ def _periods(times: Sequence[float]) -> dict[str, Any]:
 
 
 def _growth(samples: Sequence[tuple[float, float]], unit: str) -> dict[str, float]:
-    """Of times and amounts; the growth is the slope of a line through what follows the first fifth."""
+    """Return first, settled, last and largest amount, and the growth per hour.
+
+    The growth is the slope of a line through the samples (time, amount) that follow the first fifth.
+    """
     if len(samples) < 3:
         return {}
     times, used = np.array(samples).T

@@ -35,9 +35,9 @@ class Sampled:
     problem: str
     """Robot, family and number, for people."""
     seconds: float
-    """That OMPL was given, or took."""
+    """Time that OMPL was given, or took."""
     length: float | None
-    """Of its path after shortening, rad (and m); None: it found none."""
+    """Length of OMPL's path after shortening, rad (and m); None if it found none."""
     sampler: str
 
 

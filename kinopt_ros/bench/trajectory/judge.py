@@ -40,7 +40,7 @@ class Violations:
     """How far commands are from what was asked; for comparisons, where nothing is exact."""
 
     collision: str
-    """Of what with what, and when; empty if there is none."""
+    """What collides with what, and when; empty if nothing does."""
     velocity: float
     """Largest share of a (scaled) velocity limit."""
     position: float
@@ -48,11 +48,11 @@ class Violations:
     start: float
     """Largest distance from the start, rad or m."""
     goal: float
-    """Likewise from the joint goal."""
+    """Largest distance from the joint goal, rad or m."""
 
 
 class MotionJudge(CollisionJudge):
-    """Of one robot and the joints that move."""
+    """Checks motions of one robot's moving joints."""
 
     def __init__(self, subject: Subject, joints: tuple[str, ...]) -> None:
         self._poses = Judge(subject)
@@ -82,7 +82,7 @@ class MotionJudge(CollisionJudge):
         return [*wrong, collision] if collision else wrong
 
     def violations(self, problem: TrajectoryProblem, states: Commands) -> Violations:
-        """Of commands, for a problem with one goal, a configuration."""
+        """Measure how far commands violate a problem whose only goal is a configuration."""
         [goal] = problem.goals
         assert isinstance(goal, JointGoal)
         position, velocity = states.states[:2]

@@ -165,13 +165,13 @@ class SettingMaker:
         return Setting(self._scene(parts), start, compartment(second))
 
     def _frame(self, azimuth: float, ahead: float, aside: float, up: float) -> Annotated[Float64, "4 4"]:
-        """Root frame: so far (m) from the first joint in a horizontal direction, across it, and above."""
+        """Return the pose in the root frame that is so far (m) ahead of the first joint, aside of it, and above it."""
         T = _turned(azimuth)
         T[:3, 3] = self.shoulder + T[:3, :3] @ np.array([ahead, aside, up])
         return T
 
     def _seen_from(self, azimuth: float, position: Float64) -> tuple[Float64, Float64, Float64]:
-        """The same the other way round."""
+        """Return how far (m) a position in the root frame is ahead of the first joint, aside of it, and above it."""
         x, y, z = ((position - self.shoulder) @ _turned(azimuth)[:3, :3]).T
         return x, y, z
 

@@ -76,7 +76,7 @@ class Task:
 
     @property
     def digest(self) -> str:
-        """Of what is asked, rounded: names what was found out about the problem."""
+        """Hash of the rounded problem, under which what was found out about it is kept."""
         numbers = [self.start, self.goal, *(thing.T_root_object for thing in self.scene.objects.values())]
         text = repr([np.round(array, 5).tolist() for array in numbers])
         text += repr((self.robot, self.is_pose, sorted(self.scene.objects)))
