@@ -16,7 +16,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 
 WORLD = -1
-"""Instead of the index of a link: what does not move."""
+"""Stands for the index of a link where a shape does not move."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,27 +24,28 @@ class Bodies:
     """S shapes of bodies (links, attached objects, objects of the world), and P pairs of shapes to compare."""
 
     names: tuple[str, ...]
-    """Of the bodies: links of the robot or ids of the scene."""
+    """Names of the bodies: links of the robot or ids of the scene."""
     shapes: tuple[Shape, ...]
     body: Annotated[Int64, "S"]
-    """Of every shape, index into ``names``."""
+    """Body of every shape, as an index into ``names``."""
     link: Annotated[Int64, "S"]
-    """Index into ``links`` of the link that carries the shape, or WORLD."""
+    """Link that carries the shape, as an index into ``links``, or WORLD."""
     T_link_shape: Annotated[Float64, "S 4 4"]
-    """In the frame of that link, or in that of the root."""
+    """Pose of every shape in the frame of the link that carries it, or in the root's."""
     links: tuple[str, ...]
     """Links whose poses are needed."""
     pairs: Annotated[Int64, "P 2"]
-    """Indices of shapes."""
+    """Indices of the two shapes of every pair."""
     margin: Annotated[Float64, "P"]
     """Padding of each pair, m."""
     found_free: dict[int, tuple[bytes, float]] = field(default_factory=dict)
-    """Of pairs of shapes: the pose of one in the other where they were found to be free last, and with which clearance.
-    Most that are near to each other always are so, in one and the same pose (fingers of a hand that does not move)."""
+    """Last collision-free result by pair: the pose of one shape in the other, and the clearance found there.
+
+    Most pairs that are near to each other always are, in one relative pose (fingers of a hand that does not move)."""
 
     @cached_property
     def boxes(self) -> tuple[Annotated[Float64, "S 4 4"], Annotated[Float64, "S 3"]]:
-        """Poses, in the carrying link's frame, and half edges of boxes that contain the shapes; 0 for endless ones."""
+        """Boxes that contain the shapes: poses in the carrying link's frame, and half edges (0 for endless shapes)."""
         T, halves = self.T_link_shape.copy(), np.zeros((len(self.shapes), 3))
         for k, shape in enumerate(self.shapes):
             center, half = bounding_box(shape)

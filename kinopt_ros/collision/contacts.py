@@ -88,8 +88,11 @@ class Placement:
     def near(
         self, enough: float, least: float = -np.inf, pairs: Annotated[Int64, "n"] | None = None
     ) -> tuple[Annotated[Int64, "m"], Annotated[Float64, "m"]]:
-        """Those of some pairs (all by default) that are not known to be at least ``enough`` (m) apart, and lower
-        bounds of their distances, paddings subtracted, the least first. Bounds below ``least`` may be far too low."""
+        """Return the pairs that are not known to be at least ``enough`` (m) apart, and lower bounds of their distances.
+
+        Looks at ``pairs``, by default at all. Paddings are subtracted from the bounds, and the least comes first.
+        Bounds below ``least`` may be far too low.
+        """
         packed = self._packed
         chosen = packed.every_pair if pairs is None else pairs
         poses = np.empty((len(packed.tree.parent), 4, 4))
@@ -116,7 +119,7 @@ class Placement:
         return found, bounds
 
     def pose(self, shape: int) -> Annotated[Float64, "4 4"]:
-        """Of a shape in the root link's frame."""
+        """Return the pose of a shape in the root link's frame."""
         if self._poses is None:
             self._poses = np.empty((len(self._packed.tree.parent), 4, 4))
             tree_poses(self._q[None], self._packed.tree, self._poses[None])

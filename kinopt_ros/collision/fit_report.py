@@ -29,9 +29,9 @@ class LinkFit:
 
     link: str
     shapes: str
-    """Such as "2 cylinders, 1 mesh"."""
+    """The link's shapes in words, such as "2 cylinders, 1 mesh"."""
     source: str
-    """Of its spheres: "fit", "srdf" or "file"; empty if it has none."""
+    """Where its spheres come from: "fit", "srdf" or "file"; empty if it has none."""
     spheres: int
     volume_ratio: float | None
     """Volume of the union of its spheres over that of its shapes; None if it has none of either."""

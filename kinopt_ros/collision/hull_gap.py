@@ -15,12 +15,12 @@ KIND, FIRST, LAST, RADIUS, SIZE, CENTER, REACH = 0, 1, 2, 3, 4, 7, 10
 """Columns of a row of ``packed_bodies.PackedBodies.pieces``; SIZE and CENTER begin three."""
 COLUMNS = 11
 ROUNDING = 1e-9
-"""m; bounds are lower than computed by so much."""
+"""Length that bounds are lowered by against rounding errors, m."""
 _STEPS = 24
 _CONVERGED = 1e-9
-"""Of the squared distance."""
+"""Relative gap of the squared distance to its lower bound at which the iteration ends."""
 _SMALLEST = 1e-20
-"""m^2; what is nearer to the origin than its root counts as there."""
+"""Squared distance from the origin below which a point counts as being there, m^2."""
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
 _INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -160,7 +160,7 @@ def _keep(W, mask, x, y, z, i, j, k):
 
 @njit(**_INLINE)
 def _segment(W, i, j):
-    """(which of the two points are needed, x, y, z)"""
+    """Return the point of a segment nearest to the origin: (which of its ends are needed, x, y, z)."""
     ex, ey, ez = W[j, 0] - W[i, 0], W[j, 1] - W[i, 1], W[j, 2] - W[i, 2]
     t = -(W[i, 0] * ex + W[i, 1] * ey + W[i, 2] * ez)
     length = ex * ex + ey * ey + ez * ez
@@ -174,8 +174,10 @@ def _segment(W, i, j):
 
 @njit(**_INNER)
 def _triangle(W, i, j, k):
-    """Likewise of a triangle, by the regions of its corners and edges (C. Ericson, "Real-Time Collision Detection",
-    5.1)."""
+    """Return the point of a triangle nearest to the origin: (which of its corners are needed, x, y, z).
+
+    It is found by the regions of corners and edges (C. Ericson, "Real-Time Collision Detection", 5.1).
+    """
     ax, ay, az = W[i, 0], W[i, 1], W[i, 2]
     bx, by, bz = W[j, 0], W[j, 1], W[j, 2]
     cx, cy, cz = W[k, 0], W[k, 1], W[k, 2]

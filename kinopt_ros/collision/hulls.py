@@ -157,7 +157,7 @@ def _pieces(mesh: Mesh) -> tuple[Annotated[Float64, "K 3"], Annotated[Int64, "N"
 
 
 def _corners(points: Annotated[Float64, "K 3"]) -> tuple[Annotated[Float64, "k 3"], float]:
-    """Those points that their hull needs, and its volume."""
+    """Return the corners of the points' convex hull, and its volume (m^3)."""
     from scipy.spatial import ConvexHull, QhullError  # takes a while to import
 
     try:

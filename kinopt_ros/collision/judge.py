@@ -38,19 +38,22 @@ from kinopt_ros.geometry.shapes import (
 )
 
 GJK_TOLERANCE = 1e-9
-"""Relative; coal's default of 1e-6 leaves errors of 2e-6 m beside cones."""
+"""Relative tolerance of coal's GJK. Its default of 1e-6 leaves errors of 2e-6 m beside cones."""
 GJK_STEPS = 1000
 EPA_TOLERANCE, EPA_STEPS = 1e-6, 64
-"""For depths. With a smaller tolerance or more steps coal 3.0.3 gives depths that are far too large."""
+"""Settings of coal's EPA, which computes penetration depths.
+
+With a smaller tolerance or more steps coal 3.0.3 gives depths that are far too large."""
 IN_DOUBT = 1e-5
-"""m; what is no farther apart than this counts as touching in ``in_collision``: as near as that coal's GJK may take a
-penetration of a few 1e-6 m for a gap."""
+"""Gap up to which shapes count as touching in ``in_collision``, m.
+
+So close to contact coal's GJK may take a penetration of a few 1e-6 m for a gap."""
 TOUCHING = 1e-9
-"""m; least depth of what collides."""
+"""Least penetration depth of shapes that collide, m."""
 OUTER_BALL = np.array([1.0, 1.0, 1.0, math.sqrt(3.0)])
-"""From the ball in a cube (centre, half edge) to the one around it."""
+"""Factors that turn the ball in a cube (centre, half edge) into the ball around it."""
 ROUND = 32
-"""Points on a rim where the depth of a cylinder or cone is looked for."""
+"""Points on the rim of a cylinder or cone at which its depth is evaluated."""
 
 Bounded = Mesh | Box | Capsule | Cone | Cylinder
 _ORDER = (Sphere, PointCloud, Octomap, Plane, HeightMap, Mesh, Box, Capsule, Cone, Cylinder)

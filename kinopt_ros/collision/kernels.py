@@ -654,7 +654,7 @@ def _ground(tree, i, j, x, y, z):
 
 @njit(**_INNER)
 def _facet(x, y, z, ax, ay, az, bx, by, bz, cx, cy, cz):
-    """Of one triangle: squared distance, vector to p, upward normal, height of its plane at (x, y)."""
+    """Return for one triangle: squared distance, vector to p, upward normal, height of its plane at (x, y)."""
     bx, by, bz, cx, cy, cz = bx - ax, by - ay, bz - az, cx - ax, cy - ay, cz - az
     nx, ny, nz = by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx
     length = np.sqrt(nx * nx + ny * ny + nz * nz)

@@ -26,22 +26,22 @@ class Part:
 
     pair: int
     control: Annotated[Float64, "d+1 n"]
-    """Control points, a Bezier curve's, of the variables that move."""
+    """Bezier control points of the variables that move."""
     begin: float
     end: float
     nearer: float
-    """m, by which the pair's distance can differ from that in the middle, less or more, at most."""
+    """Most that the pair's distance can differ from its distance in the middle of the part, m."""
 
 
 @dataclass(frozen=True, eq=False)
 class Motions:
-    """Of some variables, while all others keep their values."""
+    """Checks motions of some variables, while all others keep their values."""
 
     packed: PackedBodies
     state: Annotated[Float64, "nq"]
-    """Of all variables; finite."""
+    """Values of all variables, finite; those that move do not count."""
     variables: Annotated[Int64, "n"]
-    """Those that move, each of a joint with one variable."""
+    """Indices of the variables that move, each of a joint with one variable."""
     pause: Pause = go_on
     """Called between pieces of work."""
 

@@ -29,12 +29,15 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.wanted import check_wanted
 
 MOST_POSES = 1_000_000
-"""Of links in all configurations together, some 300 bytes each: robots of many links get fewer configurations."""
+"""Most link poses in all configurations together, some 300 bytes each.
+
+Robots of many links therefore get fewer configurations."""
 SAMPLES = 2000
 """Configurations: half of them uniform, half pushed towards the ends of the joints, where robots fold."""
 _FEW, _MANY, _MOST = 60, 300, 600
-"""Of the configurations where spheres around a pair overlap, so many are judged to estimate how often it collides: more
-where nearly all collide so far, and most where none does."""
+"""Configurations, of those in which spheres around a pair overlap, that are judged to estimate how often it collides.
+
+More are judged where nearly all collide so far, and most where none does."""
 _NEARLY_ALL = 0.9
 _SEED = 1
 _SOURCES = (__name__, "kinopt_ros.collision.spheres")

@@ -36,10 +36,10 @@ class RobotSpheres(Immutable):
     link: Annotated[Int64, "N"]
     """Index of every sphere's link in ``robot.link_names``, ascending."""
     centers: Annotated[Float64, "N 3"]
-    """In the link's frame (m)."""
+    """Centres in the link's frame, m."""
     radii: Annotated[Float64, "N"]
     sources: Mapping[str, str]
-    """By link: "fit", "srdf" or "file"."""
+    """Where the spheres of each link come from: "fit", "srdf" or "file"."""
     warnings: tuple[str, ...] = ()
     """Given spheres that leave out a part of their link."""
 

@@ -27,9 +27,9 @@ from kinopt_ros.collision.tree_kernel import QUATERNION, TRANSLATION, place_link
 from kinopt_ros.numba_cache import njit
 
 DEPTH = 80
-"""Parts that wait at most: every halving adds one, and a part much smaller would not be a number any more."""
+"""Most parts that wait. Every halving adds one, and after so many a part is too short for float64."""
 SHARE = 0.2
-"""Of the least distance, to which it need not be known better."""
+"""Share of the least distance to which that distance need not be known better."""
 
 # Entries of ``Waiting.marks``.
 SIZE, COUNT, UNTIL, WANTED = range(4)
@@ -262,7 +262,7 @@ def sweep(
                     marks[SIZE] = 0
                     return 0, K
                 slack = max(resolution, SHARE * nearest)
-                # Of what is as near as this no more need be known.
+                # Bounds this close to the least distance need not be refined.
                 if nearer <= slack or bound >= nearest - slack + margins[p] + nearer:
                     continue
             if measuring or several or (bound >= wanted and nearer >= resolution and size + 2 <= DEPTH):
@@ -386,9 +386,11 @@ def _least_change(chords, variables, half, a, b, linear):
 
 @njit(**_INNER)
 def _movement(s, link, tree, half, reach, placed, origins, axes, change, moved, bent):
-    """How far any point of a shape moves against each link above it while variables change by at most so much, into
-    ``moved[s]``, and how far from where it would be if motions were linear, into ``bent[s]``; the last entries are for
-    the world."""
+    """Bound how far any point of shape s moves against each link above it while variables change by at most ``change``.
+
+    Writes that to ``moved[s]``, and to ``bent[s]`` how far points may be from where a linear motion would put them.
+    The last entries are for the world.
+    """
     L = tree.parent.shape[0]
     way, off = 0.0, 0.0
     while link >= 0:
@@ -412,7 +414,10 @@ def _movement(s, link, tree, half, reach, placed, origins, axes, change, moved, 
 
 @njit(**_INNER)
 def _pieces_movement(s, numbers, tree, pieces, placed, origins, axes, change, moved):
-    """Likewise of every piece of a shape, by the sphere around it, into its row of ``moved``."""
+    """Bound how far every piece of shape s moves against each link above it while variables change by ``change``.
+
+    Uses the sphere around each piece, and writes to the piece's row of ``moved``.
+    """
     L = tree.parent.shape[0]
     for i in range(numbers[s, 1], numbers[s, 2]):
         x, y, z = at(placed, s, pieces[i, CENTER], pieces[i, CENTER + 1], pieces[i, CENTER + 2])
