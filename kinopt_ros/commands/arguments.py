@@ -38,7 +38,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """The same with null for every number that JSON cannot say."""
+    """Return a value with None for every number that JSON cannot say (NaN, infinity)."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -16,11 +16,11 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.model import RobotModel
 
 _MOST_TRIANGLES = 2500
-"""Of one mesh in the picture; of a larger one the largest."""
+"""Most triangles drawn of one mesh; of a finer mesh the largest ones are drawn."""
 _LONGEST_SIDE = 0.08
-"""m"""
+"""Longest side of a drawn triangle, m."""
 _ELEVATION, _AZIMUTH = 18.0, -60.0
-"""Of the eye, degrees."""
+"""Direction from which the robot is seen, degrees."""
 _VIEW = np.array(
     [
         math.cos(math.radians(_ELEVATION)) * math.cos(math.radians(_AZIMUTH)),
@@ -136,7 +136,10 @@ def _triangles(placed: PlacedShape) -> Triangles:
 
 
 def _small(triangles: Triangles) -> Triangles:
-    """The same, of triangles with sides of at most 8 cm: large ones hide near things, as their middles are nearer."""
+    """Divide triangles until their sides are at most ``_LONGEST_SIDE``.
+
+    Triangles are drawn by the distance of their middles, so large ones would hide what is in front of them.
+    """
     while True:
         a, b, c = (triangles[:, corner] for corner in range(3))
         sides = np.sqrt(np.stack([((q - p) ** 2).sum(axis=1) for p, q in ((a, b), (b, c), (c, a))]))
