@@ -15,7 +15,7 @@ class Step:
     """Number of the frame that it starts from."""
     joint: Joint
     index: int
-    """Of the joint, in ``robot.joints``."""
+    """Index of the joint in ``robot.joints``."""
     part: int
     """Which of the joint's motions this is; the origin comes before the first one."""
     motion: JointMotion | None

@@ -50,8 +50,9 @@ class Jacobian:
         return J
 
     def rpy_rates(self, q: Any, parameters: KinematicParameters | None = None) -> tuple[jax.Array, jax.Array]:
-        """The same with rates of roll, pitch and yaw (rad/s) of ``T_base_tip`` in the last three rows, (..., 6, nv);
-        and where these are singular, bool (...).
+        """Compute the Jacobian with rates of roll, pitch and yaw (rad/s) of ``T_base_tip`` in its last three rows.
+
+        Returns the Jacobian (..., 6, nv), and where its representation is singular, bool (...).
 
         At pitch +-pi/2 the rates do not exist: the second array is true there, and the last three rows are NaN. (The
         geometric Jacobian knows no such singularity.) Near it, where fewer than half of the digits would be left, too.
@@ -155,5 +156,5 @@ def _turned_back(base: jax.Array, vectors: jax.Array) -> jax.Array:
 
 
 def _cross(a: jax.Array, b: jax.Array) -> jax.Array:
-    """Of arrays (3, lanes)."""
+    """Return the cross product of arrays (3, lanes)."""
     return jnp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])

@@ -58,7 +58,7 @@ def motion_of(step: Step) -> Motion | None:
 
 
 def geometry(plan: FramePlan, parameters: KinematicParameters | None) -> Geometry:
-    """Of the description, or of parameters."""
+    """Compute the geometry of all steps from the robot's description, or from ``parameters`` if they are given."""
     steps, m = plan.steps, len(plan.steps)
     begins = np.array([step.part == 0 for step in steps])
     rotates = np.array([motion_of(step) is Motion.ROTATION for step in steps])

@@ -27,7 +27,7 @@ class KinematicParameters:
 
     @classmethod
     def of(cls, robot: RobotModel, dtype: Any = None) -> "KinematicParameters":
-        """Those of the description; in JAX's default precision unless ``dtype`` says otherwise."""
+        """Return the parameters of a robot's description, in JAX's default precision unless ``dtype`` is given."""
         J = len(robot.joints)
         T = np.array([joint.T_parent_joint for joint in robot.joints]).reshape(J, 4, 4)
         axis = np.array([joint.axis for joint in robot.joints]).reshape(J, 3)

@@ -82,7 +82,7 @@ def _weight(R: list[list[Component]]) -> int:
 
 
 def _transform(own: Geometry, at: Values, i: int) -> Transform:
-    """Of motion i as components, known ones as floats."""
+    """Return the transform of motion i as components; those that are known are floats."""
     R = [
         [
             add(
