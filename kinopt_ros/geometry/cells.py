@@ -197,7 +197,7 @@ def _planes(triangles: Annotated[Float64, "T 3 3"], pieces: int) -> list[Float64
 
 
 def _split(triangles: Annotated[Float64, "T 3 3"], axis: int, value: float) -> Annotated[Float64, "U 3 3"]:
-    """The same surface, of triangles that do not cross the plane."""
+    """Cut triangles at a plane, so that the same surface is made of triangles that do not cross it."""
     above = triangles[:, :, axis] > value
     below = triangles[:, :, axis] < value
     crossing = above.any(axis=1) & below.any(axis=1)

@@ -24,13 +24,13 @@ _LEAST, _TOGETHER = 100, 3200
 _CENTERS = 250
 _HALVINGS = 8
 _ENTRIES = 2**24
-"""Of a table in memory at most: larger ones are worked off in rows."""
+"""Most entries of a table in memory; larger tables are worked off in blocks of rows."""
 
 
 def cover(
     cells: Cells, shapes: Sequence[PlacedShape], most: int, tolerance: float
 ) -> tuple[Annotated[Int64, "n"], int]:
-    """To which sphere every piece goes, and how many spheres there are: at most ``most``.
+    """Assign every piece to a sphere; return the assignment and the number of spheres, at most ``most``.
 
     Args:
         cells: the pieces of the shapes.
@@ -41,7 +41,7 @@ def cover(
     centers, depth = _deep_points(cells, shapes)
     middle, half = (cells.upper + cells.lower) / 2.0, (cells.upper - cells.lower) / 2.0
     excess = np.zeros((len(middle), len(centers)))
-    """Of the sphere about point j that just covers piece i."""
+    """How far the sphere about point j that just covers piece i sticks out (m)."""
     for rows in _blocks(len(middle), len(centers)):
         square = excess[rows]
         for axis in range(3):

@@ -21,12 +21,12 @@ from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.wanted import check_wanted
 
 MAX_SPHERES = 6
-"""Most spheres for one link, unless asked otherwise."""
+"""Most spheres for one link, by default."""
 TOLERANCE = 0.012
-"""m; spheres that stick out no further are not divided, unless asked otherwise."""
+"""Distance that spheres may stick out without being divided, by default, m."""
 
 _ROUNDING = 1e-9
-"""By this part, and by so many metres, radii are larger than computed."""
+"""Share, and length in m, by which radii are enlarged against rounding errors."""
 _TURNS = 12
 _DIRECTIONS = 64
 _OUTER = 500
@@ -90,7 +90,7 @@ def _divided(cells: Cells, most: int, tolerance: float) -> tuple[Int64, Float64]
 
 
 def _volume(spheres: SphereSet) -> float:
-    """Of the union (m^3), roughly; more spheres must be worth it."""
+    """Estimate the volume of the spheres' union (m^3), with 2 % added per sphere: more of them must be worth it."""
     low = (spheres.centers - spheres.radii[:, None]).min(axis=0)
     high = (spheres.centers + spheres.radii[:, None]).max(axis=0)
     points = np.random.default_rng(0).uniform(low, high, (5000, 3))

@@ -27,7 +27,10 @@ def default_folder() -> Path:
 
 
 def digest(modules: Iterable[str], *values: Any) -> str:
-    """Of the source of modules and of values: numbers, text, bytes, arrays, dataclasses, and collections of these."""
+    """Return a hash of the source of modules and of values.
+
+    Values are numbers, text, bytes, arrays, dataclasses, and collections of these.
+    """
     found = hashlib.blake2b(digest_size=20)
     for module in modules:
         spec = find_spec(module)

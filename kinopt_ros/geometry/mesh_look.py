@@ -76,7 +76,7 @@ def _stl(content: bytes) -> bytes:
 
 
 def _text(content: bytes) -> bytes:
-    """Of a format that is text: holes in a file are read as zero bytes."""
+    """Return the content of a text file, or raise InvalidShapeError if it has zero bytes, as holes in a file do."""
     if b"\0" in content:
         raise InvalidShapeError("is no text: it has zero bytes")
     return content

@@ -218,7 +218,7 @@ def _require_outward(mesh: Mesh, what: str) -> None:
 
 
 def connected_parts(triangles: Int64, count: int) -> Int64:
-    """For every triangle of a mesh with ``count`` vertices, the number of the connected surface that it belongs to."""
+    """Number the connected surfaces of a mesh with ``count`` vertices; return the number of every triangle's."""
     lowest = np.arange(count)
     while True:
         least = lowest[triangles].min(axis=1)
