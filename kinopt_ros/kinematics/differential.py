@@ -86,7 +86,7 @@ class JointVelocity:
     blocked: tuple[str, ...]
     """Variables that stand at a limit and were not moved further, or move at one of the ``bounds``."""
     jacobian: FrameJacobian
-    """Of all joints, the blocked ones too."""
+    """Jacobian of all joints, the blocked ones too."""
 
 
 def frame_jacobian(
