@@ -141,12 +141,12 @@ class IkProblem(Immutable):
         return len(self.targets[0].T_base_target)
 
     def pause(self) -> None:
-        """For long work: raise ``OutOfTime`` when the deadline has passed."""
+        """Raise ``OutOfTime`` if the deadline has passed. Long work calls this now and then."""
         if self.late:
             raise OutOfTime("the deadline came")
 
     def hurry(self) -> None:
-        """Likewise for work that is worth ``GRACE`` more."""
+        """Raise ``OutOfTime`` if the deadline passed more than ``GRACE`` ago. Work that is worth this time calls it."""
         if self.deadline is not None and time.monotonic() >= self.deadline + GRACE:
             raise OutOfTime("the deadline came")
 

@@ -34,9 +34,9 @@ VERSION = 1
 ROBOTS = "robots"
 """Folder of the descriptions, beside the records."""
 SCENES = "scenes"
-"""Likewise of the scenes."""
+"""Folder of the scenes, beside the records."""
 MOST_TIMEOUT = 3600.0
-"""s"""
+"""Longest timeout of a problem in a record, s."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,15 +73,15 @@ class CostWeights:
     """
 
     smoothness: float = 1.0
-    """Of differences of neighbouring points: a short path."""
+    """Weight of the squared differences of neighbouring points, which makes the path short."""
     velocity: float = 0.0
-    """Of the first derivative beyond what the duration allows; counts with a given duration only."""
+    """Weight of the squared velocity in excess of its limit; counts only if a duration is given."""
     acceleration: float = 0.1
-    """Of the second derivative."""
+    """Weight of the squared second derivative."""
     jerk: float = 0.01
-    """Of the third derivative."""
+    """Weight of the squared third derivative."""
     rest: float = 0.0
-    """Of the distance from the rest posture."""
+    """Weight of the squared distance from the rest posture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class TrajectoryProblem(Immutable):
     joints: tuple[str, ...]
     """Joints that move, in the order of the trajectory; each active, with one variable."""
     variables: Annotated[np.ndarray, "n"]
-    """Their indices in the robot's q: the columns of paths."""
+    """Indices in the robot's q of the joints' variables; columns of paths are in this order."""
     start: Annotated[Float64, "nq"]
     """Configuration of the whole robot; what is not among ``variables`` stays."""
     start_velocity: Annotated[Float64, "nq"]
@@ -138,19 +138,19 @@ class TrajectoryProblem(Immutable):
             frozen(self.rest)
 
     def whole(self, q: Annotated[Float64, "... n"]) -> Annotated[Float64, "... nq"]:
-        """Configurations of the whole robot: of the variables that move at ``q``, of the others where they start."""
+        """Return configurations of the whole robot: moving variables from ``q``, the others where they start."""
         full = np.empty((*q.shape[:-1], len(self.start)))
         full[...] = self.start
         full[..., self.variables] = q
         return full
 
     def pause(self) -> None:
-        """For long work: raise ``OutOfTime`` when the deadline has passed."""
+        """Raise ``OutOfTime`` if the deadline has passed. Long work calls this now and then."""
         if self.late:
             raise OutOfTime("the deadline came")
 
     def hurry(self) -> None:
-        """Likewise for work that is worth ``GRACE`` more."""
+        """Raise ``OutOfTime`` if the deadline passed more than ``GRACE`` ago. Work that is worth this time calls it."""
         if self.deadline is not None and time.monotonic() >= self.deadline + GRACE:
             raise OutOfTime("the deadline came")
 
