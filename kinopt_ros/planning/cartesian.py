@@ -342,7 +342,7 @@ class _Path:
         return self._ended(why)
 
     def poses_of(self, q: Annotated[Float64, "K n"]) -> Annotated[Float64, "K 4 4"]:
-        """Of the tool, in the base link."""
+        """Return poses of the tool in the base link."""
         whole = self._whole(q)
         T = chain_pose(self._chain, whole[:, self._chain.variables])
         return T if self._target.T_link_tool is None else T @ self._target.T_link_tool
@@ -352,7 +352,7 @@ class _Path:
     def _followed(
         self, lines: _Lines, q0: Annotated[Float64, "n"]
     ) -> tuple[Annotated[Float64, "K n"], _Why | None]:
-        """Configurations after each step, as far as they come without a jump."""
+        """Return configurations after each step, up to the first jump, and why they end there if they do."""
         poses = lines.at(np.arange(lines.count + 1, dtype=np.float64))
         q = [q0]
         for k in range(1, len(poses)):

@@ -76,7 +76,7 @@ def load_problem(path: str | Path, deadline: float | None = None) -> ProblemFile
 
 
 def problem_of(given: Any, folder: Path, deadline: float | None = None) -> ProblemFile:
-    """The same of what a file says; names of files are relative to ``folder``.
+    """Build the problem that the parsed content of a file describes; names of files are relative to ``folder``.
 
     Raises:
         KinoptError: it describes no problem; the message says where.
@@ -111,7 +111,7 @@ def problem_of(given: Any, folder: Path, deadline: float | None = None) -> Probl
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Of goals and constraints."""
+    """Reads goals and constraints of one problem."""
 
     robot: RobotModel
     group: str | None

@@ -27,9 +27,11 @@ class SceneHolder:
         """``report(sentence)`` is called when something of the scene does not fit a new robot."""
         self._report = report
         self._lock = threading.Lock()
-        """Of the two values; never held while anything is computed. First of the locks that a motion is sent with."""
+        """Guards the scene and the robot, and is never held while anything is computed.
+
+        It is the first of the locks that a motion is sent with."""
         self._changing = threading.Lock()
-        """Of those who change the scene: they wait for each other, who asks for it does not."""
+        """Serializes changes of the scene; readers do not wait for it."""
         self._scene = EMPTY_SCENE
         self._robot: RobotModel | None = None
 

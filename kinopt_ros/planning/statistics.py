@@ -13,12 +13,12 @@ _MOST_NAMES = 100
 """Names and reasons kept; more are counted under ``OTHER``, so that nobody can fill the memory with them."""
 OTHER = "other"
 RECENT = 30.0
-"""s"""
+"""Time span of the counts that are called recent, s."""
 
 
 @dataclass(frozen=True)
 class Percentiles:
-    """Of the newest times, s."""
+    """Percentiles of the newest times, s."""
 
     p50: float
     p95: float

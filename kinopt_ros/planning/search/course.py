@@ -23,7 +23,7 @@ class Stopped(Exception):
 
 
 class Course:
-    """Of the search for one problem."""
+    """Deadline, progress and best attempt of the search for one problem."""
 
     def __init__(self, problem: TrajectoryProblem, report: Report | None) -> None:
         self._begin = time.perf_counter()
@@ -60,7 +60,7 @@ class Course:
             raise Stopped(Status.TIMED_OUT, f"{kind} before a motion was found{self._so_far()}")
 
     def pause(self) -> None:
-        """Likewise, in the middle of a stage."""
+        """Raise ``Stopped`` if the search is to end; called in the middle of a stage."""
         self.go_on(self._stage)
 
     def spent(self, stage: str, begin: float) -> None:

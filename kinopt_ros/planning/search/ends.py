@@ -37,7 +37,7 @@ class End:
 
 
 class Ends:
-    """For one problem."""
+    """Finds configurations at which motions for one problem may end."""
 
     def __init__(self, solver: Solver, course: Course, looks: Looks) -> None:
         self._solver, self._course, self._looks = solver, course, looks
@@ -45,7 +45,7 @@ class Ends:
         self._continuous = continuous_joints(solver.robot, self._problem.joints)
 
     def of_goals(self) -> list[End]:
-        """Configurations that reach goals, the nearest to the start first; at least one, else ``Stopped``."""
+        """Return configurations that reach goals, the nearest to the start first; ``Stopped`` if there is none."""
         begin = time.perf_counter()
         start = self._problem.start
         ends: list[End] = []
@@ -82,7 +82,7 @@ class Ends:
         return vias
 
     def _in_time(self, ends: list[End]) -> list[End]:
-        """Those that the given duration may be enough for."""
+        """Return the ends that can be reached within the given duration at the velocity limits."""
         problem, duration = self._problem, self._problem.duration
         if duration is None:
             return ends

@@ -16,9 +16,10 @@ GLANCES = (0.5, 0.25, 0.75)
 
 
 class Looks:
-    """For one problem; without a scene everything is free. q: the problem's variables, rad or m.
+    """Checks configurations and lines of one problem for collisions; without a scene everything is free.
 
-    ``pause`` is called between pieces of a look; what it raises ends it.
+    Every q holds the problem's variables, rad or m. ``pause`` is called between pieces of a check; what it raises ends
+    the check.
     """
 
     def __init__(self, robot: RobotModel, problem: TrajectoryProblem, pause: Pause) -> None:

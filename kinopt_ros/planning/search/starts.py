@@ -38,8 +38,9 @@ _DRAWN, _LOT = 16, 2
 _SPREADS = np.array([0.4, 0.8, 1.2, 1.6])
 """rad or m, how far those near to the line are from its middle."""
 SAMPLING_TIMES, SAMPLING_AROUND = (2.0, 8.0), (8.0, 30.0)
-"""For the sampling planner before much else is tried, and when nothing else is left: s at most, and how far (m) around
-start and goals it searches for a base's way."""
+"""Longest times of the sampling planner, s, and how far (m) around start and goals it searches for the way of a base.
+
+The first of each pair holds before much else is tried, the second when nothing else is left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +53,16 @@ class Start:
     passed: Annotated[Int64, "W"]
     """Which of its points are the waypoints."""
     corners: Annotated[Float64, "K n"] | None = None
-    """Of a path that will do if it cannot be improved, but is free."""
+    """Corners of a path that will do as it is, if it is free but cannot be improved."""
     is_free: bool = False
     """Whether the lines between these corners were checked already."""
 
 
 class Starts:
-    """For one problem, whose goals became ``ends`` and whose waypoints ``vias``."""
+    """Yields paths from which the optimization of one problem begins.
+
+    ``ends`` are configurations that reach its goals, and ``vias`` those that reach its waypoints.
+    """
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class Step:
     """The new one with its check; None if there is none to send."""
     wanted: Wanted | None
     part: float
-    """Of the wanted velocity, in [0, 1]."""
+    """Share of the wanted velocity that is commanded, in [0, 1]."""
     status: Status = Status.SUCCESS
     sentence: str = ""
 
@@ -62,8 +62,8 @@ def servo_step(
         now: ns of the clock.
         q: the whole robot; values of the joints that servo moves do not matter.
         wish: what is wanted.
-        part: of the velocity that the step before could do; it grows slowly from one to the next, so that the robot
-            gets slower in front of an obstacle instead of hopping.
+        part: share of the wanted velocity that the step before could do. It grows slowly from one step to the next, so
+            that the robot gets slower in front of an obstacle instead of hopping.
         takes: ns that a step may take until its motion is sent.
 
     Raises:
@@ -79,7 +79,7 @@ def servo_step(
     state = last.at(leave)
     wanted = wish(state, setup.whole(q, state.position), leave)
     if wanted.reached:
-        # Of a robot that only passes by it would not be so: where the last motion ends counts.
+        # A robot that only passes by has not reached it: what counts is where the last motion ends.
         rest = last.trajectory.position[-1]
         wanted = replace(wanted, reached=wish(last.at(last.end), setup.whole(q, rest), leave).reached)
     if wanted.reached or (np.abs(wanted.velocity) < NOTHING).all():
