@@ -34,9 +34,9 @@ class CollisionModel:
     in ``unchecked``."""
 
     elements: Mapping[str, tuple[CollisionElement, ...]] = field(default_factory=dict)
-    """By link, those that have any."""
+    """Collision elements by link; links without any are missing."""
     broken: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By link: what is wrong with elements that are not in ``elements``."""
+    """What is wrong with elements that are not in ``elements``, by link."""
     only_seen: tuple[str, ...] = ()
     """Links with visual but without collision elements: nothing to check, and perhaps forgotten."""
     urdf_file: Path | None = None
@@ -46,7 +46,7 @@ class CollisionModel:
 
     @property
     def shapes(self) -> Mapping[str, tuple[PlacedShape, ...]]:
-        """By link, those that have any, in the link's frame."""
+        """Shapes by link, in the link's frame; links without any are missing."""
         return self._loaded.shapes
 
     @property
@@ -147,7 +147,7 @@ def _digest(content: bytes) -> bytes:
 
 
 def _key(paths: Mapping[MeshElement, Path], digests: list[bytes]) -> str:
-    """Of what is kept about files with these contents."""
+    """Return the key under which results for mesh files with these contents are kept."""
     suffixes = [path.suffix.lower() for path in paths.values()]
     return kept.digest(_SOURCES, digests, suffixes, [element.scale for element in paths])
 

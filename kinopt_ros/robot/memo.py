@@ -50,7 +50,7 @@ def remembered(function: Callable[Concatenate[Owner, P], T]) -> Callable[Concate
 
 
 def remembered_with(function: Callable[[Owner, Other], T]) -> Callable[[Owner, Other], T]:
-    """Likewise of a robot and one other object, a scene for example, as long as both live.
+    """Remember results of a function of a robot and one other object, such as a scene, as long as both live.
 
     Results may refer to the robot but not to the other object, which they would keep as long as the robot lives.
     """

@@ -79,7 +79,7 @@ def apply_srdf(robot: RobotModel, srdf_text: str, virtual_joint: bool = False) -
 
 
 def _limited(warnings: list[str], before: int) -> tuple[str, ...]:
-    """Those of the URDF, and so many of the SRDF that a person reads them."""
+    """Return all warnings about the URDF, and as many about the SRDF as a person may read."""
     more = len(warnings) - before - _MOST_WARNINGS
     if more <= 0:
         return tuple(warnings)

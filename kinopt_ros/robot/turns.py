@@ -31,8 +31,9 @@ def periodic_variables(robot: RobotModel) -> Annotated[Bool, "nq"]:
 
 
 def continuous_joints(robot: RobotModel, joints: Sequence[str]) -> Annotated[Bool, "n"]:
-    """Of which of some joints whole turns do not count: continuous ones that nothing limits and that no mimic joint
-    follows by less than whole turns.
+    """Return which joints may be moved by whole turns without changing any pose.
+
+    These are continuous joints that nothing limits and that no mimic joint follows by less than whole turns.
 
     The only place that decides it: whoever moves a joint by a turn, or compares values without turns, must ask here.
     """

@@ -72,16 +72,16 @@ class UrdfElements:
     links: tuple[str, ...]
     joints: tuple[JointElement, ...]
     collisions: Mapping[str, tuple[CollisionElement, ...]]
-    """By link, those that have any."""
+    """Collision elements by link; links without any are missing."""
     broken_collisions: Mapping[str, tuple[str, ...]]
-    """By link, those that have any: what is wrong with collision elements that cannot be used."""
+    """What is wrong with collision elements that cannot be used, by link; links without any are missing."""
     only_seen: tuple[str, ...]
     """Links with visual but without collision elements."""
     warnings: tuple[str, ...]
 
 
 def read_urdf(text: str) -> UrdfElements:
-    """Links and joints of a URDF, each checked for itself.
+    """Read links and joints of a URDF, and check each of them for itself.
 
     Raises:
         RobotDescriptionError: the message names the offending element.

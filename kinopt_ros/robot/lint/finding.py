@@ -34,7 +34,7 @@ _RANKS = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """By line; of too many the worst ones, and how many there are. Long ones are cut."""
+    """Sort findings by line. Long texts are cut, and of too many findings the worst are kept and the rest counted."""
     found = sorted(findings, key=lambda finding: _RANKS.index(finding.severity))
     more = len(found) - MOST
     kept = [
