@@ -100,7 +100,7 @@ def keep_scene(scene: Scene, folder: Path) -> None:
 
 
 def scene_hash(scene: Scene) -> str:
-    """The same for scenes of equal content, whatever their versions."""
+    """Return a hash of a scene's content, in which its version does not count."""
     return _hash(_scene_text(scene, ArrayFiles()))
 
 

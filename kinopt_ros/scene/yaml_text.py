@@ -95,7 +95,7 @@ class _Scalars(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
         yaml.resolver.Resolver.__init__(self)
 
     def value(self, event: yaml.ScalarEvent) -> Any:
-        """Of a scalar without a tag."""
+        """Return the value of a scalar without a tag."""
         tag = self.resolve(yaml.ScalarNode, event.value, event.implicit)  # type: ignore[no-untyped-call]
         if tag == "tag:yaml.org,2002:str":
             if any("\ud800" <= letter <= "\udfff" for letter in event.value):
