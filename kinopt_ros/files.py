@@ -43,7 +43,7 @@ def path_of(given: Any, what: str, error: type[KinoptError] = InvalidRequestErro
 
 
 def is_file(path: str | Path) -> bool:
-    """Whether there is an ordinary file of that name. Names that no file can have are those of none."""
+    """Check whether ``path`` is an ordinary file; False for names that no file can have."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -51,7 +51,7 @@ def is_file(path: str | Path) -> bool:
 
 
 def is_folder(path: str | Path) -> bool:
-    """Likewise for a folder."""
+    """Check whether ``path`` is a folder; False for names that no folder can have."""
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)
     except (OSError, ValueError):

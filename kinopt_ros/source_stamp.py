@@ -20,8 +20,9 @@ _NAME = re.compile(r"[\w.]+")
 
 @cache
 def source_stamp(file: Path) -> bytes:
-    """Of a file, and of what it imports, directly or not, of kinopt_ros or of its own package (for a file in no
-    package, of the files beside it).
+    """Return a hash of a file and of all that it imports, directly or not, of kinopt_ros or of its own package.
+
+    For a file in no package, the files beside it count as its package.
 
     Files are read once in a process: what is in memory was compiled from what they were.
     """
