@@ -38,11 +38,11 @@ class Context:
     frames: Frames
     scene: SceneHolder
     statistics: Statistics = field(default_factory=Statistics)
-    """Of all services, actions and solvers."""
+    """Statistics of all services, actions and solvers."""
     publish_scene: Callable[[], None] = lambda: None
-    """To be called when the scene may have changed."""
+    """Publishes the scene; called when it may have changed."""
     note_failures: Callable[[Any, Any], None] = lambda asked, result: None
-    """Told of every request of inverse kinematics and its result: failed ones may be recorded."""
+    """Called with every request of inverse kinematics and its result, so that failed ones can be recorded."""
     remembered: _Remembered = field(default_factory=_Remembered)
 
     @property

@@ -56,11 +56,13 @@ _LATCHED = QoSProfile(
 )
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 HEARD_SECONDS = 0.5
-"""For so long the end of the node waits until its last stop is heard."""
+"""Longest time that the node's shutdown waits until listeners have got its last stop, s."""
 _UPDATES = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
-"""Each of them counts."""
+"""QoS of messages each of which counts."""
 _ALL = QoSProfile(history=HistoryPolicy.KEEP_ALL, reliability=ReliabilityPolicy.RELIABLE)
-"""Likewise where a burst may come. What finds no room is not taken, so that the middleware says if it gets lost."""
+"""QoS of messages each of which counts and that may come in bursts.
+
+What finds no room is not taken, so that the middleware reports what gets lost."""
 
 
 class KinoptNode(Node):
@@ -69,11 +71,11 @@ class KinoptNode(Node):
     def __init__(self, **node_options: Any) -> None:
         super().__init__("kinopt", **node_options)
         self.ending = False
-        """Whether the process shall end: what takes long breaks off."""
+        """Whether the process shall end, so that long work breaks off."""
         self._end = threading.Lock()
         self._ended = False
         self.urgent = UrgentExecutor(self)
-        """For what is heard whatever else comes."""
+        """Executor of callbacks that run whatever else arrives."""
         parameters.declare(self)
         self._reports = self.create_publisher(MotionReport, "~/report", 100)
         scene = SceneHolder(self._report_scene)

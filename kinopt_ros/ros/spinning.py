@@ -25,14 +25,14 @@ from kinopt_ros.ros.serving.urgent import RestExecutor
 
 _SHUTDOWN_SECONDS = 2.0
 _ANSWER_SECONDS = 0.02
-"""For so long one executor waits for controllers to answer, before another one does."""
+"""Time that one executor waits for answers of controllers before the next one takes its turn, s."""
 _SWITCH_SECONDS = 5e-4
 _COLLECT_SECONDS = 10.0
-"""So often cyclic garbage is looked for, if there is reason to."""
+"""Least time between two collections of cyclic garbage, s."""
 _PUT_OFF_SECONDS = 60.0
-"""For so long that is put off while there is much to look through."""
+"""Longest time that a collection is put off while there is much to look through, s."""
 _MANY_BLOCKS = 100_000
-"""Blocks of memory that are more than there were: those of large messages that wait, most likely."""
+"""Increase of memory blocks that puts a collection off: most likely they belong to large messages that wait."""
 
 
 def spin(arguments: list[str] | None = None) -> None:

@@ -41,7 +41,7 @@ NAME = "optimize_trajectory"
 FEEDBACK_SECONDS = 0.05
 """Least time between two messages of feedback."""
 RESULT_SECONDS = 60
-"""For so long a result can be asked for."""
+"""Time that a result is kept for clients to fetch, s."""
 
 
 class OptimizeTrajectoryAction:
@@ -63,11 +63,11 @@ class OptimizeTrajectoryAction:
         self.output = output
         self._urgent = urgent
         self._goals: dict[bytes, _Goal] = {}
-        """Those that have no result yet, by the client's number; under the server's lock, as the next ones."""
+        """Goals without a result by the client's number; guarded by the server's lock, as the next two are."""
         self._early: set[bytes] = set()
         """Numbers of goals that were cancelled before they were taken."""
         self._controllers: dict[str, ControllerHandOver] = {}
-        """By the action's name. One that motions are no longer handed to may still do one."""
+        """Controllers by their action's name; one that gets no new motions may still execute an old one."""
         self._taking, self.ending = Pace(), Pace()
         self.server = GoalServer(
             context.node,

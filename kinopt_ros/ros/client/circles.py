@@ -107,7 +107,7 @@ class Tracked:
         self.client.publish_joint_state(message)
 
     def ask(self, angle: float) -> None:
-        """For the place on the circle at an angle (rad)."""
+        """Ask for the pose on the circle at an angle (rad), unless an answer is still outstanding."""
         if self.waiting is not None:
             self.late += 1
             return

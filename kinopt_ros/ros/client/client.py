@@ -18,7 +18,7 @@ from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.services.every import SERVICES
 
 PREPARED_SECONDS = 800.0
-"""For so long a compiler may be at work, on a new and busy machine."""
+"""Longest time to wait for the node's compilers on a new and busy machine, s."""
 
 
 class NodeTimeoutError(Exception):

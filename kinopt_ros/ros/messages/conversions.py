@@ -39,24 +39,24 @@ _XYZW = [1, 2, 3, 0]
 
 
 def status_message(status: Status, message: str = "") -> StatusMsg:
-    """A code and its sentence."""
+    """Return the message of a status code and its sentence."""
     return StatusMsg(code=int(status), message=message)
 
 
 def said(*sentences: str) -> str:
-    """Those of some sentences that say something, as one."""
+    """Join the sentences that are not empty."""
     return "; ".join(filter(None, sentences))
 
 
 def sentence_of(error: KinoptError) -> str:
-    """What an exception says, with a remedy for clients of the node instead of one for users of the library."""
+    """Return an exception's text, with a remedy for the node's clients instead of one for users of the library."""
     if isinstance(error, PreparingError):
         return f"{error.what}; ~/ready says when that is done"
     return str(error)
 
 
 def error_message(error: KinoptError) -> StatusMsg:
-    """The code and sentence of an exception."""
+    """Return the status message of an exception."""
     sentence = str(error)
     if isinstance(error, PreparingError):  # whose own remedy is one for users of the library
         sentence = (

@@ -22,10 +22,10 @@ _BYTES: dict[type, int] = {}
 
 
 class Room:
-    """Room for requests that wait. Thread-safe."""
+    """Limits how many entries of lists all waiting requests have together. Thread-safe."""
 
     def __init__(self, most: int = MOST_WAITING) -> None:
-        """For so many entries."""
+        """``most``: entries of all waiting requests together."""
         self._most = most
         self._lock = threading.Lock()
         self._taken = 0
@@ -85,8 +85,10 @@ def entries_of(message: Any) -> int:
 
 
 def weight(message: Any, most: int) -> int:
-    """About how many bytes a message has, counted until there are ``most``: arrays, texts, and what rclpy makes of
-    messages in lists."""
+    """Estimate how many bytes a message takes; counting ends at ``most``.
+
+    Counts arrays, texts, and what rclpy makes of messages in lists.
+    """
     total = 0
     for value in _held(message):
         if isinstance(value, array):
@@ -102,8 +104,11 @@ def weight(message: Any, most: int) -> int:
 
 
 def let_go(message: Any) -> None:
-    """Empty a message that nobody needs any more, piece by piece: Python would forget 100,000 poses in one step of 40
-    ms, in which no other thread runs. Arrays are replaced and stay as they are for those who look at them."""
+    """Empty a message that nobody needs any more, piece by piece.
+
+    Python would free 100,000 poses in one step of 40 ms, in which no other thread runs. Arrays are replaced, so those
+    who still hold them see them unchanged.
+    """
     for slot, is_nested in _slots(type(message)):
         value = getattr(message, slot)
         if is_nested:

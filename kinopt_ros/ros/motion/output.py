@@ -47,13 +47,13 @@ class Published:
 
     message: JointTrajectory
     robot: RobotModel
-    """That it was planned for; another one may be in service by now."""
+    """Robot that the motion was planned for; another one may be in service by now."""
     start: int
-    """ns of the node's clock at which its first point counts."""
+    """Time of the motion's first point, ns of the node's clock."""
 
     @property
     def end(self) -> int:
-        """Likewise of its last point."""
+        """Time of the motion's last point, ns of the node's clock."""
         last = self.message.points[-1].time_from_start if self.message.points else None
         return self.start + (0 if last is None else last.sec * 10**9 + last.nanosec)
 

@@ -47,7 +47,7 @@ class CheckStateValidity(MoveItService):
     def __init__(self, context: Context) -> None:
         self._context = context
         self._checked: tuple[RobotModel, Scene] | None = None
-        """For which a check was done, so that meshes are read and the next one is quick."""
+        """Robot and scene that were checked last: their meshes are read, so the next check of them is quick."""
 
     def task(self, request: Any, reply: Reply) -> tuple[Task, None]:
         """The task of a request."""

@@ -18,9 +18,11 @@ from kinopt_ros.ros.robot.tips import tip_of
 _KINDS = ("joint_constraints", "position_constraints", "orientation_constraints", "visibility_constraints")
 _ROUNDING = 1e-9
 BOX, SPHERE, CYLINDER = 1, 2, 3
-"""Of shape_msgs/SolidPrimitive."""
+"""Types of shape_msgs/SolidPrimitive."""
 _EULER, _VECTOR = 0, 1
-"""Of moveit_msgs/OrientationConstraint: angles about x, then the new y, then the new z; or a rotation vector."""
+"""Parameterizations of moveit_msgs/OrientationConstraint.
+
+The first is angles about x, then the new y, then the new z; the second is a rotation vector."""
 
 
 def refuse_constraints(constraints: Any, what: str, kinds: tuple[str, ...] = _KINDS) -> None:
@@ -33,7 +35,7 @@ def refuse_constraints(constraints: Any, what: str, kinds: tuple[str, ...] = _KI
 
 
 def has_constraints(constraints: Any) -> bool:
-    """Whether there is anything to be met."""
+    """Check whether there are constraints of any kind."""
     return any(getattr(constraints, kind) for kind in _KINDS)
 
 
@@ -52,9 +54,10 @@ def evaluate(
     q: Annotated[Float64, "nq"],
     frames: Annotated[Float64, "nq"] | None = None,
 ) -> list[tuple[bool, float]]:
-    """For each constraint, in MoveIt's order (joints, positions, orientations), whether it is met, and its weight times
-    how far the value is from what is wanted (rad or m; a sum of three angles for orientations). Frames are where they
-    are in configuration ``frames``, or without it in q.
+    """Evaluate constraints in MoveIt's order: joints, positions, orientations.
+
+    Returns for each whether it is met, and its weight times the distance from the wanted value (rad or m; a sum of
+    three angles for orientations). Frames are placed as in configuration ``frames``, by default as in q.
 
     Raises:
         KinoptError: one that is not usable, or not supported (visibility, meshes, cones and prisms).

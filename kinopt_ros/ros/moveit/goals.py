@@ -28,11 +28,11 @@ class _Shared:
 
     link: str
     offset: _Three
-    """Of the point that is placed, in the link's frame, m."""
+    """Offset of the constrained point in the link's frame, m."""
     position: _Three
-    """Tolerances, m."""
+    """Tolerances of the position along three axes, m."""
     orientation: _Three
-    """Tolerances, rad."""
+    """Tolerances of the orientation about three axes, rad."""
 
 
 def goal_fields(
@@ -142,7 +142,7 @@ def _pose(
 
 
 def _radius(shape: Any, what: str) -> float:
-    """Of the largest ball about the centre of a shape, m."""
+    """Return the radius (m) of the largest ball about the centre of a shape that is inside it."""
     size = list(shape.dimensions)
     if (shape.type, len(size)) not in ((BOX, 3), (SPHERE, 1), (CYLINDER, 2)):
         raise InvalidGoalError(

@@ -15,7 +15,7 @@ from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.ros.serving.serving import Serving
 
 MakeTask: TypeAlias = Callable[[Any, Reply], Task]
-"""Of a service of ours: the task of a request."""
+"""Function of one of our services that makes the task of a request."""
 PARAMETER = "moveit_services"
 WATCH_SECONDS = 2.0
 
@@ -23,7 +23,7 @@ WATCH_SECONDS = 2.0
 def offer_moveit_services(
     context: Context, serving: Serving, trajectories: Serving, tasks: Mapping[str, MakeTask]
 ) -> None:
-    """Offer them in the node's namespace, if parameter moveit_services says so and moveit_msgs is installed.
+    """Offer MoveIt's services in the node's namespace, if parameter moveit_services says so and moveit_msgs is there.
 
     Args:
         context: of the node.

@@ -34,7 +34,7 @@ from kinopt_ros.status import Status
 
 
 class _Answer(PlanTrajectory.Response):  # type: ignore[misc]  # messages have no types
-    """Of ~/plan_trajectory, and with room for what ~/compute_cartesian_path says besides."""
+    """Answer of ~/plan_trajectory, with the additional fields of ~/compute_cartesian_path."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -51,7 +51,7 @@ class Spec:
     maximum: float | None = None
     read_only: bool = False
     choices: tuple[str, ...] = ()
-    """Of a text: what it may be, as of ``Option``; empty: any text."""
+    """Texts that are allowed, as in ``Option.choices``; empty if any text is."""
 
     def check(self, given: Any) -> Any:
         """The value given if it is allowed; whole numbers pass for floats, as people write them in YAML.

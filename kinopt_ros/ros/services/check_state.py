@@ -37,7 +37,7 @@ class CheckStateService(QueuedService):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._checked: tuple[RobotModel, Scene] | None = None
-        """For which a check was done, so that meshes are read and the next one is quick."""
+        """Robot and scene that were checked last: their meshes are read, so the next check of them is quick."""
 
     def task(self, request: Any, reply: Reply) -> Task:
         """As of QueuedService."""

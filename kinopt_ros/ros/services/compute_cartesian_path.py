@@ -55,7 +55,7 @@ class _Asked:
 
     loaded: LoadedRobot
     arguments: dict[str, Any]
-    """Of ``plan_cartesian_path``."""
+    """Arguments for ``plan_cartesian_path``."""
     assumed: str
     solver: str
     allow_fallback: bool

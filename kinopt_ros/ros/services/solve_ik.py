@@ -23,18 +23,19 @@ from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
 
 HURRIED_SECONDS = 0.005
-"""Time of a first try on the thread that takes requests in."""
+"""Time of a first try on the thread that takes requests in, s."""
 QUICK_SECONDS = 0.05
-"""Time of a try in the quick lane; what is not done by then goes on in the slow lane. Longer than any usual request
-takes, also where threads wait for the interpreter."""
+"""Time of a try in the quick lane, s; what is not done by then goes on in the slow lane.
+
+It is longer than any usual request takes, also where threads wait for the interpreter."""
 QUICK_TARGETS = 64
-"""Larger batches go to the slow lane at once."""
+"""Most targets of a request in the quick lane; larger batches go to the slow lane at once."""
 QUICK_SOLUTIONS = 64
-"""Likewise requests for more solutions, over all targets."""
+"""Most solutions, over all targets, of a request in the quick lane; requests for more go to the slow lane at once."""
 
 
 class DeadlinePassedError(KinoptError):
-    """A request whose time was up before anybody could begin with it."""
+    """The time of a request was up before work on it could begin."""
 
     status = Status.TIMED_OUT
 
@@ -48,7 +49,7 @@ class SolveIkService(QueuedService):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._scenes: WeakSet[Scene] = WeakSet()
-        """Those that requests were solved in: their shapes are prepared, and the next request is quick."""
+        """Scenes that requests were solved in: their shapes are prepared, so the next request is quick."""
 
     def task(self, request: Any, reply: Reply) -> "_IkTask":
         """The task of a request; KinoptError if it cannot be answered."""

@@ -39,7 +39,7 @@ class GuardedExecutor(SingleThreadedExecutor):
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Serve one callback."""
         try:
-            # By itself, rclpy waits on when it is woken and nothing has arrived.
+            # Without the second argument rclpy goes on waiting when it is woken and nothing has arrived.
             self._spin_once_impl(timeout_sec, self._is_interrupted)
         except Exception:  # of a task, or of waiting itself: callbacks are guarded below
             if not rclpy.ok(context=self.context):

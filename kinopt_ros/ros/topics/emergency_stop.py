@@ -32,19 +32,20 @@ LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
 BEYOND = 0.1
 """rad or m beyond its position limits that a joint may be measured."""
 FARTHEST = 1e6
-"""rad or m that a joint without limits may be measured at."""
+"""Farthest that a joint without limits may be measured from 0, rad or m."""
 FASTER = 2.0
-"""Times its velocity limit that a joint may be measured to move."""
+"""Factor by which a joint's measured velocity may exceed its limit."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
-"""What the stop of a motion of this node may fail in: that was verified, and a robot that brakes as fast as it can
-cannot do better. (All joints have their accelerations back at zero at the same time; until then one at its velocity
-limit may pass that by a little.)"""
+"""Checks that the stop of one of this node's motions may fail and still be sent.
+
+The motion was verified, and a robot that brakes as fast as it can cannot do better. (All joints have their
+accelerations back at zero at the same time; until then one at its velocity limit may pass that by a little.)"""
 _STILL_SENT_AS_MEASURED = ("position limits",)
-"""Likewise of a stop that begins as measured; nobody has verified that."""
+"""Checks that a stop may fail and still be sent if it begins at measured joint states, which nothing has verified."""
 
 
 class EmergencyStop:
-    """Handler of std_msgs/Bool on ~/emergency_stop. On the thread of what is urgent."""
+    """Handler of std_msgs/Bool on ~/emergency_stop; it runs on the thread of urgent callbacks."""
 
     def __init__(
         self,

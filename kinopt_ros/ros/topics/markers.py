@@ -41,7 +41,7 @@ class MarkersTopic:
         """Namespaces and numbers of the markers that listeners have."""
         self._spheres: tuple[RobotModel, list[Marker]] | None = None
         self._measured: tuple[Scene, RobotModel, bytes] | None = None
-        """For what the clearance was drawn last."""
+        """Scene, robot and joint values for which the clearance was drawn last."""
         self._busy = threading.Lock()
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="markers")
         self._timer = context.node.create_timer(SECONDS, self._look)

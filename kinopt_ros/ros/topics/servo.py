@@ -47,15 +47,15 @@ from kinopt_ros.verification.sweep import least_clearance
 STATUS_SECONDS = 0.1
 """Least time between two messages of ~/servo/status that say the same."""
 _MOST_LATE = 2**32 - 1
-"""Largest number of the message: time may be set forward, too."""
+"""Largest number of late steps that fits in the message; setting the clock forward may make more."""
 _END_SECONDS = 1.0
-"""For so long closing waits for a period that is being worked on."""
+"""Longest time that closing waits for a period that is being worked on, s."""
 _SAY_MISSED = 3
-"""Motions that may come too late, one after the other, before that is said."""
+"""Motions in a row that may come too late before that is reported."""
 _FORGET = 0.98
-"""Factor per period by which the time for a step is expected to be less again than it was."""
+"""Factor per period by which the expected time of a step decays."""
 CLEARANCE_RANGE = 0.1
-"""m; how much farther things are is not said."""
+"""Largest clearance that is reported, m."""
 _SETUP = (
     "servo.tip_link",
     "controller_joints",
