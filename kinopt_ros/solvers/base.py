@@ -70,9 +70,9 @@ class Option:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
-    """Of a text: what it may be; ``cuda:N`` stands for ``cuda:`` and a whole number. Empty: any text."""
+    """Texts that are allowed; ``cuda:N`` stands for ``cuda:`` and a whole number. Empty if any text is."""
     read_only: bool = False
-    """Chosen by who starts the process and nobody else: names of files and folders are."""
+    """Whether only the one who starts the process may set it, as with names of files and folders."""
 
     def check(self, given: object) -> Any:
         """The value given, if it is of the right type and in range."""
@@ -296,7 +296,7 @@ class Solver(ABC):
         """Candidates for a problem that is checked and supported. Must be thread-safe and honour the deadline."""
 
     def _solve_pool(self, problem: IkProblem) -> IkCandidates:
-        """Likewise where collisions are avoided: of the candidates of a request those that are free of them are taken.
+        """Return candidates for a problem with collision avoidance; of them the collision-free ones are taken.
 
         A plugin whose searches end with many solutions should give all of them, also if one is wanted.
         """

@@ -114,7 +114,7 @@ def more_solutions(
 
 @dataclass(eq=False)
 class _Search:
-    """For one request."""
+    """Searches collision-free solutions of one request."""
 
     robot: RobotModel
     problem: IkProblem
@@ -124,7 +124,7 @@ class _Search:
     cut: bool = False
     iterations: int = 0
     clear: bool = False
-    """Whether what was found is free."""
+    """Whether the solutions found are free of collisions."""
 
     def run(
         self, first: Annotated[Float64, "K n"], clear: Annotated[Float64, "k n"]
@@ -190,7 +190,7 @@ class _Search:
                 return
 
     def _rank(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m"]:
-        """Those free by their spheres first, preferred ones of them first; then by depth."""
+        """Return sort keys: configurations with free spheres come first, by preference, then the others by cost."""
         distance, cost = self.field.costs(self._whole(q), self.problem.clearance + MARGIN)
         wanted = preference(self.problem, self.chains, q[None])[0]
         free = distance > self.problem.clearance
@@ -254,7 +254,10 @@ class _Search:
 
 
 def _without(new: Annotated[Float64, "m n"], known: Annotated[Float64, "k n"]) -> Annotated[Float64, "j n"]:
-    """Those that are not known, each once; neighbours may escape where rounding parts them."""
+    """Return the rows of ``new`` that are not in ``known``, each once.
+
+    Rows count as equal if they round to the same numbers, so some that are close may be kept.
+    """
     seen = {row.tobytes() for row in np.rint(known / _SAME) + 0.0}
     kept = []
     for k, row in enumerate(np.rint(new / _SAME) + 0.0):

@@ -72,7 +72,7 @@ def out_of_reach(
     chains: tuple[KinematicChain, ...],
     requests: Annotated[Int64, "F"],
 ) -> list[str]:
-    """For every request a sentence if a target of it cannot be reached for its distance alone, else nothing."""
+    """Return a sentence for every request with a target that is too far away to be reached, else an empty one."""
     sentences = [""] * len(requests)
     for target, chain in zip(problem.targets, chains, strict=True):
         beyond = target_beyond_reach(robot, target, chain)[requests]

@@ -13,7 +13,7 @@ from kinopt_ros.problems.trajectory import TrajectoryProblem
 
 @dataclass(frozen=True)
 class Progress:
-    """Where an optimization is."""
+    """How far an optimization has come."""
 
     stage: str
     """What is being done, in a few words."""
@@ -22,11 +22,11 @@ class Progress:
     costs: tuple[tuple[str, float], ...]
     """Names and values of the terms of the best path's cost."""
     clearance: float
-    """Of the best path so far, m, by the optimizer's model; negative in penetration, NaN where it is not known."""
+    """Clearance of the best path so far by the optimizer's model, m; negative in penetration, NaN if not known."""
 
 
 Report: TypeAlias = Callable[[Progress], bool]
-"""Told now and then, at least every 50 ms; returns whether to go on."""
+"""Function that is called with the progress at least every 50 ms, and returns whether to go on."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,13 +64,13 @@ class IkResult(Immutable):
     checks: tuple[str, ...]
     """What was verified in float64."""
     not_checked: tuple[str, ...]
-    """What was not."""
+    """What was not verified."""
     algorithm: str = ""
     """Which of the plugin's algorithms, if it has several."""
     notes: tuple[str, ...] = ()
     """What must be known of successes, a sentence each: what was given and changed, what was left out by guess."""
     scene_version: int | None = None
-    """Of the scene that solutions are free of collisions in; None: collisions were not asked for."""
+    """Version of the scene in which solutions are collision-free; None if collisions were not asked for."""
 
     def __post_init__(self) -> None:
         frozen(self.q)

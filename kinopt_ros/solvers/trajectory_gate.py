@@ -40,19 +40,21 @@ POSITION_LIMITS = "position limits"
 
 @dataclass(eq=False)
 class Gate:
-    """Of one problem: times and checks paths, and keeps count."""
+    """Times and checks paths of one problem, and counts the time that this takes."""
 
     robot: RobotModel
     problem: TrajectoryProblem
     solver: str
     stages: dict[str, float] = field(default_factory=dict)
-    """Seconds spent in each."""
+    """Seconds spent in each stage."""
 
     def passed(
         self, path: Annotated[Float64, "T n"], goal: int, corners: bool = False
     ) -> TrajectoryResult | PathAttempt:
-        """The answer along a path, timed and checked; or why it is none. Between points it follows a spline, or with
-        ``corners`` the straight edges, whose corners it rounds."""
+        """Time and check a path; return the answer along it, or why it is none.
+
+        Between points the motion follows a spline, or with ``corners`` the straight edges, whose corners it rounds.
+        """
         try:
             motion = self._checked(self._timed(path, corners), goal)
             if not corners and _beyond_limits(motion):
@@ -168,7 +170,7 @@ def _beyond_limits(motion: VerifiedMotion) -> bool:
 
 
 def path_length(trajectory: JointTrajectory) -> float:
-    """Of the way in joint space through a trajectory's points, rad (and m)."""
+    """Return the length in joint space of the path through a trajectory's points, rad (and m)."""
     return float(np.linalg.norm(np.diff(trajectory.position, axis=0), axis=1).sum())
 
 

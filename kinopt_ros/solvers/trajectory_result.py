@@ -39,22 +39,23 @@ class TrajectoryResult:
     checks: tuple[str, ...] = ()
     """What was verified in float64."""
     not_checked: tuple[str, ...] = ()
-    """What was not."""
+    """What was not verified."""
     notes: tuple[str, ...] = ()
     """What must be known of a motion, a sentence each: what was given and changed, what was left out by guess."""
     goal: int | None = None
     """Which of the problem's goals it reaches."""
     length: float = float("nan")
-    """Of the way in joint space, rad (and m); NaN without a trajectory."""
+    """Length of the path in joint space, rad (and m); NaN without a trajectory."""
     clearance: float = float("nan")
-    """m; no bodies that must not touch come nearer to each other; infinity: nothing is within ``CLEARANCE_RANGE``.
-    NaN where collisions were not asked for."""
+    """Distance that all bodies that must not touch keep from each other, m.
+
+    Infinity if nothing comes within ``CLEARANCE_RANGE``; NaN if collisions were not asked for."""
     attempt: PathAttempt | None = None
-    """Of a failed request."""
+    """Best attempt of a failed request."""
     scene_version: int | None = None
-    """Of the scene that the motion is free of collisions in; None: collisions were not asked for."""
+    """Version of the scene in which the motion is collision-free; None if collisions were not asked for."""
     iterations: int = 0
-    """Steps of the optimizer, of all attempts."""
+    """Steps of the optimizer, all attempts together."""
     attempts: int = 0
     """Paths that were optimized."""
     stages: dict[str, float] = field(default_factory=dict)

@@ -75,7 +75,7 @@ def verified_ik_result(
             )
         if more is not None:
             extra = _judged(robot, problem, chains, more.q)
-            # The same check on the same numbers has found them free: a second look might take longer than there is.
+            # This check has already found these numbers free: a second one might take longer than there is time.
             solved_by = np.concatenate([solved_by, extra.reached & more.free], axis=1)
             judged = judged.beside(extra)
             timed_out, iterations, looked_at = (
@@ -186,7 +186,7 @@ def _judged(
 ) -> _Judged:
     B, K, n = q.shape
     claims = q.reshape(B * K, n)
-    # Of many solutions asked for few may be claimed: no time for the others.
+    # Of many solutions asked for, few may be claimed: rows without a claim (NaN) are not verified.
     which = np.arange(B) if K == 1 else np.flatnonzero(~np.asarray(np.isnan(claims).all(axis=1)))
     report = verify_configurations(robot, problem, chains, claims if K == 1 else claims[which], which // K)
     if len(which) == B * K and report.ok.all():  # the usual case: what was claimed is the answer
@@ -211,8 +211,11 @@ def _best(
     judged: _Judged,
     solved_by: Annotated[Bool, "B K"],
 ) -> tuple[Float64, Float64, Float64, Float64]:
-    """Of each request distinct solutions, best first, their errors and what they are sorted by; NaN where there are no
-    more. Requests without solutions cost nothing: there may be thousands that a deadline cut short."""
+    """Return distinct solutions of each request, best first, with their errors and what they are sorted by.
+
+    NaN stands where there are no more. Requests without solutions cost no time: there may be thousands that a deadline
+    cut short.
+    """
     shape = len(solved_by), problem.num_solutions
     found = (
         np.full((*shape, judged.q.shape[2]), np.nan),

@@ -101,5 +101,5 @@ def _values(
         T_far_tip = T_far_tip @ target.T_link_tool
     T_near_far = inverse(T_base_near) @ target.T_base_target[request] @ inverse(T_far_tip)
     T = inverse(joint.T_parent_joint) @ (inverse(T_near_far) if upwards else T_near_far)
-    # Of the two quaternions of a rotation always the same one: the other is no other solution.
+    # A rotation has two quaternions: matrix_to_quaternion always gives the same one, as the other is no new solution.
     return np.concatenate([T[:, :3, 3], matrix_to_quaternion(T[:, :3, :3])], axis=1)

@@ -99,7 +99,7 @@ class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
 
 
 def _spread(builder, value, kind):
-    """The same number in all lanes."""
+    """Copy a number to all lanes."""
     if kind == _LANES:
         return value
     nothing = ir.Constant(_VECTOR, ir.Undefined)
@@ -255,7 +255,7 @@ def _put_lanes(typing_context, pointer, index, value):
 
 @intrinsic
 def _as_indices(typing_context, pointer):
-    """The same memory, holding integers."""
+    """Cast a pointer to numbers to a pointer to integers."""
 
     def generate(context, builder, sig, args):
         return builder.bitcast(args[0], ir.IntType(64).as_pointer())
@@ -265,7 +265,7 @@ def _as_indices(typing_context, pointer):
 
 @intrinsic
 def _lane_numbers(typing_context):
-    """0, 1, 2 ..."""
+    """Return the number of every lane: 0, 1, 2 ..."""
 
     def generate(context, builder, sig, args):
         return ir.Constant(_VECTOR, [float(lane) for lane in range(LANES)])
@@ -786,19 +786,19 @@ def _search(robot, goal, effort, seeds, num_seeds, table_tries, first, last, ran
 
 @njit(**_INLINE)
 def _limits(variables, n, j):
-    """Lower and upper limit and period of variable j."""
+    """Return lower limit, upper limit and period of variable j."""
     return _at(variables, LOWER * n + j), _at(variables, UPPER * n + j), _at(variables, PERIOD * n + j)
 
 
 @njit(**_INLINE)
 def _work_size(n, m, k):
-    """Of the memory that ``_work_parts`` divides."""
+    """Return the size of the memory that ``_work_parts`` divides, in numbers."""
     return LANES * (8 * n + 6 * m + 2) + (k + LANES - 1) // LANES * LANES
 
 
 @njit(**_INLINE)
 def _work_parts(work, n, k):
-    """Configurations, errors, table seeds chosen, scores of the table, and the rest for ``_descend``."""
+    """Divide memory: configurations, errors, table seeds chosen, scores of the table, and the rest for ``_descend``."""
     errors = _after(work, LANES * n)
     nearest = _after(errors, LANES)
     scores = _after(nearest, LANES)

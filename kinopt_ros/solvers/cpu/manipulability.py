@@ -19,24 +19,24 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.result import IkCandidates
 
 STARTS = 16
-"""Solutions to start from, at least: those of several branches, and of several places of the self-motion."""
+"""Least number of solutions to start from, so that there are several branches and places of the self-motion."""
 STEPS = 80
 FIRST_STEP, LARGEST_STEP, LEAST_STEP = 0.1, 0.2, 1e-3
-"""Of the variable that moves most, rad or m."""
+"""Step lengths of the variable that moves most, rad or m."""
 DIFFERENCE = 1e-5
-"""For slopes of the index, rad or m."""
+"""Step of the finite differences of the index, rad or m."""
 CORRECTIONS = 4
 ON_TARGET = 1e-8
 """Errors (m and rad) at which a corrected configuration counts as on the targets."""
 DAMPING = 1e-12
 MOST_ROWS = 2000
-"""Configurations that are moved together: the clock is looked at between steps of so many."""
+"""Most configurations that are moved together; the clock is looked at between their steps."""
 
 
 def prefer_manipulability(
     problem: IkProblem, robot: RobotModel, solve: Callable[[IkProblem], IkCandidates]
 ) -> IkCandidates:
-    """Candidates of a problem with ``manipulability``; ``solve`` finds those of one without."""
+    """Return candidates for a problem with ``manipulability``; ``solve`` finds those of one without."""
     without = solve(replace(problem, manipulability=0.0))
     many = max(problem.num_solutions, STARTS)
     found = solve(replace(problem, manipulability=0.0, num_solutions=many, turns=False))
@@ -129,7 +129,7 @@ def _uphill(
         blocked = ((q <= lower) & (direction < 0.0)) | ((q >= upper) & (direction > 0.0))
         if not blocked.any():
             break
-        # Of the motions that leave blocked variables where they are, the nearest to the slope.
+        # The motion nearest to the slope that leaves blocked variables where they are.
         held = null * blocked[..., None]
         slope -= np.linalg.pinv(held) @ (held @ slope)
         direction = np.where(blocked, 0.0, (null @ slope)[..., 0])
@@ -141,7 +141,7 @@ def _uphill(
 def _corrected(
     task: Task, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"], lower: Float64, upper: Float64
 ) -> tuple[Annotated[Float64, "N n"], Annotated[Bool, "N"]]:
-    """The configurations brought back onto the targets inside the limits, and which of them are there."""
+    """Bring configurations back onto the targets inside the limits; return them, and which of them are there."""
     for _ in range(CORRECTIONS):
         error = task.errors(q, request)
         if np.abs(error).max(initial=0.0) <= ON_TARGET:

@@ -30,11 +30,12 @@ class Work(Protocol):
     done: Annotated[Bool, "B"]
 
     def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
-        """For every row that is not done: seeds and the table, if wanted; what follows from solutions; random
-        restarts ``first`` to ``last``; then bring the best attempt as near as it gets, if wanted.
+        """Search for every row that is not done; return whether all was done before ``end`` (time.monotonic()).
 
-        Whether it went through: work that takes long looks at the clock itself, and stops at ``end`` (a value of
-        time.monotonic())."""
+        Tries seeds and the table if ``use_seeds``, then what follows from solutions, then random restarts ``first`` to
+        ``last``. If ``polish``, the best attempt is then brought as near as it gets. Work that takes long looks at the
+        clock itself, and stops at ``end``.
+        """
 
 
 class Cores:

@@ -43,8 +43,7 @@ def with_whole_turns(
 def _choices(
     q: Float64, reference: Float64, weight: Float64, periodic: Bool, lower: Float64, upper: Float64
 ) -> list[list[tuple[float, float, float]]]:
-    """For every variable its equivalent values inside the limits, best first, each after its cost and its distance
-    from q."""
+    """Return every variable's equivalent values inside the limits, best first, as (cost, distance from q, value)."""
     choices = []
     for j, value in enumerate(q):
         turns = [0.0]

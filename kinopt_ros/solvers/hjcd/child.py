@@ -26,12 +26,12 @@ from kinopt_ros.solvers.hjcd.messages import Question, Ready, Refusal, Setup
 from kinopt_ros.solvers.result import IkCandidates
 
 START_SECONDS = 300.0
-"""That a child may take to be ready: it may have to compile."""
+"""Longest time that a child may take to be ready, as it may have to compile, s."""
 GRACE = 0.25
 """Seconds after the deadline of a request within which its answer must be there: the search looks at the clock every
 some 10 ms."""
 _REAP_SECONDS = 5.0
-"""For a process to be gone that was killed. One that waits for a broken driver may never be."""
+"""Longest wait for a killed process to be gone, s. One that waits for a broken driver may never be."""
 
 
 class ChildError(RuntimeError):

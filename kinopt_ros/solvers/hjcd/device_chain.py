@@ -13,11 +13,11 @@ from kinopt_ros.solvers.hjcd.kernels.kit import kit
 
 @dataclass(frozen=True, eq=False)
 class DeviceChain:
-    """For kernels of both precisions."""
+    """A chain on the device, for kernels of both precisions."""
 
     chain: KernelChain
     single: Any
-    """The struct ``Chain`` of a kit."""
+    """The chain as the struct ``Chain`` of a kit, in single precision."""
     double: Any
 
     @property

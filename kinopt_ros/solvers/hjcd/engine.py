@@ -46,7 +46,7 @@ class Engine:
         self._chains = PreparedChains(robot, self._pack)
         self._made_anew = False
         self._proven: PreparedChains[DeviceChain] | None = None
-        """Of those that were made: the ones that answered."""
+        """The prepared chains that answered last, and so are known to work."""
 
     @property
     def device(self) -> str:
@@ -55,7 +55,7 @@ class Engine:
 
     @property
     def algorithm(self) -> Search:
-        """What answers."""
+        """The algorithm that answers requests."""
         return self._algorithm
 
     @property

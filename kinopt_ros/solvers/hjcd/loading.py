@@ -11,7 +11,7 @@ _loading = threading.Lock()
 
 
 class Kernels:
-    """Those of one algorithm on one device. Thread-safe."""
+    """Kernels of one algorithm on one device. Thread-safe."""
 
     def __init__(self, algorithm: Any) -> None:
         self._algorithm = algorithm
@@ -22,7 +22,7 @@ class Kernels:
 
     @property
     def loaded(self) -> tuple[ChainShape, ...]:
-        """What is there."""
+        """Shapes of chains whose kernels are loaded."""
         return tuple(self._ready.copy())
 
     def load(self, shape: ChainShape) -> None:

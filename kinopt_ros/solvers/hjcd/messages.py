@@ -14,9 +14,9 @@ class Setup:
 
     robot: RobotModel
     options: dict[str, Any]
-    """Complete and legal."""
+    """Options of the plugin, complete and legal."""
     shapes: tuple[ChainShape, ...]
-    """Of chains whose kernels are to be loaded."""
+    """Shapes of the chains whose kernels are to be loaded."""
 
 
 @dataclass(frozen=True)

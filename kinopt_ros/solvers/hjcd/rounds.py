@@ -28,7 +28,7 @@ class Rounds:
         return len(self._known)
 
     def size(self, targets: int) -> int:
-        """For how many targets a round of so many is launched."""
+        """Return the number of targets that a round is launched for if there are ``targets`` of them."""
         return capacity_for(targets) if self._graphs else targets
 
     def launch(self, key: tuple[object, ...], plan: Callable[[], Sequence[Launch]]) -> None:

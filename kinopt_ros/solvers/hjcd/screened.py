@@ -47,9 +47,9 @@ class ScreenSettings:
     """Sizes of the search."""
 
     starts: int
-    """Configurations whose tips are known, per round."""
+    """Configurations per round whose tip poses are known."""
     lanes: int
-    """Of these the ones that are refined."""
+    """Number of these configurations that are refined."""
     steps: int
     """Most float32 steps."""
 

@@ -28,15 +28,15 @@ class Search(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the algorithm."""
+        """Name of the algorithm."""
 
     @property
     def lanes(self) -> int:
-        """How many configurations per request it ends with."""
+        """Number of configurations per request that it ends with."""
 
     @property
     def most_targets(self) -> int:
-        """Largest portion; on a CPU what takes some 10 ms, as the clock is looked at in between."""
+        """Most targets at once; on a CPU what takes some 10 ms, as the clock is looked at in between."""
 
     def load(self, shape: ChainShape) -> None:
         """Compile, or load what was compiled before."""

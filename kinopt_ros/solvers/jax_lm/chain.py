@@ -16,7 +16,7 @@ _EXACT = 1e-14
 """Numbers as near as this to 0, 1 or -1 come from right angles and are taken as such; answers are verified with the
 robot's own numbers."""
 _ROUNDING = 2e-7
-"""Of float32, relative."""
+"""Relative rounding error of float32."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ChainShape:
     turns: tuple[bool, ...]
     """Per variable, whether whole turns lead to other values of it inside its limits."""
     exact: tuple[float | None, ...]
-    """Of the chain's numbers those that are known to be 0, 1 or -1; None for the others."""
+    """Values of the chain's numbers that are known to be 0, 1 or -1; None for the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,9 @@ class LaneChain:
     ranges: Annotated[Float64, "4 n"]
     """Lower and upper limits, largest steps back and forth of the variables, rad or m."""
     ranges32: Annotated[np.ndarray, "4 n"]
-    """Likewise in float32, inside the float64 limits."""
+    """``ranges`` in float32, rounded so that they are inside the float64 limits."""
     period: Annotated[Float64, "n"]
-    """2 pi, or 0: none."""
+    """Period of each variable: 2 pi, or 0 if it has none."""
     sample: Annotated[Float64, "2 n"]
     """Ends of the ranges that starts are drawn from."""
     variables: Annotated[Int64, "n"]

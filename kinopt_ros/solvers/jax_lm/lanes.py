@@ -22,9 +22,9 @@ from kinopt_ros.differentiable.components import (
 )
 
 _PI = (3.140625, 9.67502593994140625e-4, 1.509957990978376e-7)
-"""Parts whose products with small whole numbers are exact."""
+"""Pi in parts whose products with small whole numbers are exact."""
 _TAYLOR = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(1, 6))
-"""Of the sine; up to a quarter turn what is left out is less than float32 resolves."""
+"""Taylor coefficients of the sine; up to a quarter turn what they leave out is less than float32 resolves."""
 Vector: TypeAlias = tuple[Component, Component, Component]
 
 
@@ -61,7 +61,7 @@ def chosen(condition: jax.Array, a: Component) -> Component:
 
 
 def cosine_and_sine(angle: Component) -> tuple[jax.Array, Component]:
-    """Of an angle, rad.
+    """Compute cosine and sine of an angle, rad.
 
     On CPUs XLA calls the C library lane by lane, so float32 has a polynomial, which processors take many lanes of at
     once; good to 2e-7 up to 1e5 rad.

@@ -270,13 +270,13 @@ class _Arguments:
         return self._table(seed)[:, 0]
 
     def starts(self, targets: int, seed: int) -> Annotated[np.ndarray, "n num_seeds*targets"]:
-        """Start values, the last argument."""
+        """Return start values, the last argument of a program."""
         return np.repeat(self._table(seed), targets, axis=1)
 
     def with_own(
         self, own: Annotated[Float64, "r s n"], targets: int, seed: int
     ) -> Annotated[np.ndarray, "n num_seeds*targets"]:
-        """Likewise, the first ones given; the last request's serve for targets beyond."""
+        """Return start values of which the first are given in ``own``; targets beyond repeat the last request's."""
         starts = self.starts(targets, seed)
         lanes = starts.reshape(len(starts), -1, targets)
         lanes[:, : own.shape[1], : len(own)] = own.transpose(2, 1, 0)

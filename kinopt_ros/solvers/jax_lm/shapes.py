@@ -37,13 +37,13 @@ class BeamShape:
     keep: int = 4
     init_steps: int = 6
     total_steps: int = 16
-    """Those of the best, ``init_steps`` included ..."""
+    """Most steps of the starts that are kept, ``init_steps`` included."""
     polish_steps: int = 8
-    """... and so many more, if need be: they end once every target has a lane that is where it should be."""
+    """Additional steps, if need be: they end once every target has a lane that meets its aims."""
 
     @property
     def more_steps(self) -> int:
-        """Most steps of those that go on."""
+        """Most steps of the kept starts after the first ``init_steps``."""
         return self.total_steps - self.init_steps + self.polish_steps
 
 
@@ -66,7 +66,7 @@ class ProgramKey:
 
 @lru_cache(maxsize=1024)
 def program_key(chain: ChainShape, rows: RowShape, size: BeamShape, targets: int) -> ProgramKey:
-    """The same object for equal arguments: it is looked up with every request."""
+    """Return a key, the same object for equal arguments, since it is looked up with every request."""
     return ProgramKey(chain, rows, size, targets)
 
 
@@ -94,5 +94,5 @@ class Effort:
     beam: Width
     escalation: Width
     rounds: int
-    """Of escalation."""
+    """Most rounds of escalation."""
     autodiff: bool

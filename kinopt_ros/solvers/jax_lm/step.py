@@ -100,7 +100,7 @@ def _solve(a: list[list[Component]], b: Sequence[Component]) -> list[Component]:
 
 
 def _inverse(a: list[list[Component]]) -> list[list[Component]]:
-    """Of a symmetric matrix of one or two rows, whose lower triangle is given."""
+    """Invert a symmetric matrix of one or two rows, of which the lower triangle is given."""
     if len(a) == 1:
         return [[1.0 / jnp.asarray(plain(a[0][0]))]]
     (p, *_), (r, s, *_) = a

@@ -41,27 +41,27 @@ FIRST_DAMPING = 1e-5
 """Times the weight."""
 FIRST_WEIGHT, GROWTH, LAST_WEIGHT = 3e4, 10.0, 1e9
 LEAST_DAMPING, MOST_DAMPING = 1e-6, 1e3
-"""Times the weight of constraints."""
+"""Least and largest damping, relative to the weight of constraints."""
 ROUNDS = 3
-"""Solutions of one step, with more and more values at their limits."""
+"""Times that one step is solved for, with more and more values at their limits."""
 STEP_LIMIT = 0.5
-"""rad or m"""
+"""Largest change of a value in one step, rad or m."""
 HEAVY, HOPELESS = 1e7, -0.03
-"""Weight with which paths that lack so much (m) are given up."""
+"""Weight of constraints from which on a path is given up if its slack is below the second number (m)."""
 QUITE_HEAVY, FAR_OFF = 1e6, -0.05
-"""The same, sooner."""
+"""Smaller weight, at which only paths with still less slack (m) are given up."""
 CLOSER_EVERY = 3
-"""Steps after which more places between points are looked at."""
+"""Steps after which distances at more places between points are looked at."""
 NOTHING = 1e-6
-"""rad or m; steps so small gain nothing."""
+"""Step length below which nothing is gained, rad or m."""
 SETTLED = 0.02
 """Relative decrease below which the weight of constraints that do not hold grows."""
 FINISHED = 0.01
-"""... and below which a path on which all hold is good enough."""
+"""Relative decrease below which a path on which all constraints hold is good enough."""
 PATIENCE = 8
-"""Steps with one weight."""
+"""Most steps with one weight of constraints."""
 POLISH = 30
-"""Steps with all that has to hold holding."""
+"""Most steps while all constraints hold."""
 
 
 @njit(**_INNER)

@@ -438,8 +438,11 @@ def set_anchor(tree, around, q, wanted, frames, positions, gaps, places, floor):
 
 @njit(**_OUTER)
 def sphere_distances(tree, around, path, wanted, work, gaps, obstacles, pair_gaps):
-    """Of spheres at every point of a path the distance from obstacles (T, S), and of which one (T, S), and the least
-    distances of spheres of pairs (T, P): infinite and -1 where that is not below ``wanted``."""
+    """Compute distances of spheres at every point of a path.
+
+    Writes the distance of every sphere from obstacles (T, S), which obstacle that is (T, S), and the least distance of
+    the spheres of every pair of bodies (T, P). Where a distance is not below ``wanted``, infinity and -1 stand instead.
+    """
     node, centers, radii, padded, mask, skipped = (
         around.node,
         around.centers,

@@ -19,27 +19,27 @@ from kinopt_ros.solvers.cpu.paths.sticking import nothing_sticks_out, sticking_o
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Report
 
 MOST_STEPS = 120
-"""Of one path."""
+"""Most steps of the optimization of one path."""
 PIECE = 0.01
-"""s between two looks at the clock."""
+"""Time between two looks at the clock, s."""
 BUFFER = 0.005
-"""m, beside the margin, that is aimed at."""
+"""Distance beyond the margin that is aimed at, m."""
 ACCEPTED = 0.5
-"""Share of the margin that will do."""
+"""Share of the margin that is enough to accept a path."""
 OFF_LIMITS, OFF_LIMITS_SHARE = 0.01, 0.05
-"""rad or m, and share of its range, that a variable keeps from its limits ..."""
+"""Distance (rad or m, and as a share of its range) that a variable keeps from its limits."""
 OFF_LIMITS_AFTER = 6
-"""... from so many points away from one that is nearer."""
+"""Points over which that distance grows to its full value, counted from a given point that is nearer to the limits."""
 LOOKS = 4
-"""How often the distances of the shapes themselves are asked for, for one path."""
+"""Most times that distances of the shapes themselves are computed for one path."""
 TOO_DEEP = 0.045
-"""m; spheres do not stick out by so much: a path that lacks more is in collision."""
+"""Missing distance beyond which a path is taken to be in collision, m: spheres do not stick out by so much."""
 PROGRESS = 0.6
-"""What may be left of the distance that is missing, at each further look."""
+"""Share of the missing distance that may be left at each further look."""
 AGAIN_WEIGHT = 3e5
 """Least weight of constraints with which a path goes on after a look."""
 DIRECTION_WEIGHT = 1e4
-"""Of the squared part of the path's first derivative that is not along the velocity at the start."""
+"""Weight of the squared part of the path's first derivative that is not along the velocity at the start."""
 
 
 def optimize_paths(
@@ -241,21 +241,21 @@ class _Path:
 
     @property
     def clearance(self) -> float:
-        """See ``optimize_paths``; at most what is wanted."""
+        """Clearance as defined in ``optimize_paths``, m, at most what is wanted."""
         if not self._spheres:
             return np.inf
         return float(min(self._state[kernel.SLACK_NOW] + self._accepted, self._wanted))
 
     @property
     def violation(self) -> float:
-        """Of the tasks and limits, as ``finish`` found it."""
+        """Largest violation of tasks and limits, as ``finish`` found it."""
         low, high = self._limits
         # Given points may be outside: a robot where its sensors say it is.
         outside = np.maximum(low - self._path, self._path - high)[~self._given]
         return max(float(self._state[kernel.EXCESS]), float(np.max(outside, initial=0.0)))
 
     def progress(self, stage: str) -> Progress:
-        """Of this path."""
+        """Return the progress of this path."""
         state = self._state
         terms = (
             ("smoothness", float(state[kernel.COSTS])),

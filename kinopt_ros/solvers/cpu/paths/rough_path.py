@@ -15,12 +15,12 @@ from kinopt_ros.solvers.cpu.paths.model import need_compiled, path_model
 from kinopt_ros.solvers.cpu.paths.optimize import accepted
 
 PIECE = 1_000
-"""Looks between two questions whether to go on."""
+"""Number of collision checks between two questions whether to go on."""
 MOST_NODES = 4_000
-"""Of each of the two trees."""
+"""Most nodes of each of the two trees."""
 SHORTCUTS = 60
 NEAR = 1.0
-"""rad or m; every second configuration is drawn so near to what lies between the start and one of the ends."""
+"""Spread of every second configuration around the region between the start and one of the ends, rad or m."""
 
 
 def rough_path(

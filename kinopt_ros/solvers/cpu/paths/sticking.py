@@ -1,9 +1,10 @@
-"""By how much spheres stick out of the shapes where a path is tight.
+"""How far spheres stick out of the shapes where a path is tight.
 
-The optimizer keeps spheres away from things, and they contain more than the shapes. Where a path is nearer to something
-than is wanted, the distance of the shapes themselves says how much more: D of a body and an obstacle, or of two bodies,
-less d, the least of their spheres. Nearby it is about the same. So there the distance that is wanted of spheres is
-lowered by D - d, and the optimizer goes on with their gradients.
+The optimizer keeps spheres away from obstacles, and spheres contain more than the shapes. Where a path is nearer to
+something than is wanted, the distance of the shapes themselves is computed. The spheres stick out by D - d: D is the
+distance of a body and an obstacle, or of two bodies, and d is the least distance of their spheres. That changes little
+nearby. So there the distance that is wanted of the spheres is lowered by D - d, and the optimizer goes on with their
+gradients.
 """
 
 from dataclasses import dataclass
@@ -27,25 +28,25 @@ PAIR_RAMP = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Sticking:
-    """Along a path of T points."""
+    """Corrections of sphere distances along a path of T points."""
 
     world: Annotated[Float64, "T S"]
-    """Of spheres, against the obstacle that is nearest to each, m."""
+    """How far each sphere sticks out towards the obstacle that is nearest to it, m."""
     pairs: Annotated[Float64, "T P"]
-    """Of the spheres of pairs of bodies, m; NaN where it is not known."""
+    """How far the spheres of pairs of bodies stick out towards each other, m; NaN where it is not known."""
     pair_gaps: Annotated[Float64, "T P"]
-    """Distances of pairs that will do, as they have no more at an anchor, m; infinite where no anchor says so."""
+    """Distances that are enough for pairs, as they have no more at an anchor, m; infinite without such an anchor."""
     slack: float
-    """Least distance of the shapes at the points, less what will do, m; may be far too low where they overlap."""
+    """Least distance of the shapes at the points, less what is enough, m; may be far too low where they overlap."""
 
     @property
     def arrays(self) -> tuple[Float64, Float64, Float64]:
-        """As the kernel takes it."""
+        """Arrays in the form that the kernel takes."""
         return self.world, self.pairs, self.pair_gaps
 
 
 def nothing_sticks_out(T: int, model: PathModel) -> tuple[Float64, Float64, Float64]:
-    """For the kernel: spheres are taken at their word."""
+    """Return arrays for the kernel with no corrections: distances of spheres count as they are."""
     P = len(model.around.pairs)
     return np.zeros((T, len(model.around.radii))), np.full((T, P), np.nan), np.full((T, P), np.inf)
 
@@ -59,16 +60,16 @@ def sticking_out(
     wanted: float,
     accepted: float,
 ) -> Sticking:
-    """Of spheres that are nearer to something than ``wanted`` (m) at points of a path.
+    """Compute how far spheres stick out that are nearer to something than ``wanted`` (m) at points of a path.
 
     Args:
         robot: the robot.
         problem: what is asked, with a scene.
-        model: of both.
-        path: the points.
-        anchors: indices of points that are given: what shapes have there will do near them.
-        wanted: distance, m.
-        accepted: distance that will do, m.
+        model: model of the robot in that scene.
+        path: points of the path.
+        anchors: indices of points that are given: the distance that shapes have there is enough near them.
+        wanted: distance that is aimed at, m.
+        accepted: distance that is enough, m.
     """
     around = model.around
     T, n, S, P, M = len(path), path.shape[1], len(around.radii), len(around.pairs), len(model.tree.parent)
@@ -147,13 +148,13 @@ class _Places:
     """Groups of pairs of shapes: B O of a body and an object, P of two bodies, and one of all others."""
 
     body: Annotated[Int64, "S"]
-    """Of every sphere."""
+    """Body of every sphere."""
     owner: Annotated[Int64, "N"]
     """Object of every obstacle."""
     objects: int
-    """O"""
+    """Number O of objects."""
     group: Annotated[Int64, "K"]
-    """Of every pair of shapes."""
+    """Group of every pair of shapes."""
     first_pair: int
     """Group of the first pair of bodies."""
 

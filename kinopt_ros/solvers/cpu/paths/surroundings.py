@@ -43,23 +43,23 @@ class Surroundings:
     body_ball: Annotated[Float64, "B 4"]
     """Centre, in the frame of the node, and radius of a ball that contains the body's spheres."""
     body_mask: Annotated[Int64, "B"]
-    """As ``mask``."""
+    """Mask of every body, as in ``mask``."""
     body_padded: Annotated[Float64, "B"]
     """Radius of the ball, for distances from obstacles."""
     pairs: Annotated[Int64, "P 2"]
     """Bodies that must not touch, at least one of which moves against the other."""
     names: tuple[str, ...]
-    """Of the bodies."""
+    """Names of the bodies."""
     owners: tuple[str, ...]
     """Names of the objects that the obstacles belong to."""
     resting: Annotated[Int64, "2"]
-    """How many spheres and bodies rest."""
+    """Numbers of spheres and of bodies that do not move."""
     source: Annotated[Int64, "S"]
-    """Index of each sphere among ``robot_spheres``; -1: of something that is carried."""
+    """Index of each sphere among ``robot_spheres``; -1 if it belongs to an attached object."""
 
     @property
     def arrays(self) -> "Around":
-        """As the kernels take them."""
+        """Arrays in the form that the kernels take."""
         return Around(
             self.node,
             self.centers,
@@ -100,7 +100,7 @@ class Around(NamedTuple):
 
 
 def surroundings(robot: RobotModel, tree: MovingTree, scene: Scene | None) -> Surroundings:
-    """Of a robot in a scene; without a scene nothing is in the way, not even the robot itself."""
+    """Build the surroundings of a robot in a scene; without a scene nothing can be hit, not even the robot itself."""
     bodies = [] if scene is None else _bodies(robot, tree, scene)
     names, nodes = [body.name for body in bodies], [body.node for body in bodies]
     pairs = _pairs(robot, scene, names, nodes)

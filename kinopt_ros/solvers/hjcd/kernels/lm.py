@@ -10,10 +10,12 @@ from kinopt_ros.solvers.hjcd.chain import ChainShape
 from kinopt_ros.solvers.hjcd.kernels.kit import kit
 
 WEIGHT = 0.4
-"""Metres that a radian counts as."""
+"""Length that a radian counts as, m."""
 WEIGHT_HERE = wp.constant(WEIGHT)
 LEAST_DAMPING = wp.constant(1e-8)
-"""Of J J', whose entries are about 1. More is slow near singularities; float32 needs the floor of pivots besides."""
+"""Least damping of J J', whose entries are about 1.
+
+More damping is slow near singularities. float32 needs the floor of pivots besides."""
 
 
 @cache

@@ -96,7 +96,7 @@ def po_ccd_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
 
     @wp.func
     def position_step(chain: Chain, moved: Moved, target: Tip, J: rows_n, j: int):
-        """By the Jacobian's column if the variable drives several motions."""
+        """Return the step of variable j towards the position; by the Jacobian's column if j drives several motions."""
         step = S(0.0)
         if wp.static(one_to_one):
             step = exact_step(chain, moved, target, j)

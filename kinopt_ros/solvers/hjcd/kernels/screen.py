@@ -18,7 +18,7 @@ def begin(
     strikes_double: wp.array(dtype=int),
     steps: wp.array(dtype=int),
 ):
-    """Of all lanes: nothing is known yet. Targets that are ``idle`` are done from the beginning."""
+    """Reset all lanes. Targets that are ``idle`` are done from the beginning."""
     lane = wp.tid()
     errors[0, lane] = 0.0
     errors[1, lane] = 0.0
@@ -119,7 +119,7 @@ def settle(errors: wp.array2d(dtype=float), lanes: int, near: float, done: wp.ar
 def settle_double(
     errors: wp.array2d(dtype=wp.float64), lanes: int, near: wp.float64, done: wp.array(dtype=int)
 ):
-    """The same in double precision."""
+    """Mark targets as done that have a lane with errors below ``near``, in double precision."""
     t = wp.tid()
     for i in range(lanes):
         if wp.max(errors[0, t * lanes + i], errors[1, t * lanes + i]) < near:
