@@ -289,8 +289,8 @@ def _newton_step(
                 d1 = 3.0 * (q2 * s2 + q3 * s1 * s1)
                 d2 = 3.0 * q2 * s1
                 d4 = q1
-                # By lam: the row is exp(-3 lam) times a function of c, of which a part, ``base``, is as exp(lam). With
-                # that goes the second derivative, where it is positive.
+                # Derivative by lam: the row is exp(-3 lam) times a function of c, of which a part, ``base``, goes with
+                # exp(lam). With that part goes the second derivative, where it is positive.
                 dl = d0 * y0 + d1 * y1 + d2 * y2 + d4 * y4 - 3.0 * r
                 room = 1.0 / (1.0 - r * r)
                 first = 2.0 * r * room

@@ -19,7 +19,9 @@ _CUT = 0.15625
 control points of a septic, evenly spaced on both legs, leave of the corner."""
 
 _BEND = 0.2269
-"""The same for a beginning that is bent, by its length: a seventh of the most of B_1 + 2 B_2 + 3 B_3."""
+"""Distance by which a bent beginning is off its straight line, by its length and the change of direction.
+
+It is a seventh of the most of B_1 + 2 B_2 + 3 B_3."""
 
 
 @dataclass(frozen=True, eq=False)

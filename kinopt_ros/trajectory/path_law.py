@@ -33,13 +33,13 @@ class TimeGrid:
     """Knots in time, in units to be found, and what B-splines on them are worth."""
 
     knots: Annotated[Float64, "K+1"]
-    """From 0 to K."""
+    """Times of the knots, from 0 to K."""
     at_knot: Annotated[Float64, "K+1 3 3"]
-    """s, its first and second derivative at knot i by c[i] to c[i + 2]."""
+    """Coefficients of c[i] to c[i + 2] in s, s' and s'' at knot i."""
     in_cell: Annotated[Float64, "K 2 4"]
-    """Control value of the first derivative, and the constant third derivative, in cell i by c[i] to c[i + 3]."""
+    """Coefficients of c[i] to c[i + 3] in the control value of s' and in the constant s''' of cell i."""
     times: Annotated[Float64, "K+3"]
-    """Of the control points: c = times gives s(t) = t."""
+    """Times of the control points: c = times gives s(t) = t."""
     extended: Annotated[Float64, "K+7"]
     """Knots with three more at both ends."""
 
@@ -51,7 +51,7 @@ def time_grid(widths: Annotated[Float64, "K"]) -> TimeGrid:
     steps = np.arange(1.0, 4.0)
     k = np.concatenate([-steps[::-1] * widths[0], knots, knots[-1] + steps * widths[-1]])
     i = np.arange(cells + 1)
-    # By de Boor's recursion: a derivative's control points are differences over the span that they share.
+    # De Boor's recursion: a derivative's control points are differences over the span that they share.
     rate, next_rate = 3.0 / (k[i + 4] - k[i + 1]), 3.0 / (k[i + 5] - k[i + 2])
     bend = 2.0 / (k[i + 4] - k[i + 2])
     part = (k[i + 3] - k[i + 2]) / (k[i + 4] - k[i + 2])
@@ -84,7 +84,7 @@ class TimeLaw:
     curve: Curve
     grid: TimeGrid
     limits: Annotated[Float64, "3 n"]
-    """Of velocity, acceleration and jerk."""
+    """Limits of velocity, acceleration and jerk."""
     start_speed: float
     """ds/dt at the start (1/s)."""
     unit: float
@@ -95,7 +95,7 @@ class TimeLaw:
 
     @property
     def duration(self) -> float:
-        """Seconds."""
+        """Duration of the motion, s."""
         return self.unit * float(self.grid.knots[-1])
 
     def improve(self, fastest: bool = True, first_weight: float = _WEIGHTS[0]) -> bool:
@@ -191,7 +191,7 @@ def prolonged(law: TimeLaw, duration: float) -> TimeLaw:
 
 
 def refined(law: TimeLaw, split: Annotated[Bool, "K"]) -> TimeLaw:
-    """The same law on a grid where some cells are halved."""
+    """Return a law on a grid where some cells are halved; it is the same function of time."""
     old = law.grid
     pieces = np.where(split, 2, 1)
     owner = np.repeat(np.arange(len(split)), pieces)

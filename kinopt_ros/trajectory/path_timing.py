@@ -34,12 +34,12 @@ from kinopt_ros.trajectory.timing import MINIMUM_DURATION, SHORTEST_RAMP, Timing
 DEVIATION = 0.01
 """rad or m"""
 SEGMENTS = 100
-"""Between waypoints: with 60 motions take about 1 % longer, with 200 about 0.7 % less."""
+"""Segments between waypoints. With 60 motions take about 1 % longer, with 200 about 0.7 % less."""
 
 _TOLERANCE = 5e-7
 """Relative excess accepted; verification.trajectory grants 1e-6."""
 _GAP = 1e-4
-"""By how much a value over a limit may be overestimated."""
+"""Relative amount by which a value over a limit may be overestimated."""
 _REPAIRS = 4
 """How often a motion over its limits is searched anew before it is made slower."""
 _LITTLE = 4e-3
@@ -381,7 +381,7 @@ def _braking_time(curve: Curve, speed: float, limits: Annotated[Float64, "3 n"])
 
 
 def _slower_law(law: TimeLaw, duration: float) -> TimeLaw | None:
-    """The same motion in more time; from a moving start, another one."""
+    """Return a law that takes ``duration`` (s): the same motion slower, or from a moving start another motion."""
     if law.start_speed == 0.0:
         law.take(duration / float(law.grid.knots[-1]))
         return law

@@ -12,7 +12,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
 
 SUFFIX = "_controller"
-"""Of the names of controllers: ``arm_controller`` for the group ``arm``."""
+"""Suffix of controllers' names: ``arm_controller`` for the group ``arm``."""
 
 
 class SimulatedRobot:
@@ -122,7 +122,10 @@ def usual_controllers(robot: RobotModel) -> dict[str, tuple[str, ...]]:
 
 
 def _controller_name(group: str, others: Container[str]) -> str:
-    """Of a group of any name: topics are called after controllers, and allow letters, digits and single _ only."""
+    """Return a name for the controller of a group.
+
+    Topics are named after controllers, so it has letters, digits and single underscores only.
+    """
     word = re.sub(r"[^A-Za-z0-9]+", "_", group)
     name = f"{word if re.match('[A-Za-z_]', word) else f'group_{word}'}{SUFFIX}".replace("__", "_")
     while name in others:
