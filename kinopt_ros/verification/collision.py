@@ -35,7 +35,7 @@ class CollisionReport:
     free: Annotated[Bool, "N"]
     """Whether every pair of bodies keeps the clearance."""
     contacts: "tuple[tuple[Contact, ...], ...]"
-    """For every configuration the pairs that do not, the deepest first; empty ones where they were not asked for."""
+    """Pairs of every configuration that do not keep it, the deepest first; empty if they were not asked for."""
     unchecked: Mapping[str, str]
     """Links whose shapes, or some of them, could not be had, and why."""
 

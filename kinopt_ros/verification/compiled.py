@@ -115,9 +115,9 @@ def _place(T, full, T_fixed, motion, axis, variable, value, T_tip_tool):
 
 @njit(**_INLINE)
 def _distance_and_angle(T, G):
-    """From pose G to pose T, m and rad."""
+    """Return the distance (m) and angle (rad) from pose G to pose T."""
     dx, dy, dz = T[0, 3] - G[0, 3], T[1, 3] - G[1, 3], T[2, 3] - G[2, 3]
-    # Of G^T T what is antisymmetric, and the trace.
+    # The antisymmetric part of G^T T, and its trace.
     x = y = z = trace = 0.0
     for i in range(3):
         x += G[i, 2] * T[i, 1] - G[i, 1] * T[i, 2]

@@ -22,10 +22,10 @@ from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 
 CHECKS = ("finite numbers", "joint limits", "mimic joint limits", "target pose")
-"""Of the solved joints, and of the mimic joints that they drive."""
+"""Checks of the solved joints, and of the mimic joints that they drive."""
 HELD_LIMITS = "limits of held joints"
 NOT_CHECKED = (HELD_LIMITS, "self collision", "world collision")
-"""Of problems without a scene."""
+"""What is not checked for problems without a scene."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def reference_report(
     q: Annotated[Float64, "N n"],
     request: Annotated[np.ndarray, "N"],
 ) -> ConfigurationReport:
-    """The same with numpy alone."""
+    """Check configurations with numpy alone."""
     full = problem.state[request]
     full[:, problem.variables] = q
     finite: Bool = np.asarray(np.logical_and.reduce(np.isfinite(q), axis=1))

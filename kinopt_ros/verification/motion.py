@@ -229,7 +229,7 @@ def _instants(trajectory: JointTrajectory) -> Annotated[Float64, "M"]:
 def _poses(
     robot: RobotModel, problem: TrajectoryProblem, target: PoseTarget, full: Annotated[Float64, "M nq"]
 ) -> Annotated[Float64, "M 4 4"]:
-    """Of a target's tool in the problem's base link."""
+    """Return poses of a target's tool in the problem's base link."""
     chain = chain_between(robot, problem.base_link, target.link)
     T = chain_pose(chain, full[:, chain.variables])
     return T if target.T_link_tool is None else T @ target.T_link_tool
@@ -401,7 +401,7 @@ def _left(
 def distance_from_line(
     robot: RobotModel, problem: TrajectoryProblem, line: StraightLine, full: Annotated[Float64, "M nq"]
 ) -> Annotated[Float64, "M"]:
-    """Of the line's point from the segment between its first and its last place, m."""
+    """Return how far (m) the line's point is from the segment between its first and its last place."""
     chain = chain_between(robot, problem.base_link, line.link)
     T = chain_pose(chain, full[:, chain.variables])
     p = T[:, :3, :3] @ line.p_link + T[:, :3, 3]

@@ -226,7 +226,7 @@ def _first(
     found: Part | None = None
     first = np.inf
     looks = 0
-    # Of pairs: until when they are known to be free, and by how much (m) they are farther apart than enough then.
+    # By pair: until when it is known to be free, and by how much (m) it is farther apart than enough then.
     known: dict[int, tuple[float, float]] = {}
     while waiting:
         motions.pause()
