@@ -28,8 +28,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def kept_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For XDG_CACHE_HOME, shared with other runs of the tests: programs and spheres are kept as for users, and made
-    anew when their source changes. Tests of how they are kept have folders of their own."""
+    """Folder for XDG_CACHE_HOME, shared with other runs of the tests.
+
+    Programs and spheres are kept in it as for users, and made anew when their source changes. Tests of how they are
+    kept have folders of their own.
+    """
     cache = getattr(pytestconfig, "cache", None)
     return tmp_path_factory.mktemp("kept") if cache is None else Path(cache.mkdir("kept"))
 

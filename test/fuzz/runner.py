@@ -18,13 +18,13 @@ from fuzz.source import Source
 from kinopt_ros.errors import KinoptError
 
 ROOM = 2**30
-"""Bytes that an input may take beside what the process has before."""
+"""Most memory that an input may add to the process, bytes."""
 SECONDS = 10
-"""Of the processor, for one input."""
+"""Most CPU time for one input, s."""
 _WAITED = 120
 """Seconds by the clock after which an input that does not use the processor hangs: other work may load the machine."""
 _LONGEST = 10_000
-"""Characters of a message."""
+"""Longest message of an error, characters."""
 
 
 @dataclass(frozen=True)

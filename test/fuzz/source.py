@@ -102,7 +102,7 @@ class Source(Random):
         return text
 
     def torn_bytes(self, content: bytes) -> bytes:
-        """Likewise bytes."""
+        """Return bytes with random damage, cut off now and then."""
         for _ in range(self.choice((0, 1, 1, 2, 5, 30))):
             start, length = self.randrange(len(content) + 1), self.choice((1, 1, 2, 4, 20, 200))
             piece = self.choice(

@@ -371,7 +371,7 @@ def test_check_state(client: Client, request: CheckState.Request) -> None:
 
 
 def motion_is_sound(message: Any) -> None:
-    """Of a trajectory that a controller may get."""
+    """Check a trajectory that a controller may get: finite, inside the limits, in order of time, at rest at the end."""
     times = [point.time_from_start.sec * 10**9 + point.time_from_start.nanosec for point in message.points]
     assert times == sorted(set(times))
     for point in message.points:

@@ -120,7 +120,7 @@ def diagnosed(client: Client) -> str:
 
 
 def children(pid: int) -> list[int]:
-    """Of a process."""
+    """Return the child processes of a process."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # some end meanwhile

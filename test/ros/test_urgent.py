@@ -260,7 +260,7 @@ def test_a_goal_that_ends_while_all_are_cancelled_keeps_no_other_one_from_it(ser
 
 
 def test_an_emergency_stop_overtakes_a_large_request(client: Client) -> None:
-    """Of the node itself: the large one is sent first and answered last."""
+    """The large request to the node is sent first and answered last."""
     statuses: list[ServoStatus] = []
     latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     subscription = client.node.create_subscription(

@@ -29,7 +29,7 @@ ROBOT_MESHES = (
 )
 
 BALLS = 5
-"""For each shape that is compared with coal."""
+"""Number of balls for each shape that is compared with coal."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def robot_meshes() -> Path:
 
 
 def coal_distance(coal, ball, geometry, place):
-    """Of a ball to a primitive."""
+    """Return coal's signed distance of a ball to a primitive."""
     request, result = coal.DistanceRequest(), coal.DistanceResult()
     request.enable_signed_distance, request.gjk_tolerance = True, 1e-9
     return coal.distance(
@@ -72,7 +72,7 @@ def depth_in_round(shape, point):
 
 
 def worst_against_coal(count, seed):
-    """Of so many pairs of a random ball and a random shape; each shape meets five balls."""
+    """Compare ``count`` pairs of a random ball and a random shape with coal; each shape meets five balls."""
     coal = pytest.importorskip("coal")
     from kinopt_ros.collision.coal_geometry import geometry_of
 

@@ -110,7 +110,7 @@ def served(
 def lost(
     served: tuple[SolverPool, HjcdSolver], arm: RobotModel, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[SolverPool, HjcdSolver, int]:
-    """Likewise, and the device was lost: a child answers, the pid of which comes with it."""
+    """A pool whose device was lost, so that a child process answers; comes with the solver and the child's pid."""
     pool, solver = served
     monkeypatch.setattr(wp, "synchronize_device", failing(STICKY))
     assert solver.solve_ik(problem_of(arm, 1, 0)).success.all()

@@ -34,7 +34,7 @@ def wavy(rng: np.random.Generator, amount: float = 0.3) -> Float64:
 
 
 def world_cost(robot: RobotModel, problem: Any, path: Float64, wanted: float) -> float:
-    """Of the points alone, not what is in between."""
+    """Return the cost of nearness to the world at the path's points alone, not at places in between."""
     q = np.repeat(problem.start[None], len(path), axis=0)
     q[:, problem.variables] = path
     spheres = robot_spheres(robot)
