@@ -70,7 +70,7 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]
         """Does nothing where the disk is full, or others damaged what is there."""
         try:
             super().save_overload(signature, compiled)
-        except Exception as error:  # likewise; the function is compiled, whatever becomes of its files
+        except Exception as error:  # numba may raise anything here; the function is compiled all the same
             _log.warning("compiled code of %s cannot be kept: %s", self._name, error)
 
 

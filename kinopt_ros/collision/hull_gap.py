@@ -144,7 +144,7 @@ def _keep(W, mask, x, y, z, i, j, k):
     """Move the points of the mask (1: i, 2: j, 4: k) to the front."""
     p0, p1, p2 = W[i, 0], W[i, 1], W[i, 2]
     q0, q1, q2 = W[j, 0], W[j, 1], W[j, 2]
-    r0, r1, r2 = W[k, 0], W[k, 1], W[k, 2]  # of k = -1 nothing is used
+    r0, r1, r2 = W[k, 0], W[k, 1], W[k, 2]  # not used where k is -1
     size = 0
     if mask & 1:
         W[size, 0], W[size, 1], W[size, 2] = p0, p1, p2

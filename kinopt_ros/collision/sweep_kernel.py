@@ -396,7 +396,7 @@ def _movement(s, link, tree, half, reach, placed, origins, axes, change, moved, 
     while link >= 0:
         moved[s, link], bent[s, link] = way, off
         for k in range(tree.last[link] - 1, tree.first[link] - 1, -1):
-            if tree.motion[k] == QUATERNION:  # of those no variable moves
+            if tree.motion[k] == QUATERNION:  # their variables do not move
                 continue
             by = abs(tree.multiplier[k]) * change[tree.variable[k]]
             if by == 0.0:

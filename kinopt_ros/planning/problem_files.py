@@ -11,7 +11,7 @@
       - state: extended
       - joints: {panda_joint1: 0.5}     # others stay where they start
       - {link: panda_hand, pose: {xyz: [0.5, 0, 0.4], rpy: [3.14, 0, 0]}, position_tolerance: 0.001, free_axes: [rz]}
-    waypoints: []                       # likewise, passed in this order
+    waypoints: []                       # goals that are passed in this order
     along:                              # what holds all the way
       - {upright: panda_hand, tilt: 0.1}
       - {straight: panda_hand, tolerance: 0.005}

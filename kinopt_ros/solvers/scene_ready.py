@@ -64,7 +64,7 @@ def _size(shape: Shape) -> int:
 def _prepare(robot: RobotModel, scene: Scene, done: threading.Event) -> None:
     try:
         prepare_scene(robot, scene)
-    except KinoptError:  # those who wait meet the same, and say it
+    except KinoptError:  # those who wait get the error themselves, and report it
         pass
     finally:
         done.set()

@@ -186,7 +186,7 @@ def _judged(
 ) -> _Judged:
     B, K, n = q.shape
     claims = q.reshape(B * K, n)
-    # Of many solutions asked for, few may be claimed: rows without a claim (NaN) are not verified.
+    # Rows without a claim (NaN) are not verified: fewer solutions may be claimed than were asked for.
     which = np.arange(B) if K == 1 else np.flatnonzero(~np.asarray(np.isnan(claims).all(axis=1)))
     report = verify_configurations(robot, problem, chains, claims if K == 1 else claims[which], which // K)
     if len(which) == B * K and report.ok.all():  # the usual case: what was claimed is the answer

@@ -226,7 +226,7 @@ def _first(
     found: Part | None = None
     first = np.inf
     looks = 0
-    # By pair: until when it is known to be free, and by how much (m) it is farther apart than enough then.
+    # Until when each pair is known to be free, and by how much (m) it is farther apart than enough then.
     known: dict[int, tuple[float, float]] = {}
     while waiting:
         motions.pause()

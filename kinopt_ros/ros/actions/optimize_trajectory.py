@@ -346,7 +346,7 @@ class _Goal:
             )
             try:
                 self.handle.publish_feedback(feedback)
-            except RuntimeError:  # of which InvalidHandle and RCLError are two
+            except RuntimeError:  # InvalidHandle and RCLError are among them
                 if rclpy.ok():  # otherwise the node is going away
                     raise
                 return False

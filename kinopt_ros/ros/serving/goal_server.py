@@ -117,7 +117,7 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         try:
             with self._lock:
                 self._handle.send_cancel_response(header, answer)
-        except RuntimeError as error:  # of which RCLError is one: the client may have gone away
+        except RuntimeError as error:  # RCLError is one: the client may have gone away
             self._said.warning(f"a cancel of {self._name} could not be answered: {error}")
 
     def _cancels(self, goal: Any) -> bool:

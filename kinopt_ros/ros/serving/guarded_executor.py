@@ -41,7 +41,7 @@ class GuardedExecutor(SingleThreadedExecutor):
         try:
             # Without the second argument rclpy goes on waiting when it is woken and nothing has arrived.
             self._spin_once_impl(timeout_sec, self._is_interrupted)
-        except Exception:  # of a task, or of waiting itself: callbacks are guarded below
+        except Exception:  # raised by a task or by waiting: callbacks are guarded below
             if not rclpy.ok(context=self.context):
                 raise  # the end of ROS
             get_logger("kinopt").error(f"internal error between callbacks:\n{traceback.format_exc()}")

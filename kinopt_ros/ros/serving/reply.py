@@ -80,7 +80,7 @@ class Reply:
         self._pace.wait()
         try:
             self._pending.send(response)
-        except RuntimeError as error:  # of which InvalidHandle and RCLError are two
+        except RuntimeError as error:  # InvalidHandle and RCLError are among them
             if rclpy.ok():  # otherwise the service went away first, and nobody waits any more
                 # Not raised: that would end the thread, and with it the answers to everybody else.
                 self._context.node.get_logger().error(

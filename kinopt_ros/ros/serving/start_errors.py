@@ -20,7 +20,7 @@ def naming_arguments() -> Iterator[None]:
     """Around what reads arguments. Raises InvalidRequestError with a sentence in place of rclpy's errors."""
     try:
         yield
-    except RuntimeError as error:  # of which RCLError and UnknownROSArgsError are two
+    except RuntimeError as error:  # RCLError and UnknownROSArgsError are among them
         raise argument_error(error) from error
 
 

@@ -135,7 +135,7 @@ def _orientation_rows(goal, tolerance, rotation, rows, directions):
         if sine > 1e-12:
             f = np.sqrt(max(0.0, 2.0 - 2.0 * cosine)) / sine  # 2 sin(angle / 2) / sin(angle)
             if cosine > 0.0:
-                f = 1.0 / np.sqrt(0.5 + 0.5 * cosine)  # the same, without cancellation
+                f = 1.0 / np.sqrt(0.5 + 0.5 * cosine)  # this form has no cancellation
             c0, c1, c2 = f * c0, f * c1, f * c2
         elif cosine < 0.0:  # half a turn, about any perpendicular axis
             k = (one + 1) % 3
@@ -485,7 +485,7 @@ def _keep(q, cost, separation, periodic, found, costs, flips, count):
     """Add a solution to the found ones, in the place of those that it is not distinct from, if it is better than all
     of these; of too many, the better stay. The new number of solutions."""
     n = q.shape[0]
-    left = 0  # those that stay, moved together
+    left = 0  # number of rows that stay, which are moved together
     flipped = FLIPS * n
     for look in range(2):
         for k in range(count):

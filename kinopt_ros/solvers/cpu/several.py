@@ -153,7 +153,7 @@ class _Work:
         attempt = still.copy()
         attempt[:, columns] = self.best
         most = problem.num_solutions
-        if not problem.turns:  # of thousands that a deadline cut short none may have so many
+        if not problem.turns:  # thousands may be cut short by a deadline, and none have so many
             most = max(1, int(self.count.max(initial=0)))
         q = np.repeat(still[:, None], most, axis=1)
         q[:, :, columns] = self.found[:, :most]

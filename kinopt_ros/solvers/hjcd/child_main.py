@@ -52,7 +52,7 @@ def _listen(connection: Connection, asked: "queue.SimpleQueue[Setup | Question]"
             asked.put(connection.recv())
         except (EOFError, OSError):  # the other end is closed
             os._exit(0)
-        except Exception:  # of no sense: not the same version of the package there and here
+        except Exception:  # not readable: another version of the package is at the other end
             traceback.print_exc()
             os._exit(1)
 

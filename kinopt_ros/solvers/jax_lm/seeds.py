@@ -44,7 +44,7 @@ def start_table(chain: LaneChain, first: int, count: int, seed: int) -> Annotate
     return _start_table(chain.sample.tobytes(), first, count, seed)
 
 
-@lru_cache(maxsize=64)  # by value: a chain would be kept, too
+@lru_cache(maxsize=64)  # keyed by value, since a chain as key would be kept, too
 def _start_table(sample: bytes, first: int, count: int, seed: int) -> Annotated[np.ndarray, "n count"]:
     low, high = np.frombuffer(sample).reshape(2, -1)
     table = starts(low, high, first, count, seed)

@@ -60,7 +60,7 @@ class ProgramKey:
         return self._hash
 
     @cached_property
-    def _hash(self) -> int:  # of some hundred numbers
+    def _hash(self) -> int:  # takes a while for some hundred numbers
         return hash((self.chain, self.rows, self.size, self.targets))
 
 
