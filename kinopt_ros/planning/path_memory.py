@@ -36,7 +36,8 @@ class PathMemory:
         variables: Annotated[Int64, "n"],
         count: int,
     ) -> Annotated[Float64, "m n"]:
-        """Up to ``count`` values of some variables that are the least detour between two configurations."""
+        """Return up to ``count`` remembered values of some variables that are the least detour between two
+        configurations."""
         with self._lock:
             kept = list(self._kept)
         if not kept:

@@ -53,14 +53,14 @@ _POSE_KEYS = ("link", "pose", "position_tolerance", "orientation_tolerance", "fr
 
 @dataclass(frozen=True, eq=False)
 class ProblemFile:
-    """What a file describes."""
+    """A robot, and a problem for it, from a file."""
 
     robot: RobotModel
     problem: TrajectoryProblem
 
 
 def load_problem(path: str | Path, deadline: float | None = None) -> ProblemFile:
-    """The robot and the problem of a file.
+    """Load a problem, and the robot that it is for, from a file.
 
     Args:
         path: the file.
@@ -230,7 +230,7 @@ def _with_values(given: Any, robot: RobotModel, others: Float64) -> Float64:
 
 @contextmanager
 def _at(where: str) -> Iterator[None]:
-    """Put the place before what is said about it."""
+    """Put the place in the file before the message of an error."""
     try:
         yield
     except KinoptError as error:

@@ -1,4 +1,4 @@
-"""The scene in service: who asks gets it as it is now, who changes it gets all of the changes or none."""
+"""Holder of the scene in service: readers get it as it is now, and changes are made completely or not at all."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -16,7 +16,8 @@ _T = TypeVar("_T")
 
 
 class SceneHolder:
-    """Thread-safe. Scenes are immutable: a request works on the one that it took, whatever happens meanwhile.
+    """The scene in service. Thread-safe. Scenes are immutable: a request works on the one that it took, whatever
+    happens meanwhile.
 
     The scene follows the robot in service (``serve``; until then, the first one that is asked about). Requests that
     took an earlier one may still be at work: they see the scene, but neither change it nor make it lose what they do
@@ -36,8 +37,7 @@ class SceneHolder:
         self._robot: RobotModel | None = None
 
     def serve(self, robot: RobotModel) -> None:
-        """From now on this robot is in service: what does not fit it is dropped from the scene and reported (see
-        ``for_robot``)."""
+        """Put a robot into service; drop what does not fit it from the scene, and report that (see ``for_robot``)."""
         with self._lock:
             self._scene, said = for_robot(self._scene, self._robot, robot)
             self._robot = robot
@@ -45,7 +45,7 @@ class SceneHolder:
             self._report(sentence)
 
     def of(self, robot: RobotModel) -> Scene:
-        """The scene now; for a robot that is not in service, without what does not fit it."""
+        """Return the scene now; for a robot that is not in service, without what does not fit it."""
         with self._lock:
             if self._robot is None:
                 self._robot = robot
@@ -55,8 +55,7 @@ class SceneHolder:
             return replace(view, version=self._scene.version) if view is not self._scene else view
 
     def while_it_is(self, robot: RobotModel, scene: Scene, act: Callable[[], _T]) -> _T | None:
-        """What ``act`` returns, while nobody can change the scene; None if another one, or another robot, is in
-        service.
+        """Call ``act`` while nobody can change the scene; None if another scene or robot is in service by now.
 
         ``act`` must return at once, and ask nothing of this object.
         """

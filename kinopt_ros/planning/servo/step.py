@@ -1,4 +1,4 @@
-"""The next motion: some way towards a wanted velocity, then to rest; verified as a whole, or there is none."""
+"""Planning of servo's next motion: some way towards a wanted velocity, then to rest, verified as a whole."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ from kinopt_ros.trajectory.braking import MotionState, Piece, piece_towards, pie
 RECOVERY = 1.25
 """Factor by which the part of the wanted velocity grows, at most, from one period to the next."""
 LEAST_PART = 1.0 / 64.0
-"""Parts of a velocity below that are not tried before others were refused."""
+"""Smallest share of a velocity that is tried first; smaller ones are tried only after others were refused."""
 NOTHING = 1e-9
-"""rad/s or m/s; less is what rounding leaves of a velocity of nothing."""
+"""Velocity below which it counts as none, rad/s or m/s: rounding leaves so much."""
 
 Wish: TypeAlias = Callable[[MotionState, Annotated[Float64, "nq"], int], Wanted]
-"""What is wanted in a state of the joints, which is the configuration of the whole robot, at a time (ns)."""
+"""Function that returns what is wanted in a state of the joints, a configuration of the whole robot, at a time (ns)."""
 
 
 @dataclass(frozen=True, eq=False)
