@@ -1,4 +1,4 @@
-"""Shapes of a robot's links, from its description. Meshes are read when somebody asks for them, and once."""
+"""Collision shapes of a robot's links, from its description. Meshes are read once, when somebody asks for them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -25,13 +25,13 @@ _SOURCES = (
 
 
 MOST_REASONS = 8
-"""Reasons that are told of one link."""
+"""Most reasons that are given for one link."""
 
 
 @dataclass(frozen=True, eq=False)
 class CollisionModel:
-    """What a description says about the shapes of its links. Nothing here refuses a robot: what cannot be used is told
-    in ``unchecked``."""
+    """Collision elements of a robot's description. Nothing here refuses a robot: what cannot be used is listed in
+    ``unchecked``."""
 
     elements: Mapping[str, tuple[CollisionElement, ...]] = field(default_factory=dict)
     """Collision elements by link; links without any are missing."""
@@ -99,11 +99,12 @@ def _load(model: CollisionModel) -> _Loaded:
 class _Solid:
     mesh: Mesh
     flaw: str
-    """Why it is the convex hull of what is in the file; empty if it is not."""
+    """Why the shape is the convex hull of what is in the file; empty if it is not."""
 
 
 def _meshes(model: CollisionModel) -> dict[MeshElement, _Solid | str]:
-    """Every mesh once, or why it cannot be had. Solids are kept on disk: reading them anew takes longer."""
+    """Load every mesh once, or say why it cannot be had. Solids are kept on disk, since reading them anew takes
+    longer."""
     wanted = [e.geometry for elements in model.elements.values() for e in elements]
     answer: dict[MeshElement, _Solid | str] = {}
     paths: dict[MeshElement, Path] = {}
@@ -153,7 +154,7 @@ def _key(paths: Mapping[MeshElement, Path], digests: list[bytes]) -> str:
 
 
 def _solid(content: bytes, path: Path, element: MeshElement) -> tuple[Mesh, str]:
-    """The solid of a mesh; its convex hull, and what is wrong with it, if its triangles enclose none.
+    """Make the solid of a mesh; its convex hull, and what is wrong with it, if its triangles enclose none.
 
     Many robots' meshes are open or wound inconsistently: the hull holds all of their triangles.
     """

@@ -1,4 +1,4 @@
-"""Variables that a whole turn brings back to where they were."""
+"""Variables that a whole turn brings back to the same poses."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -12,7 +12,7 @@ from kinopt_ros.robot.model import JointType, RobotModel
 
 @remembered
 def periodic_variables(robot: RobotModel) -> Annotated[Bool, "nq"]:
-    """Which variables can be changed by 2 pi without moving any link, limits aside.
+    """Return which variables can be changed by 2 pi without moving any link, limits aside.
 
     Angles of revolute, continuous and planar joints, unless a mimic joint follows them by less than whole turns.
     """

@@ -1,4 +1,4 @@
-"""URDF text to checked, plain records: names, numbers and types, not yet a tree.
+"""Reader of URDF text: checked names, numbers and types, not yet a tree.
 
 Only what kinematics needs is read and handed to urdf_parser_py: transmissions, materials, visuals,
 sensors, simulator extensions and unknown elements never refuse a robot, nor do broken collision elements.
@@ -153,7 +153,7 @@ def _check_names(elements: list[ElementTree.Element], tag: str) -> None:
 
 
 def _clean_joint(joint: ElementTree.Element, warnings: list[str]) -> ElementTree.Element:
-    """A copy with only the elements and attributes that matter, every number checked."""
+    """Return a copy with only the elements and attributes that matter, every number checked."""
     name = joint.attrib["name"]
     clean = ElementTree.Element("joint", name=name, type=_joint_type(joint).value)
     for tag in ("origin", "parent", "child", "axis", "limit", "mimic"):
