@@ -1,4 +1,4 @@
-"""What compiled code was compiled from: a digest of the function's file and of all that it imports.
+"""Stamp of compiled code: a digest of the function's file and of all that it imports.
 
 numba looks at the file of a function only, not at those of functions and numbers that are compiled into it. Times
 say nothing: copies keep them, and a source may be older than the one that it replaces.
@@ -39,14 +39,14 @@ def source_stamp(file: Path) -> bytes:
 
 
 def forget() -> None:
-    """Read files anew from now on, as another process does."""
+    """Forget the files read, so that they are read anew, as another process does."""
     source_stamp.cache_clear()
     _read.cache_clear()
 
 
 @cache
 def _read(file: Path) -> tuple[bytes, frozenset[Path]]:
-    """Digest of a file, and the files that it imports."""
+    """Return the digest of a file, and the files that it imports."""
     content = file.read_bytes()
     found: set[Path] = set()
     if file != _NOT_FOLLOWED:
@@ -61,7 +61,7 @@ def _read(file: Path) -> tuple[bytes, frozenset[Path]]:
 
 
 def _imported(text: str) -> set[str]:
-    """Names of modules, and of what may be modules."""
+    """Return names of modules, and of what may be modules."""
     found: set[str] = set()
     for module, names, modules in _IMPORT.findall(text):
         if module:
@@ -73,7 +73,7 @@ def _imported(text: str) -> set[str]:
 
 @cache
 def _top(file: Path) -> Path:
-    """The outermost package that a file is in, or its folder if it is in none."""
+    """Return the outermost package that a file is in, or its folder if it is in none."""
     folder = file.parent
     while (folder / "__init__.py").exists() and (folder.parent / "__init__.py").exists():
         folder = folder.parent
@@ -81,6 +81,6 @@ def _top(file: Path) -> Path:
 
 
 def _root(file: Path) -> Path:
-    """Where a file's own package is imported from."""
+    """Return the folder that a file's own package is imported from."""
     top = _top(file)
     return top.parent if (top / "__init__.py").exists() else top
