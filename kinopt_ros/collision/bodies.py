@@ -1,4 +1,4 @@
-"""A robot in a scene as what is compared: shapes with bounds, and the pairs of them that must not touch."""
+"""Bodies of a robot in a scene: shapes with bounds, and the pairs of them that must not touch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -55,13 +55,13 @@ class Bodies:
 
     @cached_property
     def without_end(self) -> Annotated[Bool, "S"]:
-        """Which shapes have no end, so that no box contains them."""
+        """Which shapes are endless, so that no box contains them."""
         return np.array([isinstance(shape, Plane | HeightMap) for shape in self.shapes], dtype=np.bool_)
 
 
 @remembered_with
 def bodies_of(robot: RobotModel, scene: Scene) -> Bodies:
-    """Made once for each robot and scene.
+    """Return the bodies of a robot in a scene; they are made once for each.
 
     Raises:
         MissingPackageError: the robot has no SRDF that says which pairs to check, and coal is not installed.
@@ -103,7 +103,7 @@ def bodies_of(robot: RobotModel, scene: Scene) -> Bodies:
 
 
 def self_pairs(robot: RobotModel, scene: Scene, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of the robot's own bodies that must not touch: links with each other, and what it carries with both.
+    """Return pairs of the robot's own bodies that must not touch: links with each other, and what it carries with both.
 
     Of ``names`` those of links are compared with what is carried. Two things on one link never move against each other.
     """
@@ -120,7 +120,8 @@ def self_pairs(robot: RobotModel, scene: Scene, names: Sequence[str]) -> list[tu
 
 
 def _body_pairs(robot: RobotModel, scene: Scene, names: list[str]) -> list[tuple[int, int, float]]:
-    """Indices of bodies that must not touch, and their padding: as in MoveIt, only for pairs with the world."""
+    """Return indices of bodies that must not touch, and their padding, which as in MoveIt is only for pairs with the
+    world."""
     index = {name: k for k, name in enumerate(names)}
     found = [(index[a], index[b], 0.0) for a, b in self_pairs(robot, scene, names)]
     own = [name for name in names if name not in scene.objects]
@@ -135,8 +136,10 @@ def _body_pairs(robot: RobotModel, scene: Scene, names: list[str]) -> list[tuple
 def _shape_pairs(
     bodies: list[tuple[int, int, float]], count: Annotated[Int64, "bodies"]
 ) -> tuple[Annotated[Int64, "P 2"], Annotated[Float64, "P"]]:
-    """Every shape of one body with every one of the other, and the padding; of bodies with so many shapes each, which
-    follow one another. Scenes come many times a second, and thousands of pairs with them: no loop."""
+    """Pair every shape of one body with every one of the other; return the pairs and their padding.
+
+    Shapes of a body follow one another. There is no loop, as scenes come many times a second, with thousands of pairs.
+    """
     a, b = np.array([pair[:2] for pair in bodies], dtype=np.int64).reshape(-1, 2).T
     first = np.cumsum(count) - count
     total = count[a] * count[b]

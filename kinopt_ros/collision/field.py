@@ -103,7 +103,7 @@ class SphereField:
 
 @remembered_with
 def field_of(robot: RobotModel, scene: Scene) -> SphereField:
-    """Made once for each robot and scene."""
+    """Return the sphere field of a robot in a scene; it is made once for each."""
     return SphereField(robot, scene)
 
 
@@ -115,7 +115,7 @@ class _WorldPart:
     obstacles: Obstacles
     skipped: Annotated[Bool, "o"]
     radii: Annotated[Float64, "s"]
-    """Paddings added."""
+    """Radii of the spheres, paddings added."""
 
 
 def _world(scene: Scene, bodies: dict[str, Int64], radii: Float64) -> list[_WorldPart]:
@@ -144,7 +144,7 @@ def _world(scene: Scene, bodies: dict[str, Int64], radii: Float64) -> list[_Worl
 
 
 def _ranges(robot: RobotModel, scene: Scene, bodies: dict[str, Int64]) -> tuple[Int64, ...]:
-    """As ``field_kernel.self_closeness`` takes them; the spheres of a body follow one another."""
+    """Return ranges as ``field_kernel.self_closeness`` takes them; the spheres of a body follow one another."""
     table = [
         (bodies[a][0], bodies[a][-1] + 1, bodies[b][0], bodies[b][-1] + 1)
         for a, b in self_pairs(robot, scene, list(bodies))
@@ -155,7 +155,7 @@ def _ranges(robot: RobotModel, scene: Scene, bodies: dict[str, Int64]) -> tuple[
 
 
 class _Moves:
-    """How variables move spheres: from forces on spheres to forces on variables."""
+    """Maps forces on spheres to forces on variables."""
 
     def __init__(self, robot: RobotModel, carriers: list[str]) -> None:
         self._robot = robot
@@ -191,7 +191,7 @@ class _Moves:
         p: Annotated[Float64, "M S 3"],
         force: Annotated[Float64, "M S 3"],
     ) -> Annotated[Float64, "M nq"]:
-        """``dp/dq^T force``, summed over spheres."""
+        """Compute ``dp/dq^T force``, summed over spheres."""
         torque = np.zeros((len(q), self._robot.nq))
         if not len(self._joints):
             return torque

@@ -29,7 +29,7 @@ _INLINE = _INNER | {"forceinline": True}
 
 @njit(**_INNER)
 def hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, loose, W):
-    """A lower bound (m) of the distance of two pieces; nothing to speak of where they overlap.
+    """Compute a lower bound (m) of the distance of two pieces; it says little where they overlap.
 
     The direction that the bound belongs to, a unit vector, is in W[4].
 
@@ -70,14 +70,14 @@ def hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, loose, 
 
 @njit(**_INNER)
 def plane_gap(pieces, points, placed, a, i, nx, ny, nz, height):
-    """The distance of a piece from the half-space below a plane: normal and height above the origin."""
+    """Compute the distance of a piece from the half-space below a plane: normal and height above the origin."""
     x, y, z = _farthest(pieces, points, placed, a, i, -nx, -ny, -nz)
     return nx * x + ny * y + nz * z - height - pieces[i, RADIUS] - ROUNDING
 
 
 @njit(**_INLINE)
 def _farthest(pieces, points, placed, s, k, x, y, z):
-    """The point of piece k of shape s, without its radius, that is farthest along a direction."""
+    """Return the point of piece k of shape s, without its radius, that is farthest along a direction."""
     dx = placed[s, 0, 0] * x + placed[s, 1, 0] * y + placed[s, 2, 0] * z
     dy = placed[s, 0, 1] * x + placed[s, 1, 1] * y + placed[s, 2, 1] * z
     dz = placed[s, 0, 2] * x + placed[s, 1, 2] * y + placed[s, 2, 2] * z
@@ -113,8 +113,10 @@ def _farthest(pieces, points, placed, s, k, x, y, z):
 
 @njit(**_INLINE)
 def _nearest(W, size):
-    """The point of a simplex of up to four points that is nearest to the origin. Points that it does not need are
-    dropped; all four stay if the origin is inside. Returns (points left, x, y, z)."""
+    """Find the point of a simplex of up to four points that is nearest to the origin.
+
+    Points that it does not need are dropped; all four stay if the origin is inside. Returns (points left, x, y, z).
+    """
     if size == 1:
         return 1, W[0, 0], W[0, 1], W[0, 2]
     if size == 2:
@@ -211,7 +213,7 @@ def _triangle(W, i, j, k):
 
 @njit(**_INLINE)
 def _beyond(W, p, q, r, other):
-    """Whether the origin and the fourth point are on different sides of a face, or nobody can say."""
+    """Check whether the origin and the fourth point are on different sides of a face, or that cannot be told."""
     ux, uy, uz = W[q, 0] - W[p, 0], W[q, 1] - W[p, 1], W[q, 2] - W[p, 2]
     wx, wy, wz = W[r, 0] - W[p, 0], W[r, 1] - W[p, 1], W[r, 2] - W[p, 2]
     nx, ny, nz = uy * wz - uz * wy, uz * wx - ux * wz, ux * wy - uy * wx

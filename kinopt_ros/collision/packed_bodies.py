@@ -51,7 +51,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PackedBodies:
-    """All that is known of a robot in a scene before its joints are."""
+    """Everything about a robot in a scene that does not depend on joint values."""
 
     bodies: Bodies
     tree: Tree
@@ -115,7 +115,7 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
 def _bounds(
     bodies: Bodies, has_hulls: Annotated[Bool, "S"], standing: list[int]
 ) -> tuple[Annotated[Int64, "P 2"], Annotated[Int64, "P"], Annotated[Int64, "P"]]:
-    """Pairs of shapes, how each is bounded, and which of the standing shapes is the obstacle. See ``Pairs``."""
+    """Return pairs of shapes, how each is bounded, and which of the standing shapes is the obstacle. See ``Pairs``."""
     S = len(bodies.shapes)
     number, flat = np.full(S, -1), np.array([_flat(bodies, k) for k in range(S)], dtype=np.bool_)
     number[standing] = np.arange(len(standing))

@@ -36,20 +36,21 @@ SIZE, COUNT, UNTIL, WANTED = range(4)
 
 
 class Waiting(NamedTuple):
-    """What is left to do between two calls of ``sweep``."""
+    """Work that is left to do between two calls of ``sweep``."""
 
     stack: Annotated[Float64, "DEPTH d+1 n"]
-    """Control points of what waits: curves ``curves[i, 0]`` to ``curves[i, 1]``, or, if that is one, a part of it."""
+    """Control points of each waiting part: curves ``curves[i, 0]`` to ``curves[i, 1]``, or, if that is one, a part of
+    it."""
     spells: Annotated[Float64, "DEPTH 2"]
-    """When it begins and ends."""
+    """Begin and end of each waiting part, in time."""
     curves: Annotated[Int64, "DEPTH 2"]
     lists: Annotated[Int64, "DEPTH 2"]
-    """Its pairs are ``unsure[lists[i, 0] : lists[i, 1]]``; both halves have the same ones."""
+    """Pairs of each waiting part: ``unsure[lists[i, 0] : lists[i, 1]]``; both halves of a part have the same ones."""
     unsure: Annotated[Int64, "U"]
     marks: Annotated[Int64, "4"]
     """How many wait; parts found so far; curves that are looked at; how long ``unsure`` has to be."""
     nearest: Annotated[Float64, "1"]
-    """The least distance so far, of those that are measured."""
+    """Least distance so far, of the pairs that are measured."""
 
 
 def waiting_for(
@@ -58,7 +59,7 @@ def waiting_for(
     chosen: Annotated[Int64, "C"],
     enough: float,
 ) -> Waiting:
-    """All of a motion waits; arguments as those of ``sweep``."""
+    """Return the state in which all of a motion waits; arguments as those of ``sweep``."""
     K, rows, n = control.shape
     C = len(chosen)
     waiting = Waiting(
@@ -299,7 +300,7 @@ def sweep(
 
 @njit(**_INNER)
 def _parts(s, numbers):
-    """How many convex pieces, or balls, a shape is compared by, whatever is more."""
+    """Return how many convex pieces, or balls, a shape is compared by, whatever is more."""
     return max(numbers[s, 2] - numbers[s, 1], numbers[s, 4] - numbers[s, 3])
 
 
@@ -353,7 +354,8 @@ def _change_of_gap(s, sign, link, meeting, column, tree, placed, origins, axes, 
 
 @njit(**_INNER)
 def _least_change(chords, variables, half, a, b, linear):
-    """The least change of a gap, to first order, of a part that is no farther from two chords than their last row."""
+    """Return the least change of a gap, to first order, of a part that is no farther from two chords than their last
+    row."""
     lower, off = 0.0, 0.0
     for k in range(variables.shape[0]):
         v = variables[k]
@@ -444,7 +446,7 @@ def _pieces_movement(s, numbers, tree, pieces, placed, origins, axes, change, mo
 
 @njit(**_INNER)
 def _lever(s, half, reach, placed, origins, axes, k):
-    """Largest distance of a point of a shape from an axis: by the sphere and the box around the shape."""
+    """Return the largest distance of a point of a shape from an axis: by the sphere and the box around the shape."""
     ax, ay, az = axes[k, 0], axes[k, 1], axes[k, 2]
     x, y, z = (
         placed[s, 0, 3] - origins[k, 0],
@@ -465,7 +467,7 @@ def _lever(s, half, reach, placed, origins, axes, k):
 
 @njit(**_INNER)
 def _halve(whole, left, right):
-    """Control points of the first and of the second half (de Casteljau)."""
+    """Compute control points of the first and of the second half (de Casteljau)."""
     d = whole.shape[0] - 1
     for k in range(whole.shape[1]):
         for i in range(d + 1):
