@@ -17,7 +17,7 @@ _NAMED = 3
 
 
 def check_limit_tolerance(tolerance: float) -> float:
-    """Raise unless ``given`` is a usable tolerance."""
+    """Raise unless ``tolerance`` is in the allowed range."""
     if not 0.0 <= tolerance <= MOST_TOLERANCE:
         raise InvalidRequestError(
             f"limit_tolerance is {tolerance}; allowed is 0 to {MOST_TOLERANCE:g} (rad or m)"
