@@ -34,8 +34,8 @@ Triangles = Annotated[Float64, "T 3 3"]
 
 
 def plot_collision(robot: RobotModel, spheres: RobotSpheres, file: Path) -> None:
-    """The shapes, and the same within their spheres, at the default configuration; every link in a colour of its own.
-    What no sphere covers is red.
+    """Draw the shapes, and beside them the shapes within their spheres, at the default configuration, in a colour per
+    link.
 
     Raises:
         InvalidRequestError: the robot has no shapes, or the file cannot be written.
@@ -80,7 +80,7 @@ def plot_collision(robot: RobotModel, spheres: RobotSpheres, file: Path) -> None
 
 
 def _draw(axes: Any, groups: list[tuple[list[tuple[Triangles, Any]], float]]) -> None:
-    """All triangles as one collection: only so are the near ones drawn over the far ones."""
+    """Draw all triangles as one collection: only so are the near ones drawn over the far ones."""
     from mpl_toolkits.mplot3d.art3d import (  # type: ignore[import-untyped, unused-ignore]
         Poly3DCollection,
     )
@@ -158,7 +158,7 @@ def _moved(points: Float64, T: Annotated[Float64, "4 4"]) -> Float64:
 
 
 def _ball(count: int) -> Triangles:
-    """The unit sphere, in ``count`` rings; none of them crosses z = 0."""
+    """Return the unit sphere in ``count`` rings, none of which crosses z = 0."""
     polar = np.linspace(0.0, np.pi, count + 1)
     around = np.linspace(0.0, 2.0 * np.pi, 2 * count + 1)
     p, s = np.meshgrid(polar, around, indexing="ij")
