@@ -30,7 +30,7 @@ class Jacobian:
         self._compiled_rates = jax.jit(self._rpy_rates)
 
     def __call__(self, q: Any, parameters: KinematicParameters | None = None) -> jax.Array:
-        """Velocity of the tip per unit velocity of the robot's variables, (..., 6, nv).
+        """Compute the velocity of the tip per unit velocity of the robot's variables, (..., 6, nv).
 
         Rows: linear velocity of the tip's origin (m/s), then angular velocity (rad/s), against the base link and along
         its axes. Columns: one per variable of the whole robot, in their order, zero for what does not move the tip; but
@@ -82,7 +82,7 @@ class Jacobian:
         return jnp.concatenate([J[..., :3, :], rates], -2), singular
 
     def _with_rotation(self, q: Any, parameters: KinematicParameters | None) -> tuple[jax.Array, jax.Array]:
-        """The Jacobian and the rotation of the tip in the base."""
+        """Compute the Jacobian and the rotation of the tip in the base."""
         plan = self._plan
         states, leading = as_lanes(q, plan.nq)
         own = geometry(plan, parameters)
@@ -109,7 +109,7 @@ class Jacobian:
     def _of_step(
         self, i: int, own: Geometry, frame: jax.Array, tip: jax.Array
     ) -> list[tuple[int, jax.Array]]:
-        """Columns (6, lanes) of what one motion does, and where they belong; in frame 0."""
+        """Return columns (6, lanes) of what one motion does, and where they belong; in frame 0."""
         step = self._plan.steps[i]
         if step.motion is None:
             return []
@@ -127,7 +127,7 @@ class Jacobian:
 
 
 def jacobian(robot: RobotModel, tip_link: str, base_link: str | None = None) -> Jacobian:
-    """Jacobian of a link; the same object for the same arguments, so that nothing is compiled twice.
+    """Return the Jacobian of a link; the same object for equal arguments, so that nothing is compiled twice.
 
     Args:
         robot: the robot; any joint types.
@@ -149,7 +149,7 @@ def _jacobian(robot: RobotModel, tip_link: str, base_link: str) -> Jacobian:
 
 
 def _turned_back(base: jax.Array, vectors: jax.Array) -> jax.Array:
-    """Vectors (3, ..., lanes) of frame 0 along the axes of a frame."""
+    """Return vectors (3, ..., lanes) of frame 0 along the axes of a frame."""
     return jnp.stack(
         [sum((base[k][r] * vectors[r] for r in range(1, 3)), base[k][0] * vectors[0]) for k in range(3)]
     )

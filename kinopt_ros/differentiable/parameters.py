@@ -1,4 +1,4 @@
-"""The numbers of a robot that gradients can be taken in: where its joints are, and their axes."""
+"""Parameters of a robot in which gradients can be taken: where its joints are, and their axes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +38,7 @@ class KinematicParameters:
         )
 
     def check(self, joints: int) -> None:
-        """Raises InvalidRequestError unless all arrays are (joints, 3)."""
+        """Raise InvalidRequestError unless all arrays are (joints, 3)."""
         for name in ("xyz", "rpy", "axis"):
             shape = jnp.shape(getattr(self, name))
             if shape != (joints, 3):
