@@ -1,4 +1,4 @@
-"""Few spheres that cover the pieces of a solid and stick out of it little.
+"""Cover of a solid's pieces by few spheres that stick out of it little.
 
 A sphere about a point of the solid whose nearest surface is ``depth`` away sticks out at most its radius less that
 depth. So for a given excess every point has its sphere, and the fewest of them that cover all pieces are looked for:
@@ -64,7 +64,7 @@ def cover(
 
 
 def _greedy(covers: Annotated[Bool, "n m"], most: int) -> list[int] | None:
-    """Columns that cover all rows; None if there would be more than ``most``."""
+    """Choose columns that cover all rows; None if there would be more than ``most``."""
     chosen: list[int] = []
     while len(covers):
         check_wanted()
@@ -80,7 +80,7 @@ def _greedy(covers: Annotated[Bool, "n m"], most: int) -> list[int] | None:
 
 
 def _deep_points(cells: Cells, shapes: Sequence[PlacedShape]) -> tuple[Float64, Float64]:
-    """Points spread over the solid, some of them moved as far from its surface as they get, and their depths."""
+    """Return points spread over the solid, some of them moved as far from its surface as they get, and their depths."""
     surface = _outer_surface(shapes)
     middle = (cells.upper + cells.lower) / 2.0
     depth, _ = _to_surface(middle, surface)
@@ -110,7 +110,7 @@ def _deep_points(cells: Cells, shapes: Sequence[PlacedShape]) -> tuple[Float64, 
 
 
 def _to_surface(points: Float64, surface: Float64) -> tuple[Float64, Float64]:
-    """Distance to the nearest of the surface's points, and that point."""
+    """Return the distance to the nearest of the surface's points, and that point."""
     origin = surface.mean(axis=0)
     a, b = (points - origin).astype(np.float32), (surface - origin).astype(np.float32)
     length = (b**2).sum(axis=1)
@@ -122,7 +122,7 @@ def _to_surface(points: Float64, surface: Float64) -> tuple[Float64, Float64]:
 
 
 def _blocks(rows: int, columns: int) -> Iterator[slice]:
-    """The rows of a table in parts that memory bears."""
+    """Yield the rows of a table in parts that fit in memory."""
     most = max(_ENTRIES // max(columns, 1), 1)
     for start in range(0, rows, most):
         check_wanted()
@@ -130,7 +130,7 @@ def _blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 def _outer_surface(shapes: Sequence[PlacedShape]) -> Float64:
-    """Points on the shapes' surfaces, without those that lie inside another primitive.
+    """Return points on the shapes' surfaces, without those that lie inside another primitive.
 
     Few points each, of many shapes, are looked at together: else the time would grow by the square of their number.
     """
@@ -153,7 +153,7 @@ def _outer_surface(shapes: Sequence[PlacedShape]) -> Float64:
 
 
 def _inside(placed: PlacedShape, points: Float64) -> Bool:
-    """Whether points are inside of a primitive; False for other shapes."""
+    """Check whether points are inside of a primitive; False for other shapes."""
     shape, T = placed.shape, placed.T_frame_shape
     local = (points - T[:3, 3]) @ T[:3, :3]
     across, height = np.hypot(local[:, 0], local[:, 1]), np.abs(local[:, 2])
