@@ -1,4 +1,4 @@
-"""A robot that does what it is told, for those who have none: one controller for each of its groups."""
+"""Simulated robot that does what it is told: one controller for each of its groups."""
 
 import re
 from collections.abc import Container, Mapping, Sequence
@@ -54,7 +54,7 @@ class SimulatedRobot:
             )
 
     def controller_of(self, names: Sequence[str]) -> SimulatedController:
-        """The controller of these joints, in any order.
+        """Return the controller of these joints, in any order.
 
         Raises:
             InvalidRequestError: no controller has just these.
@@ -74,7 +74,7 @@ class SimulatedRobot:
         self.controller_of(names).take(names, points, start, now)
 
     def states(self, now: int) -> tuple[tuple[str, ...], Annotated[Float64, "n"], Annotated[Float64, "n"]]:
-        """Names of all joints, their positions (rad or m) and velocities."""
+        """Return names of all joints, their positions (rad or m) and velocities."""
         position, velocity = dict(self._still), dict.fromkeys(self.joints, 0.0)
         for controller in self.controllers.values():
             state = controller.state(now)
@@ -106,7 +106,7 @@ class SimulatedRobot:
 
 
 def usual_controllers(robot: RobotModel) -> dict[str, tuple[str, ...]]:
-    """A controller for each group, the first ones first, as far as no other has its joints."""
+    """Return a controller for each group, the first ones first, as far as no other has its joints."""
     taken: set[str] = set()
     found: dict[str, tuple[str, ...]] = {}
     for group in robot.groups.values():
