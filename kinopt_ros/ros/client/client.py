@@ -1,4 +1,4 @@
-"""A client of the node for the demonstration, benchmarks and tests: calls, a pretended robot, what is published."""
+"""Client of the node for the demonstration, benchmarks and tests: calls, a pretended robot, what is published."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -26,8 +26,11 @@ class NodeTimeoutError(Exception):
 
 
 class Client:
-    """Talks to the node ``kinopt`` of this domain, or to another one (``/left/kinopt``), and publishes joint states
-    where that one listens. Call rclpy.init before, close after."""
+    """Client of the node ``kinopt`` of this domain, or of another one (``/left/kinopt``), that also publishes joint
+    states.
+
+    Call rclpy.init before, close after.
+    """
 
     def __init__(self, name: str = "kinopt_client", node: str = "kinopt") -> None:
         self.node = Node(name)
@@ -54,7 +57,7 @@ class Client:
         self.node.create_subscription(Scene, f"{node}/scene", self.scenes.append, latched)
 
     def call(self, service: str, request: Any, timeout: float = 30.0) -> Any:
-        """The node's answer.
+        """Send a request; return the node's answer.
 
         Raises:
             NodeTimeoutError: none came within the timeout (s).
@@ -113,7 +116,7 @@ class Client:
         raise NodeTimeoutError(f"the node is not ready after {timeout:g} s: {sentence}")
 
     def pretend_robot(self, positions: Mapping[str, float], rate: float = 50.0) -> None:
-        """Publish joint states from now on, as a robot standing there would; call again to move it."""
+        """Publish joint states from now on, as a robot at rest there would; call again to move it."""
         self.stop_robot()
         message = JointState(name=list(positions), position=list(positions.values()))
         message.velocity = [0.0] * len(positions)
@@ -174,7 +177,7 @@ class Client:
         self.spin_until(lambda: False, duration)
 
     def spin_until(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Handle what arrives until a condition holds; whether it did within the timeout (s)."""
+        """Handle what arrives until a condition holds; return whether it did within the timeout (s)."""
         end = time.monotonic() + timeout
         while not condition():
             remaining = end - time.monotonic()
@@ -184,6 +187,6 @@ class Client:
         return True
 
     def close(self) -> None:
-        """Leave the graph."""
+        """Leave the ROS graph."""
         self._executor.shutdown()
         self.node.destroy_node()

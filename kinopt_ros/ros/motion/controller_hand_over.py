@@ -1,4 +1,4 @@
-"""Hands verified motions to a controller's action control_msgs/FollowJointTrajectory, where control_msgs is installed.
+"""Hand-over of verified motions to a controller's action control_msgs/FollowJointTrajectory.
 
 Without parameter ``controller_action`` motions are published on ~/joint_trajectory, and what becomes of them is not
 known.
@@ -20,7 +20,7 @@ from kinopt_ros.status import Status
 
 PARAMETER = "controller_action"
 SERVER_SECONDS = 2.0
-"""A controller that is not there by then is none."""
+"""Time after which a controller that has not appeared counts as missing, s."""
 
 _STATES = {
     GoalStatus.STATUS_SUCCEEDED: "as succeeded",
@@ -29,17 +29,17 @@ _STATES = {
 }
 
 Ended = Callable[[bool, str], None]
-"""Told once whether the controller did all of a motion, and if not, why."""
+"""Function that is called once with whether the controller did all of a motion, and if not, why."""
 
 
 class ControllerError(KinoptError):
-    """A controller that is not there, or does not do what it was asked to."""
+    """A controller is not there, or does not do what it was asked to."""
 
     status = Status.FAILURE
 
 
 def follow_joint_trajectory() -> Any:
-    """The type of the controller's action.
+    """Return the type of the controller's action.
 
     Raises:
         MissingPackageError: control_msgs is not installed.
@@ -63,7 +63,7 @@ class _Client(ActionClient):  # type: ignore[type-arg]  # generic in later versi
         urgent.wake()  # there is something new to listen to
 
     def send_goal_async(self, *goal: Any, **options: Any) -> Any:
-        """As rclpy's."""
+        """Send a goal as rclpy does."""
         with self._sending:
             return super().send_goal_async(*goal, **options)
 
@@ -77,7 +77,7 @@ class _Client(ActionClient):  # type: ignore[type-arg]  # generic in later versi
         """Have what waits for it called at once: rclpy would keep the one that it replaces, and look at it for ever."""
 
     def remove_future(self, future: Any) -> None:
-        """As above."""
+        """Do nothing, for the same reason as in ``add_future``."""
 
 
 class ControllerHandOver:
@@ -144,7 +144,7 @@ class Execution:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the motion has ended."""
         return self._over
 
     def cancel(self) -> None:
@@ -156,7 +156,7 @@ class Execution:
             self._handle.cancel_goal_async()
 
     def taken(self, future: Any) -> None:
-        """The controller has answered whether it takes the motion."""
+        """Read the controller's answer whether it takes the motion."""
         try:
             handle = future.result()
             if not handle.accepted:

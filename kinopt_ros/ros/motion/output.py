@@ -19,13 +19,13 @@ from kinopt_ros.status import Status
 
 
 class EmergencyStopError(KinoptError):
-    """A motion that was asked for during an emergency stop."""
+    """A motion was asked for during an emergency stop."""
 
     status = Status.EMERGENCY_STOP
 
 
 class Look(Protocol):
-    """Looks at a motion once more: LastLook."""
+    """Last check of a motion: LastLook."""
 
     def send(self, planned: PlannedFor, message: JointTrajectory, send: Callable[[], bool]) -> bool:
         """Call ``send`` if the motion is still valid; else raise KinoptError."""
@@ -36,7 +36,7 @@ def _agreed() -> bool:
 
 
 class EndingError(KinoptError):
-    """A motion that was asked for while the node ends."""
+    """A motion was asked for while the node ends."""
 
     status = Status.PREEMPTED
 
@@ -90,7 +90,7 @@ class MotionOutput:
 
     @property
     def runs(self) -> bool:
-        """Whether a motion that was published is not over."""
+        """Whether a published motion is not over."""
         now = self._clock()
         return any(motion.end > now for motion in self._published)
 
@@ -100,7 +100,7 @@ class MotionOutput:
         return self._halted
 
     def halt(self, owner: str) -> "Stop":
-        """End every motion, and refuse new ones until ``release``. Returns the right to publish stops.
+        """End every motion, and refuse new ones until ``release``. Return the right to publish stops.
 
         Args:
             owner: who stops, for the one who loses the right to publish.
@@ -119,12 +119,12 @@ class MotionOutput:
         return stop
 
     def close(self) -> None:
-        """Refuse new motions for ever: the node ends. The one who has the right keeps it."""
+        """Refuse new motions for ever, as the node ends. The one who has the right keeps it."""
         with self._lock:
             self._closed = True
 
     def wait_until_heard(self, seconds: float) -> bool:
-        """Wait until all who listen have got what was published; whether they have in so many seconds."""
+        """Wait until all listeners have got what was published; return whether they have within so many seconds."""
         return bool(self._publisher.wait_for_all_acked(Duration(seconds=seconds)))
 
     def release(self) -> None:
@@ -133,7 +133,7 @@ class MotionOutput:
             self._halted = False
 
     def claim(self, owner: str, lost: Callable[[str], None]) -> "Claim":
-        """The right to publish one motion, which somebody else may have had until now.
+        """Return the right to publish one motion, which somebody else may have had until now.
 
         Args:
             owner: who asks, for the one who loses the right.
@@ -165,7 +165,7 @@ class MotionOutput:
         keep: bool = False,
         agreed: Callable[[], bool] = _agreed,
     ) -> bool:
-        """See ``Claim.publish``."""
+        """Publish a motion of a claim; see ``Claim.publish``."""
 
         def send() -> bool:
             with self._lock:
@@ -186,7 +186,7 @@ class MotionOutput:
         send: Callable[[], None],
         agreed: Callable[[], bool] = _agreed,
     ) -> bool:
-        """See ``Claim.hand_over``."""
+        """Hand a motion of a claim over; see ``Claim.hand_over``."""
 
         def send_if_held() -> bool:
             with self._lock:
@@ -198,7 +198,7 @@ class MotionOutput:
         return self._look.send(planned, message, send_if_held)
 
     def publish_stop(self, stop: "Stop", message: JointTrajectory, robot: RobotModel) -> bool:
-        """See ``Stop.publish``."""
+        """Publish a stop; see ``Stop.publish``."""
         with self._lock:
             if self._newest is not stop:
                 return False
@@ -277,17 +277,17 @@ class Claim:
 
 
 class Stop:
-    """The right to publish stops, which nobody looks at once more: a robot that brakes is better than one that does
+    """The right to publish stops, which are not checked once more: a robot that brakes is better than one that does
     not."""
 
     def __init__(self, output: MotionOutput) -> None:
         self._output = output
 
     def lost(self, owner: str) -> None:
-        """Somebody else stops, or moves the robot after that."""
+        """Take notice that somebody else stops the robot, or moves it after that."""
 
     def publish(self, message: JointTrajectory, robot: RobotModel) -> bool:
-        """Publish the stop of a motion of a robot, if nobody else has asked for a motion since. Whether it was
+        """Publish the stop of a robot's motion, if nobody else has asked for a motion since; return whether it was
         published."""
         return self._output.publish_stop(self, message, robot)
 
