@@ -1,4 +1,4 @@
-"""What a plugin that optimizes trajectories gets and gives: paths, which the core then times and verifies."""
+"""Paths between the core and a plugin that optimizes trajectories: the core then times and verifies them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ class Progress:
     """How far an optimization has come."""
 
     stage: str
-    """What is being done, in a few words."""
+    """Name of what is being done, in a few words."""
     iteration: int
-    """Steps of the optimizer so far."""
+    """Number of steps of the optimizer so far."""
     costs: tuple[tuple[str, float], ...]
     """Names and values of the terms of the best path's cost."""
     clearance: float
@@ -31,7 +31,7 @@ Report: TypeAlias = Callable[[Progress], bool]
 
 @dataclass(frozen=True, eq=False)
 class PathRequest(Immutable):
-    """Paths to improve. Their first points are where the robot is and stay."""
+    """Paths to improve. Their first points are where the robot is, and stay."""
 
     paths: Annotated[Float64, "S T n"]
     """rad or m, inside the limits but for what is outside at the start; in the order of the problem's variables."""

@@ -1,5 +1,7 @@
-"""From claimed paths to an answer: the gate that every path of every plugin passes. Paths are timed here, and the
-motion that comes of it is checked."""
+"""Gate that every path of every plugin passes on the way to an answer.
+
+Paths are timed here, and the motion that comes of it is checked.
+"""
 
 import time
 from dataclasses import dataclass, field, replace
@@ -85,8 +87,11 @@ class Gate:
         )
 
     def first_passing(self, request: PathRequest, candidates: PathCandidates) -> TrajectoryResult:
-        """The first of the candidates, in the order of their promise, that passes; else why the best one does not. Of
-        those that were cut short only one is looked at."""
+        """Return the first of the candidates, in the order of their promise, that passes; else why the best one does
+        not.
+
+        Of those that were cut short only one is tried.
+        """
         _check_form(self.problem, request, candidates, self.solver)
         best: PathAttempt | None = None
         for s in candidates.promising.tolist():
@@ -109,7 +114,7 @@ class Gate:
         )
 
     def _in_collision(self, path: Annotated[Float64, "T n"], goal: int) -> PathAttempt | None:
-        """Whether a point of a path is in collision: sooner known than what becomes of it in time."""
+        """Check whether a point of a path is in collision, which takes less time than to time the path."""
         problem = self.problem
         if problem.scene is None:
             return None
@@ -164,7 +169,7 @@ class Gate:
 
 
 def _beyond_limits(motion: VerifiedMotion) -> bool:
-    """Whether a motion leaves the position limits, and nothing else is wrong with it."""
+    """Check whether a motion leaves the position limits, and nothing else is wrong with it."""
     found = {violation.check for violation in motion.report.violations}
     return found == {POSITION_LIMITS}
 

@@ -14,13 +14,13 @@ class PathAttempt:
     """The best path that was no answer."""
 
     path: Annotated[Float64, "T n"]
-    """rad or m"""
+    """Points of the path, rad or m."""
     goal: int
     """Which of the problem's goals it ends at."""
     violation: Violation
     """What is wrong with it, and when."""
     state: Annotated[Float64, "n"] | None = None
-    """Where the joints are at that time, rad or m; None if it has none."""
+    """Configuration at which it goes wrong, rad or m; None if it has none."""
     clearance: float = float("nan")
     """Least distance (m) by the optimizer's model; NaN if no optimizer made the path."""
 

@@ -1,4 +1,4 @@
-"""From claims to an answer: the gate that every candidate of every plugin passes."""
+"""Gate that every candidate of every plugin passes on the way to an answer."""
 
 import time
 from collections.abc import Callable
@@ -160,16 +160,16 @@ def verified_ik_result(
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """Candidates of the whole batch, and what float64 says of their poses and limits."""
+    """Candidates of the whole batch, with their errors and limits in float64."""
 
     q: Annotated[Float64, "B K n"]
     position_error: Annotated[Float64, "B K"]
     orientation_error: Annotated[Float64, "B K"]
     reached: Annotated[Bool, "B K"]
-    """Which passed; the errors of the others are not numbers."""
+    """Which candidates passed; the errors of the others are not numbers."""
 
     def beside(self, other: "_Judged") -> "_Judged":
-        """Both, K by K."""
+        """Return both, K by K."""
         return _Judged(
             *(
                 np.concatenate([getattr(self, name), getattr(other, name)], axis=1)
@@ -244,7 +244,7 @@ def _distinct(
     problem: IkProblem,
     periodic: Annotated[Bool, "n"],
 ) -> Annotated[np.ndarray, "B num_solutions"]:
-    """Per request the indices of distinct solutions, best first; -1 where there are no more.
+    """Return per request the indices of distinct solutions, best first; -1 where there are no more.
 
     Of two that are not distinct the better one stays.
     """
@@ -271,8 +271,10 @@ def _distinct(
 
 
 def _own_copy(candidates: IkCandidates, B: int, n: int, solver: str) -> IkCandidates:
-    """The candidates, if they are of the agreed form; of what becomes part of the answer copies that nobody else can
-    write to."""
+    """Return the candidates, if they are of the agreed form.
+
+    What becomes part of the answer is copied, so that nobody else can write to it.
+    """
     shape = np.shape(candidates.q)
     K = shape[1] if len(shape) == 3 and shape[1] > 0 else 1
     _check_form(candidates.q, "q", "f", (B, K, n), solver)

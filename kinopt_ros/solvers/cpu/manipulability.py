@@ -1,4 +1,4 @@
-"""Solutions with a high manipulability index: from many solutions uphill along the self-motion.
+"""Search of solutions with a high manipulability index: from many solutions uphill along the self-motion.
 
 A step goes along the null space of the task's Jacobian, where the index grows, and back onto the targets by Newton's
 method; it counts if the index has grown. What is looked at does not depend on the weight, which only decides what of
@@ -72,7 +72,7 @@ def prefer_manipulability(
 def _least_index(
     problem: IkProblem, task: Task, chains: Sequence[KinematicChain], without: IkCandidates
 ) -> Annotated[Float64, "B"]:
-    """What the index of an answer must not be below: that of the answer of weight 0, if there is a posture."""
+    """Return the least index that an answer may have: that of the answer of weight 0, if there is a posture."""
     least = np.full(problem.batch_size, -np.inf)
     if problem.posture is None or problem.num_solutions > 1:
         return least
@@ -89,7 +89,8 @@ def _climb(
     q: Annotated[Float64, "N n"],
     request: Annotated[Int64, "N"],
 ) -> Iterator[tuple[Annotated[Float64, "m n"], Annotated[Int64, "m"], Annotated[Float64, "m"]]]:
-    """Ever higher configurations on the targets, which of the given ones they were reached from, and their index."""
+    """Climb to ever higher configurations on the targets; return them, which of the given ones each came from, and
+    their index."""
     lower, upper = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
     which = np.arange(len(q))
     index = task.index(q, request)
@@ -114,7 +115,8 @@ def _climb(
 def _uphill(
     task: Task, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"], lower: Float64, upper: Float64
 ) -> Annotated[Float64, "N n"]:
-    """The steepest way up that stays on the targets, to first order, and inside the limits; 0 where there is none."""
+    """Return the steepest way up that stays on the targets, to first order, and inside the limits; 0 where there is
+    none."""
     N, n = q.shape
     J = task.jacobian(q, request)
     free = n - J.shape[1]

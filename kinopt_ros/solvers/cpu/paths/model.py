@@ -1,4 +1,4 @@
-"""What the kernels know of a robot in a scene, made once per scene."""
+"""Model of a robot in a scene for the kernels, made once per scene."""
 
 import threading
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The part of a robot that some variables move, as compiled functions take it."""
+"""Part of a robot that some variables move, in the form that compiled functions take."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -14,16 +14,16 @@ from kinopt_ros.robot.model import RobotModel
 
 @dataclass(frozen=True, eq=False)
 class MovingTree:
-    """Nodes are motions about or along z, parents first; node 0 is the root, which does not move."""
+    """Tree of motions about or along z, parents first; node 0 is the root, which does not move."""
 
     parent: Annotated[Int64, "M"]
-    """-1 for node 0."""
+    """Parent of each node; -1 for node 0."""
     fixed: Annotated[Float64, "M 12"]
     """Pose of each node before its motion in the frame of its parent: rotation (row-major), then position."""
     turns: Annotated[Bool, "M"]
     """Whether each node turns about z; else it moves along z."""
     column: Annotated[Int64, "M"]
-    """Which variable of the path drives it; -1 for node 0."""
+    """Variable of the path that drives each node; -1 for node 0."""
     multiplier: Annotated[Float64, "M"]
     offset: Annotated[Float64, "M"]
     node: Annotated[Int64, "L"]

@@ -1,4 +1,4 @@
-"""Paths of a request, one after the other, in pieces short enough to stop in between."""
+"""Optimization of the paths of a request, one after the other, in pieces short enough to stop in between."""
 
 import time
 from functools import lru_cache
@@ -87,7 +87,7 @@ def optimize_paths(
 def path_scores(
     robot: RobotModel, problem: TrajectoryProblem, paths: Annotated[Float64, "S T n"], margin: float
 ) -> Annotated[Float64, "S"]:
-    """How hopeful it is to begin from paths, all with the same ends: the less the better.
+    """Score how hopeful it is to begin from paths, all with the same ends: the less the better.
 
     Mean squared depth by the optimizer's spheres at every fourth point, against the length: tens of microseconds a
     path. The scene's presence is assumed; errors as ``optimize_paths``.
@@ -108,12 +108,12 @@ def path_scores(
 
 
 def accepted(problem: TrajectoryProblem, margin: float) -> float:
-    """Distance of spheres (m) that will do."""
+    """Return the distance of spheres (m) that is enough."""
     return problem.clearance + min(ACCEPTED * margin, margin)
 
 
 class _Path:
-    """One path on its way."""
+    """One path under optimization."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class _Path:
         return bool(status in (kernel.NEW, kernel.RUNNING) and self.iterations < MOST_STEPS)
 
     def improve(self) -> None:
-        """Go on for about ``PIECE``, at least one step."""
+        """Make steps for about ``PIECE``, at least one."""
         begin = time.perf_counter()
         self._call(self._steps)
         taken = time.perf_counter() - begin
@@ -189,14 +189,16 @@ class _Path:
         )
 
     def prepare(self, rough: bool) -> None:
-        """A path that nearly leads around everything is kept to: heavy constraints, as the shapes have them."""
+        """Give a path that nearly leads around everything heavy constraints, with distances of the shapes, so that it
+        is kept to."""
         self._rough = rough
         if rough and self._spheres:
             self._state[kernel.WEIGHT_NOW] = AGAIN_WEIGHT
             self._look_at_shapes()
 
     def look_again(self) -> None:
-        """At the end, if spheres may have been misleading: have the path go on with what they stick out by."""
+        """At the end, let the path go on with corrections of the spheres (``sticking.py``) if these may have been
+        misleading."""
         missing = self._accepted - self.clearance
         may = self._spheres and self._looks < LOOKS and self.iterations < MOST_STEPS
         if not may or missing > TOO_DEEP or not (self._rough or missing > 0.0):
@@ -231,12 +233,12 @@ class _Path:
 
     @property
     def iterations(self) -> int:
-        """Steps so far."""
+        """Number of steps so far."""
         return int(self._state[kernel.ITERATIONS])
 
     @property
     def cost(self) -> float:
-        """Without constraints."""
+        """Cost without constraints."""
         return float(self._state[kernel.COSTS])
 
     @property
@@ -270,8 +272,10 @@ def _inner_limits(
     path: Annotated[Float64, "T n"],
     ends: list[int],
 ) -> tuple[Annotated[Float64, "T n"], Annotated[Float64, "T n"]]:
-    """Limits of all points: inside the robot's, as what is interpolated between points goes beyond them a little, but
-    not farther inside than what is near: start, goal and waypoints."""
+    """Return limits of all points, inside the robot's, as interpolation between points goes beyond them a little.
+
+    They are not farther inside than the start, goal or waypoint nearby.
+    """
     away = np.abs(np.arange(len(path))[:, None] - np.array(ends)) / OFF_LIMITS_AFTER
     off = np.minimum(OFF_LIMITS, OFF_LIMITS_SHARE * (high - low))
 
@@ -287,7 +291,7 @@ def _inner_limits(
 def _costs(
     robot: RobotModel, problem: TrajectoryProblem, wanted: float, accepted: float, T: int
 ) -> tuple[tuple[Float64 | Int64, ...], Int64]:
-    """Arguments ``cost`` and ``last`` of the kernel."""
+    """Return the arguments ``cost`` and ``last`` of the kernel."""
     n, weights = len(problem.variables), problem.weights
     exact, step, blocks = quadratic_cost(T, weights.smoothness, weights.acceleration, weights.jerk)
     numbers = np.array([wanted, accepted, weights.rest, 0.0, 0.0])
@@ -315,7 +319,7 @@ def _costs(
 
 @lru_cache(maxsize=64)
 def _rates(T: int) -> tuple[Annotated[Float64, "T 5"], Annotated[Int64, "T"]]:
-    """Stencils of first derivatives, and the first point of each."""
+    """Return stencils of first derivatives, and the first point of each."""
     matrix = derivative_matrix(1, T)
     width = min(5, T)
     first = np.clip(np.arange(T) - 2, 0, T - width).astype(np.int64)

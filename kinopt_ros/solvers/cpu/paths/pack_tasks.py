@@ -1,4 +1,4 @@
-"""Goals, waypoints and constraints along a path, as ``tasks.py`` takes them."""
+"""Packing of goals, waypoints and constraints along a path, as ``tasks.py`` takes them."""
 
 import math
 from typing import Annotated
@@ -55,7 +55,7 @@ def pack_tasks(
 
 
 def given_points(problem: TrajectoryProblem, goal: int, passed: Annotated[Int64, "W"]) -> list[int]:
-    """Points of a path, beside the first, that stay as they are."""
+    """Return the points of a path, beside the first, that stay as they are."""
     T = problem.num_points
     ends = [(T - 1, problem.goals[goal]), *zip(passed.tolist(), problem.waypoints, strict=True)]
     return [point for point, wanted in ends if isinstance(wanted, JointGoal)]
@@ -114,7 +114,7 @@ def _on_node(robot: RobotModel, tree: MovingTree, link: str) -> tuple[int, Float
 
 
 def _three(tolerance: Tolerance) -> tuple[tuple[float, float, float], bool]:
-    """Tolerances of the axes, and whether one number bounds all together."""
+    """Return tolerances of the axes, and whether one number bounds all together."""
     if isinstance(tolerance, tuple):
         return tolerance, False
     return (tolerance,) * 3, not math.isinf(tolerance)

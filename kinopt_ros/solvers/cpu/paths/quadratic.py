@@ -1,4 +1,4 @@
-"""The quadratic part of a path's cost: length, acceleration and jerk, which are the same for all variables."""
+"""Quadratic part of a path's cost: length, acceleration and jerk, which are the same for all variables."""
 
 from functools import lru_cache
 from typing import Annotated

@@ -23,7 +23,8 @@ from kinopt_ros.solvers.cpu.paths.model import PathModel
 from kinopt_ros.solvers.cpu.paths.ready import workspace
 
 PAIR_RAMP = 0.02
-"""m per rad; what is nearer than wanted at an anchor need not be farther away near it."""
+"""Growth, per rad from an anchor, of the distance that a pair needs that is nearer than wanted at the anchor, m per
+rad."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,7 @@ def sticking_out(
 def _near_anchors(
     path: Annotated[Float64, "T n"], anchors: list[int], distance: Annotated[Float64, "T K"]
 ) -> Annotated[Float64, "T K"]:
-    """What will do along a path: what there is at the anchors, and more the farther away from them."""
+    """Return distances that are enough along a path: those at the anchors, and more the farther away from them."""
     found = np.full(distance.shape, np.inf)
     for anchor in dict.fromkeys(anchors):
         way = np.linalg.norm(path - path[anchor], axis=1)
@@ -120,7 +121,7 @@ def _near_anchors(
 
 
 def _more(true: Annotated[Float64, "T G"], spheres: Annotated[Float64, "T G"]) -> Annotated[Float64, "T G"]:
-    """NaN where shapes overlap, as it is not known by how much, and where spheres are not near."""
+    """Return NaN where shapes overlap, as it is not known by how much, and where spheres are not near."""
     known = (true > 0.0) & np.isfinite(spheres)
     return np.where(known, np.maximum(true - np.where(known, spheres, 0.0), 0.0), np.nan)
 
@@ -128,8 +129,10 @@ def _more(true: Annotated[Float64, "T G"], spheres: Annotated[Float64, "T G"]) -
 def _filled(
     values: Annotated[Float64, "T G"], spheres: Annotated[Float64, "T G"]
 ) -> Annotated[Float64, "T G"]:
-    """Where shapes overlap: what is known before or after on the path, the less of both, but no more than the spheres
-    overlap."""
+    """Fill values where shapes overlap by those before or after on the path, the less of both.
+
+    They are no more than the spheres overlap.
+    """
     unknown = np.isfinite(spheres) & np.isnan(values)
     for k in np.flatnonzero(unknown.any(axis=0)).tolist():
         column = values[:, k]
@@ -161,11 +164,11 @@ class _Places:
     def of_world(
         self, sphere: Annotated[Int64, "m"], obstacle: Annotated[Int64, "m"]
     ) -> Annotated[Int64, "m"]:
-        """Groups of spheres and obstacles."""
+        """Return groups of spheres and obstacles."""
         return np.asarray(self.body[sphere] * self.objects + self.owner[obstacle])
 
     def shapes_of(self, groups: Annotated[Int64, "G"]) -> tuple[Annotated[Int64, "m"], Annotated[Int64, "m"]]:
-        """Pairs of shapes of some groups, in ascending order, and which of these groups each belongs to."""
+        """Return pairs of shapes of some groups, in ascending order, and which of these groups each belongs to."""
         place = np.searchsorted(groups, self.group)
         place[place == len(groups)] = 0
         own = np.flatnonzero(groups[place] == self.group) if len(groups) else np.zeros(0, dtype=np.int64)
