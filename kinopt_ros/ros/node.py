@@ -109,9 +109,11 @@ class KinoptNode(Node):
         self._description.load()
 
     def end_motions(self) -> None:
-        """Stop what this node moves, and refuse to move anything from now on. Returns at once, but for a stop that has
-        to be heard; controllers' goals have ended when ``moving`` is empty, for which the executor has to go on. On any
-        thread: who comes second waits for the first one."""
+        """Stop what this node moves, and refuse to move anything from now on. On any thread.
+
+        Returns at once, but for a stop that has to be heard. Controllers' goals have ended when ``moving`` is empty,
+        for which the executor has to go on.
+        """
         with self._end:
             if not self._ended:
                 self._ended = True
@@ -138,7 +140,8 @@ class KinoptNode(Node):
         return self._description.together()
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
-        """As rclpy's, which creates its parameter services by it; those are made ``careful``."""
+        """Create a service as rclpy does; rclpy's parameter services are created by it, too, and are made
+        ``careful``."""
         return super().create_service(srv_type, srv_name, careful(self, srv_type, callback), **options)
 
     def close(self) -> None:

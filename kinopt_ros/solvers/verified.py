@@ -169,7 +169,7 @@ class _Judged:
     """Which candidates passed; the errors of the others are not numbers."""
 
     def beside(self, other: "_Judged") -> "_Judged":
-        """Return both, K by K."""
+        """Return the candidates of both, one after the other along K."""
         return _Judged(
             *(
                 np.concatenate([getattr(self, name), getattr(other, name)], axis=1)

@@ -1,4 +1,4 @@
-"""moveit_msgs/Constraints: which are met in a configuration, and refusing those that nobody would look at."""
+"""Evaluation of moveit_msgs/Constraints in a configuration, and refusal of those that are not supported."""
 
 from typing import Annotated, Any
 
@@ -40,7 +40,7 @@ def has_constraints(constraints: Any) -> bool:
 
 
 def frames_of(constraints: Any) -> list[str]:
-    """Frames that constraints are given in."""
+    """Return the frames that constraints are given in."""
     return [
         one.header.frame_id
         for one in (*constraints.position_constraints, *constraints.orientation_constraints)
@@ -160,7 +160,7 @@ def _orientation(
 
 
 def _euler(R: Annotated[Float64, "3 3"]) -> Annotated[Float64, "3"]:
-    """Angles of Rx(a) Ry(b) Rz(c), b in [-pi/2, pi/2]."""
+    """Return the angles of Rx(a) Ry(b) Rz(c), b in [-pi/2, pi/2]."""
     return np.array(
         [
             np.arctan2(-R[1, 2], R[2, 2]),

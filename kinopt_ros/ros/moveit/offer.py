@@ -1,4 +1,4 @@
-"""Offers MoveIt's services where moveit_msgs is installed, and says so when somebody else offers them, too."""
+"""Offers MoveIt's services where moveit_msgs is installed, and warns when somebody else offers them, too."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -63,7 +63,7 @@ def offer_moveit_services(
 
 
 class _Watch:
-    """Looks for others that offer the same services: whose answer a client would get is then a matter of luck."""
+    """Looks for others that offer equal services: whose answer a client would get is then a matter of luck."""
 
     def __init__(self, node: Node, names: list[str]) -> None:
         self._node = node

@@ -169,8 +169,8 @@ class RobotLoader:
         chain: Sequence[str],
         told: set[str],
     ) -> None:
-        """Prepare what only some requests need, as long as the robot serves; say what is not possible and not told, and
-        when all is done."""
+        """Prepare what only some requests need, as long as the robot serves; log what is not possible, and when all is
+        done."""
 
         def tell(sentences: Iterable[str]) -> None:
             for sentence in sentences:

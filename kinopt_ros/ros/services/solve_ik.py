@@ -41,7 +41,7 @@ class DeadlinePassedError(KinoptError):
 
 
 class SolveIkService(QueuedService):
-    """Inverse kinematics of one or many targets."""
+    """Service that solves inverse kinematics of one or many targets."""
 
     name = "solve_ik"
     type = SolveIK
@@ -52,7 +52,7 @@ class SolveIkService(QueuedService):
         """Scenes that requests were solved in: their shapes are prepared, so the next request is quick."""
 
     def task(self, request: Any, reply: Reply) -> "_IkTask":
-        """The task of a request; KinoptError if it cannot be answered."""
+        """Return the task of a request; KinoptError if it cannot be answered."""
         asked = read_ik_request(self._context, request, reply.arrived)
         return _IkTask(self._context, request.client, asked, reply, self._scenes)
 
@@ -77,14 +77,14 @@ class _IkTask(Task):
         """Seconds spent on it, by all tries together."""
 
     def must_wait(self) -> bool:
-        """Whether checks of collisions are still being prepared, and there is time to wait for them."""
+        """Check whether collision checks are still being prepared, and there is time to wait for them."""
         asked = self.asked
         return asked.problem.scene is not None and asked.loaded.pool.must_wait(
             True, False, self.arrived + asked.timeout
         )
 
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
-        """Solve all together for some milliseconds; those that this time cut short, not their own, are left."""
+        """Solve all together for some milliseconds; return those that this time cut short, rather than their own."""
         if hurried and self.asked.problem.scene is not None:
             return [self]  # checks of collisions may take too long for the thread that takes requests in
         seconds = HURRIED_SECONDS if hurried else QUICK_SECONDS
@@ -137,7 +137,7 @@ class _IkTask(Task):
         return pooled
 
     def _in_time(self) -> bool:
-        """Whether there is time left; if not, that is the answer."""
+        """Check whether there is time left; if not, that is the answer."""
         waited = time.monotonic() - self.arrived
         if waited < self.asked.timeout:
             return True

@@ -292,7 +292,7 @@ def _drop_rows(rows, tolerance, scalar, jacobian):
 
 @njit(**_INNER)
 def _cholesky_solve(a, x):
-    """Solve a x = x for a symmetric positive definite a, of which the lower triangle is used and overwritten."""
+    """Replace x by a^-1 x for a symmetric positive definite a, of which the lower triangle is used and overwritten."""
     size = x.shape[0]
     for i in range(size):
         for j in range(i + 1):

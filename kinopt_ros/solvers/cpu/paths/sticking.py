@@ -121,7 +121,10 @@ def _near_anchors(
 
 
 def _more(true: Annotated[Float64, "T G"], spheres: Annotated[Float64, "T G"]) -> Annotated[Float64, "T G"]:
-    """Return NaN where shapes overlap, as it is not known by how much, and where spheres are not near."""
+    """Return by how much distances of shapes exceed those of spheres.
+
+    NaN where shapes overlap, as it is not known by how much, and where spheres are not near.
+    """
     known = (true > 0.0) & np.isfinite(spheres)
     return np.where(known, np.maximum(true - np.where(known, spheres, 0.0), 0.0), np.nan)
 
