@@ -111,7 +111,7 @@ class _Running:
         self._executors += [RestExecutor(node, node.urgent), node.urgent]
 
     def stop(self, number: int, frame: object) -> None:
-        """Ctrl-C or `kill`: end between two callbacks, where an exception anywhere would break one off."""
+        """End between two callbacks after Ctrl-C or `kill`: an exception anywhere would break one off."""
         del number, frame
         self._stop()
 
@@ -214,7 +214,7 @@ class _Garbage:
         self._due = 0.0
         self._fewest = sys.getallocatedblocks()
         self._latest = 0.0
-        """When it is put off no more."""
+        """Time from which on a collection is put off no more."""
         self.collect()
 
     def collect(self) -> None:
@@ -236,7 +236,7 @@ class _Garbage:
 
 
 def _namespaces(words: Sequence[str]) -> list[str | None]:
-    """Namespaces of the nodes; a single None, that of the ROS arguments, if none is named."""
+    """Return namespaces of the nodes; a single None, that of the ROS arguments, if none is named."""
     for word in words:
         if word.startswith("-"):
             raise InvalidRequestError(
@@ -254,8 +254,10 @@ def _ignore_signals(ours: bool) -> None:
 
 
 def _leave_running_solvers() -> None:
-    """End the process if a request is still at work. Nobody waits for its answer any more, but Python would wait for
-    its thread, up to the deadline of the request."""
+    """End the process if a request is still at work.
+
+    Nobody waits for its answer any more, but Python would wait for its thread, up to the deadline of the request.
+    """
     end = time.monotonic() + _SHUTDOWN_SECONDS
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:

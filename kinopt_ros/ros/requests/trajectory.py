@@ -432,7 +432,8 @@ def _tip(context: Context, place: _Frame, given: str, what: str) -> Tip:
 
 
 def _velocity(robot: RobotModel, start: StartState, joints: Sequence[str]) -> Annotated[Float64, "nq"]:
-    """Return velocities at the start. Sensors never read 0, and what does not move shall not be said to."""
+    """Return velocities at the start; 0 for joints that the motion leaves out and that are nearly at rest: sensors
+    never read 0."""
     velocity = start.velocity.copy()
     others = np.ones(robot.nq, dtype=np.bool_)
     others[commanded_variables(robot, joints)] = False

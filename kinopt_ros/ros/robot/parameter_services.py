@@ -55,8 +55,8 @@ class Work(Protocol):
 
 
 def careful(node: Any, kind: Any, callback: Callback) -> Callback:
-    """Wrap a callback for a service of this kind; others than parameter services keep theirs. ``node`` is a Node and
-    Work."""
+    """Wrap a callback for a parameter service; callbacks of other services are returned as they are. ``node`` is a Node
+    and Work."""
     if kind is SetParameters:
         return _set_each(node, node, callback)
     if kind is SetParametersAtomically:
@@ -150,7 +150,9 @@ def _wrong(node: Node, parameter: ParameterMessage) -> str:
 
 
 def _asked(node: Node, callback: Callback) -> Callback:
-    """Return the names that a request asks about, or none if there are too many.
+    """Wrap the callback of a service that asks about names; too many names get an empty answer.
+
+    These answers have no room for a sentence: the log says why they are empty, as rclpy's are for unknown names.
 
     These answers have no room for a sentence: the log says why they are empty, as rclpy's are for unknown names.
     """

@@ -1,4 +1,4 @@
-"""What a service of the node is: its name, its type, and who answers its requests."""
+"""Base of the node's services: name, type, and who answers the requests."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -30,14 +30,14 @@ class QueuedService(Service, ABC):
 
     @abstractmethod
     def task(self, request: Any, reply: Reply) -> Task:
-        """The task of a request; KinoptError if it cannot be answered."""
+        """Return the task of a request; KinoptError if it cannot be answered."""
 
 
 class ImmediateService(Service, ABC):
-    """One that costs little and is answered at once, whatever else is going on."""
+    """Service that costs little and is answered at once, whatever else is going on."""
 
     urgent: ClassVar[bool] = False
-    """Whether it is answered even while large messages are read."""
+    """Whether the service is answered even while large messages are read."""
 
     @abstractmethod
     def handle(self, request: Any, response: Any) -> None:

@@ -25,12 +25,12 @@ from kinopt_ros.verification.sweep import first_contact
 from kinopt_ros.verification.trajectory import TrajectoryReport
 
 LATE = 500_000_000
-"""ns after its end for which a motion may still be running, as its controller began with it later."""
+"""Time after its end for which a motion may still be running, ns, as its controller began with it later."""
 _NOTHING = "no motion that this node has published is running"
 LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
-"""ns until a stop begins, in the order of trial: a busy machine needs longer until it is sent."""
+"""Times until a stop begins, ns, in the order of trial: a busy machine needs longer until it is sent."""
 BEYOND = 0.1
-"""rad or m beyond its position limits that a joint may be measured."""
+"""Distance beyond its position limits at which a joint may be measured, rad or m."""
 FARTHEST = 1e6
 """Farthest that a joint without limits may be measured from 0, rad or m."""
 FASTER = 2.0
@@ -66,10 +66,10 @@ class EmergencyStop:
         self._announce = announce
         self._moving_controllers = moving
         self._sent: list[tuple[ServoSetup, JointTrajectory, Annotated[Float64, "nq"]]] = []
-        """Stops that nobody has looked at yet, and the configurations of the robot that they begin in."""
+        """Stops that have not been checked yet, and the configurations of the robot that they begin in."""
 
     def take(self, message: Any) -> None:
-        """Stop, or allow motions again. What is so already is left as it is: latched messages come twice."""
+        """Stop, or allow motions again. A message that changes nothing is ignored: latched messages come twice."""
         if message.data == self._output.halted:
             return
         if not message.data:
@@ -103,7 +103,10 @@ class EmergencyStop:
         return "; ".join(dict.fromkeys(filter(None, said)))
 
     def _stop_or_say(self, claim: Stop, motion: Published) -> str:
-        """Publish the stop of a motion; says what was done, or why nothing was; nothing about a motion that is over."""
+        """Publish the stop of a motion; return what was done, or why nothing was.
+
+        Says nothing about a motion that is over.
+        """
         try:
             return self._stop(claim, motion.robot, tuple(motion.message.joint_names))
         except KinoptError as error:
@@ -165,7 +168,7 @@ class EmergencyStop:
         )
 
     def _look(self, sent: list[tuple[ServoSetup, JointTrajectory, Annotated[Float64, "nq"]]]) -> None:
-        """Say what stops run into. On a thread of its own."""
+        """Report what stops run into. On a thread of its own."""
         log = self._context.node.get_logger()
         try:
             found = [sentence for stop in sent for sentence in self._contact(*stop)]
@@ -181,7 +184,8 @@ class EmergencyStop:
     def _contact(
         self, setup: ServoSetup, trajectory: JointTrajectory, q: Annotated[Float64, "nq"]
     ) -> list[str]:
-        """What a stop that was sent runs into, if it matters: one sentence, or why that is not known; or nothing."""
+        """Return what a stop that was sent runs into, if it matters: one sentence, or why that is not known; or
+        nothing."""
         context, robot = self._context, setup.robot
         if not (context.parameter("servo.avoid_collisions") or context.parameter("ik.avoid_collisions")):
             return []
@@ -199,7 +203,7 @@ class EmergencyStop:
     def _moving(
         self, setup: ServoSetup, published: Commanded, now: int, lead: int
     ) -> tuple[Commanded, Annotated[Float64, "nq"]]:
-        """The motion that the robot is in, and the configuration of the whole robot."""
+        """Return the motion that the robot is in, and the configuration of the whole robot."""
         context = self._context
         state = context.joint_states.of(setup.robot)
         index = setup.variables
@@ -217,7 +221,7 @@ class EmergencyStop:
 
 
 def _credible(setup: ServoSetup, state: RobotState) -> bool:
-    """Whether a robot can be as measured. A stop that begins where it cannot be would make it jump."""
+    """Check whether a robot can be as measured. A stop that begins where it cannot be would make it jump."""
     index, limits = setup.variables, setup.robot.limits
     q, velocity = state.q[index], np.abs(state.velocity[index])
     inside = (
