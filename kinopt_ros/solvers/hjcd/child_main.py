@@ -1,4 +1,4 @@
-"""The child process: one engine, which answers as long as the plugin is there to ask.
+"""Main program of the child process: one engine, which answers as long as the plugin is there to ask.
 
 It is a new interpreter that imports nothing but the library: neither ROS nor the program that the plugin is part of.
 """
@@ -46,7 +46,8 @@ def main(descriptor: int) -> None:
 
 
 def _listen(connection: Connection, asked: "queue.SimpleQueue[Setup | Question]") -> None:
-    """A thread of its own, so that the process ends with the plugin's also while it computes or compiles."""
+    """Read messages on a thread of its own, so that the process ends with the plugin's also while it computes or
+    compiles."""
     while True:
         try:
             asked.put(connection.recv())

@@ -1,4 +1,4 @@
-"""Which kernels are loaded; requests with a deadline never wait for the compiler."""
+"""Loading of kernels; requests with a deadline never wait for the compiler."""
 
 import threading
 from typing import Any
@@ -34,7 +34,7 @@ class Kernels:
         self._ready.add(shape)
 
     def need(self, shape: ChainShape, may_wait: bool) -> None:
-        """Load, or have another thread do it.
+        """Load kernels, or have another thread do it.
 
         Raises:
             NotReadyError: it is not loaded, and there is no time to wait.
@@ -60,7 +60,7 @@ class Kernels:
         )
 
     def wait(self) -> None:
-        """Until no thread compiles."""
+        """Wait until no thread compiles."""
         for thread in list(self._threads.values()):
             thread.join()
 

@@ -1,4 +1,4 @@
-"""What rounds of a search consist of, put together once, and made one launch where graphs are wanted."""
+"""Rounds of a search, put together once, and made one launch where graphs are wanted."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -10,14 +10,16 @@ from kinopt_ros.solvers.hjcd.portion import capacity_for
 from kinopt_ros.solvers.recent import Recent
 
 KEPT = 64
-"""Rounds that are kept; the longest unused ones go first."""
+"""Number of rounds that are kept; the longest unused ones go first."""
 Launch: TypeAlias = tuple[Any, int | tuple[int, int], list[Any]]
-"""A kernel, the numbers of its threads, and its arguments."""
+"""Launch of a kernel: the kernel, the numbers of its threads, and its arguments."""
 
 
 class Rounds:
-    """Kept, as most requests are like others, and Warp takes longer to put a launch together than to make it. Not
-    thread-safe."""
+    """Rounds that were put together. Not thread-safe.
+
+    They are kept, as most requests are like others, and Warp takes longer to put a launch together than to make it.
+    """
 
     def __init__(self, device: Any, graphs: bool) -> None:
         """``graphs``: whether rounds are captured, for as many targets as there is room for, and replayed."""

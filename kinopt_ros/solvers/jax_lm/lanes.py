@@ -29,7 +29,7 @@ Vector: TypeAlias = tuple[Component, Component, Component]
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """a x b"""
+    """Return a x b."""
     return (
         sub(mul(a[1], b[2]), mul(a[2], b[1])),
         sub(mul(a[2], b[0]), mul(a[0], b[2])),
@@ -38,22 +38,22 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def scaled(f: Component, a: Vector) -> Vector:
-    """f a"""
+    """Return f a."""
     return mul(f, a[0]), mul(f, a[1]), mul(f, a[2])
 
 
 def plus(a: Vector, b: Vector) -> Vector:
-    """a + b"""
+    """Return a + b."""
     return add(a[0], b[0]), add(a[1], b[1]), add(a[2], b[2])
 
 
 def minus(a: Vector, b: Vector) -> Vector:
-    """a - b"""
+    """Return a - b."""
     return sub(a[0], b[0]), sub(a[1], b[1]), sub(a[2], b[2])
 
 
 def chosen(condition: jax.Array, a: Component) -> Component:
-    """a where a condition holds, else 0."""
+    """Return a where a condition holds, else 0."""
     if isinstance(a, float) and a == 0.0:
         return a
     kept = jnp.where(condition, magnitude(a), 0.0)
@@ -81,7 +81,7 @@ def cosine_and_sine(angle: Component) -> tuple[jax.Array, Component]:
 
 
 def _sine_beyond(halves: jax.Array, part: float, x: jax.Array) -> jax.Array:
-    """Sine of the angle from (halves + part) half turns to x, negative where ``halves`` is odd."""
+    """Return the sine of the angle from (halves + part) half turns to x, negative where ``halves`` is odd."""
     r, half_turns = x, halves + part
     for factor in _PI:
         r = r - half_turns * factor

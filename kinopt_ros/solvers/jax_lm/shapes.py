@@ -1,4 +1,4 @@
-"""What a compiled program depends on, as values that can be compared: no JAX here."""
+"""Shapes that a compiled program depends on, as values that can be compared: no JAX here."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class BeamShape:
 
 @dataclass(frozen=True)
 class ProgramKey:
-    """What a program is compiled for."""
+    """Key of a compiled program: all that it is compiled for."""
 
     chain: ChainShape
     rows: RowShape
@@ -77,10 +77,10 @@ class Width:
     size: BeamShape
     targets: tuple[int, ...]
     worth: float = 0.25
-    """A program for many targets is used if more than this part of it is."""
+    """Share of a program for many targets that must be in use for it to be chosen."""
 
     def portions(self, count: int) -> Iterator[int]:
-        """Programs that cover a number of targets."""
+        """Yield programs that cover a number of targets."""
         while count > 0:
             fits = [size for size in self.targets if self.worth * size < count] or [self.targets[0]]
             yield fits[-1]
@@ -89,7 +89,7 @@ class Width:
 
 @dataclass(frozen=True, eq=False)
 class Effort:
-    """What is spent on a request."""
+    """Beams and rounds that are spent on a request."""
 
     beam: Width
     escalation: Width

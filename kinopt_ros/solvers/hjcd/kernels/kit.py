@@ -14,7 +14,7 @@ Kit = SimpleNamespace
 
 @cache
 def kit(shape: ChainShape, scalar: Any) -> Kit:
-    """Everything below for m motions, n variables, and float32 or float64."""
+    """Build the types and functions for m motions, n variables, and float32 or float64."""
     m, n, one_to_one = shape.motions, shape.variables, shape.one_to_one
     S = scalar
     least_pivot = (

@@ -20,7 +20,7 @@ More damping is slow near singularities. float32 needs the floor of pivots besid
 
 @cache
 def lm_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
-    """``descend`` and ``tips`` for chains of a shape."""
+    """Build ``descend`` and ``tips`` for chains of a shape."""
     K, single = kit(shape, scalar), kit(shape, wp.float32)
     S, n = scalar, shape.variables
     Chain, moved_by, jacobian, target_of, half_turn = (

@@ -20,7 +20,7 @@ from kinopt_ros.solvers.hjcd.reference.residual import METRES_PER_RADIAN
 
 @cache
 def po_ccd_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
-    """``draw`` and ``po_ccd`` for chains of a shape."""
+    """Build ``draw`` and ``po_ccd`` for chains of a shape."""
     K = kit(shape, scalar)
     S, n, m, one_to_one = scalar, shape.variables, shape.motions, shape.one_to_one
     Chain, Moved, Tip, vec3, rows_n = K.Chain, K.Moved, K.Tip, K.vec3, K.rows_n

@@ -1,4 +1,5 @@
-"""Who goes on: of starts to refine, and of what the coarse stage ends with. Nothing here depends on the robot."""
+"""Selection kernels: which starts are refined, and which results of the coarse stage. They do not depend on the
+robot."""
 
 import warp as wp
 
