@@ -1,4 +1,4 @@
-"""What every solver of the comparison is given: a folder with the robot and the targets."""
+"""Job that every solver of the comparison is given: a folder with the robot and the targets."""
 
 import json
 import xml.etree.ElementTree as ElementTree
@@ -56,7 +56,7 @@ def write_pyroki_job(folder: Path, task: IkTask, sizes: Sequence[tuple[int, int]
 
 
 def with_fixed_joints(urdf_text: str, moving: Sequence[str]) -> str:
-    """The description with all other joints fixed and without shapes, as PyRoki's benchmark does it."""
+    """Return the description with all other joints fixed and without shapes, as PyRoki's benchmark does it."""
     root = ElementTree.fromstring(urdf_text)
     for link in root.iter("link"):
         _drop(link, "visual", "collision", "inertial")

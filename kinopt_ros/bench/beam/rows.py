@@ -12,9 +12,9 @@ from kinopt_ros.bench.judge import Judge
 from kinopt_ros.bench.targets import IkTask
 
 LOOSE, TIGHT = (5e-3, 0.05), (1e-4, 1e-3)
-"""What counts as success: m and rad. The loose one is that of PyRoki's and cuRobo's benchmarks."""
+"""Errors that count as success, m and rad. The loose one is that of PyRoki's and cuRobo's benchmarks."""
 SLIGHTLY = 1e-6
-"""rad or m outside the limits: more than what rounding to float32 makes of a limit."""
+"""Distance outside the limits that is more than what rounding to float32 makes of a limit, rad or m."""
 PERCENTILE = 98
 
 
@@ -26,12 +26,12 @@ class Row:
     jacobian: str | None
     device: str
     targets: int
-    """Per call."""
+    """Number of targets per call."""
     calls: int
     ms: float
-    """Wall time per call, median."""
+    """Median wall time per call."""
     cpu_ms: float
-    """The process's CPU time per call, median."""
+    """Median CPU time of the process per call."""
     max_ms: float
     times_faster: float | None
     """Speed relative to PyRoki's analytic row of this size, by wall time."""
@@ -43,7 +43,7 @@ class Row:
     first_ms: float
     """Wall time of the first call of this size."""
     compiled_late: int | None
-    """Programs that were compiled after the solver was ready."""
+    """Number of programs that were compiled after the solver was ready."""
     success_loose: float
     success_tight: float
     position_error_p98_m: float
@@ -61,7 +61,7 @@ class Row:
 
 
 def rows_of(variant: Variant, outcome: Outcome, task: IkTask) -> list[Row]:
-    """One row per size."""
+    """Return one row per size."""
     return [_row(variant, outcome, batches, task) for batches in outcome.batches]
 
 
@@ -121,7 +121,8 @@ def with_ratios(rows: list[Row]) -> list[Row]:
 
 
 def jacobian_table(rows: list[Row]) -> list[dict[str, Any]]:
-    """What differentiation costs (the paper's Table III): ms per call of solvers that ran with both Jacobians."""
+    """Return what differentiation costs (the paper's Table III): ms per call of solvers that ran with both
+    Jacobians."""
     by_key = {(row.solver, row.targets, row.jacobian): row for row in rows}
     table = []
     for (solver, targets, jacobian), analytic in by_key.items():

@@ -49,7 +49,7 @@ class ScalingRow:
 def measure(
     arm: Arm, algorithm: str, seeds: int, targets: int, device: str, report: Report = no_report
 ) -> ScalingRow:
-    """All of the arm's targets, so many per call; ``report`` is told of every call.
+    """Measure all of the arm's targets, so many per call; ``report`` is told of every call.
 
     Those of ``GRAPHS`` need a device that has CUDA graphs.
 

@@ -20,17 +20,17 @@ from kinopt_ros.solvers.base import Solver
 from kinopt_ros.verification.sweep import free_segment
 
 SAMPLING_TIME = 10.0
-"""s for one problem."""
+"""Time of the sampling planner for one problem, s."""
 SHORTENING = 1.0
-"""s for shortening the path."""
+"""Time for shortening the path, s."""
 ALTERNATIVES = 8
-"""Configurations of a pose that it may end at, besides the one the pose was made from."""
+"""Number of configurations of a pose that it may end at, besides the one the pose was made from."""
 FILE = Path("benchmarks") / "trajectory_feasible.json"
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """What became of one problem."""
+    """Result of the sampling planner for one problem."""
 
     problem: str
     """Robot, family and number, for people."""
@@ -42,7 +42,7 @@ class Sampled:
 
 
 class Feasibility:
-    """What is known, and how to find out."""
+    """Results that are known, and how to find out more."""
 
     def __init__(self, file: Path | None) -> None:
         """
@@ -57,7 +57,7 @@ class Feasibility:
             self._known = {digest: Sampled(**row) for digest, row in rows.items()}
 
     def known(self, task: Task, seconds: float) -> Sampled | None:
-        """What was found out about a problem in so much time, if it was; a path counts whatever it took."""
+        """Return what was found out about a problem in so much time, if it was; a path counts whatever time it took."""
         found = self._known.get(task.digest)
         return found if found is not None and (found.length is not None or found.seconds >= seconds) else None
 
@@ -97,7 +97,7 @@ class Feasibility:
             self._file.write_text(f'{{"problems": {{\n{lines}\n}}}}\n', encoding="utf-8")
 
     def _goals(self, maker: TaskMaker, task: Task, solver: Solver) -> Float64:
-        """Configurations at the goal."""
+        """Return configurations at the goal."""
         goals = [task.goal[maker.variables]]
         if task.is_pose:
             result = solver.solve_ik(

@@ -17,7 +17,7 @@ class Commands:
     """States at K times: steps of the controller, and both ends of every segment."""
 
     time: Annotated[Float64, "K"]
-    """s"""
+    """Time of every state, s."""
     segment: Annotated[np.ndarray, "K"]
     length: Annotated[Float64, "K"]
     """Duration of the segment that each state is in, s."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 SHOWN = 20
-"""Objections kept."""
+"""Most objections that are kept."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class TrajectoryRow:
 
 @dataclass
 class Measured:
-    """One call."""
+    """Figures of one call."""
 
     wall: float
     cpu: float
@@ -94,7 +94,7 @@ def fill(row: TrajectoryRow, calls: Sequence[Measured]) -> None:
 
 
 def total(rows: Sequence[TrajectoryRow], calls: Sequence[Measured]) -> TrajectoryRow:
-    """All rows as one."""
+    """Sum all rows into one."""
     counts = ("problems", "feasible", "sampled", "solved", "rejected")
     row = TrajectoryRow("all", "all", rows[0].solver, rows[0].seed)
     for name in counts:
@@ -107,12 +107,12 @@ def total(rows: Sequence[TrajectoryRow], calls: Sequence[Measured]) -> Trajector
 
 
 def as_json(row: TrajectoryRow) -> dict[str, Any]:
-    """The row as a dictionary."""
+    """Return the row as a dictionary."""
     return asdict(row)
 
 
 def print_rows(rows: Sequence[TrajectoryRow], failures: Sequence[str]) -> None:
-    """Tables, objections, and who could not be measured."""
+    """Print tables, objections, and who could not be measured."""
     from rich.console import Console
     from rich.table import Table
 
