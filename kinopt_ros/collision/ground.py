@@ -17,7 +17,7 @@ _tiles: WeakKeyDictionary[HeightMap, dict[tuple[int, int], Any]] = WeakKeyDictio
 
 
 def ground_surfaces(ground: HeightMap, low: Float64, high: Float64) -> Iterator[Any]:
-    """Return surfaces (of coal) that hold all of the ground in the rectangle from ``low`` to ``high`` (x, y).
+    """Yield surfaces (of coal) that hold all of the ground in the rectangle from ``low`` to ``high`` (x, y).
 
     Inside of the grid they are tiles, which are made when first wanted, and kept.
     """

@@ -67,7 +67,7 @@ def find_mesh_file(uri: str, near: Path | None = None, packages: Mapping[str, Pa
 def package_folders(
     name: str, near: Path | None = None, packages: Mapping[str, Path] = _NO_PACKAGES
 ) -> Iterator[Path]:
-    """Return folders where the files of a package may be, best first; the folders need not exist."""
+    """Yield folders where the files of a package may be, best first; the folders need not exist."""
     if name in packages:
         yield Path(packages[name])
         return

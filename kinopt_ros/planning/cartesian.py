@@ -481,7 +481,7 @@ class _Path:
     def _dense(
         self, lines: _Lines, u: Annotated[Float64, "K"], q: Annotated[Float64, "K n"]
     ) -> tuple[Annotated[Float64, "L"], Annotated[Float64, "L n"]]:
-        """Add points where the middle between two is off the line."""
+        """Add points where the middle between two is off the line; return places and configurations."""
         for _ in range(_HALVINGS):
             middle, between = 0.5 * (u[:-1] + u[1:]), 0.5 * (q[:-1] + q[1:])
             wanted, reached = lines.at(middle), self.poses_of(between)

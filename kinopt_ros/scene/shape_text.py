@@ -98,7 +98,7 @@ def pose_of(given: Any, what: str) -> Annotated[Float64, "4 4"]:
 
 
 def pose_text(T: Annotated[Float64, "4 4"]) -> dict[str, list[float]]:
-    """Write what ``pose_of`` reads, to the last bit; empty for the identity."""
+    """Return what ``pose_of`` reads, to the last bit; empty for the identity."""
     if np.array_equal(T, np.eye(4)):
         return {}
     xyz, R = {"xyz": T[:3, 3].tolist()}, T[:3, :3]
@@ -127,7 +127,7 @@ def shape_of(given: Any, folder: Path) -> PlacedShape:
 
 
 def shape_text(placed: PlacedShape, files: "ArrayFiles") -> dict[str, Any]:
-    """Write what ``shape_of`` reads."""
+    """Return what ``shape_of`` reads."""
     match placed.shape:
         case Box(x=x, y=y, z=z):
             said: dict[str, Any] = {"type": "box", "size": [float(x), float(y), float(z)]}

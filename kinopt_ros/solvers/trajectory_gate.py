@@ -114,7 +114,8 @@ class Gate:
         )
 
     def _in_collision(self, path: Annotated[Float64, "T n"], goal: int) -> PathAttempt | None:
-        """Check whether a point of a path is in collision, which takes less time than to time the path."""
+        """Return an attempt if a point of a path is in collision, which is sooner known than what timing makes of the
+        path."""
         problem = self.problem
         if problem.scene is None:
             return None

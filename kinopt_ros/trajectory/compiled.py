@@ -169,7 +169,7 @@ def passable_speed(q, s, limits, start_speed, steady, out):
 
 @njit(**_OUTER)
 def law_at_knots(c, at_knot, out):
-    """Return s and its first two derivatives (T, 3) at the knots."""
+    """Write s and its first two derivatives (T, 3) at the knots."""
     for i in range(out.shape[0]):
         for d in range(3):
             out[i, d] = at_knot[i, d, 0] * c[i] + at_knot[i, d, 1] * c[i + 1] + at_knot[i, d, 2] * c[i + 2]

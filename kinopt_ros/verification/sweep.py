@@ -192,8 +192,8 @@ def _slides_or_turns(robot: RobotModel) -> Annotated[np.ndarray, "nq"]:
 
 
 def _is_contact(motions: "Motions", part: "Part", clearance: float) -> tuple[bool, float]:
-    """Check whether a pair is in contact in the middle of a part, or cannot be told from it; return its exact distance
-    there if not."""
+    """Return whether a pair is in contact in the middle of a part, or cannot be told from it; and its exact distance
+    there."""
     from kinopt_ros.collision.contacts import Placement
     from kinopt_ros.collision.judge import IN_DOUBT
     from kinopt_ros.collision.motions import RESOLUTION

@@ -226,7 +226,7 @@ def _times(trajectory: JointTrajectory) -> Violation | None:
 def _deviation(
     names: tuple[str, ...], check: str, time: float, given: Float64, wanted: Float64, tolerance: float
 ) -> Iterator[Violation]:
-    """Return the joints whose value at one point is not the wanted one."""
+    """Yield the joints whose value at one point is not the wanted one."""
     for i in np.flatnonzero(~(np.abs(given - wanted) <= tolerance)):
         yield Violation(
             check,
@@ -288,8 +288,7 @@ def _outside(
     upper: Annotated[Float64, "... n"],
     granted: Annotated[Float64, "K n"],
 ) -> Iterator[Violation]:
-    """Return the worst passing of the limits, of all segments (n,) or of each (K, n), by each joint that passes
-    them."""
+    """Yield the worst passing of the limits, of all segments (n,) or of each (K, n), by each joint that passes them."""
     count = len(granted)
     # The lower limit is the upper limit of the mirrored curve.
     both = np.concatenate([curve, -curve], axis=1)

@@ -97,7 +97,7 @@ class Session:
             )
 
     def _look_again(self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"]) -> Step | None:
-        """Check whether what is left of the motion is free in another scene; brake if it is not."""
+        """Brake if what is left of the motion is not free in another scene; None if it is."""
         if setup.scene is None or now >= self.commanded.end:
             return None
         rest = self.commanded.rest(now)

@@ -212,7 +212,7 @@ def _end_effector(node: Node, groups: set[str], links: set[str]) -> Iterator[Fin
 
 
 def _what_the_loader_says(text: str, robot: RobotModel, known: list[Finding]) -> Iterator[Finding]:
-    """Return findings that only loading shows: why the SRDF is refused, and groups without a tip."""
+    """Yield findings that only loading shows: why the SRDF is refused, and groups without a tip."""
     try:
         loaded = apply_srdf(robot, text)
     except RobotDescriptionError as error:

@@ -176,7 +176,7 @@ def _bytes(kind: type) -> int:
 
 
 def _fields(kind: Any) -> Iterator[tuple[str, Any]]:
-    """Return slots of an empty message of a type, and their values."""
+    """Yield slots of an empty message of a type, and their values."""
     empty = kind()
     for slot in kind.__slots__:
         yield slot, getattr(empty, slot)

@@ -13,7 +13,7 @@ from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
 
 
 def empty_answer(response: Any) -> Any:
-    """Fill a response that says that there is no motion."""
+    """Return a response that says that there is no motion."""
     response.goal_index = -1
     response.clearance = response.length = response.violation.time = float("nan")
     return response

@@ -76,7 +76,7 @@ def create_deferred_service(
 
 
 def _waiting(service: Any) -> Iterator[tuple[Any, Any]]:
-    """Return requests that have arrived, and their headers."""
+    """Yield requests that have arrived, and their headers."""
     end = time.monotonic() + _ROUND_SECONDS
     for _ in range(_MOST_AT_ONCE):
         if time.monotonic() >= end:

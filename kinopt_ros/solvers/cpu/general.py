@@ -427,7 +427,7 @@ def _cost(weight, reference, q):
 
 @njit(**_INNER)
 def _score(poses, goals, tolerance, base, scores):
-    """Return the squared distance of every table entry from the targets, in what is not free."""
+    """Write the squared distance of every table entry from the targets, in what is not free."""
     for i in range(scores.shape[0]):
         scores[i] = 0.0
     for t in range(goals.shape[0]):

@@ -712,7 +712,7 @@ def _score_table(poses, size, goal, scores):
 
 @njit(**_INNER)
 def _nearest_of_each_lane(scores, size, nearest):
-    """Return the index of the smallest score of every lane: so some good seeds are found in one pass, if not quite the
+    """Write the index of the smallest score of every lane: so some good seeds are found in one pass, if not quite the
     best."""
     index = _lane_numbers()
     best, smallest = 0.0 * index, np.inf + index

@@ -108,7 +108,7 @@ def _model() -> tuple[Any, Any, Any]:
 
 
 def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Return functions and empty arguments of the types that they are called with."""
+    """Yield functions and empty arguments of the types that they are called with."""
     f1, f2, f3 = np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0))
     i1, i2, b1 = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64), np.empty(0, dtype=np.bool_)
     yield kernel.anchor_path, (*_model(), f2, 0.0)
