@@ -1,4 +1,4 @@
-"""What all tests share: the order of their files, and a process that stays quick however long it runs."""
+"""Set-up that all tests share: the order of their files, and a process that stays quick however long it runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 FOLDER = Path(__file__).parent
 ROS, SLOW = 10, 100
-"""How many usual tests one takes as long as that starts nodes, or is marked ``slow``."""
+"""Number of usual tests that one takes as long as that starts nodes, or is marked ``slow``."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -64,7 +64,7 @@ def run(name: str, seed: int, first: int, inputs: int) -> Iterator[Failure]:
 
 
 def _environment() -> dict[str, str]:
-    """With what this process imports from, wherever it was told so."""
+    """Return an environment with which a process imports from where this one does."""
     path = [str(Path(__file__).parents[1]), *filter(None, sys.path)]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
@@ -89,7 +89,7 @@ def _work(name: str, seed: int, first: int, end: int, folder: Path) -> None:
 
 
 def _outcome(module: object, source: Source, folder: Path) -> str:
-    """What is wrong; nothing if nothing is."""
+    """Return what is wrong; nothing if nothing is."""
     try:
         module.feed(source, folder)  # type: ignore[attr-defined]
     except KinoptError as error:

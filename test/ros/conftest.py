@@ -27,7 +27,7 @@ else:
 
 
 def pytest_report_header() -> str | None:
-    """Why the tests of the node are skipped, if they are."""
+    """Return why the tests of the node are skipped, if they are."""
     return None if _MISSING is None else f"tests of the node are skipped: {_MISSING}"
 
 

@@ -362,7 +362,7 @@ def test_apply_scene(client: Client, request: ApplyScene.Request) -> None:
 @settings(FUZZ, max_examples=40)
 @given(request=CHECK)
 def test_check_state(client: Client, request: CheckState.Request) -> None:
-    """In whatever scene the test before has left."""
+    """The scene is whatever the test before has left."""
     pytest.importorskip("coal")
     answer = answered(client, "check_state", request)
     assert len(answer.valid) == len(answer.codes) == len(answer.messages)

@@ -103,7 +103,7 @@ def test_a_node_whose_device_is_lost_goes_on_in_a_child_process(
 
 
 def diagnosed(client: Client) -> str:
-    """What /diagnostics says of the solver, next time."""
+    """Return what /diagnostics says of the solver, next time."""
     from diagnostic_msgs.msg import DiagnosticArray
 
     said: list[str] = []

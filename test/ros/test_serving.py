@@ -22,7 +22,7 @@ from kinopt_ros.status import Status
 PANDA = load_robot("panda")
 STATE = JointState(name=list(READY), position=list(READY.values()))
 PATIENCE = 60.0
-"""s that a test waits at most for answers."""
+"""Longest time that a test waits for answers, s."""
 
 
 def hard(targets: int, **fields: Any) -> Any:

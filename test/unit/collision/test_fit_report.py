@@ -1,4 +1,4 @@
-"""What `kinopt doctor --collision` has to say."""
+"""Tests of what `kinopt doctor --collision` reports."""
 
 import dataclasses
 

@@ -155,7 +155,7 @@ def test_gradients_are_unit_and_as_differences():
 
 
 def test_surface_points_have_a_gradient():
-    """On faces, edges, corners, apexes and centres."""
+    """Points are on faces, edges, corners, apexes and centres."""
     points = np.array(
         [[x, y, z] for x in (-0.5, 0, 0.5) for y in (-0.5, 0, 0.5) for z in (-0.5, 0, 0.5)], dtype=float
     )
@@ -196,7 +196,7 @@ def assert_as_trimesh(trimesh, mesh, count, rng):
 
 
 def unsigned_distance(mesh, point):
-    """To all triangles, in extended precision."""
+    """Return the distance to all triangles, in extended precision."""
     a, b, c = (mesh.vertices[mesh.triangles[:, corner]].astype(np.longdouble) for corner in range(3))
     p = point.astype(np.longdouble)
     normals = np.cross(b - a, c - a)

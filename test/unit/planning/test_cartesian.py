@@ -36,7 +36,7 @@ def robot() -> RobotModel:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """What the search for paths, and its problems, look at."""
+    """Clock that the search for paths, and its problems, look at."""
     return Clock(monkeypatch, cartesian, ik, trajectory)
 
 

@@ -1,4 +1,4 @@
-"""What the cpu plugin promises beyond the conformance suite."""
+"""Tests of what the cpu plugin promises beyond the conformance suite."""
 
 import subprocess
 import sys
