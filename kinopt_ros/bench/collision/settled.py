@@ -17,9 +17,6 @@ def settled(robot: RobotModel, moved: Collection[int]) -> RobotModel:
 
     They are pairs that none of the variables ``moved`` brings nearer: fingers of a hand that the benchmark does not
     move. All other pairs are checked as before.
-
-    Pairs are allowed that none of the variables ``moved`` brings nearer: fingers of a hand that the benchmark does not
-    move. All other pairs are checked.
     """
     if robot.disabled_collisions:
         return robot

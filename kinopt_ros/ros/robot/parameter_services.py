@@ -153,8 +153,6 @@ def _asked(node: Node, callback: Callback) -> Callback:
     """Wrap the callback of a service that asks about names; too many names get an empty answer.
 
     These answers have no room for a sentence: the log says why they are empty, as rclpy's are for unknown names.
-
-    These answers have no room for a sentence: the log says why they are empty, as rclpy's are for unknown names.
     """
 
     def answer(request: Any, response: Any) -> Any:
