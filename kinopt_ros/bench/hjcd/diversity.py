@@ -57,7 +57,7 @@ def measure_diversity(
     device: str,
     failed: Callable[[str], None] | None = None,
 ) -> list[DiversityRow]:
-    """One row per algorithm (those of the plugin hjcd, and ``ik_beam``).
+    """Measure algorithms (those of the plugin hjcd, and ``ik_beam``); return one row each.
 
     Args:
         arm: the arm and its targets.

@@ -12,7 +12,7 @@ from kinopt_ros.array import Float64
 
 _FOR_BANDWIDTH = 1000
 _ROWS = 500
-"""At a time: all pairs at once would take gigabytes."""
+"""Number of rows computed at a time: all pairs at once would take gigabytes."""
 
 
 class Sample:

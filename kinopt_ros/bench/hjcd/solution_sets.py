@@ -17,8 +17,10 @@ SolutionSet = Annotated[Float64, "s n"]
 EXACT = 1e-6
 """Errors up to which a configuration counts as a solution, m and rad."""
 EQUAL = 1e-8
-"""m and rad. The algorithms end below this error: which of those solutions has the least is a matter of the last step,
-and of whether a joint is at its limit. So they count as equally good."""
+"""Error below which solutions count as equally good, m and rad.
+
+The algorithms end below it: which of those solutions has the least error is a matter of the last step, and of whether a
+joint is at its limit."""
 CANDIDATES = 100
 """Number of candidates that ``screened_lm`` refines: as many as ``hjcd_ik`` does."""
 RESTARTS = 128

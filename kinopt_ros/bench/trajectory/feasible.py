@@ -64,7 +64,8 @@ class Feasibility:
     def find(
         self, maker: TaskMaker, task: Task, problem: TrajectoryProblem, solver: Solver, seconds: float
     ) -> Sampled | None:
-        """Ask OMPL for so many seconds, unless it is known; None if it is not and there is no OMPL (or no time)."""
+        """Ask OMPL for so many seconds, unless the result is known; None if it is not and there is no OMPL (or no
+        time)."""
         found = self.known(task, seconds)
         if found is not None or seconds <= 0.0 or missing_sampler():
             return found
