@@ -64,8 +64,10 @@ class Separation:
     """How far two shapes are apart, and their nearest points."""
 
     distance: float
-    """m; negative in collision. Then of two primitives the least way by which one must be moved; of others the depth of
-    the deepest point found: of a corner, an end or a vertex inside the other shape, or of a ball or cube of a cloud."""
+    """Distance of the shapes, m; negative in collision.
+
+    In collision it is, of two primitives, the least way by which one must be moved. Of others it is the depth of the
+    deepest point found: of a corner, an end or a vertex inside the other shape, or of a ball or cube of a cloud."""
     point_a: Annotated[Float64, "3"]
     point_b: Annotated[Float64, "3"]
     """The nearest points, in the common frame; in collision the two ends of the depth."""
@@ -74,7 +76,7 @@ class Separation:
 def distance(
     shape_a: Shape, T_a: Annotated[Float64, "4 4"], shape_b: Shape, T_b: Annotated[Float64, "4 4"]
 ) -> Separation:
-    """Distance of two shapes, given their poses in a common frame: within 1e-6 m where it is not negative.
+    """Compute the distance of two shapes, given their poses in a common frame: within 1e-6 m unless it is negative.
 
     A height map counts as the surface that contains it (``kernels._ground``). Raises ``InvalidRequestError`` for two
     shapes without end (planes, height maps) and ``MissingPackageError`` without coal.
@@ -274,8 +276,6 @@ def _items_near(a: PointCloud | Octomap, T_a: Float64, b: Shape, T_b: Float64, m
     b.
 
     Those that are ``most`` away or more are left out.
-
-    Without those that are ``most`` away or more.
     """
     tree = tree_of(a).numbers
     cloud = isinstance(a, PointCloud)

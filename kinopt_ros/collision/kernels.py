@@ -568,7 +568,7 @@ def _to_triangle(px, py, pz, bx, by, bz, cx, cy, cz, nx, ny, nz):
 
 @njit(**_INNER)
 def _winding(tree, x, y, z):
-    """How often the surface goes round a point: for closed meshes 0 outside, 1 inside, but for a small error.
+    """Compute how often the surface goes round a point: for closed meshes 0 outside, 1 inside, but for a small error.
 
     G. Barill et al., "Fast winding numbers for soups and clouds", ACM Transactions on Graphics 37 (2018), dipoles
     only. What is near is exact: A. van Oosterom and J. Strackee, "The solid angle of a plane triangle", 1983.

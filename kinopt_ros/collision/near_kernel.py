@@ -12,8 +12,10 @@ from kinopt_ros.collision.tree_kernel import place_links
 from kinopt_ros.numba_cache import njit
 
 HULLS, GROUND, BALLS, BOXES = range(4)
-"""How a pair of shapes is bounded: by convex pieces of both; by pieces of one and the plane that the other is; by balls
-about one and the exact distance of balls from the other, which does not move; by boxes only."""
+"""Ways to bound the distance of a pair of shapes.
+
+By convex pieces of both; by pieces of one and the plane that the other is; by balls about one and the exact distance of
+balls from the other, which does not move; by boxes only."""
 _MANY = 64
 """Points of two pieces beyond which the boxes around them are compared first."""
 _SAME_POSE = 1e9

@@ -1,5 +1,4 @@
-"""Whole motions, compiled: which pairs of shapes may touch in which part of a motion; all others are cleared by
-bounds.
+"""Compiled search of the pairs of shapes that may touch in parts of whole motions; all others are cleared by bounds.
 
 A motion is a sequence of Bezier curves in the space of the variables. A part of it is free for a pair if, in its
 middle, a lower bound of the pair's distance is larger than an upper bound of how much nearer it comes within the
@@ -48,7 +47,7 @@ class Waiting(NamedTuple):
     """Pairs of each waiting part: ``unsure[lists[i, 0] : lists[i, 1]]``; both halves of a part have the same ones."""
     unsure: Annotated[Int64, "U"]
     marks: Annotated[Int64, "4"]
-    """How many wait; parts found so far; curves that are looked at; how long ``unsure`` has to be."""
+    """Numbers: how many parts wait; parts found so far; curves that are looked at; how long ``unsure`` has to be."""
     nearest: Annotated[Float64, "1"]
     """Least distance so far, of the pairs that are measured."""
 
