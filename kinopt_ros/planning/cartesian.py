@@ -59,7 +59,7 @@ _LEVER = 0.1
 
 @dataclass(frozen=True)
 class CartesianSteps:
-    """How exact a path is to be."""
+    """Accuracy and jump limits of a path."""
 
     max_step: float = 0.01
     """Largest distance between points, m."""
@@ -101,7 +101,7 @@ class CartesianResult:
     not_checked: tuple[str, ...] = ()
     scene_version: int | None = None
     notes: tuple[str, ...] = ()
-    """What must be known of a motion that was found, a sentence each."""
+    """Sentences that a user of a motion that was found must know."""
 
 
 def plan_cartesian_path(
@@ -261,7 +261,7 @@ class _Lines:
 
 @dataclass(frozen=True)
 class _Why:
-    """Why a path ends before its end."""
+    """Reason why a path ends before its end."""
 
     status: Status
     message: str
@@ -269,7 +269,7 @@ class _Why:
 
 @dataclass(frozen=True, eq=False)
 class _Touch:
-    """Where a motion is in collision."""
+    """Place where a motion is in collision."""
 
     q: Annotated[Float64, "n"]
     message: str

@@ -203,7 +203,7 @@ class SolverPool:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What is still being prepared, for people."""
+        """What is still being prepared, in words for people."""
         found = []
         for motions, what in ((False, "collision checks"), (True, "trajectories")):
             try:
@@ -219,8 +219,9 @@ class SolverPool:
         self._retired = True
 
     def solve_ik(self, problem: IkProblem, solver: str = AUTO, allow_fallback: bool = True) -> PooledResult:
-        """Solve with one solver; if it is unavailable, not ready, cannot honour the problem or breaks down, with the
-        next that can.
+        """Solve with one solver, or with the next that can.
+
+        The next one takes over if the solver is unavailable, not ready, cannot honour the problem or breaks down.
 
         Raises:
             KinoptError: the problem is malformed, the name unknown, or nobody may or can take over.

@@ -1,4 +1,4 @@
-"""What became of requests: counts since the start, and times of the newest ones."""
+"""Statistics of requests: counts since the start, and times of the newest ones."""
 
 import threading
 import time
@@ -31,7 +31,7 @@ class Summary:
 
     requests: int
     codes: dict[int, int]
-    """How often each code was the answer."""
+    """Number of times that each code was the answer."""
     wall: Percentiles | None
     """Time from arrival to answer; None before the first."""
     queue: Percentiles | None

@@ -27,7 +27,7 @@ Wish: TypeAlias = Callable[[MotionState, Annotated[Float64, "nq"], int], Wanted]
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What became of one period."""
+    """Outcome of one period."""
 
     commanded: Commanded
     """The motion that holds from now on: a new one, or the one before."""
