@@ -151,8 +151,10 @@ class Client:
     def move_to(
         self, target: PoseStamped, timeout: float = 30.0, patience: float = PREPARED_SECONDS
     ) -> tuple[MotionReport, JointTrajectory | None]:
-        """Ask for a motion; the report, and the trajectory if one was published. While the node prepares what it needs
-        for that, ask again, for ``patience`` (s)."""
+        """Ask for a motion; return the report, and the trajectory if one was published.
+
+        While the node prepares what it needs for that, ask again, for ``patience`` (s).
+        """
         end = time.monotonic() + patience
         while True:
             report, trajectory = self._move_to(target, timeout)

@@ -45,7 +45,8 @@ class UncheckableError(KinoptError):
 
 @dataclass(frozen=True, eq=False)
 class PlannedFor:
-    """What a motion was planned for. It holds for the robot that is like that, and for no other."""
+    """Robot, scene and state that a motion was planned for. It holds for the robot that is like that, and for no
+    other."""
 
     loaded: LoadedRobot
     q: Annotated[Float64, "nq"]

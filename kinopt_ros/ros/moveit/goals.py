@@ -24,7 +24,7 @@ _FREE = (math.inf, math.inf, math.inf)
 
 @dataclass(frozen=True)
 class _Shared:
-    """What all poses of a request have in common."""
+    """Parts that all poses of a request have in common."""
 
     link: str
     offset: _Three

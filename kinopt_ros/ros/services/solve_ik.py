@@ -84,7 +84,8 @@ class _IkTask(Task):
         )
 
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
-        """Solve all together for some milliseconds; return those that this time cut short, rather than their own."""
+        """Solve all together for some milliseconds; return those that were cut short by this time and not by their
+        own."""
         if hurried and self.asked.problem.scene is not None:
             return [self]  # checks of collisions may take too long for the thread that takes requests in
         seconds = HURRIED_SECONDS if hurried else QUICK_SECONDS
