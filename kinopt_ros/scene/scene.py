@@ -53,8 +53,9 @@ class Scene(Immutable):
     allowed: frozenset[frozenset[str]] = frozenset()
     """Pairs of links or ids that may touch, besides those that SRDF disables; one of a pair may be ``"*"``."""
     padding: Mapping[str, float] = field(default_factory=dict)
-    """m, by which a link or an object is enlarged where the robot is checked against the world; as in MoveIt, the
-    robot's links are not padded against each other."""
+    """Length by which a link or an object is enlarged where the robot is checked against the world, m.
+
+    As in MoveIt, the robot's links are not padded against each other."""
     default_padding: float = 0.0
     """Padding of every link that ``padding`` does not name, m."""
 
