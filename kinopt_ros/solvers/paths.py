@@ -34,7 +34,9 @@ class PathRequest(Immutable):
     """Paths to improve. Their first points are where the robot is, and stay."""
 
     paths: Annotated[Float64, "S T n"]
-    """rad or m, inside the limits but for what is outside at the start; in the order of the problem's variables."""
+    """Points of the paths, rad or m, in the order of the problem's variables.
+
+    They are inside the limits but for what is outside at the start."""
     goal: Annotated[Int64, "S"]
     """Which of the problem's goals each path ends at: a joint goal's last point stays, that of a pose goal may move
     within the tolerances."""
@@ -68,7 +70,7 @@ class PathCandidates:
 
     @property
     def promising(self) -> Annotated[Int64, "S"]:
-        """Indices, the most promising first: least violation, then penetration, then cost."""
+        """Indices of the paths, the most promising first: least violation, then penetration, then cost."""
         return np.lexsort((self.cost, np.maximum(-self.clearance, 0.0), self.violation))
 
 

@@ -19,7 +19,7 @@ class IkCandidates:
     attempt: Annotated[Float64, "B n"]
     """The best configuration seen, inside the limits, for requests without a solution (else ignored)."""
     iterations: Annotated[Int64, "B"]
-    """Solver steps spent."""
+    """Number of solver steps spent."""
     timed_out: Annotated[Bool, "B"]
     """Whether the search was cut short by the deadline; solutions found before may stand beside it."""
     algorithm: str = ""
@@ -56,19 +56,19 @@ class IkResult(Immutable):
     cut_short: Annotated[Bool, "B"]
     """Requests whose search the deadline ended: more, or preferred, solutions may exist."""
     iterations: Annotated[Int64, "B"]
-    """Solver steps spent."""
+    """Number of solver steps spent."""
     solver: str
     """Name of the plugin that solved it."""
     solve_time: float
     """Seconds in solver and verification."""
     checks: tuple[str, ...]
-    """What was verified in float64."""
+    """Names of the checks made in float64."""
     not_checked: tuple[str, ...]
     """What was not verified."""
     algorithm: str = ""
     """Algorithm of the plugin that answered, if it has several."""
     notes: tuple[str, ...] = ()
-    """What must be known of successes, a sentence each: what was given and changed, what was left out by guess."""
+    """Sentences that a user of successes must know: what was given and changed, what was left out by guess."""
     scene_version: int | None = None
     """Version of the scene in which solutions are collision-free; None if collisions were not asked for."""
 

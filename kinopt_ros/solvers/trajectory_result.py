@@ -37,11 +37,11 @@ class TrajectoryResult:
     solver: str
     """Name of the plugin that found it."""
     checks: tuple[str, ...] = ()
-    """What was verified in float64."""
+    """Names of the checks made in float64."""
     not_checked: tuple[str, ...] = ()
     """What was not verified."""
     notes: tuple[str, ...] = ()
-    """What must be known of a motion, a sentence each: what was given and changed, what was left out by guess."""
+    """Sentences that a user of the motion must know: what was given and changed, what was left out by guess."""
     goal: int | None = None
     """Which of the problem's goals it reaches."""
     length: float = float("nan")

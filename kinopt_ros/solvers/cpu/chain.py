@@ -25,7 +25,7 @@ KIND_COLUMN = 1
 
 @dataclass(frozen=True, eq=False)
 class PackedChain:
-    """What the kernel needs to know of a chain of m motions driven by n variables.
+    """A chain of m motions driven by n variables, as the kernel needs it.
 
     ``numbers``: inverse of the first fixed transform (position, rotation rows), transposed rotation of the last
     one, position of the last one; per motion multiplier, offset, cos and sin of the twist, shift, cos and sin of

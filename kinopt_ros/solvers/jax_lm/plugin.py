@@ -220,7 +220,7 @@ def _effort(options: Mapping[str, Any], on_cpu: bool) -> Effort:
 
 
 def _batch_sizes(text: str) -> tuple[int, ...]:
-    """Ascending; empty for empty text."""
+    """Parse batch sizes; return them ascending, or none for empty text."""
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     if not all(part.isdecimal() and 1 <= int(part) <= LARGEST_BATCH for part in parts):
         raise InvalidRequestError(

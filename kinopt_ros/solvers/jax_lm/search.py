@@ -45,7 +45,7 @@ class Stage:
 
 
 class Counts:
-    """How much the first beam solves. Thread-safe."""
+    """Counts of how much the first beam solves. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -255,7 +255,7 @@ class _Work:
 
 
 class _Arguments:
-    """What programs for a chain and a stage are called with that stays the same from request to request."""
+    """Arguments of programs for a chain and a stage that stay the same from request to request."""
 
     def __init__(self, chain: LaneChain, stage: Stage, runtime: Runtime) -> None:
         self._chain, self._stage, self._runtime = chain, stage, runtime
@@ -297,7 +297,7 @@ class _Arguments:
 
 
 class Tables:
-    """What requests have in common with those before, of one solver: it ends with it. Thread-safe."""
+    """Tables that requests have in common with those before, for one solver, and end with it. Thread-safe."""
 
     def __init__(self) -> None:
         self.needed = lru_cache(maxsize=256)(_needed)

@@ -76,7 +76,7 @@ def begin_refinement(
     best_scores: wp.array(dtype=wp.float64),
     steps: wp.array(dtype=int),
 ):
-    """As ``begin``, of the lanes that Algorithm 4 refines."""
+    """Reset, as ``begin`` does, the lanes that Algorithm 4 refines."""
     lane = wp.tid()
     damping[lane] = first_damping
     best_scores[lane] = wp.float64(wp.inf)
@@ -135,7 +135,7 @@ def widen(
     q_double: wp.array2d(dtype=wp.float64),
     errors_double: wp.array2d(dtype=wp.float64),
 ):
-    """To double precision, inside its limits."""
+    """Convert lanes to double precision, inside its limits."""
     lane = wp.tid()
     for k in range(q.shape[0]):
         q_double[k, lane] = wp.min(wp.max(wp.float64(q[k, lane]), ranges[0, k]), ranges[1, k])
