@@ -207,7 +207,7 @@ def target_errors(
 def limit_violation(
     robot: RobotModel, q: Annotated[Float64, "N nq"], variables: Annotated[np.ndarray, "n"]
 ) -> Annotated[Float64, "N"]:
-    """How far the worst of some variables, or of the mimic joints that they drive, is outside its limits.
+    """Return how far the worst of some variables, or of the mimic joints that they drive, is outside its limits.
 
     Mimic joints are judged by their own limits, not by the narrowed ones of their driver, so that the check
     does not rest on the arithmetic that it is there to check. That arithmetic rounds: a mimic joint may
