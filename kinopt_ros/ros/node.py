@@ -109,10 +109,11 @@ class KinoptNode(Node):
         self._description.load()
 
     def end_motions(self) -> None:
-        """Stop what this node moves, and refuse to move anything from now on. On any thread.
+        """Stop what this node moves, and refuse to move anything from now on.
 
         Returns at once, but for a stop that has to be heard. Controllers' goals have ended when ``moving`` is empty,
         for which the executor has to go on.
+        On any thread: a second caller waits for the first one.
         """
         with self._end:
             if not self._ended:
