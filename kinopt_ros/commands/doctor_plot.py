@@ -34,8 +34,9 @@ Triangles = Annotated[Float64, "T 3 3"]
 
 
 def plot_collision(robot: RobotModel, spheres: RobotSpheres, file: Path) -> None:
-    """Draw the shapes, and beside them the shapes within their spheres, at the default configuration, in a colour per
-    link.
+    """Draw the shapes, and beside them the shapes within their spheres, at the default configuration.
+
+    Every link has a colour of its own. What no sphere covers is red.
 
     Raises:
         InvalidRequestError: the robot has no shapes, or the file cannot be written.

@@ -1,4 +1,4 @@
-"""Tests of plugins that declare a feature, and that every other plugin refuses it by name.
+"""Tests of what a plugin must do with a feature that it declares; every other plugin must refuse it by name.
 
 Judged by forward kinematics, limits and formulas of this file alone.
 """

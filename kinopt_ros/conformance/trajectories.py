@@ -1,4 +1,4 @@
-"""Tests of plugins that optimize trajectories, and that every other plugin refuses trajectories by name.
+"""Tests of what a plugin that optimizes trajectories must do with its paths; every other plugin must refuse them.
 
 Judged by forward kinematics, limits and distances of this file alone.
 """

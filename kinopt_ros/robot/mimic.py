@@ -8,7 +8,9 @@ from kinopt_ros.robot.model import JointType
 from kinopt_ros.robot.urdf_elements import JointElement
 
 LARGEST_OFFSET = LARGEST_RATIO = 1e6
-"""Largest offset, rad or m, and largest multiplier. Beyond, sums lose the digits that tolerances are made of."""
+"""Largest offset, rad or m, and largest multiplier.
+
+Beyond, sums lose the digits that tolerances are made of: no pose could be reached."""
 _SEPARATORS = "_-/."
 _ONE_VARIABLE = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC})
 

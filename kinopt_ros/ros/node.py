@@ -112,8 +112,7 @@ class KinoptNode(Node):
         """Stop what this node moves, and refuse to move anything from now on.
 
         Returns at once, but for a stop that has to be heard. Controllers' goals have ended when ``moving`` is empty,
-        for which the executor has to go on.
-        On any thread: a second caller waits for the first one.
+        for which the executor has to go on. On any thread; a second caller waits for the first one.
         """
         with self._end:
             if not self._ended:

@@ -26,8 +26,9 @@ class NodeTimeoutError(Exception):
 
 
 class Client:
-    """Client of the node ``kinopt`` of this domain, or of another one (``/left/kinopt``), that also publishes joint
-    states.
+    """Client of the node ``kinopt`` of this domain, or of another one (``/left/kinopt``).
+
+    It also publishes joint states where that node listens. Call rclpy.init before, close after.
 
     Call rclpy.init before, close after.
     """

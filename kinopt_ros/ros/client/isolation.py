@@ -1,4 +1,5 @@
-"""Isolation of ROS traffic to this machine, for the demonstration, benchmarks and tests."""
+"""Isolation of ROS traffic to this machine, for the demonstration, benchmarks and tests, whose nodes nobody else shall
+reach."""
 
 import ipaddress
 import os

@@ -1,4 +1,5 @@
-"""Conversions of messages to arrays and back, as pure functions.
+"""Conversions of messages to arrays and back, as pure functions. Only here and in rotations.py quaternions change
+order.
 
 ROS writes quaternions xyzw; everything inside is wxyz or a matrix.
 """

@@ -1,4 +1,5 @@
-"""Hand-over of verified motions to a controller's action control_msgs/FollowJointTrajectory.
+"""Hand-over of verified motions to a controller's action control_msgs/FollowJointTrajectory, if control_msgs is
+installed.
 
 Without parameter ``controller_action`` motions are published on ~/joint_trajectory, and what becomes of them is not
 known.

@@ -1,4 +1,7 @@
-"""Kinds of motion (Pilz's LIN and PTP) that MoveIt's clients ask for by planner_id: honoured or refused."""
+"""Kinds of motion (Pilz's LIN and PTP) that MoveIt's clients ask for by planner_id.
+
+They are honoured or refused, and never taken for a way of searching.
+"""
 
 from enum import Enum
 from typing import Annotated, Any
