@@ -29,8 +29,6 @@ class Client:
     """Client of the node ``kinopt`` of this domain, or of another one (``/left/kinopt``).
 
     It also publishes joint states where that node listens. Call rclpy.init before, close after.
-
-    Call rclpy.init before, close after.
     """
 
     def __init__(self, name: str = "kinopt_client", node: str = "kinopt") -> None:
