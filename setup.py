@@ -22,7 +22,7 @@ ros_wheels = [
     "ros-visualization-msgs==5.5.1",
 ]
 
-# The same of ROS 2 Jazzy.
+# ROS 2 Jazzy as Python wheels.
 ros_jazzy_wheels = [
     "ros-rclpy[fastrtps]==7.1.6",
     "ros-ament-index-python==1.8.1",

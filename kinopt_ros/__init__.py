@@ -24,8 +24,10 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """What ``kinopt_ros.public`` has, imported when it is first asked for: programs of this package begin here, too,
-    and must hear Ctrl-C before anything is imported that takes time."""
+    """Import a name of ``kinopt_ros.public`` when it is first asked for.
+
+    Programs of this package begin here, too, and must hear Ctrl-C before anything is imported that takes time.
+    """
     if name.startswith("__") and name != "__all__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     public = import_module("kinopt_ros.public")

@@ -13,19 +13,19 @@ from kinopt_ros.status import Status
 
 
 def quoted(given: Any, most: int = 100) -> str:
-    """A name as a message shows it: in quotes, and not without end. What is no name is shown as what it is."""
+    """Return a name as messages show it: in quotes and cut if it is long. What is no name is shown as what it is."""
     if not isinstance(given, str):
         return shown(given, most)
     return repr(given) if len(given) <= most else f"{given[:most]!r}... ({len(given)} characters)"
 
 
 def cut(text: str, most: int = 1000) -> str:
-    """A sentence that may hold what somebody sent, not without end."""
+    """Cut a sentence that may hold what somebody sent, if it is too long."""
     return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
 
 
 def shown(given: object, most: int = 100) -> str:
-    """Any value as a message shows it: not without end, and never an error itself (Python writes no integers of
+    """Return any value as messages show it: cut if it is long, and never raising (Python writes no integers of
     thousands of digits)."""
     return cut(_SHORT.repr(given), most)
 
@@ -48,15 +48,15 @@ _SHORT = _Short()
 
 
 def shortened(names: Sequence[str], most: int = 8) -> str:
-    """A list of names as a message shows it."""
+    """Return a list of names as messages show it, cut if it is long."""
     said = (name if len(name) <= _NAME else f"{name[:_NAME]}..." for name in names[:most])
     return ", ".join(said) + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
 _LONGEST = 4_000
-"""Characters of a message."""
+"""Longest message, characters."""
 _NAME = 200
-"""Characters of a name in a list."""
+"""Longest name in a list, characters."""
 
 
 class KinoptError(Exception):
@@ -65,7 +65,7 @@ class KinoptError(Exception):
     status: ClassVar[Status] = Status.FAILURE
 
     def __str__(self) -> str:
-        """The sentence. It goes into answers and logs, so that its length is bounded, whatever was given."""
+        """Return the sentence. It goes into answers and logs, so its length is bounded, whatever was given."""
         said = super().__str__()
         return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}... ({len(said)} characters)"
 
@@ -119,7 +119,7 @@ class InvalidShapeError(KinoptError):
 
 
 class EnvironmentChangedError(KinoptError):
-    """What a request was made for, robot or scene, is not so any more."""
+    """The robot or the scene that a request was made for has changed meanwhile."""
 
     status = Status.ENVIRONMENT_CHANGED
 
@@ -195,7 +195,7 @@ class UnknownSolverError(UnknownNameError):
 
 
 _COMPARED = 1_000_000
-"""Pairs of characters that are compared, for a tenth of a second."""
+"""Most pairs of characters that are compared, which takes a tenth of a second."""
 
 
 def _suggestion(given: Any, known: tuple[str, ...], most: int = 20) -> str:

@@ -25,7 +25,7 @@ _KINDS = {
 
 
 def path_of(given: Any, what: str, error: type[KinoptError] = InvalidRequestError) -> Path:
-    """The path that somebody gives, as text or as a path.
+    """Return the path that somebody gives, as text or as a path.
 
     Raises:
         KinoptError: of the type given, if no file can have that name.
@@ -43,7 +43,7 @@ def path_of(given: Any, what: str, error: type[KinoptError] = InvalidRequestErro
 
 
 def is_file(path: str | Path) -> bool:
-    """Whether there is an ordinary file of that name. Names that no file can have are those of none."""
+    """Check whether ``path`` is an ordinary file; False for names that no file can have."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -51,7 +51,7 @@ def is_file(path: str | Path) -> bool:
 
 
 def is_folder(path: str | Path) -> bool:
-    """Likewise for a folder."""
+    """Check whether ``path`` is a folder; False for names that no folder can have."""
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -61,7 +61,7 @@ def is_folder(path: str | Path) -> bool:
 def read_bytes(
     path: str | Path, most: int, what: str, error: type[KinoptError] = InvalidRequestError
 ) -> bytes:
-    """The content of an ordinary file.
+    """Read an ordinary file of bounded size.
 
     Args:
         path: the file.
@@ -88,7 +88,7 @@ def read_bytes(
 
 
 def read_text(path: str | Path, most: int, what: str, error: type[KinoptError] = InvalidRequestError) -> str:
-    """The text of an ordinary file in UTF-8, without a byte order mark. Arguments and errors as ``read_bytes``."""
+    """Read an ordinary file as UTF-8 text, without a byte order mark. Arguments and errors as in ``read_bytes``."""
     try:
         return read_bytes(path, most, what, error).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -97,8 +97,10 @@ def read_text(path: str | Path, most: int, what: str, error: type[KinoptError] =
 
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """A file to write to that takes the place of ``path`` at the end: whoever reads meanwhile, or after a full disk,
-    finds the old file or the whole new one."""
+    """Open a file that takes the place of ``path`` when it is closed.
+
+    Whoever reads meanwhile, or after a full disk, finds the old file or the whole new one.
+    """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         yield unfinished

@@ -1,5 +1,4 @@
-"""Ctrl-C while a program is still being imported: it ends without a word, and without a stack trace of somebody's
-library."""
+"""Handling of Ctrl-C while a program is still being imported: it ends silently, without a library's stack trace."""
 
 import os
 import signal
@@ -9,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 INTERRUPTED = 130
-"""Exit status, as shells have it."""
+"""Exit status after Ctrl-C, as shells have it."""
 
 
 def end_silently() -> None:
-    """From now on Ctrl-C ends the process at once. To be called before anything is imported that takes time.
+    """Let Ctrl-C end the process at once from now on. To be called before anything is imported that takes time.
 
     An exception would come out in the middle of an import, where libraries catch it, or print it and go on.
     """
@@ -24,20 +23,20 @@ def end_silently() -> None:
 
 
 def raise_again() -> None:
-    """From now on Ctrl-C raises KeyboardInterrupt, as usual: there is something to be tidied up."""
+    """Let Ctrl-C raise KeyboardInterrupt from now on, as usual, because there is something to be tidied up."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def end_undisturbed() -> None:
-    """From now on Ctrl-C does nothing: the program is about to end."""
+    """Ignore Ctrl-C from now on, because the program is about to end."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager
 def silent_imports() -> Iterator[None]:
-    """Within it, Ctrl-C ends the process at once."""
+    """Let Ctrl-C end the process at once within a context."""
     end_silently()
     try:
         yield

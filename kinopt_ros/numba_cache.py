@@ -1,5 +1,7 @@
-"""numba's ``njit``, after it was seen to where numba keeps what it compiles: its files are code, and their index is a
-pickle. Compiled functions take it from here."""
+"""numba's ``njit`` with a cache folder that only trusted users can write to; compiled functions take it from here.
+
+numba's files are code, and their index is a pickle.
+"""
 
 import logging
 import os
@@ -45,7 +47,7 @@ def _may_compile(name: str) -> None:
 
 
 def njit(signature: Any = None, *, cache: Any = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """numba's, for which files of compiled code that are damaged, or cannot be written, are no errors.
+    """Decorate as numba's ``njit`` does, but treat damaged or unwritable files of compiled code as no errors.
 
     Args:
         signature: compiles at once, for this one only.
@@ -84,7 +86,8 @@ def _cache_of(function: Callable[..., Any]) -> Any:
 
 
 class _KeptCode(FunctionCache):  # type: ignore[misc]
-    """What numba keeps of a function. What cannot be read is made anew, what cannot be written is not kept."""
+    """Compiled code that numba keeps of a function. What cannot be read is made anew; what cannot be written is not
+    kept."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
@@ -112,10 +115,10 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]
         return found
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Does nothing where the disk is full, or others damaged what is there."""
+        """Save compiled code; does nothing where the disk is full or others damaged what is there."""
         try:
             super().save_overload(signature, compiled)
-        except Exception as error:  # likewise; the function is compiled, whatever becomes of its files
+        except Exception as error:  # numba may raise anything here; the function is compiled all the same
             _log.warning("compiled code of %s cannot be kept: %s", self._name, error)
 
 
@@ -132,14 +135,14 @@ class _NotKept(NullCache):  # type: ignore[misc]
 
 
 class _Files(IndexDataCacheFile):  # type: ignore[misc]
-    """Code first, then the index that names it, and no name twice.
+    """Writes code first, then the index that names it, and uses no name twice.
 
     numba does it the other way round and uses names again: where the disk is full or the process ends in between, or
     another one reads or writes meanwhile, a fresh index names code of an old source, which runs from then on.
     """
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep code, and remove what the index does not name (any more)."""
+        """Keep code, and remove files that the index does not name any more."""
         overloads = self._load_index()
         overloads[key] = self._data_name(int.from_bytes(os.urandom(6)))
         self._save_data(overloads[key], data)
@@ -153,7 +156,7 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
 
 
 def trusted_folder(chosen: str, package: Path) -> str | None:
-    """Where numba shall keep compiled code; empty: beside the sources; None: nowhere.
+    """Return the folder in which numba shall keep compiled code; empty: beside the sources; None: nowhere.
 
     Args:
         chosen: what NUMBA_CACHE_DIR says.
@@ -177,7 +180,7 @@ def trusted_folder(chosen: str, package: Path) -> str | None:
 
 
 def _unusable(folder: Path) -> str:
-    """Why compiled code cannot be kept in a folder, a few words; empty if it can."""
+    """Return why compiled code cannot be kept in a folder, in a few words; empty if it can."""
     try:
         reason = others_hand(folder)
         if not reason:
@@ -190,7 +193,7 @@ def _unusable(folder: Path) -> str:
 
 
 def _beside_sources(package: Path) -> bool:
-    """Whether numba's files lie beside the sources, where nobody can write to who cannot write to the sources."""
+    """Check whether numba's files lie beside the sources, where only those can write who can write to the sources."""
     for source in {file.parent for file in package.rglob("*.py")}:
         cache = source / "__pycache__"
         if not os.access(cache if cache.exists() else source, os.W_OK):

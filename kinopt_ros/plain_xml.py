@@ -1,17 +1,17 @@
-"""XML from strangers: parsed without document types, which are the only place where entities can be declared."""
+"""Parser for XML from untrusted sources: document types, the only place where entities can be declared, are refused."""
 
 from xml.etree import ElementTree
 
 MOST_TAGS = 500_000
-"""Most tags of a text: each element takes some hundred bytes of memory."""
+"""Most tags of a text. Each element takes some hundred bytes of memory."""
 DEEPEST = 200
-"""Elements within one another: who reads or writes a tree calls itself for each."""
+"""Deepest nesting of elements. Code that reads or writes a tree calls itself for each level."""
 _PIECE = 32 * 1024
 """Characters or bytes that are parsed at a time."""
 
 
 class RefusedXmlError(Exception):
-    """What is wrong with a text, as the end of a sentence."""
+    """A text is not acceptable XML; the message is the end of a sentence."""
 
 
 class _PlainTreeBuilder(ElementTree.TreeBuilder):
@@ -22,7 +22,7 @@ class _PlainTreeBuilder(ElementTree.TreeBuilder):
 
 
 def parse_plain_xml(text: str | bytes) -> ElementTree.Element:
-    """The root element of an XML text.
+    """Parse an XML text; return its root element.
 
     Raises:
         RefusedXmlError: it is not well-formed, declares a document type, has too many tags, or is nested too deeply.

@@ -1,4 +1,4 @@
-"""Files that are as trusted as the code itself: compiled programs, which run, and what checks of collisions rest on.
+"""Files that are as trusted as the code itself: compiled programs, and results that collision checks rest on.
 
 They lie in folders that only this user can write to. Nobody chooses these but who starts the process.
 """
@@ -21,7 +21,7 @@ class ForeignFileError(OSError):
 
 
 def cache_folder(name: str) -> Path:
-    """Below the user's cache folder.
+    """Return a folder below the user's cache folder.
 
     Raises:
         RuntimeError: the user has no home.
@@ -31,7 +31,7 @@ def cache_folder(name: str) -> Path:
 
 
 def others_hand(path: Path) -> str:
-    """Why others could have put something into a folder, a few words; empty if they could not.
+    """Return why others could have put something into a folder, in a few words; empty if they could not.
 
     Looks at all folders above it, too, by its name and where links lead; what is missing is for us to make.
     """
@@ -55,7 +55,7 @@ def others_hand(path: Path) -> str:
 
 
 def temporary_folder() -> Path:
-    """A private folder for as long as the process runs."""
+    """Make a private folder that lasts as long as the process."""
     folder = tempfile.mkdtemp(prefix="kinopt_ros-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
@@ -103,7 +103,7 @@ class PrivateFolder:
         self._suffix, self._header, self._most_bytes = suffix, header, most_bytes
 
     def read(self, key: str) -> bytes:
-        """What was written, now the last one used.
+        """Read what was written, and mark it as the last one used.
 
         Raises:
             FileNotFoundError: nothing.
@@ -121,7 +121,7 @@ class PrivateFolder:
             return content[len(self._header) :]
 
     def write(self, key: str, content: bytes) -> None:
-        """Keep something, in place of what is there, whoever made it."""
+        """Keep something in place of what is there, whoever made that."""
         with _opened(self.path) as folder:
             part = f"{key}.{os.getpid()}-{os.urandom(6).hex()}.part"
             file = os.open(
@@ -154,7 +154,7 @@ class PrivateFolder:
                         os.unlink(name, dir_fd=folder)
 
     def _seen(self, folder: int, name: str) -> os.stat_result:
-        """What the system says of a file of ours."""
+        """Return what the system says of a file of ours."""
         file = self._file(folder, name)
         try:
             if os.read(file, len(self._header)) != self._header:
@@ -164,7 +164,7 @@ class PrivateFolder:
             os.close(file)
 
     def _file(self, folder: int, name: str) -> int:
-        """Opened for reading, and looked at: nothing can be put in its place afterwards."""
+        """Open a file for reading and check it: nothing can be put in its place afterwards."""
         try:
             file = os.open(
                 name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
@@ -202,7 +202,7 @@ def _require_own(path: Path) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """The folder itself, whatever its name leads to afterwards."""
+    """Open the folder itself, whatever its name leads to afterwards."""
     _require_own(path)
     with suppress(FileExistsError):
         make_folder(path)

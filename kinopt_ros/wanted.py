@@ -1,4 +1,4 @@
-"""Long work that nobody may want any more: it asks between two steps."""
+"""Check for long work whether anybody still wants its result."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from kinopt_ros.errors import KinoptError
 
 
 class AbandonedError(KinoptError):
-    """Work that was given up, as nobody wants its result any more."""
+    """Work was given up, as nobody wants its result any more."""
 
 
 _wanted: ContextVar[Callable[[], bool] | None] = ContextVar("wanted", default=None)
@@ -16,7 +16,7 @@ _wanted: ContextVar[Callable[[], bool] | None] = ContextVar("wanted", default=No
 
 @contextmanager
 def as_long_as(wanted: Callable[[], bool]) -> Iterator[None]:
-    """Within this context and on this thread ``check_wanted`` asks a function whether the work is still wanted."""
+    """Let ``check_wanted`` ask a function whether the work is still wanted, within this context and on this thread."""
     token = _wanted.set(wanted)
     try:
         yield
@@ -25,7 +25,7 @@ def as_long_as(wanted: Callable[[], bool]) -> Iterator[None]:
 
 
 def check_wanted() -> None:
-    """To be called by whatever takes long, every few milliseconds if possible.
+    """Raise AbandonedError if the work is not wanted any more; long work calls this every few milliseconds if possible.
 
     Raises:
         AbandonedError: the work is not wanted any more.

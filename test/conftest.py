@@ -1,4 +1,4 @@
-"""What all tests share: the order of their files, and a process that stays quick however long it runs."""
+"""Set-up that all tests share: the order of their files, and a process that stays quick however long it runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 FOLDER = Path(__file__).parent
 ROS, SLOW = 10, 100
-"""How many usual tests one takes as long as that starts nodes, or is marked ``slow``."""
+"""Number of usual tests that one takes as long as that starts nodes, or is marked ``slow``."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,8 +28,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def kept_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For XDG_CACHE_HOME, shared with other runs of the tests: programs and spheres are kept as for users, and made
-    anew when their source changes. Tests of how they are kept have folders of their own."""
+    """Folder for XDG_CACHE_HOME, shared with other runs of the tests.
+
+    Programs and spheres are kept in it as for users, and made anew when their source changes. Tests of how they are
+    kept have folders of their own.
+    """
     cache = getattr(pytestconfig, "cache", None)
     return tmp_path_factory.mktemp("kept") if cache is None else Path(cache.mkdir("kept"))
 

@@ -28,11 +28,11 @@ from kinopt_ros.robot.sources import robot_names
 from kinopt_ros.solvers.registry import create_solver
 
 TOLERANCE = 1e-6
-"""m and rad"""
+"""Tolerance of the target, m and rad."""
 SEPARATION = 0.01
-"""rad"""
+"""Least difference of two branches, rad."""
 MOST = 16
-"""Solutions asked for per pose: 6R arms have at most 16."""
+"""Number of solutions asked for per pose: 6R arms have at most 16."""
 ARMS = {"ur5": ("base_link", "tool0"), "ur10": ("base_link", "tool0"), "ur3": ("base_link", "tool0")}
 
 
@@ -43,15 +43,15 @@ class BranchRow:
     robot: str
     poses: int
     branches: int
-    """That exist, in all poses together."""
+    """Branches that exist, all poses together."""
     found: int
-    """Of these by us."""
+    """Branches that our solver found."""
     found_analytic: int
     share: float
     complete_poses: float
     """Share of poses of which we found every branch."""
     us_per_pose: float
-    """CPU time, checks of the request and verification included."""
+    """CPU time of our solver per pose, checks of the request and verification included."""
     analytic_us_per_pose: float
 
 
@@ -111,7 +111,7 @@ def run_branch_bench(
 
 
 def _analytic(task: IkTask) -> Any:
-    """All analytic solutions of a pose, (N, 6), inside the limits where whole turns can bring them there."""
+    """Return all analytic solutions of a pose, (N, 6), inside the limits where whole turns can bring them there."""
     from eaik.IK_HP import HPRobot
 
     chain = task.chain
@@ -133,7 +133,7 @@ def _analytic(task: IkTask) -> Any:
 
 
 def _axes_and_offsets(chain: KinematicChain) -> tuple[Float64, Float64, Float64]:
-    """Axes (6, 3) and offsets (7, 3) in the base frame at zero, and the tip's rotation there."""
+    """Return axes (6, 3) and offsets (7, 3) in the base frame at zero, and the tip's rotation there."""
     axes, offsets = [], []
     T = np.eye(4)
     last = np.zeros(3)
@@ -150,7 +150,7 @@ def _axes_and_offsets(chain: KinematicChain) -> tuple[Float64, Float64, Float64]
 def _good(
     task: IkTask, T: Annotated[Float64, "4 4"], q: Annotated[Float64, "N n"]
 ) -> Annotated[Float64, "M n"]:
-    """The answers that reach the pose inside the limits, each at the turn nearest to the middle of them."""
+    """Return the answers that reach the pose inside the limits, each at the turn nearest to the middle of them."""
     q = q[np.isfinite(q).all(axis=1)]
     middle = np.where(np.isfinite(task.upper - task.lower), 0.5 * (task.upper + task.lower), 0.0)
     q = q - 2.0 * np.pi * np.rint((q - middle) / (2.0 * np.pi))
@@ -160,7 +160,7 @@ def _good(
 
 
 def _distinct(q: Annotated[Float64, "N n"]) -> Annotated[Float64, "M n"]:
-    """One of every set of answers that are the same branch."""
+    """Return one of every set of answers that are one branch."""
     kept: list[Float64] = []
     for row in q:
         difference = np.array(kept).reshape(-1, len(row)) - row
@@ -171,7 +171,7 @@ def _distinct(q: Annotated[Float64, "N n"]) -> Annotated[Float64, "M n"]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``kinopt bench branches``."""
+    """Add the arguments of ``kinopt bench branches``."""
     parser.add_argument("--robot", choices=sorted(ARMS), help="one arm (default: all that are installed)")
     parser.add_argument("--poses", type=int, default=500, metavar="N", help="random poses per arm (500)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the poses (0)")
@@ -179,7 +179,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure and print; 0 if every arm could be measured."""
+    """Measure and print; return 0 if every arm could be measured."""
     known = robot_names()
     rows, failures = [], []
     robots = [args.robot] if args.robot else sorted(ARMS)

@@ -10,7 +10,7 @@ _JOINTS = 7
 
 
 def extended_panda(joints: int) -> str:
-    """URDF text of an arm from ``panda_link0`` to ``panda_link<joints>``, without shapes.
+    """Return the URDF text of an arm from ``panda_link0`` to ``panda_link<joints>``, without shapes.
 
     Joint k is a copy of the Panda's joint (k - 1) mod 7 + 1: where it sits on the link before, axis, limits.
 

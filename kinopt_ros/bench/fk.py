@@ -30,7 +30,7 @@ from kinopt_ros.robot.chain import build_chain
 BATCHES = "1,256,1024,4096"
 REFERENCE = "pinocchio"
 ROUND_SECONDS = 0.05
-"""Calls of a round go on for so long, at least one."""
+"""Time that calls of a round go on, s; there is at least one call."""
 
 Poses = Callable[[Float64], Any]
 Row = dict[str, Any]
@@ -44,7 +44,7 @@ def run_fk_bench(
     rounds: int = 15,
     report: Report = no_report,
 ) -> list[Row]:
-    """One row per way and batch size; ``note`` says why one could not run.
+    """Measure every way; return one row per way and batch size. ``note`` says why one could not run.
 
     Args:
         robot: URDF file or known name.
@@ -99,12 +99,12 @@ def run_fk_bench(
 
 
 def count_rounds(batches: Sequence[int], rounds: int) -> int:
-    """What ``run_fk_bench`` reports in all, if every way can run."""
+    """Return how many rounds ``run_fk_bench`` reports in all, if every way can run."""
     return len(batches) * rounds * 4
 
 
 def _ways(task: IkTask) -> tuple[dict[str, Poses], dict[str, str]]:
-    """Functions of configurations of the whole robot, (B, nq), and reasons of those that cannot run."""
+    """Return functions of configurations of the whole robot, (B, nq), and reasons of those that cannot run."""
     ways: dict[str, Poses] = {}
     notes: dict[str, str] = {}
     if find_spec("jax") is None:
@@ -174,7 +174,7 @@ def _calls_per_second(way: Poses, q: Float64) -> float:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``kinopt bench fk``."""
+    """Add the arguments of ``kinopt bench fk``."""
     parser.add_argument(
         "--robot", default="panda", metavar="NAME|FILE", help="URDF file or known name (panda)"
     )
@@ -188,7 +188,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure and print; 0 if all could run."""
+    """Measure and print; return 0 if all could run."""
     try:
         batches = [int(batch) for batch in args.batches.split(",")]
     except ValueError:

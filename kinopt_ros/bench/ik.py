@@ -28,13 +28,13 @@ from kinopt_ros.bench.targets import SAMPLINGS, IkTask, ik_task
 from kinopt_ros.errors import SolverUnavailableError, UnknownSolverError, UnsupportedFeatureError
 
 POSITION_TOLERANCE = 1e-6
-"""m"""
+"""Position tolerance, m."""
 ORIENTATION_TOLERANCE = 1e-6
-"""rad"""
+"""Orientation tolerance, rad."""
 WARM_UP = 20
-"""Calls before the clock starts."""
+"""Number of calls before the clock starts."""
 PASSES = 2
-"""Over the targets, per solver: one for the mean, one for single calls."""
+"""Number of passes over the targets per solver: one for the mean, one for single calls."""
 DEFAULT_SOLVERS = "cpu,rtb_ik_lm,trac_ik,pinocchio_lm"
 KEYS = (
     "robot", "solver", "version", "targets", "seeds", "success", "mean_us", "median_us", "p99_us", "max_us",
@@ -56,7 +56,9 @@ def run_ik_bench(
     report: Report = no_report,
     runs: list[SolverRun] | None = None,
 ) -> list[Row]:
-    """One row per solver; ``cpu`` brings a second one, ``cpu:solve_ik``, for the public interface.
+    """Measure every solver; return one row each.
+
+    ``cpu`` brings a second row, ``cpu:solve_ik``, for the public interface.
 
     Args:
         robot: URDF file or known name.
@@ -93,7 +95,7 @@ def run_ik_bench(
 
 
 def count_calls(solvers: Sequence[str], targets: int) -> int:
-    """Timed calls of ``run_ik_bench``."""
+    """Return the number of timed calls of ``run_ik_bench``."""
     return PASSES * targets * len(_with_public_rows(solvers))
 
 
@@ -137,7 +139,7 @@ def _measure(peer: Peer, task: IkTask, judge: Judge, report: Report) -> tuple[Ro
 
 
 def _single_calls(peer: Peer, poses: list[Float64], report: Report) -> Float64:
-    """Nanoseconds of every call. A second pass, so that reading the clock does not burden the mean."""
+    """Measure the nanoseconds of every call, in a second pass, so that reading the clock does not burden the mean."""
     clock, solve = time.perf_counter_ns, peer.solve
 
     def timed(T: Float64) -> int:
@@ -153,7 +155,7 @@ def _largest(values: Float64) -> float | None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``kinopt bench ik``."""
+    """Add the arguments of ``kinopt bench ik``."""
     parser.add_argument(
         "--robot", default="panda", metavar="NAME|FILE", help="URDF file or known name (panda)"
     )
@@ -172,7 +174,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure and print; 0 if every solver asked for could run."""
+    """Measure and print; return 0 if every solver asked for could run."""
     solvers = [name.strip() for name in args.solver.split(",") if name.strip()]
     if not solvers:
         raise UnknownSolverError(args.solver, PEERS)

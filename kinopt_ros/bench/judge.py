@@ -11,7 +11,7 @@ from kinopt_ros.errors import SolverUnavailableError
 
 
 class Verdict(NamedTuple):
-    """Per answer: distance (m), geodesic angle (rad), how far outside the limits (rad or m)."""
+    """Verdict on every answer: distance (m), geodesic angle (rad), how far outside the limits (rad or m)."""
 
     position_error: Annotated[Float64, "N"]
     orientation_error: Annotated[Float64, "N"]
@@ -41,7 +41,7 @@ class Judge:
         )
 
     def configuration(self, q: Float64, variables: Any, start: Float64 | None = None) -> Float64:
-        """Pinocchio's configuration vector for values of some of the robot's variables."""
+        """Return Pinocchio's configuration vector for values of some of the robot's variables."""
         full = (self._default if start is None else start).copy()
         for variable, value in zip(variables, q, strict=True):
             name = self._task.robot.variable_names[variable]
@@ -55,7 +55,7 @@ class Judge:
         return full
 
     def pose(self, q: Annotated[Float64, "n"]) -> Any:
-        """T_base_tip as pinocchio.SE3."""
+        """Return T_base_tip as pinocchio.SE3."""
         self._pin.framesForwardKinematics(self.model, self.data, self.configuration(q, self._task.variables))
         return self.data.oMf[self.base].actInv(self.data.oMf[self.tip])
 

@@ -1,4 +1,4 @@
-"""What a figure was measured on."""
+"""Description of the machine that a figure was measured on."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ _PACKAGES = ("kinopt_ros", "numpy", "numba", "pin", "roboticstoolbox-python", "p
 
 
 def machine() -> dict[str, object]:
-    """Processor, number of cores, load, Python and package versions, time."""
+    """Return processor, number of cores, load, Python and package versions, time."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),

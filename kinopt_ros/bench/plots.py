@@ -18,18 +18,18 @@ _PROJECTIONS = ((0, 2), (0, 1))
 
 @dataclass(frozen=True, eq=False)
 class SolverRun:
-    """What one solver did."""
+    """Times and outcomes of one solver."""
 
     solver: str
     microseconds: Annotated[Float64, "N"]
-    """Of every call."""
+    """Time of every call."""
     solved: Annotated[Bool, "N"]
     position: Annotated[Float64, "N 3"]
-    """Of the targets in the base link, m."""
+    """Position of every target in the base link, m."""
 
 
 def check_plot(file: str) -> Path:
-    """The file of a picture.
+    """Return the file of a picture.
 
     Raises:
         SolverUnavailableError: matplotlib is not installed.
@@ -46,7 +46,7 @@ def check_plot(file: str) -> Path:
 
 
 def plot_runs(runs: Sequence[SolverRun], title: str, file: Path) -> None:
-    """One picture: a histogram of all times, and for each solver a map of targets from the side and from above.
+    """Draw a histogram of all times, and for each solver a map of targets from the side and from above.
 
     Raises:
         InvalidRequestError: there are no runs, or the file cannot be written.
@@ -105,14 +105,14 @@ def _duration(microseconds: float) -> str:
 
 
 def _edges(position: Annotated[Float64, "N 3"], targets: int) -> list[Float64]:
-    """Cell edges along x, y and z, equally wide, so many that a cell has a few targets."""
+    """Return cell edges along x, y and z, equally wide, so many that a cell has a few targets."""
     low, high = position.min(axis=0), position.max(axis=0)
     width = max(float((high - low).max()), 1e-3) / float(np.clip(np.sqrt(targets / 4), 8, 40))
     return [np.arange(a - 0.5 * width, b + 1.5 * width, width) for a, b in zip(low, high, strict=True)]
 
 
 def _map(axes: Any, run: SolverRun, i: int, j: int, edges: list[Float64]) -> Any:
-    """Share of the targets solved per cell, whatever their third coordinate, and crosses at the missed ones."""
+    """Draw the share of targets solved per cell, whatever their third coordinate, and crosses at the missed ones."""
     bins = [edges[i], edges[j]]
     asked = np.histogram2d(run.position[:, i], run.position[:, j], bins)[0]
     hits, misses = run.position[run.solved], run.position[~run.solved]

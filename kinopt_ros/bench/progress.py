@@ -8,21 +8,21 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 Report = Callable[[str, int], object]
-"""Called with what is under way and the number of calls that were made since the last report."""
+"""Function that is called with what is under way and the number of calls since the last report."""
 
 REFRESH = 0.25
-"""Seconds between two pictures of the bar, at least."""
+"""Least time between two pictures of the bar, s."""
 PARTS = 50
-"""Reports per timed loop."""
+"""Number of reports per timed loop."""
 
 
 def no_report(what: str, count: int) -> None:
-    """For nobody to see."""
+    """Ignore a report."""
 
 
 @contextmanager
 def progress_bar(title: str, total: int, enabled: bool) -> Iterator[Report]:
-    """A bar on stderr that counts to ``total`` calls, or nothing.
+    """Show a bar on stderr that counts to ``total`` calls, or nothing.
 
     Rich's own refreshing thread would burden the process's CPU time, by which benchmarks are told. This bar is
     drawn by its reports only, which callers make while no clock runs.
@@ -51,7 +51,7 @@ def progress_bar(title: str, total: int, enabled: bool) -> Iterator[Report]:
 def timed_loop(
     call: Callable[[Item], Answer], items: Sequence[Item], what: str, report: Report
 ) -> tuple[list[Answer], float]:
-    """Answers of one call per item, and the process's CPU time (s) for the calls alone, reports not counted."""
+    """Return the answers of one call per item, and the process's CPU time (s) for the calls alone, without reports."""
     answers: list[Answer] = []
     spent = 0.0
     size = max(1, len(items) // PARTS)

@@ -1,4 +1,4 @@
-"""Benchmark rows for the eye."""
+"""Table of benchmark rows for the terminal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ NEEDED_WIDTH = 130
 
 
 def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Figures of every solver; one that could not run is there with its reason."""
+    """Print figures of every solver; one that could not run is there with its reason."""
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table

@@ -1,4 +1,4 @@
-"""What a benchmark asks: a robot, a chain, and targets that can be reached."""
+"""Task of a benchmark: a robot, a chain, and targets that can be reached."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ class IkTask:
     base_link: str
     tip_link: str
     chain: KinematicChain
-    """From base to tip, variables that are not solved for folded in."""
+    """Chain from base to tip, variables that are not solved for folded in."""
     lower: Annotated[Float64, "n"]
     upper: Annotated[Float64, "n"]
     T_base_target: Annotated[Float64, "N 4 4"]
@@ -52,7 +52,7 @@ class IkTask:
 def ik_task(
     robot: str | Path, base: str | None, tip: str | None, count: int, sampling: str, seed: int
 ) -> IkTask:
-    """Poses of the tip at configurations inside the limits.
+    """Make poses of the tip at configurations inside the limits.
 
     Args:
         robot: URDF file or known name.

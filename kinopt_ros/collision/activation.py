@@ -1,4 +1,4 @@
-"""The cost of being near: zero at a margin, quadratic up to contact, linear in depth.
+"""Collision cost of signed distances: zero at a margin, quadratic up to contact, linear in depth.
 
 C. M. Kim et al., "PyRoki: A Modular Toolkit for Robot Kinematic Optimization", 2025, III-C, which leaves d = 0 open.
 """
@@ -15,7 +15,7 @@ from kinopt_ros.errors import InvalidRequestError
 def activation(
     distance: Annotated[Float64, "..."] | float, margin: float
 ) -> tuple[Annotated[Float64, "..."], Annotated[Float64, "..."]]:
-    """Cost of signed distances and its derivative by distance.
+    """Compute the cost of signed distances and its derivative by distance.
 
     With margin η the cost of d is -d + η/2 for d < 0, (η - d)²/(2η) for 0 <= d < η, and 0 beyond: once continuously
     differentiable, with slopes -1 and 0 at the ends. A margin of 0 leaves max(0, -d).

@@ -1,4 +1,4 @@
-"""Which links of a robot can be expected to touch, from its tree alone."""
+"""Pairs of a robot's links that can be expected to touch, from its tree alone."""
 
 from itertools import combinations
 
@@ -9,12 +9,12 @@ LinkPair = tuple[str, str]
 
 
 def link_pairs(robot: RobotModel) -> list[LinkPair]:
-    """All pairs of links that have shapes."""
+    """Return all pairs of links that have shapes."""
     return list(combinations([name for name in robot.link_names if name in robot.collision_shapes], 2))
 
 
 def rigid_pairs(robot: RobotModel) -> frozenset[LinkPair]:
-    """Pairs of links with shapes between which there is no joint that moves."""
+    """Return pairs of links with shapes between which there is no joint that moves."""
     body: dict[str, str] = {}
     for name in robot.link_names:
         joint = robot.parent_joint.get(name)
@@ -24,8 +24,9 @@ def rigid_pairs(robot: RobotModel) -> frozenset[LinkPair]:
 
 
 def adjacent_pairs(robot: RobotModel, most_moving: float = 1) -> frozenset[LinkPair]:
-    """Pairs of links with shapes that a joint connects, or several with nothing but links without shapes between, of
-    which no more than ``most_moving`` move.
+    """Return pairs of links with shapes that are connected by joints, without other shapes between them.
+
+    Of the joints between them no more than ``most_moving`` may move.
 
     Several that move, as those of a shoulder whose links between have no shapes, can fold the outer link back onto the
     inner one. Links whose shapes could not be read count as having some.

@@ -1,4 +1,4 @@
-"""A robot in a scene as what is compared: shapes with bounds, and the pairs of them that must not touch."""
+"""Bodies of a robot in a scene: shapes with bounds, and the pairs of them that must not touch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 
 WORLD = -1
-"""Instead of the index of a link: what does not move."""
+"""Stands for the index of a link where a shape does not move."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,27 +24,28 @@ class Bodies:
     """S shapes of bodies (links, attached objects, objects of the world), and P pairs of shapes to compare."""
 
     names: tuple[str, ...]
-    """Of the bodies: links of the robot or ids of the scene."""
+    """Names of the bodies: links of the robot or ids of the scene."""
     shapes: tuple[Shape, ...]
     body: Annotated[Int64, "S"]
-    """Of every shape, index into ``names``."""
+    """Body of every shape, as an index into ``names``."""
     link: Annotated[Int64, "S"]
-    """Index into ``links`` of the link that carries the shape, or WORLD."""
+    """Link that carries the shape, as an index into ``links``, or WORLD."""
     T_link_shape: Annotated[Float64, "S 4 4"]
-    """In the frame of that link, or in that of the root."""
+    """Pose of every shape in the frame of the link that carries it, or in the root's."""
     links: tuple[str, ...]
     """Links whose poses are needed."""
     pairs: Annotated[Int64, "P 2"]
-    """Indices of shapes."""
+    """Indices of the two shapes of every pair."""
     margin: Annotated[Float64, "P"]
     """Padding of each pair, m."""
     found_free: dict[int, tuple[bytes, float]] = field(default_factory=dict)
-    """Of pairs of shapes: the pose of one in the other where they were found to be free last, and with which clearance.
-    Most that are near to each other always are so, in one and the same pose (fingers of a hand that does not move)."""
+    """Last collision-free result by pair: the pose of one shape in the other, and the clearance found there.
+
+    Most pairs that are near to each other always are, in one relative pose (fingers of a hand that does not move)."""
 
     @cached_property
     def boxes(self) -> tuple[Annotated[Float64, "S 4 4"], Annotated[Float64, "S 3"]]:
-        """Poses, in the carrying link's frame, and half edges of boxes that contain the shapes; 0 for endless ones."""
+        """Boxes that contain the shapes: poses in the carrying link's frame, and half edges (0 for endless shapes)."""
         T, halves = self.T_link_shape.copy(), np.zeros((len(self.shapes), 3))
         for k, shape in enumerate(self.shapes):
             center, half = bounding_box(shape)
@@ -54,13 +55,13 @@ class Bodies:
 
     @cached_property
     def without_end(self) -> Annotated[Bool, "S"]:
-        """Which shapes have no end, so that no box contains them."""
+        """Which shapes are endless, so that no box contains them."""
         return np.array([isinstance(shape, Plane | HeightMap) for shape in self.shapes], dtype=np.bool_)
 
 
 @remembered_with
 def bodies_of(robot: RobotModel, scene: Scene) -> Bodies:
-    """Made once for each robot and scene.
+    """Return the bodies of a robot in a scene; they are made once for each.
 
     Raises:
         MissingPackageError: the robot has no SRDF that says which pairs to check, and coal is not installed.
@@ -102,7 +103,7 @@ def bodies_of(robot: RobotModel, scene: Scene) -> Bodies:
 
 
 def self_pairs(robot: RobotModel, scene: Scene, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of the robot's own bodies that must not touch: links with each other, and what it carries with both.
+    """Return pairs of the robot's own bodies that must not touch: links with each other, and what it carries with both.
 
     Of ``names`` those of links are compared with what is carried. Two things on one link never move against each other.
     """
@@ -119,7 +120,8 @@ def self_pairs(robot: RobotModel, scene: Scene, names: Sequence[str]) -> list[tu
 
 
 def _body_pairs(robot: RobotModel, scene: Scene, names: list[str]) -> list[tuple[int, int, float]]:
-    """Indices of bodies that must not touch, and their padding: as in MoveIt, only for pairs with the world."""
+    """Return indices of bodies that must not touch, and their padding, which as in MoveIt is only for pairs with the
+    world."""
     index = {name: k for k, name in enumerate(names)}
     found = [(index[a], index[b], 0.0) for a, b in self_pairs(robot, scene, names)]
     own = [name for name in names if name not in scene.objects]
@@ -134,8 +136,10 @@ def _body_pairs(robot: RobotModel, scene: Scene, names: list[str]) -> list[tuple
 def _shape_pairs(
     bodies: list[tuple[int, int, float]], count: Annotated[Int64, "bodies"]
 ) -> tuple[Annotated[Int64, "P 2"], Annotated[Float64, "P"]]:
-    """Every shape of one body with every one of the other, and the padding; of bodies with so many shapes each, which
-    follow one another. Scenes come many times a second, and thousands of pairs with them: no loop."""
+    """Pair every shape of one body with every one of the other; return the pairs and their padding.
+
+    Shapes of a body follow one another. There is no loop, as scenes come many times a second, with thousands of pairs.
+    """
     a, b = np.array([pair[:2] for pair in bodies], dtype=np.int64).reshape(-1, 2).T
     first = np.cumsum(count) - count
     total = count[a] * count[b]

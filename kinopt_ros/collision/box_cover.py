@@ -1,4 +1,4 @@
-"""Spheres that contain a shape, at once: those around the cells of its box.
+"""Spheres that quickly cover a shape: those around the cells of its box.
 
 Looser than a fit (``geometry/fit.py``), for what comes with a request.
 """
@@ -16,11 +16,11 @@ from kinopt_ros.geometry.shapes import HeightMap, Octomap, PlacedShape, Plane, P
 from kinopt_ros.geometry.spheres import SphereSet
 
 MOST = 27
-"""Cells of a box."""
+"""Most cells of a box."""
 
 
 def covering_spheres(placed: PlacedShape) -> SphereSet:
-    """Spheres, in the frame that the shape is placed in, whose union contains it; not for shapes without end."""
+    """Return spheres whose union contains a shape, in the frame that it is placed in; not for endless shapes."""
     shape, T = placed.shape, placed.T_frame_shape
     if isinstance(shape, Sphere):
         centers, radii = np.zeros((1, 3)), np.array([shape.radius])
@@ -38,7 +38,7 @@ def covering_spheres(placed: PlacedShape) -> SphereSet:
 def _cells(
     center: tuple[float, float, float], half: tuple[float, float, float]
 ) -> tuple[Annotated[Float64, "N 3"], Annotated[Float64, "N"]]:
-    """About cubes of the shortest edge, or larger ones if there would be too many."""
+    """Divide a box into about cubes of the shortest edge, or larger ones if there would be too many."""
     edge = min(half)
     counts = [1, 1, 1]
     while True:
@@ -58,7 +58,7 @@ def _cells(
 def _grouped(
     points: Annotated[Float64, "N 3"], radii: Annotated[Float64, "N"]
 ) -> tuple[Annotated[Float64, "M 3"], Annotated[Float64, "M"]]:
-    """Balls by the cell of a grid that they are in: one ball around those of each."""
+    """Put one ball around all balls that are in the same cell of a grid."""
     low, high = points.min(axis=0), points.max(axis=0)
     side = max(float((high - low).max()) / 4.0, 1e-9)
     cell = np.minimum(((points - low) / side).astype(np.int64), 3)

@@ -5,7 +5,7 @@ import numpy as np
 from kinopt_ros.numba_cache import njit
 
 _PARALLEL = 1e-6
-"""Edges whose squared sine is less than this have no cross product to speak of."""
+"""Squared sine of the angle of two edges below which they count as parallel."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -101,7 +101,7 @@ def box_gap(placed, half, a, b, best, enough):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _crossed(best, cosine, way, reach):
-    """The gap along the cross product of two edges, whose length is their sine."""
+    """Return the gap along the cross product of two edges, whose length is their sine."""
     square = 1.0 - cosine * cosine
     gap = abs(way) - reach
     # Only a gap that is a gap can be the widest; the sign needs no root.

@@ -1,4 +1,5 @@
-"""Shapes as geometry of coal: primitives exactly, meshes as trees of triangles. Remembered as long as a shape lives."""
+"""Conversion of shapes to geometry of coal: primitives exactly, meshes as trees of triangles; kept as long as a shape
+lives."""
 
 import threading
 from typing import Any
@@ -15,7 +16,7 @@ _lock = threading.Lock()
 
 
 def load_coal() -> Any:
-    """The package; raises ``MissingPackageError`` without it."""
+    """Import coal; raise ``MissingPackageError`` without it."""
     try:
         import coal
     except ImportError as error:
@@ -34,7 +35,7 @@ def geometry_of(shape: Primitive | Mesh) -> Any:
 
 
 def surface(vertices: Float64, triangles: Int64) -> Any:
-    """A tree of triangles; what lies inside is not part of it."""
+    """Build a tree of triangles; what lies inside is not part of it."""
     coal = load_coal()
     model = coal.BVHModelOBBRSS()
     model.beginModel(len(triangles), len(vertices))

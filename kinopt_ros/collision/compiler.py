@@ -1,4 +1,4 @@
-"""Whether there is a compiler for the distances of this package."""
+"""Check for the compiler (numba) of this package's distances."""
 
 from kinopt_ros.errors import MissingPackageError
 

@@ -1,4 +1,4 @@
-"""Which bodies touch in a configuration: compiled lower bounds first, then the judge."""
+"""Contacts and clearance of bodies in a configuration: compiled lower bounds first, then the judge."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from kinopt_ros.collision.tree_kernel import tree_poses
 from kinopt_ros.pauses import Pause, go_on
 
 _NEAR = 0.1
-"""m; the nearest pair is looked for among those that are nearer than this first."""
+"""Distance within which the nearest pair is looked for first, m."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Contact:
     a: str
     b: str
     depth: float
-    """m, by how much they are too near: penetration, plus padding and wanted clearance."""
+    """How much the bodies are too near, m: penetration, plus padding and wanted clearance."""
     point_a: Annotated[Float64, "3"] = field(default_factory=lambda: np.full(3, np.nan), compare=False)
     """The two ends of the depth, or the nearest points, in the root link's frame."""
     point_b: Annotated[Float64, "3"] = field(default_factory=lambda: np.full(3, np.nan), compare=False)
@@ -36,11 +36,11 @@ class Clearance:
     """The two bodies that are nearest to each other, paddings counted in."""
 
     distance: float
-    """m; negative in collision; infinite if there is nothing to compare."""
+    """Distance of the two bodies, m; negative in collision; infinite if there is nothing to compare."""
     a: str = ""
     b: str = ""
     point_a: Annotated[Float64, "3"] | None = None
-    """In the root link's frame."""
+    """Nearest points of the two bodies in the root link's frame."""
     point_b: Annotated[Float64, "3"] | None = None
 
 
@@ -71,7 +71,7 @@ def group_distances(
 
 
 class Placement:
-    """Bodies where one configuration puts them."""
+    """Bodies at the poses of one configuration."""
 
     def __init__(self, packed: PackedBodies, q: Annotated[Float64, "nq"], pause: Pause = go_on) -> None:
         """
@@ -88,8 +88,11 @@ class Placement:
     def near(
         self, enough: float, least: float = -np.inf, pairs: Annotated[Int64, "n"] | None = None
     ) -> tuple[Annotated[Int64, "m"], Annotated[Float64, "m"]]:
-        """Those of some pairs (all by default) that are not known to be at least ``enough`` (m) apart, and lower
-        bounds of their distances, paddings subtracted, the least first. Bounds below ``least`` may be far too low."""
+        """Return the pairs that are not known to be at least ``enough`` (m) apart, and lower bounds of their distances.
+
+        Looks at ``pairs``, by default at all. Paddings are subtracted from the bounds, and the least comes first.
+        Bounds below ``least`` may be far too low.
+        """
         packed = self._packed
         chosen = packed.every_pair if pairs is None else pairs
         poses = np.empty((len(packed.tree.parent), 4, 4))
@@ -116,7 +119,7 @@ class Placement:
         return found, bounds
 
     def pose(self, shape: int) -> Annotated[Float64, "4 4"]:
-        """Of a shape in the root link's frame."""
+        """Return the pose of a shape in the root link's frame."""
         if self._poses is None:
             self._poses = np.empty((len(self._packed.tree.parent), 4, 4))
             tree_poses(self._q[None], self._packed.tree, self._poses[None])
@@ -125,11 +128,11 @@ class Placement:
         return T if link == WORLD else self._poses[link] @ T
 
     def touches(self, clearance: float) -> bool:
-        """Whether any pair is nearer than ``clearance`` (m) and its padding; ends with the first one."""
+        """Check whether any pair is nearer than ``clearance`` (m) and its padding; ends with the first one."""
         return next(self._touching(clearance), None) is not None
 
     def _touching(self, clearance: float) -> Iterator[int]:
-        """Pairs that are nearer than ``clearance`` (m) and their padding, the least bound first."""
+        """Yield pairs that are nearer than ``clearance`` (m) and their padding, the least bound first."""
         bodies = self._bodies
         # What is farther apart than this does not touch, says coal, too.
         enough = clearance + IN_DOUBT
@@ -149,14 +152,14 @@ class Placement:
                 bodies.found_free[pair] = relative, clearance
 
     def pair_touches(self, pair: int, clearance: float) -> bool:
-        """Whether the shapes of a pair are nearer than ``clearance`` (m) and their padding."""
+        """Check whether the shapes of a pair are nearer than ``clearance`` (m) and their padding."""
         bodies = self._bodies
         a, b = bodies.pairs[pair].tolist()
         wanted = clearance + float(bodies.margin[pair])
         return in_collision(bodies.shapes[a], self.pose(a), bodies.shapes[b], self.pose(b), wanted)
 
     def contacts(self, clearance: float) -> tuple[Contact, ...]:
-        """All pairs of bodies that are nearer than ``clearance`` (m) and their padding, the deepest first."""
+        """Return all pairs of bodies that are nearer than ``clearance`` (m) and their padding, the deepest first."""
         deepest: dict[tuple[str, str], Contact] = {}
         for pair in self._touching(clearance):
             found, margin = self._separation(pair), float(self._bodies.margin[pair])
@@ -168,7 +171,7 @@ class Placement:
         return tuple(sorted(deepest.values(), key=lambda contact: -contact.depth))
 
     def clearance(self) -> Clearance:
-        """The nearest pair."""
+        """Return the nearest pair."""
         best = Clearance(np.inf)
         for enough in (_NEAR, np.inf):
             for pair, gap in zip(*self.near(enough), strict=True):
@@ -183,11 +186,11 @@ class Placement:
         return best
 
     def distance_of(self, pair: int) -> float:
-        """Exact distance of a pair of shapes, padding subtracted, m; negative in penetration."""
+        """Compute the exact distance of a pair of shapes, padding subtracted, m; negative in penetration."""
         return self._separation(pair).distance - float(self._bodies.margin[pair])
 
     def bodies_in(self, pair: int) -> tuple[str, str]:
-        """Names of the two bodies of a pair."""
+        """Return the names of the two bodies of a pair."""
         return self._packed.names(pair)
 
     def _separation(self, pair: int) -> Separation:

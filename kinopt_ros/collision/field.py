@@ -1,5 +1,7 @@
-"""How much a robot's spheres are in collision, and which way leads out: what searches use. On the safe side, as the
-spheres contain the shapes; what is free by it, is free."""
+"""Collision cost of a robot's spheres and its gradient, for searches.
+
+The spheres contain the robot's shapes: a configuration that is collision-free here really is.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -24,18 +26,20 @@ from kinopt_ros.scene.scene import Scene
 
 @dataclass(frozen=True, eq=False)
 class Closeness:
-    """Of M configurations."""
+    """Distances and collision costs of M configurations."""
 
     distance: Annotated[Float64, "M"]
-    """Of the nearest two spheres, or sphere and obstacle, paddings subtracted, m; not above the true one."""
+    """Signed distance of the nearest two spheres, or sphere and obstacle, m, paddings subtracted.
+
+    It is never larger than the true distance of the shapes."""
     cost: Annotated[Float64, "M"]
     """Sum of ``activation`` over all spheres, m."""
     gradient: Annotated[Float64, "M nq"]
-    """Of the cost by the robot's variables, m/rad or 1; 0 for the numbers of a quaternion."""
+    """Gradient of the cost with respect to the robot's variables, m/rad or 1; 0 for the numbers of a quaternion."""
 
 
 class SphereField:
-    """Of one robot in one scene."""
+    """Computes collision costs of one robot in one scene."""
 
     def __init__(self, robot: RobotModel, scene: Scene) -> None:
         self._robot = robot
@@ -60,14 +64,17 @@ class SphereField:
         self._moves = _Moves(robot, carriers)
 
     def closeness(self, q: Annotated[Float64, "M nq"], margin: float) -> Closeness:
-        """Of configurations; spheres nearer than ``margin`` (m) cost something, distances beyond it are infinite."""
+        """Compute distances, costs and gradients of configurations.
+
+        Spheres nearer than ``margin`` (m) cost something. Distances beyond it are infinite.
+        """
         p, distance, cost, force = self._near(q, margin)
         return Closeness(distance, cost, self._moves.generalized(q, p, force))
 
     def costs(
         self, q: Annotated[Float64, "M nq"], margin: float
     ) -> tuple[Annotated[Float64, "M"], Annotated[Float64, "M"]]:
-        """Distance and cost of ``closeness``, without the gradient."""
+        """Compute the distance and cost of ``closeness`` without the gradient."""
         _, distance, cost, _ = self._near(q, margin)
         return distance, cost
 
@@ -96,7 +103,7 @@ class SphereField:
 
 @remembered_with
 def field_of(robot: RobotModel, scene: Scene) -> SphereField:
-    """Made once for each robot and scene."""
+    """Return the sphere field of a robot in a scene; it is made once for each."""
     return SphereField(robot, scene)
 
 
@@ -108,7 +115,7 @@ class _WorldPart:
     obstacles: Obstacles
     skipped: Annotated[Bool, "o"]
     radii: Annotated[Float64, "s"]
-    """Paddings added."""
+    """Radii of the spheres, paddings added."""
 
 
 def _world(scene: Scene, bodies: dict[str, Int64], radii: Float64) -> list[_WorldPart]:
@@ -137,7 +144,7 @@ def _world(scene: Scene, bodies: dict[str, Int64], radii: Float64) -> list[_Worl
 
 
 def _ranges(robot: RobotModel, scene: Scene, bodies: dict[str, Int64]) -> tuple[Int64, ...]:
-    """As ``field_kernel.self_closeness`` takes them; the spheres of a body follow one another."""
+    """Return ranges as ``field_kernel.self_closeness`` takes them; the spheres of a body follow one another."""
     table = [
         (bodies[a][0], bodies[a][-1] + 1, bodies[b][0], bodies[b][-1] + 1)
         for a, b in self_pairs(robot, scene, list(bodies))
@@ -148,7 +155,7 @@ def _ranges(robot: RobotModel, scene: Scene, bodies: dict[str, Int64]) -> tuple[
 
 
 class _Moves:
-    """How variables move spheres: from forces on spheres to forces on variables."""
+    """Maps forces on spheres to forces on variables."""
 
     def __init__(self, robot: RobotModel, carriers: list[str]) -> None:
         self._robot = robot
@@ -184,7 +191,7 @@ class _Moves:
         p: Annotated[Float64, "M S 3"],
         force: Annotated[Float64, "M S 3"],
     ) -> Annotated[Float64, "M nq"]:
-        """``dp/dq^T force``, summed over spheres."""
+        """Compute ``dp/dq^T force``, summed over spheres."""
         torque = np.zeros((len(q), self._robot.nq))
         if not len(self._joints):
             return torque
@@ -205,7 +212,7 @@ class _Moves:
 
 
 def _links_below(robot: RobotModel) -> dict[str, set[str]]:
-    """For every link itself and all that it carries."""
+    """Return the links that move with each link: itself and all that it carries."""
     below = {name: {name} for name in robot.link_names}
     for joint in reversed(robot.joints):
         below[joint.parent_link] |= below[joint.child_link]

@@ -1,4 +1,4 @@
-"""The field's loops, compiled."""
+"""Compiled loops of the sphere field (``field.py``): costs of spheres near to obstacles and to one another."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ _INLINE = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrappe
 
 @njit(**_OUTER)
 def world_closeness(numbers, integers, skipped, spheres, radii, margin, p, distance, cost, force):
-    """Add what spheres cost that are near to obstacles; ``activation`` of collision/activation.py.
+    """Add the cost of spheres that are near to obstacles (``activation`` of collision/activation.py).
 
     Args: arrays of the obstacles, and which of them do not count; indices of spheres and their radii, paddings added;
     margin (m); centres of all spheres (M, S, 3). Changed: least distance (M,), cost (M,), force (M, S, 3).
@@ -34,8 +34,11 @@ def world_closeness(numbers, integers, skipped, spheres, radii, margin, p, dista
 
 @njit(**_OUTER)
 def self_closeness(first, last, other_first, other_last, radii, margin, p, distance, cost, force):
-    """Likewise what spheres cost that are near to one another: of P pairs of bodies, whose spheres are the ranges
-    ``first[i]:last[i]`` and ``other_first[i]:other_last[i]``."""
+    """Add the cost of spheres that are near to one another, for P pairs of bodies.
+
+    The spheres of pair i are the ranges ``first[i]:last[i]`` and ``other_first[i]:other_last[i]``. The other arguments
+    are those of ``world_closeness``.
+    """
     for m in range(p.shape[0]):
         for i in range(first.shape[0]):
             for a in range(first[i], last[i]):

@@ -1,4 +1,4 @@
-"""How well a robot's spheres fit its shapes, and which pairs of links look suspicious."""
+"""Report of how well a robot's spheres fit its shapes, and which pairs of links look suspicious."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.srdf_line import disable_collisions
 
 _POINTS = 20_000
-"""Random points by which volumes are compared."""
+"""Number of random points by which volumes are compared."""
 OFTEN = 0.1
-"""Checked pairs that collide in this part of the configurations may be in the way of most requests."""
+"""Share of the configurations from which on a checked pair that collides may be in the way of most requests."""
 _SAMPLED_PAIRS = 400_000
-"""Most configurations times pairs that are sampled: of robots with many links fewer configurations."""
+"""Most configurations times pairs that are sampled: robots with many links get fewer configurations."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class LinkFit:
 
     link: str
     shapes: str
-    """Such as "2 cylinders, 1 mesh"."""
+    """The link's shapes in words, such as "2 cylinders, 1 mesh"."""
     source: str
-    """Of its spheres: "fit", "srdf" or "file"; empty if it has none."""
+    """Where its spheres come from: "fit", "srdf" or "file"; empty if it has none."""
     spheres: int
     volume_ratio: float | None
     """Volume of the union of its spheres over that of its shapes; None if it has none of either."""
@@ -39,7 +39,7 @@ class LinkFit:
     """Points on the surface of its shapes, of ``points``, that are in no sphere."""
     points: int
     unchecked: str
-    """Why not all of its shapes could be had; empty if they could."""
+    """Why not all of its shapes could be read; empty if they could."""
     hull: str
     """Which mesh is no closed solid, so that its convex hull counts; empty if none."""
 
@@ -52,17 +52,17 @@ class PairFinding:
     second: str
     what: str
     share: float
-    """Part of the sampled configurations in which it collides."""
+    """Share of the sampled configurations in which the pair collides."""
 
 
 @dataclass(frozen=True)
 class FitReport:
-    """What there is to say about a robot's collision model."""
+    """Findings about a robot's collision model."""
 
     links: tuple[LinkFit, ...]
     checked: int
     excluded: tuple[tuple[str, int], ...]
-    """Reasons why pairs are not checked, and of how many."""
+    """Reasons why pairs are not checked, and the number of pairs of each."""
     suspicious: tuple[PairFinding, ...]
     samples: int
     srdf: tuple[str, ...]

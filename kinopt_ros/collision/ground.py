@@ -1,4 +1,4 @@
-"""The surface of a height map as triangles, for the judge."""
+"""Surface of a height map as triangles, for the judge."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -11,13 +11,13 @@ from kinopt_ros.collision.coal_geometry import surface
 from kinopt_ros.geometry.shapes import HeightMap
 
 TILE = 32
-"""Cells along an edge of a tile."""
+"""Number of cells along an edge of a tile."""
 
 _tiles: WeakKeyDictionary[HeightMap, dict[tuple[int, int], Any]] = WeakKeyDictionary()
 
 
 def ground_surfaces(ground: HeightMap, low: Float64, high: Float64) -> Iterator[Any]:
-    """Surfaces (of coal) that hold all of the ground in the rectangle from ``low`` to ``high`` (x, y).
+    """Yield surfaces (of coal) that hold all of the ground in the rectangle from ``low`` to ``high`` (x, y).
 
     Inside of the grid they are tiles, which are made when first wanted, and kept.
     """
@@ -40,7 +40,7 @@ def ground_surfaces(ground: HeightMap, low: Float64, high: Float64) -> Iterator[
 def ground_triangles(
     ground: HeightMap, low: Float64, high: Float64
 ) -> tuple[Annotated[Float64, "V 3"], Annotated[Int64, "T 3"]]:
-    """The surface over all cells that meet the rectangle from ``low`` to ``high`` (x, y), in the map's frame.
+    """Return the surface over all cells that meet the rectangle from ``low`` to ``high`` (x, y), in the map's frame.
 
     Every cell is cut along its higher diagonal, so that the bilinear surface is contained, as in
     ``kernels._ground``. Where the rectangle goes beyond the grid, cells reach to its edge.
@@ -61,7 +61,8 @@ def ground_triangles(
 
 
 def _grid_points(count: int, resolution: float, low: float, high: float) -> tuple[Int64, Float64]:
-    """Numbers and coordinates of the points of the cells that meet an interval; a number may come twice at an edge."""
+    """Return numbers and coordinates of the points of the cells that meet an interval; a number may come twice at an
+    edge."""
     first = int(np.clip(np.floor(low / resolution), 0, count - 1))
     last = int(np.clip(np.ceil(high / resolution), 0, count - 1))
     if first == last:

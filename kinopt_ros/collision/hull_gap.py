@@ -15,12 +15,12 @@ KIND, FIRST, LAST, RADIUS, SIZE, CENTER, REACH = 0, 1, 2, 3, 4, 7, 10
 """Columns of a row of ``packed_bodies.PackedBodies.pieces``; SIZE and CENTER begin three."""
 COLUMNS = 11
 ROUNDING = 1e-9
-"""m; bounds are lower than computed by so much."""
+"""Length that bounds are lowered by against rounding errors, m."""
 _STEPS = 24
 _CONVERGED = 1e-9
-"""Of the squared distance."""
+"""Relative gap of the squared distance to its lower bound at which the iteration ends."""
 _SMALLEST = 1e-20
-"""m^2; what is nearer to the origin than its root counts as there."""
+"""Squared distance from the origin below which a point counts as being there, m^2."""
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
 _INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -29,7 +29,7 @@ _INLINE = _INNER | {"forceinline": True}
 
 @njit(**_INNER)
 def hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, loose, W):
-    """A lower bound (m) of the distance of two pieces; nothing to speak of where they overlap.
+    """Compute a lower bound (m) of the distance of two pieces; it says little where they overlap.
 
     The direction that the bound belongs to, a unit vector, is in W[4].
 
@@ -70,14 +70,14 @@ def hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, loose, 
 
 @njit(**_INNER)
 def plane_gap(pieces, points, placed, a, i, nx, ny, nz, height):
-    """The distance of a piece from the half-space below a plane: normal and height above the origin."""
+    """Compute the distance of a piece from the half-space below a plane: normal and height above the origin."""
     x, y, z = _farthest(pieces, points, placed, a, i, -nx, -ny, -nz)
     return nx * x + ny * y + nz * z - height - pieces[i, RADIUS] - ROUNDING
 
 
 @njit(**_INLINE)
 def _farthest(pieces, points, placed, s, k, x, y, z):
-    """The point of piece k of shape s, without its radius, that is farthest along a direction."""
+    """Return the point of piece k of shape s, without its radius, that is farthest along a direction."""
     dx = placed[s, 0, 0] * x + placed[s, 1, 0] * y + placed[s, 2, 0] * z
     dy = placed[s, 0, 1] * x + placed[s, 1, 1] * y + placed[s, 2, 1] * z
     dz = placed[s, 0, 2] * x + placed[s, 1, 2] * y + placed[s, 2, 2] * z
@@ -113,8 +113,10 @@ def _farthest(pieces, points, placed, s, k, x, y, z):
 
 @njit(**_INLINE)
 def _nearest(W, size):
-    """The point of a simplex of up to four points that is nearest to the origin. Points that it does not need are
-    dropped; all four stay if the origin is inside. Returns (points left, x, y, z)."""
+    """Find the point of a simplex of up to four points that is nearest to the origin.
+
+    Points that it does not need are dropped; all four stay if the origin is inside. Returns (points left, x, y, z).
+    """
     if size == 1:
         return 1, W[0, 0], W[0, 1], W[0, 2]
     if size == 2:
@@ -144,7 +146,7 @@ def _keep(W, mask, x, y, z, i, j, k):
     """Move the points of the mask (1: i, 2: j, 4: k) to the front."""
     p0, p1, p2 = W[i, 0], W[i, 1], W[i, 2]
     q0, q1, q2 = W[j, 0], W[j, 1], W[j, 2]
-    r0, r1, r2 = W[k, 0], W[k, 1], W[k, 2]  # of k = -1 nothing is used
+    r0, r1, r2 = W[k, 0], W[k, 1], W[k, 2]  # not used where k is -1
     size = 0
     if mask & 1:
         W[size, 0], W[size, 1], W[size, 2] = p0, p1, p2
@@ -160,7 +162,7 @@ def _keep(W, mask, x, y, z, i, j, k):
 
 @njit(**_INLINE)
 def _segment(W, i, j):
-    """(which of the two points are needed, x, y, z)"""
+    """Return the point of a segment nearest to the origin: (which of its ends are needed, x, y, z)."""
     ex, ey, ez = W[j, 0] - W[i, 0], W[j, 1] - W[i, 1], W[j, 2] - W[i, 2]
     t = -(W[i, 0] * ex + W[i, 1] * ey + W[i, 2] * ez)
     length = ex * ex + ey * ey + ez * ez
@@ -174,8 +176,10 @@ def _segment(W, i, j):
 
 @njit(**_INNER)
 def _triangle(W, i, j, k):
-    """Likewise of a triangle, by the regions of its corners and edges (C. Ericson, "Real-Time Collision Detection",
-    5.1)."""
+    """Return the point of a triangle nearest to the origin: (which of its corners are needed, x, y, z).
+
+    It is found by the regions of corners and edges (C. Ericson, "Real-Time Collision Detection", 5.1).
+    """
     ax, ay, az = W[i, 0], W[i, 1], W[i, 2]
     bx, by, bz = W[j, 0], W[j, 1], W[j, 2]
     cx, cy, cz = W[k, 0], W[k, 1], W[k, 2]
@@ -209,7 +213,7 @@ def _triangle(W, i, j, k):
 
 @njit(**_INLINE)
 def _beyond(W, p, q, r, other):
-    """Whether the origin and the fourth point are on different sides of a face, or nobody can say."""
+    """Check whether the origin and the fourth point are on different sides of a face, or that cannot be told."""
     ux, uy, uz = W[q, 0] - W[p, 0], W[q, 1] - W[p, 1], W[q, 2] - W[p, 2]
     wx, wy, wz = W[r, 0] - W[p, 0], W[r, 1] - W[p, 1], W[r, 2] - W[p, 2]
     nx, ny, nz = uy * wz - uz * wy, uz * wx - ux * wz, ux * wy - uy * wx

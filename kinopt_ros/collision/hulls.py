@@ -1,4 +1,4 @@
-"""Shapes as convex pieces, whose hulls contain them: what quick lower bounds of distances are made of."""
+"""Convex pieces of shapes, whose hulls contain them, for quick lower bounds of distances."""
 
 import math
 import threading
@@ -18,11 +18,11 @@ from kinopt_ros.geometry.shapes import Box, Capsule, Cone, Cylinder, Mesh, Place
 from kinopt_ros.wanted import check_wanted
 
 LARGE = 20_000
-"""Triangles; a mesh of more is not cut: it would take longer than a request may wait."""
+"""Triangles beyond which a mesh is not cut, since it would take longer than a request may wait."""
 PIECES = 24
-"""About as many of a mesh that is not convex."""
+"""Approximate number of pieces of a mesh that is not convex."""
 _CONVEX = 1.005
-"""A mesh whose hull has no more than this times its volume counts as its hull."""
+"""Ratio of a hull's volume to its mesh's up to which the mesh counts as its hull."""
 _SOURCES = ("kinopt_ros.collision.hulls", "kinopt_ros.geometry.cells")
 
 
@@ -48,7 +48,10 @@ class Hulls:
 
 
 def hulls_of(shape: Shape) -> Hulls | None:
-    """None for what has no few pieces: clouds, octomaps, ground, and large meshes. Remembered as long as the shape."""
+    """Return the pieces of a shape, which are kept as long as it lives.
+
+    None for what has no few pieces: clouds, octomaps, ground, and large meshes.
+    """
     if not isinstance(shape, Sphere | Box | Cylinder | Cone | Capsule | Mesh):
         return None
     if isinstance(shape, Mesh) and len(shape.triangles) > LARGE:
@@ -102,7 +105,7 @@ def _covering(shape: Shape) -> Annotated[Float64, "M 4"]:
 
 
 def _along(shape: Capsule) -> Annotated[Float64, "M 4"]:
-    """Balls on the axis of a capsule, each for a part of it."""
+    """Return balls on the axis of a capsule, each for a part of it."""
     count = min(max(1, math.ceil(shape.length / shape.radius)), 12)
     step = shape.length / count
     balls = np.zeros((count, 4))
@@ -147,7 +150,7 @@ def _of_mesh(mesh: Mesh) -> Hulls:
 
 
 def _pieces(mesh: Mesh) -> tuple[Annotated[Float64, "K 3"], Annotated[Int64, "N"]]:
-    """Corners of convex pieces, piece by piece, and how many each has."""
+    """Return the corners of convex pieces, piece by piece, and how many each has."""
     corners, volume = _corners(mesh.vertices)
     if volume <= _CONVEX * abs(_volume(mesh)):
         return corners, np.array([len(corners)], dtype=np.int64)
@@ -157,7 +160,7 @@ def _pieces(mesh: Mesh) -> tuple[Annotated[Float64, "K 3"], Annotated[Int64, "N"
 
 
 def _corners(points: Annotated[Float64, "K 3"]) -> tuple[Annotated[Float64, "k 3"], float]:
-    """Those points that their hull needs, and its volume."""
+    """Return the corners of the points' convex hull, and its volume (m^3)."""
     from scipy.spatial import ConvexHull, QhullError  # takes a while to import
 
     try:

@@ -1,4 +1,4 @@
-"""Exact distances between placed shapes, by coal: what decides whether an answer is free of collisions.
+"""Exact distances between placed shapes, by coal, which decide whether an answer is free of collisions.
 
 Primitives and triangles of meshes are coal's. What coal has no geometry for is put together here: the inside of meshes,
 the balls of clouds, the cubes of octomaps, ground. Spheres and clouds are compared by the signed distances of
@@ -38,19 +38,22 @@ from kinopt_ros.geometry.shapes import (
 )
 
 GJK_TOLERANCE = 1e-9
-"""Relative; coal's default of 1e-6 leaves errors of 2e-6 m beside cones."""
+"""Relative tolerance of coal's GJK. Its default of 1e-6 leaves errors of 2e-6 m beside cones."""
 GJK_STEPS = 1000
 EPA_TOLERANCE, EPA_STEPS = 1e-6, 64
-"""For depths. With a smaller tolerance or more steps coal 3.0.3 gives depths that are far too large."""
+"""Settings of coal's EPA, which computes penetration depths.
+
+With a smaller tolerance or more steps coal 3.0.3 gives depths that are far too large."""
 IN_DOUBT = 1e-5
-"""m; what is no farther apart than this counts as touching in ``in_collision``: as near as that coal's GJK may take a
-penetration of a few 1e-6 m for a gap."""
+"""Gap up to which shapes count as touching in ``in_collision``, m.
+
+So close to contact coal's GJK may take a penetration of a few 1e-6 m for a gap."""
 TOUCHING = 1e-9
-"""m; least depth of what collides."""
+"""Least penetration depth of shapes that collide, m."""
 OUTER_BALL = np.array([1.0, 1.0, 1.0, math.sqrt(3.0)])
-"""From the ball in a cube (centre, half edge) to the one around it."""
+"""Factors that turn the ball in a cube (centre, half edge) into the ball around it."""
 ROUND = 32
-"""Points on a rim where the depth of a cylinder or cone is looked for."""
+"""Points on the rim of a cylinder or cone at which its depth is evaluated."""
 
 Bounded = Mesh | Box | Capsule | Cone | Cylinder
 _ORDER = (Sphere, PointCloud, Octomap, Plane, HeightMap, Mesh, Box, Capsule, Cone, Cylinder)
@@ -58,11 +61,13 @@ _ORDER = (Sphere, PointCloud, Octomap, Plane, HeightMap, Mesh, Box, Capsule, Con
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """How far two shapes are apart, and where."""
+    """How far two shapes are apart, and their nearest points."""
 
     distance: float
-    """m; negative in collision. Then of two primitives the least way by which one must be moved; of others the depth of
-    the deepest point found: of a corner, an end or a vertex inside the other shape, or of a ball or cube of a cloud."""
+    """Distance of the shapes, m; negative in collision.
+
+    In collision it is, of two primitives, the least way by which one must be moved. Of others it is the depth of the
+    deepest point found: of a corner, an end or a vertex inside the other shape, or of a ball or cube of a cloud."""
     point_a: Annotated[Float64, "3"]
     point_b: Annotated[Float64, "3"]
     """The nearest points, in the common frame; in collision the two ends of the depth."""
@@ -71,7 +76,7 @@ class Separation:
 def distance(
     shape_a: Shape, T_a: Annotated[Float64, "4 4"], shape_b: Shape, T_b: Annotated[Float64, "4 4"]
 ) -> Separation:
-    """Distance of two shapes, given their poses in a common frame: within 1e-6 m where it is not negative.
+    """Compute the distance of two shapes, given their poses in a common frame: within 1e-6 m unless it is negative.
 
     A height map counts as the surface that contains it (``kernels._ground``). Raises ``InvalidRequestError`` for two
     shapes without end (planes, height maps) and ``MissingPackageError`` without coal.
@@ -88,7 +93,7 @@ def in_collision(
     T_b: Annotated[Float64, "4 4"],
     clearance: float = 0.0,
 ) -> bool:
-    """Whether two shapes are nearer to each other than ``clearance`` (m), or IN_DOUBT farther apart.
+    """Check whether two shapes are nearer to each other than ``clearance`` (m), or IN_DOUBT farther apart.
 
     Quicker than ``distance``. Raises the same errors.
     """
@@ -112,7 +117,7 @@ def prepare(shape: Shape) -> None:
 
 
 def _separation(a: Shape, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
-    """Exact if below ``most``; else any distance from there to the true one."""
+    """Compute the separation: exact if below ``most``; else any distance from there to the true one."""
     load_coal()
     if _ORDER.index(type(a)) > _ORDER.index(type(b)):
         found = _separation(b, T_b, a, T_a, most)
@@ -139,7 +144,7 @@ def _separation(a: Shape, T_a: Float64, b: Shape, T_b: Float64, most: float) -> 
 
 
 def _nearer(a: Shape, T_a: Float64, b: Shape, T_b: Float64, clearance: float) -> bool:
-    """What ``_separation`` says, without looking for how near."""
+    """Check what ``_separation`` says, without looking for how near."""
     load_coal()
     if _ORDER.index(type(a)) > _ORDER.index(type(b)):
         a, T_a, b, T_b = b, T_b, a, T_a
@@ -214,7 +219,7 @@ def _transform(coal: Any, T: Float64) -> Any:
 
 
 def _balls(balls: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
-    """The least distance of balls (centre in the common frame, radius) to a shape."""
+    """Return the least distance of balls (centre in the common frame, radius) to a shape."""
     obstacle = _obstacle(b, T_b)
     found, x, y, z, ball, _ = kernels.least_distance(*_arrays(obstacle), balls, most)
     if ball < 0:
@@ -240,7 +245,10 @@ def _cloud(a: PointCloud, T_a: Float64, b: Shape, T_b: Float64, most: float) -> 
 
 
 def _cubes(a: Octomap, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
-    """Every cube lies between two balls; only those whose outer ball is nearer than the nearest inner one count."""
+    """Return the least distance of cubes to a shape.
+
+    Every cube lies between two balls; only those whose outer ball is nearer than the nearest inner one count.
+    """
     cubes = _items_near(a, T_a, b, T_b, most)
     best = Separation(most, T_a[:3, 3], T_b[:3, 3])
     if not len(cubes):
@@ -264,9 +272,10 @@ def _cube(cube: Float64, T_octomap: Float64) -> tuple[Box, Float64]:
 
 
 def _items_near(a: PointCloud | Octomap, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Float64:
-    """Points (K, 3), or centres and half edges of cubes (K, 4), of the common frame, of which one is nearest to b.
+    """Return points (K, 3), or centres and half edges of cubes (K, 4), in the common frame, one of which is nearest to
+    b.
 
-    Without those that are ``most`` away or more.
+    Those that are ``most`` away or more are left out.
     """
     tree = tree_of(a).numbers
     cloud = isinstance(a, PointCloud)
@@ -304,7 +313,7 @@ def _ground(a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: float) -
 def _ground_near(
     a: HeightMap, T_a: Float64, b: Bounded, T_b: Float64, most: float
 ) -> Separation | tuple[Float64, Float64]:
-    """The rectangle of the ground to which b may be nearest, or how far b is, if that is ``most`` or more."""
+    """Return the rectangle of the ground to which b may be nearest, or how far b is, if that is ``most`` or more."""
     obstacle = _obstacle(a, T_a)
     *place, reach = _bounding_sphere(b, T_b)
     centre = np.array(place)
@@ -319,7 +328,7 @@ def _ground_near(
 
 
 def _solid(found: Separation, a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b: Float64) -> Separation:
-    """What coal finds for the surface of a, for the solid."""
+    """Turn what coal finds for the surface of a into what holds for the solid."""
     if found.distance > 0.0:
         # Surfaces that do not meet: whatever is inside the other is there as a whole part.
         contained = _contains(a, T_a, b, T_b)
@@ -334,7 +343,7 @@ def _solid(found: Separation, a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b
 def _deepest(
     found: Separation, of_a: Obstacles, in_b: Float64, of_b: Obstacles, in_a: Float64 | None
 ) -> Separation:
-    """The deepest of coal's depth, which is that of a triangle, and of points of one shape inside the other."""
+    """Return the deepest of coal's depth, which is that of a triangle, and of points of one shape inside the other."""
     best = found if found.distance < -TOUCHING else Separation(-TOUCHING, found.point_a, found.point_b)
     depth, x, y, z, ball, _ = kernels.least_distance(*_arrays(of_a), in_b, best.distance)
     if ball >= 0:
@@ -349,7 +358,7 @@ def _deepest(
 
 
 def _bounding_spheres(a: Shape, T_a: Float64, b: Shape, T_b: Float64) -> Separation | None:
-    """A lower bound of the distance; None for shapes without end."""
+    """Return a lower bound of the distance; None for endless shapes."""
     (ax, ay, az, ra), (bx, by, bz, rb) = _bounding_sphere(a, T_a), _bounding_sphere(b, T_b)
     length = math.dist((ax, ay, az), (bx, by, bz))
     if not length - ra - rb > 0.0:
@@ -365,14 +374,15 @@ def _bounding_sphere(shape: Shape, T: Float64) -> tuple[float, float, float, flo
 
 
 def _local(T: Float64, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """A point of the common frame in that of a pose. Plain numbers: numpy takes ten times as long for so few."""
+    """Transform a point of the common frame into the frame of a pose. Plain numbers: numpy takes ten times as long
+    here."""
     (a, b, c, tx), (d, e, f, ty), (g, h, i, tz), _ = T.tolist()
     x, y, z = x - tx, y - ty, z - tz
     return a * x + d * y + g * z, b * x + e * y + h * z, c * x + f * y + i * z
 
 
 def _contains(a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b: Float64) -> bool:
-    """Whether a point of one of b's connected parts is inside a."""
+    """Check whether a point of one of b's connected parts is inside a."""
     tree = tree_of(a)
     (cx, cy, cz), (hx, hy, hz) = tree.centre, tree.half
     (b0, b1, b2, bx), (b3, b4, b5, by), (b6, b7, b8, bz), _ = T_b.tolist()
@@ -388,7 +398,7 @@ def _contains(a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b: Float64) -> bo
 
 
 def _packed(shape: Shape) -> Obstacles:
-    """A shape alone, in its own frame."""
+    """Pack a shape alone, in its own frame."""
     alone = _alone.get(shape)
     if alone is None:
         alone = _alone[shape] = pack([PlacedShape(shape, np.eye(4))])
@@ -400,7 +410,7 @@ _part_points: WeakKeyDictionary[Mesh, list[list[float]]] = WeakKeyDictionary()
 
 
 def _parts(shape: Bounded) -> list[list[float]]:
-    """One point of every connected part of a shape, in its frame."""
+    """Return one point of every connected part of a shape, in its frame."""
     if not isinstance(shape, Mesh):
         return [[0.0, 0.0, 0.0]]
     points = _part_points.get(shape)
@@ -411,7 +421,7 @@ def _parts(shape: Bounded) -> list[list[float]]:
 
 
 def _probes(shape: Bounded, T: Float64) -> Float64:
-    """Balls in a shape, some of which are deepest in what it collides with, or nearly so."""
+    """Return balls in a shape, some of which are deepest in what it collides with, or nearly so."""
     match shape:
         case Mesh(vertices, _):
             return _placed(vertices, 0.0, T)

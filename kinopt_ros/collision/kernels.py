@@ -46,9 +46,9 @@ MOST_LEVELS = 24
 HEIGHT_HEADER = PLACES + MOST_LEVELS
 
 FAR_ENOUGH = 2.0
-"""Triangles seen from so many radii of theirs away count as one dipole in the winding number."""
+"""Distance, in radii of theirs, beyond which triangles count as one dipole in the winding number."""
 TINY = 1e-12
-"""m; nearer to a surface than this its normal is the gradient."""
+"""Distance from a surface below which its normal is the gradient, m."""
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
 _INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -60,7 +60,7 @@ _POINTER = types.CPointer(types.float64)
 
 @intrinsic
 def _tree(typing_context, address):
-    """The numbers at an address."""
+    """Return the numbers at an address."""
 
     def generate(context, builder, sig, args):
         return builder.inttoptr(args[0], ir.DoubleType().as_pointer())
@@ -70,7 +70,7 @@ def _tree(typing_context, address):
 
 @intrinsic
 def _stack(typing_context):
-    """Memory of the calling function for _STACK numbers."""
+    """Reserve memory for _STACK numbers on the stack of the calling function."""
 
     def generate(context, builder, sig, args):
         size = ir.Constant(ir.IntType(64), _STACK)
@@ -98,7 +98,7 @@ def _put(typing_context, pointer, index, value):
 
 @njit(**_OUTER)
 def ball_distance(numbers, integers, skipped, px, py, pz, radius, most):
-    """Signed distance of a ball to the nearest obstacle, its gradient in the centre, and which obstacle.
+    """Compute the signed distance of a ball to the nearest obstacle, its gradient in the centre, and which obstacle.
 
     Args: arrays of the obstacles; ``skipped`` (bool, n) obstacles that do not count; centre and radius of the ball;
     ``most``: obstacles at this distance and beyond are passed over, which is quicker (infinity: none).
@@ -132,7 +132,8 @@ def ball_distance(numbers, integers, skipped, px, py, pz, radius, most):
 
 @njit(**_OUTER)
 def ball_contact(numbers, integers, skipped, px, py, pz, radius, clearance):
-    """An obstacle that is nearer to a ball than ``clearance``, the first that is found, or -1. See ball_distance."""
+    """Return an obstacle that is nearer to a ball than ``clearance``, the first that is found, or -1. See
+    ball_distance."""
     limit = clearance + radius
     for i in range(numbers.shape[0]):
         if skipped[i]:
@@ -148,7 +149,7 @@ def ball_contact(numbers, integers, skipped, px, py, pz, radius, clearance):
 
 @njit(**_OUTER)
 def nearest_obstacles(numbers, integers, skipped, balls, most, distances, gradients, obstacles):
-    """``ball_distance`` of every ball (N x 4: centre, radius) into the rows of the last three arguments."""
+    """Write ``ball_distance`` of every ball (N x 4: centre, radius) into the rows of the last three arguments."""
     for ball in range(balls.shape[0]):
         d, x, y, z, obstacle = ball_distance(
             numbers,
@@ -167,7 +168,7 @@ def nearest_obstacles(numbers, integers, skipped, balls, most, distances, gradie
 
 @njit(**_OUTER)
 def least_distance(numbers, integers, skipped, balls, most):
-    """The least distance of any ball to any obstacle, its gradient, the ball and the obstacle.
+    """Return the least distance of any ball to any obstacle, its gradient, the ball and the obstacle.
 
     (most, 0, 0, 0, -1, -1) if none is below ``most``.
     """
@@ -191,7 +192,8 @@ def least_distance(numbers, integers, skipped, balls, most):
 
 @njit(**_OUTER)
 def first_contact(numbers, integers, skipped, balls, clearance):
-    """The first ball that is nearer than ``clearance`` to an obstacle, and the obstacle; (-1, -1) if there is none."""
+    """Return the first ball that is nearer than ``clearance`` to an obstacle, and the obstacle; (-1, -1) if there is
+    none."""
     for ball in range(balls.shape[0]):
         obstacle = ball_contact(
             numbers,
@@ -210,7 +212,7 @@ def first_contact(numbers, integers, skipped, balls, clearance):
 
 @njit(**_OUTER)
 def items_near(tree, item_size, x, y, z, radius, found):
-    """Numbers of the items of a cloud's or octomap's tree whose point, or cube, is within ``radius`` of a point.
+    """Find the items of a cloud's or octomap's tree whose point, or cube, is within ``radius`` of a point.
 
     ``item_size``: POINT_ITEM or VOXEL_ITEM. Numbers go to ``found`` (int64, as many as there are items); returns how
     many they are.
@@ -248,7 +250,7 @@ def items_near(tree, item_size, x, y, z, radius, found):
 
 @njit(**_INNER)
 def _obstacle_distance(numbers, integers, i, px, py, pz, most):
-    """Signed distance and gradient in the shape's frame; a distance of ``most`` or more need not be exact."""
+    """Compute signed distance and gradient in the shape's frame; a distance of ``most`` or more need not be exact."""
     r, t, s = ROTATION, TRANSLATION, PARAMETERS
     x = numbers[i, r] * px + numbers[i, r + 1] * py + numbers[i, r + 2] * pz + numbers[i, t]
     y = numbers[i, r + 3] * px + numbers[i, r + 4] * py + numbers[i, r + 5] * pz + numbers[i, t + 1]
@@ -287,7 +289,7 @@ def _sphere(x, y, z, radius):
 
 @njit(**_INLINE)
 def _box(x, y, z, hx, hy, hz):
-    """Half edges hx, hy, hz."""
+    """Compute the signed distance to a box with half edges hx, hy, hz."""
     dx, dy, dz = abs(x) - hx, abs(y) - hy, abs(z) - hz
     if dx > 0.0 or dy > 0.0 or dz > 0.0:
         dx, dy, dz = max(dx, 0.0), max(dy, 0.0), max(dz, 0.0)
@@ -302,7 +304,7 @@ def _box(x, y, z, hx, hy, hz):
 
 @njit(**_INLINE)
 def _cylinder(x, y, z, radius, h):
-    """Half length h."""
+    """Compute the signed distance to a cylinder of half length h."""
     rho = np.sqrt(x * x + y * y)
     ux, uy = (x / rho, y / rho) if rho > TINY else (1.0, 0.0)
     dr, dz = rho - radius, abs(z) - h
@@ -316,7 +318,10 @@ def _cylinder(x, y, z, radius, h):
 
 @njit(**_INLINE)
 def _cone(x, y, z, radius, h):
-    """Half length h: in the half plane of the axis and the point a triangle, of which two sides are surface."""
+    """Compute the signed distance to a cone of half length h.
+
+    In the half plane of the axis and the point it is a triangle, of which two sides are surface.
+    """
     rho = np.sqrt(x * x + y * y)
     ux, uy = (x / rho, y / rho) if rho > TINY else (1.0, 0.0)
     slant = np.sqrt(radius * radius + 4.0 * h * h)
@@ -341,7 +346,7 @@ def _cone(x, y, z, radius, h):
 
 @njit(**_INLINE)
 def _box_distance2(tree, node, x, y, z):
-    """Squared distance to a node's box, 0 inside."""
+    """Return the squared distance to a node's box, 0 inside."""
     dx = max(max(_at(tree, node) - x, x - _at(tree, node + 3)), 0.0)
     dy = max(max(_at(tree, node + 1) - y, y - _at(tree, node + 4)), 0.0)
     dz = max(max(_at(tree, node + 2) - z, z - _at(tree, node + 5)), 0.0)
@@ -362,7 +367,7 @@ def _box_signed(tree, node, x, y, z):
 
 @njit(**_INNER)
 def _cloud(tree, x, y, z, most):
-    """The nearest point, by depth-first search, the nearer child first."""
+    """Find the nearest point by depth-first search, the nearer child first."""
     radius = _at(tree, EXTRA)
     reach = most + radius
     if reach <= 0.0:
@@ -397,7 +402,7 @@ def _cloud(tree, x, y, z, most):
 
 @njit(**_INLINE)
 def _push(tree, stride, stack, size, node, x, y, z, best):
-    """Both children of a node on the stack that are nearer than ``best``, the nearer one last."""
+    """Push both children of a node that are nearer than ``best`` onto the stack, the nearer one last."""
     first = 2 * node + 1
     d = _box_distance2(tree, TREE_HEADER + stride * first, x, y, z)
     e = _box_distance2(tree, TREE_HEADER + stride * (first + 1), x, y, z)
@@ -468,7 +473,8 @@ def _octomap(tree, x, y, z, most):
 
 @njit(**_INNER)
 def _mesh(tree, x, y, z, most):
-    """Distance to the nearest triangle; its sign is that of the winding number, which no bad triangle upsets."""
+    """Compute the distance to the nearest triangle; its sign is that of the winding number, which no bad triangle
+    upsets."""
     outside = _box_distance2(tree, TREE_HEADER, x, y, z) > 0.0 or _winding(tree, x, y, z) < 0.5
     if outside and most <= 0.0:
         return most, 0.0, 0.0, 0.0
@@ -521,7 +527,7 @@ def _mesh(tree, x, y, z, most):
 
 @njit(**_INLINE)
 def _to_segment(px, py, pz, ex, ey, ez):
-    """From the nearest point of a segment that starts at the origin to p: squared length and vector."""
+    """Return squared length and vector from the nearest point of a segment that starts at the origin to p."""
     length = ex * ex + ey * ey + ez * ez
     t = px * ex + py * ey + pz * ez
     t = min(max(t / length, 0.0), 1.0) if length > 0.0 else 0.0
@@ -531,7 +537,9 @@ def _to_segment(px, py, pz, ex, ey, ez):
 
 @njit(**_INNER)
 def _to_triangle(px, py, pz, bx, by, bz, cx, cy, cz, nx, ny, nz):
-    """From the nearest point of a triangle (one corner at the origin, the others b and c, unit normal n) to p.
+    """Return squared length and vector from the nearest point of a triangle to p.
+
+    One corner of the triangle is at the origin, the others are b and c, and n is its unit normal.
 
     A normal of zeros marks a triangle without area, of which only the sides count.
     """
@@ -560,7 +568,7 @@ def _to_triangle(px, py, pz, bx, by, bz, cx, cy, cz, nx, ny, nz):
 
 @njit(**_INNER)
 def _winding(tree, x, y, z):
-    """How often the surface goes round a point: for closed meshes 0 outside, 1 inside, but for a small error.
+    """Compute how often the surface goes round a point: for closed meshes 0 outside, 1 inside, but for a small error.
 
     G. Barill et al., "Fast winding numbers for soups and clouds", ACM Transactions on Graphics 37 (2018), dipoles
     only. What is near is exact: A. van Oosterom and J. Strackee, "The solid angle of a plane triangle", 1983.
@@ -611,7 +619,7 @@ def _solid_angle(tree, place, x, y, z):
 
 @njit(**_INLINE)
 def _height(tree, i, j):
-    """Height of a point of the grid, or of the nearest one."""
+    """Return the height of a point of the grid, or of the nearest one."""
     rows, columns = int(_at(tree, ROWS)), int(_at(tree, COLUMNS))
     return _at(tree, HEIGHT_HEADER + min(max(i, 0), rows - 1) * columns + min(max(j, 0), columns - 1))
 
@@ -654,7 +662,7 @@ def _ground(tree, i, j, x, y, z):
 
 @njit(**_INNER)
 def _facet(x, y, z, ax, ay, az, bx, by, bz, cx, cy, cz):
-    """Of one triangle: squared distance, vector to p, upward normal, height of its plane at (x, y)."""
+    """Return for one triangle: squared distance, vector to p, upward normal, height of its plane at (x, y)."""
     bx, by, bz, cx, cy, cz = bx - ax, by - ay, bz - az, cx - ax, cy - ay, cz - az
     nx, ny, nz = by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx
     length = np.sqrt(nx * nx + ny * ny + nz * nz)
@@ -714,13 +722,14 @@ def _height_map(tree, x, y, z, most):
 
 @njit(**_INLINE)
 def _blocks(points, level):
-    """How many blocks of cells a level has along an axis with so many points."""
+    """Return how many blocks of cells a level has along an axis with so many points."""
     return (points + (1 << level)) >> level
 
 
 @njit(**_INNER)
 def _cell_distance2(tree, level, a, b, x, y, z):
-    """Squared distance to the box round the surface in a block of cells; cell 0 lies before the first point."""
+    """Return the squared distance to the box round the surface in a block of cells; cell 0 lies before the first
+    point."""
     step = _at(tree, RESOLUTION)
     rows, columns = int(_at(tree, ROWS)), int(_at(tree, COLUMNS))
     place = int(_at(tree, PLACES + level)) + 2 * (a * _blocks(columns, level) + b)

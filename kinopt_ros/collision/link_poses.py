@@ -1,4 +1,4 @@
-"""Poses of a robot's links in microseconds, for collision checks and searches.
+"""Fast poses of a robot's links (microseconds), for collision checks and searches.
 
 ``kinematics/forward.py`` is the reference, which the tests hold it to.
 """
@@ -23,12 +23,12 @@ class Tree(NamedTuple):
     """
 
     parent: Annotated[Int64, "L"]
-    """-1 for the root."""
+    """Parent of every link; -1 for the root."""
     T_fixed: Annotated[Float64, "L 4 4"]
-    """Before the motions of the joint above the link."""
+    """Transform before the motions of the joint above every link."""
     first: Annotated[Int64, "L"]
     last: Annotated[Int64, "L"]
-    """Ranges of elementary motions of each link."""
+    """End of the range of elementary motions of every link; ``first`` is its begin."""
     motion: Annotated[Int64, "m"]
     axis: Annotated[Float64, "m 3"]
     variable: Annotated[Int64, "m"]
@@ -39,7 +39,7 @@ class Tree(NamedTuple):
 def link_poses(
     robot: RobotModel, q: Annotated[Float64, "M nq"], links: tuple[str, ...]
 ) -> Annotated[Float64, "M W 4 4"]:
-    """Poses ``T_root_link`` of links; q must be finite."""
+    """Compute poses ``T_root_link`` of links; q must be finite."""
     if q.ndim != 2 or q.shape[1] != robot.nq:  # is refused there
         return forward_kinematics(robot, q, links)
     tree, wanted = tree_above(robot, links)
@@ -51,7 +51,8 @@ def link_poses(
 
 @remembered
 def tree_above(robot: RobotModel, links: tuple[str, ...]) -> tuple[Tree, Annotated[Int64, "W"]]:
-    """The links and what is above them, and which of the tree's links those are that were asked for."""
+    """Return the tree of the links and what is above them, and which of the tree's links those are that were asked
+    for."""
     order = _with_parents(robot, links)
     index = {name: k for k, name in enumerate(order)}
     steps: list[JointMotion] = []

@@ -1,4 +1,4 @@
-"""Motions of a robot among bodies: the parts of them that lower bounds of distances cannot clear."""
+"""Collision checks of motions among bodies: finds the parts that lower bounds of distances cannot clear."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -12,7 +12,7 @@ from kinopt_ros.collision.sweep_kernel import SHARE, SIZE, WANTED, sweep, waitin
 from kinopt_ros.pauses import Pause, go_on
 
 RESOLUTION = 1e-4
-"""m; parts in which a pair can come nearer by less than this are not divided any more: halving must end."""
+"""Change of distance below which parts are not divided further, m: in them a pair cannot come nearer by more."""
 _FEW = 128
 _GLANCES = 6
 _NOTHING = np.empty(0)
@@ -26,22 +26,22 @@ class Part:
 
     pair: int
     control: Annotated[Float64, "d+1 n"]
-    """Control points, a Bezier curve's, of the variables that move."""
+    """Bezier control points of the variables that move."""
     begin: float
     end: float
     nearer: float
-    """m, by which the pair's distance can differ from that in the middle, less or more, at most."""
+    """Most that the pair's distance can differ from its distance in the middle of the part, m."""
 
 
 @dataclass(frozen=True, eq=False)
 class Motions:
-    """Of some variables, while all others keep their values."""
+    """Checks motions of some variables, while all others keep their values."""
 
     packed: PackedBodies
     state: Annotated[Float64, "nq"]
-    """Of all variables; finite."""
+    """Values of all variables, finite; those that move do not count."""
     variables: Annotated[Int64, "n"]
-    """Those that move, each of a joint with one variable."""
+    """Indices of the variables that move, each of a joint with one variable."""
     pause: Pause = go_on
     """Called between pieces of work."""
 
@@ -54,8 +54,10 @@ class Motions:
         most: int | None = None,
         ahead: int = 0,
     ) -> tuple[list[Part], int]:
-        """Parts of a motion in which it is not clear that pairs stay ``enough`` (m) apart, paddings added, as far as
-        ``ahead`` curves after the first one that has some; and how many curves were looked at.
+        """Find parts of a motion in which it is not clear that pairs stay ``enough`` (m) apart, paddings added.
+
+        Looks as far as ``ahead`` curves after the first one that has such parts. Returns the parts, and how many curves
+        were looked at.
 
         Args:
             control: control points of Bezier curves, one after the other.
@@ -87,9 +89,10 @@ class Motions:
         most: float,
         resolution: float,
     ) -> float:
-        """A lower bound (m) of the least distance of any pair along a motion, paddings subtracted; ``most`` if
-        nothing is nearer. At most ``resolution``, or the part SHARE, below the least of the bounds in single
-        configurations.
+        """Return a lower bound (m) of the least distance of any pair along a motion, paddings subtracted.
+
+        Returns ``most`` if nothing is nearer. The bound is at most ``resolution``, or the part SHARE, below the least
+        of the bounds in single configurations.
 
         What is not above 0 says only that bounds cannot tell the shapes apart.
         """
@@ -152,7 +155,7 @@ class Motions:
             self.pause()
 
     def middle(self, part: Part) -> Annotated[Float64, "nq"]:
-        """Configuration in the middle of a part."""
+        """Return the configuration in the middle of a part."""
         row = part.control
         while len(row) > 1:
             row = 0.5 * (row[1:] + row[:-1])

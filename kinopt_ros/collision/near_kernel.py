@@ -1,5 +1,7 @@
-"""Which pairs of shapes may be near to each other in a configuration, compiled: all others are cleared by lower
-bounds."""
+"""Compiled search of the pairs of shapes that may be near to each other in a configuration.
+
+All other pairs are cleared by lower bounds of their distances.
+"""
 
 import numpy as np
 
@@ -10,12 +12,14 @@ from kinopt_ros.collision.tree_kernel import place_links
 from kinopt_ros.numba_cache import njit
 
 HULLS, GROUND, BALLS, BOXES = range(4)
-"""How a pair of shapes is bounded: by convex pieces of both; by pieces of one and the plane that the other is; by balls
-about one and the exact distance of balls from the other, which does not move; by boxes only."""
+"""Ways to bound the distance of a pair of shapes.
+
+By convex pieces of both; by pieces of one and the plane that the other is; by balls about one and the exact distance of
+balls from the other, which does not move; by boxes only."""
 _MANY = 64
-"""Points of two pieces; of more the boxes around them are looked at first."""
+"""Points of two pieces beyond which the boxes around them are compared first."""
 _SAME_POSE = 1e9
-"""1/m; relative poses that are equal when rounded to the reciprocal are the same one."""
+"""Reciprocal of the length to which relative poses are rounded before they are compared, 1/m."""
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
 _INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -24,7 +28,7 @@ _INLINE = _INNER | {"forceinline": True}
 
 @njit(**_OUTER)
 def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enough, poses, found, bounds):
-    """Which of the chosen pairs are not known to be at least ``enough`` (m) apart, paddings added.
+    """Find which of the chosen pairs are not known to be at least ``enough`` (m) apart, paddings added.
 
     Args: configuration (nq), finite; ``Tree``, ``Shapes`` and ``Pairs`` of ``packed_bodies.PackedBodies``, and the
     arrays of its obstacles; numbers of pairs (n); bounds that are known to stay below ``least`` (m) are not improved
@@ -81,7 +85,7 @@ def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enoug
 
 @njit(**_OUTER)
 def group_gaps(configurations, tree, shapes, pairs, obstacles, integers, chosen, group, asked, enough, gaps):
-    """Lower bounds (m) of the least distance of groups of pairs, paddings subtracted; at most ``enough``.
+    """Compute lower bounds (m) of the least distance of groups of pairs, paddings subtracted; at most ``enough``.
 
     Args: configurations (N, nq), finite; ``Tree``, ``Shapes`` and ``Pairs`` of ``packed_bodies.PackedBodies``, and the
     arrays of its obstacles; numbers of pairs (n) and the group of each (n); which groups are of interest in which
@@ -145,7 +149,7 @@ def group_gaps(configurations, tree, shapes, pairs, obstacles, integers, chosen,
 
 @njit(**_OUTER)
 def relative_poses(T_a, T_b, rounded):
-    """The pose of b in a, from poses (4, 4), rounded into ``rounded`` (12): equal for what differs by rounding only."""
+    """Write the pose of b in a, from poses (4, 4), rounded into ``rounded`` (12): equal up to rounding errors."""
     for i in range(3):
         for j in range(3):
             value = T_a[0, i] * T_b[0, j] + T_a[1, i] * T_b[1, j] + T_a[2, i] * T_b[2, j]
@@ -156,7 +160,7 @@ def relative_poses(T_a, T_b, rounded):
 
 @njit(**_INLINE)
 def place_shape(s, link, T_link_box, poses, placed):
-    """Pose of the box of a shape, which a link carries, in the root's frame into ``placed[s]``."""
+    """Write the pose, in the root's frame, of the box of a shape that a link carries into ``placed[s]``."""
     if link < 0:
         for i in range(4):
             for j in range(4):
@@ -176,7 +180,7 @@ def place_shape(s, link, T_link_box, poses, placed):
 
 @njit(**_INLINE)
 def sphere_gap(p, pair_numbers, reach, placed):
-    """The gap between the spheres around a pair's shapes; minus infinity if one has no end."""
+    """Return the gap between the spheres around a pair's shapes; minus infinity if one is endless."""
     a, b = pair_numbers[p, 0], pair_numbers[p, 1]
     x, y, z = (
         placed[b, 0, 3] - placed[a, 0, 3],
@@ -293,7 +297,7 @@ def _of_pieces(a, b, numbers, half, pieces, points, placed, least, enough, loose
 
 @njit(**_INLINE)
 def at(placed, s, x, y, z):
-    """A point of a shape's box in the root's frame."""
+    """Return a point of a shape's box in the root's frame."""
     return (
         placed[s, 0, 0] * x + placed[s, 0, 1] * y + placed[s, 0, 2] * z + placed[s, 0, 3],
         placed[s, 1, 0] * x + placed[s, 1, 1] * y + placed[s, 1, 2] * z + placed[s, 1, 3],
@@ -303,7 +307,7 @@ def at(placed, s, x, y, z):
 
 @njit(**_INNER)
 def _above(a, b, numbers, reach, pieces, points, placed, enough):
-    """The height of a's pieces above the plane b."""
+    """Return the height of a's pieces above the plane b."""
     nx, ny, nz = placed[b, 0, 2], placed[b, 1, 2], placed[b, 2, 2]
     height = nx * placed[b, 0, 3] + ny * placed[b, 1, 3] + nz * placed[b, 2, 3]
     best = nx * placed[a, 0, 3] + ny * placed[a, 1, 3] + nz * placed[a, 2, 3] - height - reach[a] - ROUNDING
@@ -317,7 +321,7 @@ def _above(a, b, numbers, reach, pieces, points, placed, enough):
 
 @njit(**_INNER)
 def _from_obstacle(a, obstacle, numbers, reach, balls, obstacles, integers, placed, least, enough):
-    """The least distance of a's balls from an obstacle."""
+    """Return the least distance of a's balls from an obstacle."""
     skipped = np.zeros(1, dtype=np.bool_)
     one, its_integers = obstacles[obstacle : obstacle + 1], integers[obstacle : obstacle + 1]
     most = enough + ROUNDING

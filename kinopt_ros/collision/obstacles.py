@@ -1,4 +1,4 @@
-"""Obstacles packed for the compiled kernels, and signed distances of points and balls to them."""
+"""Packing of obstacles for the compiled kernels, and signed distances of points and balls to them."""
 
 import math
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ KINDS: dict[type[Any], int] = {
     Octomap: kernels.OCTOMAP,
 }
 NOT_RIGID = 1e-6
-"""Columns of a rotation may be so far from orthonormal."""
+"""Largest error of a rotation's columns from orthonormal ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Obstacles:
     nothing_skipped: Annotated[Bool, "n"]
     """False for every obstacle: the argument ``skipped`` of the kernels, if all count."""
     trees: tuple[Float64, ...]
-    """What ``integers`` points to; keep this object as long as its arrays."""
+    """Search trees that ``integers`` points to; keep this object as long as its arrays."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -64,7 +64,7 @@ class Obstacles:
 @dataclass(frozen=True, eq=False)
 class Nearest:
     distances: Annotated[Float64, "N"]
-    """m; negative inside."""
+    """Signed distances, m; negative inside."""
     gradients: Annotated[Float64, "N 3"]
     """Unit vectors of the common frame, away from the nearest obstacle; 0 where there is none."""
     obstacles: Annotated[Int64, "N"]
@@ -72,7 +72,7 @@ class Nearest:
 
 
 def pack(shapes: Sequence[PlacedShape]) -> Obstacles:
-    """Obstacles at poses of a common frame (``T_frame_shape``); the index in the sequence is the obstacle's number.
+    """Pack obstacles at poses of a common frame (``T_frame_shape``); an obstacle's number is its index in the sequence.
 
     Trees of big shapes are built the first time and remembered (about 2 s for a million points); without them
     packing takes some 10 us per shape.
@@ -113,7 +113,7 @@ def nearest(
     most: float = np.inf,
     skipped: Annotated[Bool, "n"] | None = None,
 ) -> Nearest:
-    """Signed distance of every ball (centre and radius, m; radius 0 for points) to the nearest obstacle.
+    """Compute the signed distance of every ball (centre and radius, m; radius 0 for points) to the nearest obstacle.
 
     Obstacles at ``most`` metres and beyond are passed over, which is quicker: such balls get this distance. ``skipped``
     marks obstacles that do not count.
@@ -145,7 +145,7 @@ def nearest(
 def signed_distance(
     shape: Shape, points: Annotated[Float64, "N 3"]
 ) -> tuple[Annotated[Float64, "N"], Annotated[Float64, "N 3"]]:
-    """Signed distances (m, negative inside) and unit gradients of points in a shape's own frame.
+    """Compute signed distances (m, negative inside) and unit gradients of points in a shape's own frame.
 
     Exact for all but: inside of clouds and octomaps the distance to the surface of the ball or cube in which the
     point is deepest; height maps at most ``twist / 4`` less than the truth, where twist is the largest difference of
@@ -158,7 +158,7 @@ def signed_distance(
 
 
 def bounding_sphere(shape: Shape) -> tuple[tuple[float, float, float], float]:
-    """Centre and radius of a sphere that contains a shape, in its frame; infinite for planes and height maps."""
+    """Return centre and radius of a sphere that contains a shape, in its frame; infinite for planes and height maps."""
     match shape:
         case Sphere(radius):
             reach = radius
@@ -177,7 +177,7 @@ def bounding_sphere(shape: Shape) -> tuple[tuple[float, float, float], float]:
 
 
 def bounding_box(shape: Shape) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """Centre and half edges of a box along the axes of a shape's frame that contains it; infinite for ground."""
+    """Return centre and half edges of a box along the axes of a shape's frame that contains it; infinite for ground."""
     match shape:
         case Sphere(radius):
             half = (radius, radius, radius)
@@ -196,7 +196,7 @@ def bounding_box(shape: Shape) -> tuple[tuple[float, float, float], tuple[float,
 
 
 def rigid(transform: Annotated[Float64, "4 4"]) -> list[list[float]]:
-    """The first three rows of a pose; raises ``InvalidShapeError`` for what is none.
+    """Return the first three rows of a pose; raise ``InvalidShapeError`` for what is no pose.
 
     Plain numbers: numpy would take ten times as long for so few.
     """
@@ -224,7 +224,7 @@ _NONE = (0.0, 0.0, 0.0)
 
 
 def _parameters(shape: Primitive) -> tuple[float, float, float]:
-    """As the kernels take them."""
+    """Return a shape's parameters as the kernels take them."""
     match shape:
         case Sphere(radius):
             return radius, 0.0, 0.0

@@ -22,21 +22,20 @@ class Shapes(NamedTuple):
     """S shapes. The arrays are not read-only: numba would compile twice."""
 
     T_link_box: Annotated[Float64, "S 4 4"]
-    """Of a box that contains the shape, by its centre; of the shape itself if it has no end."""
+    """Pose of a box that contains the shape, by the box's centre; pose of the shape itself if that is endless."""
     half: Annotated[Float64, "S 3"]
-    """Its half edges, infinite for shapes without end."""
+    """Half edges of the box, infinite for endless shapes."""
     reach: Annotated[Float64, "S"]
     """Radius of the sphere around the box."""
     numbers: Annotated[Int64, "S 5"]
-    """Index into the tree's links of the one that carries the shape, or WORLD; its first piece and the one after its
-    last (the same for what has none); likewise of its balls."""
+    """Columns: the link that carries the shape (index into the tree's links, or WORLD); its first piece and the one
+    after its last; its first ball and the one after its last. Both indices are equal where there are none."""
     balls: Annotated[Float64, "M 4"]
     """Centres, in the frame of the shape's box, and radii of balls that contain the shape."""
     pieces: Annotated[Float64, "N COLUMNS"]
-    """Convex pieces of all shapes, in the frames of their boxes; columns as in ``hull_gap.py``, from
-    ``hulls.Hulls``."""
+    """Convex pieces of all shapes, in the frames of their boxes; columns as in ``hull_gap.py``."""
     points: Annotated[Float64, "K 3"]
-    """Of the pieces."""
+    """Points whose convex hulls the pieces are."""
 
 
 class Pairs(NamedTuple):
@@ -52,7 +51,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PackedBodies:
-    """All that is known of a robot in a scene before its joints are."""
+    """Everything about a robot in a scene that does not depend on joint values."""
 
     bodies: Bodies
     tree: Tree
@@ -62,14 +61,14 @@ class PackedBodies:
     every_pair: Annotated[Int64, "P"]
 
     def names(self, pair: int) -> tuple[str, str]:
-        """Of the two bodies of a pair."""
+        """Return the names of the two bodies of a pair."""
         a, b = self.bodies.body[self.bodies.pairs[pair]].tolist()
         return self.bodies.names[a], self.bodies.names[b]
 
 
 @remembered_with
 def packed_bodies_of(robot: RobotModel, scene: Scene) -> PackedBodies:
-    """Made once for each robot and scene. Errors as ``bodies_of``."""
+    """Return the packed bodies of a robot in a scene; they are made once for each. Errors as in ``bodies_of``."""
     return _packed(robot, bodies_of(robot, scene))
 
 
@@ -116,7 +115,7 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
 def _bounds(
     bodies: Bodies, has_hulls: Annotated[Bool, "S"], standing: list[int]
 ) -> tuple[Annotated[Int64, "P 2"], Annotated[Int64, "P"], Annotated[Int64, "P"]]:
-    """Pairs of shapes, how each is bounded, and which of the standing shapes is the obstacle. See ``Pairs``."""
+    """Return pairs of shapes, how each is bounded, and which of the standing shapes is the obstacle. See ``Pairs``."""
     S = len(bodies.shapes)
     number, flat = np.full(S, -1), np.array([_flat(bodies, k) for k in range(S)], dtype=np.bool_)
     number[standing] = np.arange(len(standing))

@@ -1,4 +1,4 @@
-"""How often pairs of a robot's links collide, by sampling."""
+"""Sampling of how often pairs of a robot's links collide."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,12 +29,15 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.wanted import check_wanted
 
 MOST_POSES = 1_000_000
-"""Of links in all configurations together, some 300 bytes each: robots of many links get fewer configurations."""
+"""Most link poses in all configurations together, some 300 bytes each.
+
+Robots of many links therefore get fewer configurations."""
 SAMPLES = 2000
-"""Configurations: half of them uniform, half pushed towards the ends of the joints, where robots fold."""
+"""Number of configurations: half of them uniform, half pushed towards the ends of the joints, where robots fold."""
 _FEW, _MANY, _MOST = 60, 300, 600
-"""Of the configurations where spheres around a pair overlap, so many are judged to estimate how often it collides: more
-where nearly all collide so far, and most where none does."""
+"""Configurations, of those in which spheres around a pair overlap, that are judged to estimate how often it collides.
+
+More are judged where nearly all collide so far, and most where none does."""
 _NEARLY_ALL = 0.9
 _SEED = 1
 _SOURCES = (__name__, "kinopt_ros.collision.spheres")
@@ -42,17 +45,18 @@ _SOURCES = (__name__, "kinopt_ros.collision.spheres")
 
 @dataclass(frozen=True)
 class PairSamples:
-    """What sampling has found."""
+    """Result of sampling."""
 
     share: Mapping[LinkPair, float]
-    """Part of the configurations in which the pair collides, estimated; exactly 0 if none was found."""
+    """Estimated share of the configurations in which each pair collides; exactly 0 if none was found."""
     at_default: frozenset[LinkPair]
     """Pairs that collide at the default configuration."""
 
 
 @remembered
 def sample_pairs(robot: RobotModel, pairs: tuple[LinkPair, ...], samples: int = SAMPLES) -> PairSamples:
-    """How often pairs collide; the same for the same robot. The shapes themselves are judged, by coal. Kept on disk."""
+    """Estimate how often pairs collide; the same for the same robot. The shapes themselves are judged, by coal. Kept on
+    disk."""
     names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     samples = min(samples, max(MOST_POSES // max(len(names), 1), _FEW))
     shapes = tuple(robot.collision_shapes[name] for name in names)
@@ -115,7 +119,7 @@ class _Balls:
 
 
 def _near(a: _Balls, b: _Balls) -> Bool:
-    """Configurations in which spheres overlap."""
+    """Find configurations in which spheres overlap."""
     near: Bool = ((a.middle - b.middle) ** 2).sum(axis=1) < (a.reach + b.reach) ** 2
     some = np.flatnonzero(near)
     square = np.zeros((len(some), len(a.radii), len(b.radii)))
@@ -138,7 +142,7 @@ def _known(shape: Shape) -> Primitive | Mesh:
 
 
 def _collide(a: _Solids, T_a: Float64, b: _Solids, T_b: Float64, i: int) -> bool:
-    """Whether two links touch in configuration i.
+    """Check whether two links touch in configuration i.
 
     A shape that lies wholly inside of a mesh is missed; then a pair rather stays checked.
     """
@@ -158,7 +162,7 @@ def _collide(a: _Solids, T_a: Float64, b: _Solids, T_b: Float64, i: int) -> bool
 
 
 def _configurations(robot: RobotModel, samples: int) -> Float64:
-    """The default configuration, then so many others."""
+    """Return the default configuration, then so many others."""
     q = halton_configurations(robot, samples, _SEED)
     lower, upper = sampling_range(robot)
     pushed = slice(samples // 2, None)

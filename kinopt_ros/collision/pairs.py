@@ -1,4 +1,4 @@
-"""Which pairs of a robot's links are checked for collisions with one another."""
+"""Choice of the pairs of a robot's links that are checked for collisions with one another."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,17 +31,17 @@ class LinkPairs:
     checked: tuple[LinkPair, ...]
     excluded: Mapping[LinkPair, Reason]
     never: frozenset[LinkPair] = field(default_factory=frozenset)
-    """Checked ones that never collided in the samples: a search may skip them, a verification must not."""
+    """Checked pairs that never collided in the samples: a search may skip them, a verification must not."""
 
     @property
     def guessed(self) -> tuple[LinkPair, ...]:
-        """Excluded pairs that nobody but the samples speaks for."""
+        """Excluded pairs for which only the samples speak."""
         return tuple(pair for pair, reason in self.excluded.items() if reason is Reason.ALWAYS)
 
 
 @remembered
 def checked_pairs(robot: RobotModel) -> LinkPairs:
-    """The pairs to check: all but those that the SRDF disables and those that touch by design.
+    """Return the pairs to check: all but those that the SRDF disables and those that touch by design.
 
     An SRDF that disables pairs is taken at its word. Without one, configurations are sampled (the same ones for the
     same robot), and pairs that are always in collision are left out, too: a guess, which answers name. Needs coal then.

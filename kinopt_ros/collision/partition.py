@@ -7,7 +7,7 @@ from kinopt_ros.numba_cache import njit
 
 @njit(cache=True, nogil=True)
 def median_order(points, levels):
-    """Numbers of points (N x 3) in an order in which node j of level l holds places j N / 2^l to (j + 1) N / 2^l.
+    """Order points (N x 3) so that node j of level l holds places j N / 2^l to (j + 1) N / 2^l; return their numbers.
 
     Every node is cut at the median of its longest side.
     """

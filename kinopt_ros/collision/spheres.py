@@ -22,11 +22,11 @@ from kinopt_ros.scene import yaml_text
 LARGE_MOST = 18
 """Most spheres for a link whose spheres otherwise stick out further than ``COARSE``."""
 COARSE = 0.06
-"""m"""
+"""Length that spheres may stick out; a link whose spheres stick out further gets up to LARGE_MOST spheres, m."""
 _NONE: Mapping[str, SphereSet] = {}
 _SOURCES = (__name__, *(f"kinopt_ros.geometry.{name}" for name in ("cells", "cover", "fit", "surfaces")))
 _SLACK = 1e-6
-"""m; points so little outside of given spheres count as covered, as files round their numbers."""
+"""Distance outside of given spheres up to which points count as covered, m, as files round their numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +36,10 @@ class RobotSpheres(Immutable):
     link: Annotated[Int64, "N"]
     """Index of every sphere's link in ``robot.link_names``, ascending."""
     centers: Annotated[Float64, "N 3"]
-    """In the link's frame (m)."""
+    """Centres in the link's frame, m."""
     radii: Annotated[Float64, "N"]
     sources: Mapping[str, str]
-    """By link: "fit", "srdf" or "file"."""
+    """Where the spheres of each link come from: "fit", "srdf" or "file"."""
     warnings: tuple[str, ...] = ()
     """Given spheres that leave out a part of their link."""
 
@@ -48,7 +48,7 @@ class RobotSpheres(Immutable):
             frozen(array)
 
     def of(self, link: int) -> SphereSet:
-        """The spheres of one link."""
+        """Return the spheres of one link."""
         own = self.link == link
         return SphereSet(self.centers[own], self.radii[own])
 
@@ -59,7 +59,7 @@ def robot_spheres(
     most: int | None = None,
     tolerance: float = TOLERANCE,
 ) -> RobotSpheres:
-    """Spheres of every link that has shapes: ``given`` ones, else those of the SRDF, else fitted ones.
+    """Return spheres of every link that has shapes: ``given`` ones, else those of the SRDF, else fitted ones.
 
     Fitted spheres contain the link's shapes. Given ones and those of the SRDF are taken as they are; ``warnings`` says
     which leave something out. Fits are made once for each robot.
@@ -100,7 +100,7 @@ def robot_spheres(
 
 
 def read_spheres(path: str | Path) -> dict[str, SphereSet]:
-    """Spheres by link from a YAML file ``collision_spheres: {link: [{center: [x, y, z], radius: r}, ...]}`` (m).
+    """Read spheres by link from a YAML file ``collision_spheres: {link: [{center: [x, y, z], radius: r}, ...]}`` (m).
 
     Raises:
         RobotDescriptionError: no such file, or not of this form.
@@ -135,7 +135,7 @@ def _sphere_set(name: str, spheres: object, what: str) -> SphereSet:
 def fitted_spheres(
     robot: RobotModel, links: tuple[str, ...], most: int | None = None, tolerance: float = TOLERANCE
 ) -> dict[str, SphereSet]:
-    """Spheres that contain the shapes of these links, which must have some. Kept on disk."""
+    """Fit spheres that contain the shapes of these links, which must have some. They are kept on disk."""
     shapes = [robot.collision_shapes[name] for name in links]
     key = kept.digest(_SOURCES, most, tolerance, shapes)
     found = kept.load(key)
@@ -157,7 +157,7 @@ def fitted_spheres(
 def _fit_all(
     shapes: Sequence[tuple[PlacedShape, ...]], most: int | None, tolerance: float
 ) -> list[SphereSet]:
-    """Equal shapes, such as those of a left and a right hand, are fitted once where they are alone on their link."""
+    """Fit spheres; equal shapes, as of a left and a right hand, are fitted once where they are alone on their link."""
     known: dict[Shape, SphereSet] = {}
     sets = []
     for placed in shapes:

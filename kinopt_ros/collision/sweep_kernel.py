@@ -1,5 +1,4 @@
-"""Whole motions, compiled: which pairs of shapes may touch in which part of a motion; all others are cleared by
-bounds.
+"""Compiled search of the pairs of shapes that may touch in parts of whole motions; all others are cleared by bounds.
 
 A motion is a sequence of Bezier curves in the space of the variables. A part of it is free for a pair if, in its
 middle, a lower bound of the pair's distance is larger than an upper bound of how much nearer it comes within the
@@ -27,29 +26,30 @@ from kinopt_ros.collision.tree_kernel import QUATERNION, TRANSLATION, place_link
 from kinopt_ros.numba_cache import njit
 
 DEPTH = 80
-"""Parts that wait at most: every halving adds one, and a part much smaller would not be a number any more."""
+"""Most parts that wait. Every halving adds one, and after so many a part is too short for float64."""
 SHARE = 0.2
-"""Of the least distance, to which it need not be known better."""
+"""Share of the least distance to which that distance need not be known better."""
 
 # Entries of ``Waiting.marks``.
 SIZE, COUNT, UNTIL, WANTED = range(4)
 
 
 class Waiting(NamedTuple):
-    """What is left to do between two calls of ``sweep``."""
+    """Work that is left to do between two calls of ``sweep``."""
 
     stack: Annotated[Float64, "DEPTH d+1 n"]
-    """Control points of what waits: curves ``curves[i, 0]`` to ``curves[i, 1]``, or, if that is one, a part of it."""
+    """Control points of each waiting part: curves ``curves[i, 0]`` to ``curves[i, 1]``, or, if that is one, a part of
+    it."""
     spells: Annotated[Float64, "DEPTH 2"]
-    """When it begins and ends."""
+    """Begin and end of each waiting part, in time."""
     curves: Annotated[Int64, "DEPTH 2"]
     lists: Annotated[Int64, "DEPTH 2"]
-    """Its pairs are ``unsure[lists[i, 0] : lists[i, 1]]``; both halves have the same ones."""
+    """Pairs of each waiting part: ``unsure[lists[i, 0] : lists[i, 1]]``; both halves of a part have the same ones."""
     unsure: Annotated[Int64, "U"]
     marks: Annotated[Int64, "4"]
-    """How many wait; parts found so far; curves that are looked at; how long ``unsure`` has to be."""
+    """Numbers: how many parts wait; parts found so far; curves that are looked at; how long ``unsure`` has to be."""
     nearest: Annotated[Float64, "1"]
-    """The least distance so far, of those that are measured."""
+    """Least distance so far, of the pairs that are measured."""
 
 
 def waiting_for(
@@ -58,7 +58,7 @@ def waiting_for(
     chosen: Annotated[Int64, "C"],
     enough: float,
 ) -> Waiting:
-    """All of a motion waits; arguments as those of ``sweep``."""
+    """Return the state in which all of a motion waits; arguments as those of ``sweep``."""
     K, rows, n = control.shape
     C = len(chosen)
     waiting = Waiting(
@@ -262,7 +262,7 @@ def sweep(
                     marks[SIZE] = 0
                     return 0, K
                 slack = max(resolution, SHARE * nearest)
-                # Of what is as near as this no more need be known.
+                # Bounds this close to the least distance need not be refined.
                 if nearer <= slack or bound >= nearest - slack + margins[p] + nearer:
                     continue
             if measuring or several or (bound >= wanted and nearer >= resolution and size + 2 <= DEPTH):
@@ -299,7 +299,7 @@ def sweep(
 
 @njit(**_INNER)
 def _parts(s, numbers):
-    """How many convex pieces, or balls, a shape is compared by, whatever is more."""
+    """Return how many convex pieces, or balls, a shape is compared by, whatever is more."""
     return max(numbers[s, 2] - numbers[s, 1], numbers[s, 4] - numbers[s, 3])
 
 
@@ -353,7 +353,8 @@ def _change_of_gap(s, sign, link, meeting, column, tree, placed, origins, axes, 
 
 @njit(**_INNER)
 def _least_change(chords, variables, half, a, b, linear):
-    """The least change of a gap, to first order, of a part that is no farther from two chords than their last row."""
+    """Return the least change of a gap, to first order, of a part that is no farther from two chords than their last
+    row."""
     lower, off = 0.0, 0.0
     for k in range(variables.shape[0]):
         v = variables[k]
@@ -386,15 +387,17 @@ def _least_change(chords, variables, half, a, b, linear):
 
 @njit(**_INNER)
 def _movement(s, link, tree, half, reach, placed, origins, axes, change, moved, bent):
-    """How far any point of a shape moves against each link above it while variables change by at most so much, into
-    ``moved[s]``, and how far from where it would be if motions were linear, into ``bent[s]``; the last entries are for
-    the world."""
+    """Bound how far any point of shape s moves against each link above it while variables change by at most ``change``.
+
+    Writes that to ``moved[s]``, and to ``bent[s]`` how far points may be from where a linear motion would put them.
+    The last entries are for the world.
+    """
     L = tree.parent.shape[0]
     way, off = 0.0, 0.0
     while link >= 0:
         moved[s, link], bent[s, link] = way, off
         for k in range(tree.last[link] - 1, tree.first[link] - 1, -1):
-            if tree.motion[k] == QUATERNION:  # of those no variable moves
+            if tree.motion[k] == QUATERNION:  # their variables do not move
                 continue
             by = abs(tree.multiplier[k]) * change[tree.variable[k]]
             if by == 0.0:
@@ -412,7 +415,10 @@ def _movement(s, link, tree, half, reach, placed, origins, axes, change, moved, 
 
 @njit(**_INNER)
 def _pieces_movement(s, numbers, tree, pieces, placed, origins, axes, change, moved):
-    """Likewise of every piece of a shape, by the sphere around it, into its row of ``moved``."""
+    """Bound how far every piece of shape s moves against each link above it while variables change by ``change``.
+
+    Uses the sphere around each piece, and writes to the piece's row of ``moved``.
+    """
     L = tree.parent.shape[0]
     for i in range(numbers[s, 1], numbers[s, 2]):
         x, y, z = at(placed, s, pieces[i, CENTER], pieces[i, CENTER + 1], pieces[i, CENTER + 2])
@@ -439,7 +445,7 @@ def _pieces_movement(s, numbers, tree, pieces, placed, origins, axes, change, mo
 
 @njit(**_INNER)
 def _lever(s, half, reach, placed, origins, axes, k):
-    """Largest distance of a point of a shape from an axis: by the sphere and the box around the shape."""
+    """Return the largest distance of a point of a shape from an axis: by the sphere and the box around the shape."""
     ax, ay, az = axes[k, 0], axes[k, 1], axes[k, 2]
     x, y, z = (
         placed[s, 0, 3] - origins[k, 0],
@@ -460,7 +466,7 @@ def _lever(s, half, reach, placed, origins, axes, k):
 
 @njit(**_INNER)
 def _halve(whole, left, right):
-    """Control points of the first and of the second half (de Casteljau)."""
+    """Compute control points of the first and of the second half (de Casteljau)."""
     d = whole.shape[0] - 1
     for k in range(whole.shape[1]):
         for i in range(d + 1):

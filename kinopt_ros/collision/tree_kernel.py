@@ -1,18 +1,18 @@
-"""Poses of links, compiled: what collision checks spend most of their time on otherwise."""
+"""Compiled poses of links, on which collision checks would spend most of their time otherwise."""
 
 import numpy as np
 
 from kinopt_ros.numba_cache import njit
 
 ROTATION, TRANSLATION, QUATERNION = range(3)
-"""As in ``robot.chain.Motion``."""
+"""Kinds of motions, as in ``robot.chain.Motion``."""
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 @njit(**_OUTER)
 def tree_poses(q, tree, poses):
-    """Poses of L links in the root's frame, for M configurations (M, nq) into ``poses`` (M, L, 4, 4)."""
+    """Write poses of L links in the root's frame, for M configurations (M, nq), into ``poses`` (M, L, 4, 4)."""
     axes, origins = np.empty((tree.axis.shape[0], 3)), np.empty((tree.axis.shape[0], 3))
     for m in range(q.shape[0]):
         place_links(q[m], tree, poses[m], origins, axes)

@@ -1,4 +1,4 @@
-"""Search trees of big shapes, as ``kernels.py`` reads them: built once per shape and remembered as long as it lives."""
+"""Search trees of big shapes, as ``kernels.py`` reads them: built once per shape and kept as long as it lives."""
 
 import math
 import threading
@@ -17,7 +17,7 @@ BigShape = Mesh | HeightMap | PointCloud | Octomap
 POINTS_PER_LEAF = 8
 TRIANGLES_PER_LEAF = 3
 THINNEST = 1e-10
-"""A triangle whose height is a smaller part of its longest side than this counts as its sides."""
+"""Ratio of a triangle's height to its longest side below which it counts as its sides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ def tree_of(shape: BigShape) -> Tree:
 
 
 def first_item(numbers: Float64) -> int:
-    """Where the items of a cloud's or octomap's tree begin."""
+    """Return where the items of a cloud's or octomap's tree begin."""
     return kernels.TREE_HEADER + kernels.BOX_NODE * ((2 << int(numbers[kernels.LEVELS])) - 1)
 
 
@@ -124,7 +124,7 @@ def _tree(
 
 
 def _middles(low: Float64, high: Float64, moments: Float64, areas: Float64) -> list[Float64]:
-    """Centres of area, and the farthest corner of the box from them."""
+    """Return centres of area, and the farthest corner of the box from them."""
     middles = np.where(areas > 0.0, moments / np.where(areas > 0.0, areas, 1.0), (low + high) / 2.0)
     farthest = np.maximum(middles - low, high - middles)
     return [middles, np.linalg.norm(farthest, axis=1, keepdims=True)]

@@ -13,7 +13,7 @@ from kinopt_ros.robot.sources import load_robot
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
-    """--robot and --srdf."""
+    """Add the options --robot and --srdf."""
     parser.add_argument(
         "--robot", default="panda", metavar="NAME|FILE", help="URDF file or known name (default panda)"
     )
@@ -21,12 +21,12 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """--json."""
+    """Add the option --json."""
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
 
 
 def robot_of(args: argparse.Namespace) -> RobotModel:
-    """The robot that the arguments name."""
+    """Load the robot that the arguments name."""
     if args.srdf is not None and not is_file(args.srdf):
         raise RobotDescriptionError(f"there is no SRDF file {quoted(args.srdf)}")
     return load_robot(args.robot, srdf=args.srdf)
@@ -38,7 +38,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """The same with null for every number that JSON cannot say."""
+    """Return a value with None for every number that JSON cannot say (NaN, infinity)."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -37,7 +37,7 @@ ARMS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One subcommand per measurement; without one, all of them."""
+    """Add one subcommand per measurement; without one, all of them run."""
     benches = parser.add_subparsers(dest="bench", metavar="BENCH")
     ik_parser = benches.add_parser("ik", help="inverse kinematics, one target per call, every solver alike")
     ik.add_arguments(ik_parser)
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status of the measurement."""
+    """Run the measurement; return its exit status."""
     return int(args.measure(args))
 
 

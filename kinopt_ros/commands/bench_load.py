@@ -17,11 +17,11 @@ from kinopt_ros.errors import MissingPackageError, SolverUnavailableError
 _OUTCOMES = ("right", "wrong", "lost", "refused", "unsolved")
 _NEEDED_WIDTH = 130
 _LONG = 300.0
-"""s from which on the growth of memory says something."""
+"""Duration from which on the growth of memory says something, s."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``kinopt bench load``."""
+    """Add the arguments of ``kinopt bench load``."""
     parser.add_argument("--clients", type=int, default=64, metavar="N", help="clients at once (64)")
     parser.add_argument(
         "--duration", type=float, default=20.0, metavar="S", help="s (20); 1800 for a soak of half an hour"
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure and print; 0 if no answer was lost or wrong, else 2."""
+    """Measure and print; return 0 if no answer was lost or wrong, else 2."""
     from kinopt_ros.ros.main import missing
 
     remedy = missing()

@@ -6,12 +6,12 @@ from kinopt_ros.errors import SolverUnavailableError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument("--once", action="store_true", help="show one motion and exit, on a terminal too")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0 if the motion was published and verified."""
+    """Run the command; return 0 if the motion was published and verified."""
     from kinopt_ros.ros.main import missing
 
     remedy = missing()

@@ -55,7 +55,7 @@ class Check:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
+    """Add the arguments of the command."""
     add_robot(parser)
     add_json(parser)
     parser.add_argument(
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0 if the robot loads without an error and a solver is available."""
+    """Run the command; return 0 if the robot loads without an error and a solver is available."""
     if (args.spheres or args.plot) and not args.collision:
         raise InvalidRequestError("--spheres and --plot need --collision")
     remedy = missing()
@@ -131,7 +131,7 @@ def _robot(args: argparse.Namespace) -> list[Check]:
 
 
 def _findings(args: argparse.Namespace) -> list[tuple[Path, Finding]]:
-    """What the robot's files give reason to say, in the order of files and lines."""
+    """Return the findings about the robot's files, in the order of files and lines."""
     try:
         urdf, srdf = find_robot(args.robot)
         text = read_description(urdf, "URDF")

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from kinopt_ros.collision.fit_report import FitReport
 
 _LISTED = 30
-"""Suspicious pairs that are shown; --json has all."""
+"""Most suspicious pairs that are shown; --json has all."""
 
 
 def examine(args: argparse.Namespace) -> "FitReport":
-    """The report, and the picture if one is asked for."""
+    """Make the report, and the picture if one is asked for."""
     # Here, not above: these compile, which takes a second.
     from kinopt_ros.collision.fit_report import report_fit
     from kinopt_ros.collision.spheres import read_spheres, robot_spheres

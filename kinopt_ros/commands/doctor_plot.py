@@ -16,11 +16,11 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.model import RobotModel
 
 _MOST_TRIANGLES = 2500
-"""Of one mesh in the picture; of a larger one the largest."""
+"""Most triangles drawn of one mesh; of a finer mesh the largest ones are drawn."""
 _LONGEST_SIDE = 0.08
-"""m"""
+"""Longest side of a drawn triangle, m."""
 _ELEVATION, _AZIMUTH = 18.0, -60.0
-"""Of the eye, degrees."""
+"""Direction from which the robot is seen, degrees."""
 _VIEW = np.array(
     [
         math.cos(math.radians(_ELEVATION)) * math.cos(math.radians(_AZIMUTH)),
@@ -34,8 +34,9 @@ Triangles = Annotated[Float64, "T 3 3"]
 
 
 def plot_collision(robot: RobotModel, spheres: RobotSpheres, file: Path) -> None:
-    """The shapes, and the same within their spheres, at the default configuration; every link in a colour of its own.
-    What no sphere covers is red.
+    """Draw the shapes, and beside them the shapes within their spheres, at the default configuration.
+
+    Every link has a colour of its own. What no sphere covers is red.
 
     Raises:
         InvalidRequestError: the robot has no shapes, or the file cannot be written.
@@ -80,7 +81,7 @@ def plot_collision(robot: RobotModel, spheres: RobotSpheres, file: Path) -> None
 
 
 def _draw(axes: Any, groups: list[tuple[list[tuple[Triangles, Any]], float]]) -> None:
-    """All triangles as one collection: only so are the near ones drawn over the far ones."""
+    """Draw all triangles as one collection: only so are the near ones drawn over the far ones."""
     from mpl_toolkits.mplot3d.art3d import (  # type: ignore[import-untyped, unused-ignore]
         Poly3DCollection,
     )
@@ -136,7 +137,10 @@ def _triangles(placed: PlacedShape) -> Triangles:
 
 
 def _small(triangles: Triangles) -> Triangles:
-    """The same, of triangles with sides of at most 8 cm: large ones hide near things, as their middles are nearer."""
+    """Divide triangles until their sides are at most ``_LONGEST_SIDE``.
+
+    Triangles are drawn by the distance of their middles, so large ones would hide what is in front of them.
+    """
     while True:
         a, b, c = (triangles[:, corner] for corner in range(3))
         sides = np.sqrt(np.stack([((q - p) ** 2).sum(axis=1) for p, q in ((a, b), (b, c), (c, a))]))
@@ -155,7 +159,7 @@ def _moved(points: Float64, T: Annotated[Float64, "4 4"]) -> Float64:
 
 
 def _ball(count: int) -> Triangles:
-    """The unit sphere, in ``count`` rings; none of them crosses z = 0."""
+    """Return the unit sphere in ``count`` rings, none of which crosses z = 0."""
     polar = np.linspace(0.0, np.pi, count + 1)
     around = np.linspace(0.0, 2.0 * np.pi, 2 * count + 1)
     p, s = np.meshgrid(polar, around, indexing="ij")

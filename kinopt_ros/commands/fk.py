@@ -16,7 +16,7 @@ from kinopt_ros.robot.model import RobotModel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
+    """Add the arguments of the command."""
     add_robot(parser)
     parser.add_argument(
         "--joints",
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0."""
+    """Run the command; return 0."""
     robot = robot_of(args)
     q = _configuration(robot, args.joints)
     links = tuple(args.links or robot.link_names)

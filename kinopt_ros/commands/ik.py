@@ -22,7 +22,7 @@ from kinopt_ros.status import Status
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
+    """Add the arguments of the command."""
     add_robot(parser)
     parser.add_argument(
         "--group", help="joint group (default: the first with a tip, or the chain base to tip)"
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0 if the pose is reached, 2 if not."""
+    """Run the command; return 0 if the pose is reached, 2 if not."""
     robot = robot_of(args)
     if not args.timeout > 0.0:
         raise InvalidRequestError(f"--timeout is {args.timeout}; allowed is a number of seconds above 0")

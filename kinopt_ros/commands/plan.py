@@ -27,7 +27,7 @@ TIMEOUT = 10.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument(
         "file",
         nargs="?",
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0 if a motion was found, 2 if not."""
+    """Run the command; return 0 if a motion was found, 2 if not."""
     if not args.timeout > 0.0:
         raise InvalidRequestError(f"--timeout is {args.timeout}; allowed is a number of seconds above 0")
     picture = None if args.plot is None else check_plot(args.plot)

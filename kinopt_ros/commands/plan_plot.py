@@ -1,4 +1,4 @@
-"""Picture of a motion: positions, velocities, and how near it comes to things."""
+"""Picture of a motion: positions, velocities, and distances from obstacles."""
 
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ from kinopt_ros.verification.collision import clearance_of
 from kinopt_ros.verification.motion import motion_limits
 
 _SAMPLES = 400
-"""Instants of the curves."""
+"""Number of instants of the curves."""
 _LOOKS = 60
-"""Instants at which distances are measured: each takes milliseconds."""
+"""Number of instants at which distances are measured, which takes milliseconds each."""
 
 
 def plot_motion(

@@ -21,7 +21,7 @@ from kinopt_ros.status import Status
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument("records", nargs="+", metavar="FILE|FOLDER", help="records, or folders of them")
     parser.add_argument("--robot", metavar="NAME|FILE", help="solve for this robot, not for the recorded one")
     parser.add_argument("--solver", metavar="NAME", help="solve with this solver (default: the recorded one)")
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0 if no outcome is worse than the recorded one, else 1."""
+    """Run the command; return 0 if no outcome is worse than the recorded one, else 1."""
     files = _files(args.records)
     rows = [_replayed(file, args) for file in files]
     worse = sum(row["worse"] for row in rows)
@@ -89,7 +89,7 @@ def _solved(record: Record, file: Path, robot: RobotModel, solver_name: str) -> 
 
 
 def _names(codes: Any) -> list[str]:
-    """Names of codes, each once, in their order."""
+    """Return the names of codes, each once, in their order."""
     known = {int(status): status.name for status in Status}
     return list(dict.fromkeys(known.get(int(code), str(code)) for code in codes))
 

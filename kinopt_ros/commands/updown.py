@@ -23,7 +23,7 @@ from kinopt_ros.status import Status
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the demonstration."""
+    """Add the arguments of the demonstration."""
     parser.add_argument("--demo", choices=("updown",), help="instead of one pose: up and down from the state")
     parser.add_argument(
         "--amplitude", type=float, default=0.05, metavar="M", help="of --demo, up and down (0.05)"
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, robot: RobotModel) -> int:
-    """Exit status 0 if every target was reached, 2 if not."""
+    """Run the demonstration; return 0 if every target was reached, 2 if not."""
     if args.cycles < 1:
         raise InvalidRequestError(f"--cycles is {args.cycles}; allowed is 1 or more")
     for name in ("amplitude", "period"):
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace, robot: RobotModel) -> int:
 def _step(
     args: argparse.Namespace, robot: RobotModel, solver: Any, target: Float64, q: Float64
 ) -> tuple[dict[str, Any], Float64]:
-    """Record of one target, and the state after it."""
+    """Solve one target; return its record, and the state after it."""
     problem = ik_problem(
         robot,
         target,

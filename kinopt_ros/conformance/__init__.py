@@ -1,4 +1,4 @@
-"""The tests that every solver plugin must pass, a third party's too.
+"""Tests that every solver plugin must pass, a third party's too.
 
 In a plugin's own test suite::
 

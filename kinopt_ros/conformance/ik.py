@@ -1,4 +1,4 @@
-"""What every plugin's solve_ik must do. Subclass IkConformance in a test module (see the package)."""
+"""Tests of a plugin's ``solve_ik``. Subclass IkConformance in a test module (see the package)."""
 
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -27,33 +27,33 @@ from kinopt_ros.status import Status
 
 
 def reachable_problem(robot: RobotModel, targets: int, seed: int = 0) -> IkProblem:
-    """Targets that some configuration inside the limits reaches."""
+    """Return a problem with targets that some configuration inside the limits reaches."""
     q = random_configurations(robot, targets, seed)
     tip = robot.link_names[-1]
     return ik_problem(robot, forward_kinematics(robot, q, links=(tip,))[:, 0], tip_link=tip, random_seed=seed)
 
 
 def full_configurations(problem: IkProblem, q: Float64, requests: Int64) -> Float64:
-    """Solved variables (N, n), answers to N of the requests, put into the state of these: (N, nq)."""
+    """Put solved variables (N, n), answers to N of the requests, into the state of these: (N, nq)."""
     full = problem.state[requests]
     full[:, problem.variables] = q
     return full
 
 
 class IkConformance(FeatureConformance, TrajectoryConformance):
-    """Set ``solver`` to the plugin's registered name."""
+    """Tests of one plugin. Set ``solver`` to its registered name."""
 
     solver: ClassVar[str]
     minimum_success: ClassVar[float] = 0.95
     """Share of reachable random targets that the plugin must solve."""
     targets: ClassVar[int] = 50
-    """How many of them are tried per robot; at least 4."""
+    """Number of random targets that are tried per robot; at least 4."""
     options: ClassVar[Mapping[str, Any]] = {}
     """Settings of the plugin that the tests shall use."""
     patience: ClassVar[float | None] = None
-    """Seconds for a search among obstacles, of a plugin that would look for minutes; one with a compiler needs none."""
+    """Time for a search among obstacles, s, of a plugin that would look for minutes; one with a compiler needs none."""
     robots: ClassVar[Collection[str]] = tuple(sorted(ROBOTS))
-    """Which of the suite's robots; fewer for a plugin that compiles for each."""
+    """Names of the suite's robots that are used; fewer for a plugin that compiles for each."""
 
     @pytest.fixture(params=sorted(ROBOTS))
     def robot(self, request: pytest.FixtureRequest) -> RobotModel:

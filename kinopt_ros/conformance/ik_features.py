@@ -1,4 +1,4 @@
-"""What a plugin that declares a feature must do with it, and that every other one refuses it by name.
+"""Tests of what a plugin must do with a feature that it declares; every other plugin must refuse it by name.
 
 Judged by forward kinematics, limits and formulas of this file alone.
 """
@@ -36,10 +36,10 @@ from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.status import Status
 
 _COUNT = 20
-"""Targets per test: each of these takes some solvers long."""
+"""Number of targets per test: each takes some solvers long."""
 _ROUNDING = 1e-9
 _RADIUS = 0.03
-"""m, of the spheres that links are made of where collisions matter."""
+"""Radius of the spheres that links are made of where collisions matter, m."""
 _FREED: dict[str, tuple[str, ...]] = {
     "tool axis": ("rz",),
     "two axes": ("rx", "ry"),
@@ -262,7 +262,8 @@ class FeatureConformance:
             assert (np.abs(_rotation_vector(relative[:3, :3])) <= np.array(orientation) + _ROUNDING).all()
 
     def test_solutions_are_free_of_what_is_in_the_way(self) -> None:
-        """Asked of every plugin: an obstacle where an answer has its elbow. Judged by centres and radii of spheres."""
+        """An obstacle is put where an answer has its elbow; every plugin must find another one. Judged by centres and
+        radii of spheres."""
         pytest.importorskip("coal")
         factory, joint_types = ROBOTS["seven_revolute"]
         if not joint_types <= solver_class(self.solver).capabilities.joint_types:
@@ -301,21 +302,21 @@ class FeatureConformance:
 
 
 def _centers(robot: RobotModel, problem: IkProblem, q: Float64, links: list[str]) -> Float64:
-    """Origins of links, (L, 3)."""
+    """Return origins of links, (L, 3)."""
     full = problem.state[0].copy()
     full[problem.variables] = q
     return forward_kinematics(robot, full, links)[:, :3, 3]
 
 
 def _problem(robot: RobotModel, count: int, **options: Any) -> IkProblem:
-    """Targets that some configuration inside the limits reaches."""
+    """Return a problem with targets that some configuration inside the limits reaches."""
     tip = robot.link_names[-1]
     T = forward_kinematics(robot, random_configurations(robot, count, 12), links=(tip,))[:, 0]
     return ik_problem(robot, T, tip_link=tip, **options)
 
 
 def _motion(axes: Collection[str], generator: np.random.Generator) -> Float64:
-    """A motion that changes a pose along or about some axes of its own frame only."""
+    """Return a motion that changes a pose along or about some axes of its own frame only."""
     T = np.eye(4)
     for k, name in enumerate(("x", "y", "z")):
         if name in axes:
@@ -328,7 +329,7 @@ def _motion(axes: Collection[str], generator: np.random.Generator) -> Float64:
 def _poses(
     robot: RobotModel, problem: IkProblem, result: IkResult, number: int = 0, k: int = 0
 ) -> list[tuple[int, Float64]]:
-    """Requests that have a k-th solution, and the pose of a target's tool in it."""
+    """Return the requests that have a k-th solution, and the pose of a target's tool in it."""
     target = problem.targets[number]
     poses = []
     for b in np.flatnonzero(result.num_found > k).tolist():
@@ -348,7 +349,7 @@ def _check_limits(robot: RobotModel, problem: IkProblem, result: IkResult) -> No
 
 
 def _check_poses(robot: RobotModel, problem: IkProblem, result: IkResult) -> None:
-    """All solutions, for one target with the default tolerances."""
+    """Check all solutions, for one target with the default tolerances."""
     for k in range(result.q.shape[1]):
         for b, pose in _poses(robot, problem, result, k=k):
             distance, angle = _errors(problem.targets[0].T_base_target[b], pose)
@@ -357,7 +358,8 @@ def _check_poses(robot: RobotModel, problem: IkProblem, result: IkResult) -> Non
 
 
 def _check_distinct(problem: IkProblem, result: IkResult, periodic: np.ndarray) -> None:
-    """No two solutions are the same, whole turns of periodic variables aside, and the nearest to the state is first."""
+    """Check that no two solutions are equal, whole turns of periodic variables aside, and that the nearest to the state
+    is first."""
     for b in range(len(result.q)):
         q = result.q[b, : result.num_found[b]]
         lengths = np.linalg.norm(q - problem.state[b, problem.variables], axis=1)
@@ -370,13 +372,13 @@ def _check_distinct(problem: IkProblem, result: IkResult, periodic: np.ndarray) 
 
 
 def _errors(T_target: Float64, T_tip: Float64) -> tuple[float, float]:
-    """Distance and angle between two poses."""
+    """Return distance and angle between two poses."""
     relative = np.linalg.inv(T_target) @ T_tip
     return float(np.linalg.norm(relative[:3, 3])), float(np.linalg.norm(_rotation_vector(relative[:3, :3])))
 
 
 def _rotation_vector(R: Float64) -> Float64:
-    """Axis times angle, for less than a quarter turn."""
+    """Return axis times angle, for less than a quarter turn."""
     axis = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     sine = float(np.linalg.norm(axis))
     assert np.trace(R) > 1.0
@@ -384,7 +386,7 @@ def _rotation_vector(R: Float64) -> Float64:
 
 
 def _check_axes(T_target: Float64, T_tip: Float64, freed: Collection[str]) -> None:
-    """What is not free is within the tolerances."""
+    """Check that what is not free is within the tolerances."""
     relative = np.linalg.inv(T_target) @ T_tip
     kept = [k for k, name in enumerate(("x", "y", "z")) if name not in freed]
     assert np.linalg.norm(relative[kept, 3]) <= POSITION_TOLERANCE + _ROUNDING

@@ -1,4 +1,4 @@
-"""What a plugin that optimizes trajectories must do with the paths that it gets, and that every other one refuses.
+"""Tests of what a plugin that optimizes trajectories must do with its paths; every other plugin must refuse them.
 
 Judged by forward kinematics, limits and distances of this file alone.
 """
@@ -29,18 +29,18 @@ from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 
 _LINKS = ("l3", "l4", "l5", "l7")
 _RADIUS = 0.03
-"""m, of the spheres that links are made of."""
+"""Radius of the spheres that links are made of, m."""
 _BALL = 0.08
-"""m, of the obstacle."""
+"""Radius of the obstacle, m."""
 _MARGIN = 0.01
 _SOON = 10.0
-"""s, on a slow and busy machine; the whole search takes longer there."""
+"""Time to end a search, s, on a slow and busy machine; the whole search takes longer there."""
 START = np.array([-0.9, 0.6, 0.0, -1.2, 0.0, 1.5, 0.0])
 GOAL = np.array([0.9, 0.6, 0.0, -1.2, 0.0, 1.5, 0.0])
 
 
 class TrajectoryConformance:
-    """Part of IkConformance."""
+    """Tests of trajectories, a part of IkConformance."""
 
     solver: ClassVar[str]
     options: ClassVar[Mapping[str, Any]]
@@ -131,7 +131,7 @@ def arm() -> RobotModel:
 
 
 def asked(robot: RobotModel) -> TrajectoryProblem:
-    """Past a ball that the hand would go through."""
+    """Return a problem that leads past a ball that the hand would go through."""
     middle = forward_kinematics(robot, 0.5 * (START + GOAL), links=("l7",))[0]
     ball = SceneObject("ball", (PlacedShape(Sphere(_BALL), np.eye(4)),), middle)
     return trajectory_problem(
@@ -146,12 +146,12 @@ def asked(robot: RobotModel) -> TrajectoryProblem:
 
 
 def lines(problem: TrajectoryProblem) -> PathRequest:
-    """The straight line."""
+    """Return the straight line as a request."""
     return many(problem, 1)
 
 
 def many(problem: TrajectoryProblem, count: int) -> PathRequest:
-    """The straight line, several times."""
+    """Return the straight line several times as a request."""
     path = START + np.linspace(0.0, 1.0, problem.num_points)[:, None] * (GOAL - START)
     path[-1] = GOAL
     return PathRequest(
@@ -163,7 +163,7 @@ def many(problem: TrajectoryProblem, count: int) -> PathRequest:
 
 
 def check_motion(robot: RobotModel, problem: TrajectoryProblem, result: TrajectoryResult) -> None:
-    """Ends, limits and distances of balls, at samples of quintics that are computed here."""
+    """Check ends, limits and distances of balls, at samples of quintics that are computed here."""
     trajectory = result.trajectory
     assert trajectory is not None
     np.testing.assert_array_equal(trajectory.position[0], START)
@@ -178,7 +178,7 @@ def check_motion(robot: RobotModel, problem: TrajectoryProblem, result: Trajecto
 
 
 def _samples(time: Float64, p: Float64, v: Float64, a: Float64, count: int = 20) -> Float64:
-    """Quintic Hermite interpolation, by solving for the coefficients of every segment."""
+    """Sample the quintic Hermite interpolation, by solving for the coefficients of every segment."""
     rows = []
     for k in range(len(time) - 1):
         h = time[k + 1] - time[k]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 def excess_residual(
     xp: ModuleType, errors: Annotated[Any, "... 3"], tolerance: float | tuple[float, float, float]
 ) -> Annotated[Any, "... k"]:
-    """k is 3, or 1 for one tolerance."""
+    """Compute errors beyond a tolerance; k is 3, or 1 for one tolerance."""
     if isinstance(tolerance, tuple):
         return xp.maximum(xp.abs(errors) - xp.asarray(tolerance), 0.0)
     length = xp.sqrt((errors * errors).sum(-1))[..., None]

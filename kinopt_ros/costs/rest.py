@@ -7,5 +7,5 @@ from typing import Annotated, Any
 def rest_residual(
     xp: ModuleType, q: Annotated[Any, "T n"], rest: Annotated[Any, "n"]
 ) -> Annotated[Any, "T n"]:
-    """At every point."""
+    """Compute the distance from the rest posture at every point."""
     return xp.asarray(q - rest)

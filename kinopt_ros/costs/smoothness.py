@@ -11,10 +11,10 @@ from kinopt_ros.costs.stencils import derivative_matrix
 
 
 def length_residual(xp: ModuleType, q: Annotated[Any, "T n"]) -> Annotated[Any, "T-1 n"]:
-    """Differences of neighbouring points, per share of the path that lies between them."""
+    """Compute differences of neighbouring points, per share of the path that lies between them."""
     return xp.asarray((len(q) - 1) * (q[1:] - q[:-1]))
 
 
 def derivative_residual(xp: ModuleType, q: Annotated[Any, "T n"], order: int) -> Annotated[Any, "T n"]:
-    """Second or third derivative at every point."""
+    """Compute the second or third derivative at every point."""
     return xp.asarray(derivative_matrix(order, len(q))) @ q

@@ -20,13 +20,13 @@ import numpy as np
 from kinopt_ros.array import Float64
 
 REACH = {1: 2, 2: 2, 3: 3}
-"""Points to each side, by order of the derivative."""
+"""Points to each side that a stencil needs, by order of the derivative."""
 WIDTH = {1: 5, 2: 6, 3: 7}
 """Points of one-sided stencils."""
 
 
 def stencil(order: int, offsets: tuple[int, ...]) -> Annotated[Float64, "w"]:
-    """Weights of points at these offsets for a derivative at 0, times the spacing to the power of ``order``."""
+    """Compute weights of points at these offsets for a derivative at 0, times the spacing to the power of ``order``."""
     powers = np.arange(len(offsets))
     system = np.array(offsets, dtype=np.float64)[None] ** powers[:, None]
     wanted: Float64 = np.where(powers == order, float(math.factorial(order)), 0.0)
@@ -35,7 +35,7 @@ def stencil(order: int, offsets: tuple[int, ...]) -> Annotated[Float64, "w"]:
 
 @lru_cache(maxsize=64)
 def derivative_matrix(order: int, num_points: int) -> Annotated[Float64, "T T"]:
-    """What turns T values on the path into their derivatives by the place in [0, 1]. Read-only.
+    """Return the matrix that turns T values on the path into derivatives by the place in [0, 1]. It is read-only.
 
     Paths with fewer points than a stencil has get the best one that their points allow; zeros if there are not more
     points than ``order``.

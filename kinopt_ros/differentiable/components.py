@@ -23,33 +23,33 @@ Component: TypeAlias = "jax.Array | Negative | float"
 Triple: TypeAlias = tuple[Component, Component, Component]
 
 _EXACT = 1e-14
-"""Numbers as near as this to 0, 1 or -1 come from right angles and are taken as such."""
+"""Distance from 0, 1 or -1 up to which numbers are taken to come from right angles, and to be exact."""
 
 
 def exact(value: float) -> float:
-    """A number of a description, freed of the rounding errors of sines and cosines."""
+    """Return a number of a description, freed of the rounding errors of sines and cosines."""
     return next((whole for whole in (-1.0, 0.0, 1.0) if abs(value - whole) < _EXACT), float(value))
 
 
 def negative(a: Component) -> Component:
-    """-a"""
+    """Return -a."""
     if isinstance(a, float):
         return -a
     return a.of if isinstance(a, Negative) else Negative(a)
 
 
 def plain(a: Component) -> "jax.Array | float":
-    """a, its sign taken in."""
+    """Return a with its sign taken in."""
     return -a.of if isinstance(a, Negative) else a
 
 
 def magnitude(a: Component) -> "jax.Array | float":
-    """a or -a, whichever costs nothing."""
+    """Return a or -a, whichever costs nothing."""
     return a.of if isinstance(a, Negative) else a
 
 
 def mul(a: Component, b: Component) -> Component:
-    """a b"""
+    """Return a b."""
     if isinstance(b, float):
         a, b = b, a
     if isinstance(a, float):
@@ -66,7 +66,7 @@ def mul(a: Component, b: Component) -> Component:
 
 
 def add(a: Component, b: Component) -> Component:
-    """a + b"""
+    """Return a + b."""
     if isinstance(a, float) and a == 0.0:
         return b
     if isinstance(b, float) and b == 0.0:
@@ -77,12 +77,12 @@ def add(a: Component, b: Component) -> Component:
 
 
 def sub(a: Component, b: Component) -> Component:
-    """a - b"""
+    """Return a - b."""
     return add(a, negative(b))
 
 
 def dot(a: Sequence[Component], b: Sequence[Component]) -> Component:
-    """Sum of products."""
+    """Return the sum of products."""
     total: Component = 0.0
     for x, y in zip(a, b, strict=True):
         total = add(total, mul(x, y))

@@ -29,7 +29,7 @@ class ForwardKinematics:
         self._compiled = jax.jit(self._poses)
 
     def __call__(self, q: Any, parameters: KinematicParameters | None = None) -> jax.Array:
-        """``T_base_link`` of every link, (..., L, 4, 4), m, in the order of ``links``.
+        """Compute ``T_base_link`` of every link, (..., L, 4, 4), m, in the order of ``links``.
 
         Args:
             q: configurations of the whole robot, (..., nq), rad or m, as ``RobotModel`` describes them. Any floating
@@ -64,7 +64,7 @@ class ForwardKinematics:
 def forward_kinematics(
     robot: RobotModel, links: Sequence[str] | None = None, base_link: str | None = None
 ) -> ForwardKinematics:
-    """Forward kinematics of some links; the same object for the same arguments, so that nothing is compiled twice.
+    """Return forward kinematics of some links; the same object for equal arguments, so that nothing is compiled twice.
 
     Args:
         robot: the robot; any joint types.

@@ -1,4 +1,4 @@
-"""Which elementary motions lead to the links asked for (``robot.chain.joint_motions``), as one tree."""
+"""Plan of the elementary motions that lead to the links asked for (``robot.chain.joint_motions``), as one tree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,22 +9,22 @@ from kinopt_ros.robot.model import Joint, RobotModel
 
 @dataclass(frozen=True)
 class Step:
-    """From one frame to the next: a joint's origin, unless it came before, and one elementary motion of it."""
+    """Step from one frame to the next: a joint's origin, unless it came before, and one elementary motion of it."""
 
     parent: int
     """Number of the frame that it starts from."""
     joint: Joint
     index: int
-    """Of the joint, in ``robot.joints``."""
+    """Index of the joint in ``robot.joints``."""
     part: int
     """Which of the joint's motions this is; the origin comes before the first one."""
     motion: JointMotion | None
-    """None for a fixed joint."""
+    """Motion of the step; None for a fixed joint."""
 
 
 @dataclass(frozen=True)
 class FramePlan:
-    """Frame 0 is that of the link where all paths meet; frame k + 1 is the one behind step k."""
+    """Tree of frames. Frame 0 is that of the link where all paths meet; frame k + 1 is the one behind step k."""
 
     steps: tuple[Step, ...]
     links: tuple[int, ...]
@@ -35,7 +35,7 @@ class FramePlan:
     nq: int
 
     def path(self, frame: int) -> list[int]:
-        """Steps from frame 0 to a frame."""
+        """Return the steps from frame 0 to a frame."""
         steps = []
         while frame:
             steps.append(frame - 1)
@@ -44,7 +44,7 @@ class FramePlan:
 
 
 def plan_frames(robot: RobotModel, links: Sequence[str], base_link: str) -> FramePlan:
-    """The frames of some links and a base link.
+    """Plan the frames of some links and a base link.
 
     Raises:
         UnknownLinkError: a link that the robot does not have.

@@ -30,7 +30,7 @@ class Jacobian:
         self._compiled_rates = jax.jit(self._rpy_rates)
 
     def __call__(self, q: Any, parameters: KinematicParameters | None = None) -> jax.Array:
-        """Velocity of the tip per unit velocity of the robot's variables, (..., 6, nv).
+        """Compute the velocity of the tip per unit velocity of the robot's variables, (..., 6, nv).
 
         Rows: linear velocity of the tip's origin (m/s), then angular velocity (rad/s), against the base link and along
         its axes. Columns: one per variable of the whole robot, in their order, zero for what does not move the tip; but
@@ -50,8 +50,9 @@ class Jacobian:
         return J
 
     def rpy_rates(self, q: Any, parameters: KinematicParameters | None = None) -> tuple[jax.Array, jax.Array]:
-        """The same with rates of roll, pitch and yaw (rad/s) of ``T_base_tip`` in the last three rows, (..., 6, nv);
-        and where these are singular, bool (...).
+        """Compute the Jacobian with rates of roll, pitch and yaw (rad/s) of ``T_base_tip`` in its last three rows.
+
+        Returns the Jacobian (..., 6, nv), and where its representation is singular, bool (...).
 
         At pitch +-pi/2 the rates do not exist: the second array is true there, and the last three rows are NaN. (The
         geometric Jacobian knows no such singularity.) Near it, where fewer than half of the digits would be left, too.
@@ -81,7 +82,7 @@ class Jacobian:
         return jnp.concatenate([J[..., :3, :], rates], -2), singular
 
     def _with_rotation(self, q: Any, parameters: KinematicParameters | None) -> tuple[jax.Array, jax.Array]:
-        """The Jacobian and the rotation of the tip in the base."""
+        """Compute the Jacobian and the rotation of the tip in the base."""
         plan = self._plan
         states, leading = as_lanes(q, plan.nq)
         own = geometry(plan, parameters)
@@ -108,7 +109,7 @@ class Jacobian:
     def _of_step(
         self, i: int, own: Geometry, frame: jax.Array, tip: jax.Array
     ) -> list[tuple[int, jax.Array]]:
-        """Columns (6, lanes) of what one motion does, and where they belong; in frame 0."""
+        """Return columns (6, lanes) of what one motion does, and where they belong; in frame 0."""
         step = self._plan.steps[i]
         if step.motion is None:
             return []
@@ -126,7 +127,7 @@ class Jacobian:
 
 
 def jacobian(robot: RobotModel, tip_link: str, base_link: str | None = None) -> Jacobian:
-    """Jacobian of a link; the same object for the same arguments, so that nothing is compiled twice.
+    """Return the Jacobian of a link; the same object for equal arguments, so that nothing is compiled twice.
 
     Args:
         robot: the robot; any joint types.
@@ -148,12 +149,12 @@ def _jacobian(robot: RobotModel, tip_link: str, base_link: str) -> Jacobian:
 
 
 def _turned_back(base: jax.Array, vectors: jax.Array) -> jax.Array:
-    """Vectors (3, ..., lanes) of frame 0 along the axes of a frame."""
+    """Return vectors (3, ..., lanes) of frame 0 along the axes of a frame."""
     return jnp.stack(
         [sum((base[k][r] * vectors[r] for r in range(1, 3)), base[k][0] * vectors[0]) for k in range(3)]
     )
 
 
 def _cross(a: jax.Array, b: jax.Array) -> jax.Array:
-    """Of arrays (3, lanes)."""
+    """Return the cross product of arrays (3, lanes)."""
     return jnp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])

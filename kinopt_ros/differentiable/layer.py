@@ -18,11 +18,11 @@ class KinematicsLayer:
     that equinox and plain JAX take it as a part of a model; in flax use it as any other function."""
 
     parameters: KinematicParameters | None
-    """What can be trained; None: nothing, the description's numbers are used."""
+    """Trainable parameters; None if the description's numbers are used."""
     function: ForwardKinematics = field(metadata={"static": True})
 
     def __call__(self, q: Any) -> jax.Array:
-        """``T_base_link`` of every link, as ``ForwardKinematics``."""
+        """Compute ``T_base_link`` of every link, as ``ForwardKinematics`` does."""
         return self.function(q, self.parameters)
 
 
@@ -32,7 +32,7 @@ def kinematics_layer(
     base_link: str | None = None,
     trainable: bool = False,
 ) -> KinematicsLayer:
-    """Forward kinematics as a layer.
+    """Build forward kinematics as a layer.
 
     Args:
         robot: the robot.

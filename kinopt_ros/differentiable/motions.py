@@ -25,21 +25,21 @@ class Geometry:
     """m elementary motions, numpy arrays if they are constants, else JAX arrays."""
 
     constant: Any
-    """(m, 3, 3): part of the rotation behind the origin that does not depend on the value ..."""
+    """Part of the rotation behind the origin that does not depend on the value, (m, 3, 3)."""
     sine: Any
-    """... the part times its sine, and ..."""
+    """Part of the rotation that goes with the sine of the value, (m, 3, 3)."""
     cosine: Any
-    """... the part times its cosine."""
+    """Part of the rotation that goes with the cosine of the value, (m, 3, 3)."""
     shift: Any
-    """(m, 3): position of the origin ..."""
+    """Position of the origin, (m, 3)."""
     along: Any
-    """(m, 3): ... and what a translation adds per unit."""
+    """Displacement of a translation per unit of its value, (m, 3)."""
     axis: Any
     """(m, 3): unit axes in the frame behind the motion (and before)."""
 
     @property
     def depends(self) -> bool:
-        """Whether it depends on parameters."""
+        """Whether the geometry depends on parameters."""
         return not isinstance(self.axis, np.ndarray)
 
 
@@ -53,12 +53,12 @@ class Values:
 
 
 def motion_of(step: Step) -> Motion | None:
-    """What kind of motion a step makes."""
+    """Return what kind of motion a step makes."""
     return None if step.motion is None else step.motion.motion
 
 
 def geometry(plan: FramePlan, parameters: KinematicParameters | None) -> Geometry:
-    """Of the description, or of parameters."""
+    """Compute the geometry of all steps from the robot's description, or from ``parameters`` if they are given."""
     steps, m = plan.steps, len(plan.steps)
     begins = np.array([step.part == 0 for step in steps])
     rotates = np.array([motion_of(step) is Motion.ROTATION for step in steps])
@@ -94,7 +94,7 @@ def geometry(plan: FramePlan, parameters: KinematicParameters | None) -> Geometr
 
 
 def values(plan: FramePlan, q: jax.Array) -> Values:
-    """Values of all motions for configurations (nq, lanes); 0 where nothing moves."""
+    """Return values of all motions for configurations (nq, lanes); 0 where nothing moves."""
     driven = [step.motion for step in plan.steps]
     variable = np.array([motion.variable if motion else 0 for motion in driven], dtype=np.int64)
     multiplier = np.array([motion.multiplier if motion else 0.0 for motion in driven])
@@ -110,7 +110,7 @@ def values(plan: FramePlan, q: jax.Array) -> Values:
 
 
 def quaternion_rotation(step: Step, q: jax.Array) -> jax.Array:
-    """Rotation matrices (3, 3, lanes) of a floating joint; NaN for a zero quaternion."""
+    """Return rotation matrices (3, 3, lanes) of a floating joint; NaN for a zero quaternion."""
     assert step.motion is not None
     w, x, y, z = q[step.motion.variable : step.motion.variable + 4]
     s = 2.0 / (w * w + x * x + y * y + z * z)
@@ -136,7 +136,7 @@ def _axes(plan: FramePlan, parameters: KinematicParameters, fixed_axis: Float64,
 
 
 def _in_plane(normal: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """``robot.chain.in_plane_axes`` as a function to be differentiated; it has no derivative at normal -z."""
+    """Compute ``robot.chain.in_plane_axes`` as a function to be differentiated; it has no derivative at normal -z."""
     a, b, c = normal
     squared = a * a + b * b
     upper, level = c > -0.5, squared == 0.0
@@ -147,7 +147,7 @@ def _in_plane(normal: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _from_rpy(rpy: jax.Array) -> jax.Array:
-    """Rz(yaw) Ry(pitch) Rx(roll), (J, 3, 3)."""
+    """Return Rz(yaw) Ry(pitch) Rx(roll), (J, 3, 3)."""
     (sr, sp, sy), (cr, cp, cy) = jnp.sin(rpy).T, jnp.cos(rpy).T
     rows = [
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
@@ -165,5 +165,5 @@ def _skew(axis: jax.Array) -> jax.Array:
 
 
 def _product(A: Any, B: Any) -> Any:
-    """Stacked 3x3 products without a matrix unit, which may round to fewer digits."""
+    """Multiply stacked 3x3 matrices without a matrix unit, which may round to fewer digits."""
     return (A[:, :, :, None] * B[:, None, :, :]).sum(2)

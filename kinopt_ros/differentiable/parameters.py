@@ -1,4 +1,4 @@
-"""The numbers of a robot that gradients can be taken in: where its joints are, and their axes."""
+"""Parameters of a robot in which gradients can be taken: where its joints are, and their axes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,7 @@ class KinematicParameters:
 
     @classmethod
     def of(cls, robot: RobotModel, dtype: Any = None) -> "KinematicParameters":
-        """Those of the description; in JAX's default precision unless ``dtype`` says otherwise."""
+        """Return the parameters of a robot's description, in JAX's default precision unless ``dtype`` is given."""
         J = len(robot.joints)
         T = np.array([joint.T_parent_joint for joint in robot.joints]).reshape(J, 4, 4)
         axis = np.array([joint.axis for joint in robot.joints]).reshape(J, 3)
@@ -38,7 +38,7 @@ class KinematicParameters:
         )
 
     def check(self, joints: int) -> None:
-        """Raises InvalidRequestError unless all arrays are (joints, 3)."""
+        """Raise InvalidRequestError unless all arrays are (joints, 3)."""
         for name in ("xyz", "rpy", "axis"):
             shape = jnp.shape(getattr(self, name))
             if shape != (joints, 3):

@@ -1,4 +1,4 @@
-"""Frames of many links for many configurations at once.
+"""Products of transforms: frames of many links for many configurations at once.
 
 A frame is four arrays of shape (3, lanes): the columns x, y, z of its rotation and its origin p. With the lanes last,
 and three numbers in one array, XLA makes quick code of it without any flag: the rows of a product of transforms do not
@@ -35,7 +35,7 @@ def frames(
     wanted: Sequence[int],
     written_out: int | None = None,
 ) -> jax.Array:
-    """Frames in frame 0, as (len(wanted), 4, 3, lanes).
+    """Compute frames in frame 0, as (len(wanted), 4, 3, lanes).
 
     Args:
         plan: the plan.
@@ -82,7 +82,7 @@ def _weight(R: list[list[Component]]) -> int:
 
 
 def _transform(own: Geometry, at: Values, i: int) -> Transform:
-    """Of motion i as components, known ones as floats."""
+    """Return the transform of motion i as components; those that are known are floats."""
     R = [
         [
             add(
@@ -105,7 +105,7 @@ def _number(value: jax.Array | np.float64) -> Component:
 
 
 def _looped(plan: FramePlan, own: Geometry, at: Values, q: jax.Array, identity: jax.Array) -> jax.Array:
-    """All frames, (m + 1, 4, 3, lanes)."""
+    """Compute all frames, (m + 1, 4, 3, lanes)."""
     dtype, lanes = identity.dtype, q.shape[1]
     start = jnp.broadcast_to(identity, (4, 3, lanes))
     if not plan.steps:

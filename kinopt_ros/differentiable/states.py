@@ -1,4 +1,4 @@
-"""Configurations as functions here take and need them."""
+"""Conversion of configurations to the layout that the functions of this package need."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ from kinopt_ros.errors import InvalidStateError
 
 
 def as_lanes(q: Any, nq: int) -> tuple[jax.Array, tuple[int, ...]]:
-    """Configurations (..., nq) as (nq, lanes), and their leading dimensions.
+    """Return configurations (..., nq) as (nq, lanes), and their leading dimensions.
 
     Raises:
         InvalidStateError: another last dimension.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def torch_layer(
     robot: RobotModel, links: Sequence[str] | None = None, base_link: str | None = None
 ) -> "Callable[[torch.Tensor], torch.Tensor]":
-    """A function of tensors (..., nq) -> (..., L, 4, 4), differentiable once in joint values. Needs torch.
+    """Build a function of tensors (..., nq) -> (..., L, 4, 4), differentiable once in joint values. Needs torch.
 
     float64 tensors need JAX's x64 mode, and tensors on a GPU need a JAX that sees it.
 

@@ -28,7 +28,7 @@ from kinopt_ros.geometry.shapes import (
 from kinopt_ros.wanted import check_wanted
 
 FACETS = 32
-"""Sides of the prism around a cylinder or cone; it is 0.5% wider."""
+"""Number of sides of the prism around a cylinder or cone; it is 0.5% wider."""
 
 _LEAST, _TOGETHER = 200, 6400
 """A polyhedron is cut into so many pieces at least, unless all of them would be more than so many together: what fits
@@ -47,11 +47,11 @@ class Cells:
     radius: Annotated[Float64, "n"]
     lower: Annotated[Float64, "n 3"]
     upper: Annotated[Float64, "n 3"]
-    """Bounds of every piece's points."""
+    """Upper bounds of every piece's points."""
 
 
 def cells_of(shapes: Sequence[PlacedShape], pieces: int = 1500) -> Cells:
-    """Pieces of all shapes, in the frame that they are placed in; about so many."""
+    """Cut all shapes into about so many pieces, in the frame that they are placed in."""
     parts: list[tuple[Float64, Int64, Float64]] = []
     simple = [part for placed in shapes for part in _without_capsules(placed)]
     polyhedra = sum(not isinstance(placed.shape, Sphere | PointCloud | Octomap) for placed in simple)
@@ -87,7 +87,7 @@ def cells_of(shapes: Sequence[PlacedShape], pieces: int = 1500) -> Cells:
 
 
 def _grouped(points: Float64, groups: int) -> tuple[Int64, Int64]:
-    """An order of points and the group that each then belongs to: neighbours, at most so many groups."""
+    """Order points in groups of neighbours, at most so many groups; return the order and each point's group."""
     if len(points) <= groups:
         return np.arange(len(points)), np.arange(len(points))
     low, size = points.min(axis=0), np.ptp(points, axis=0)
@@ -105,7 +105,8 @@ def _grouped(points: Float64, groups: int) -> tuple[Int64, Int64]:
 
 
 def _without_capsules(placed: PlacedShape) -> tuple[PlacedShape, ...]:
-    """A capsule as a cylinder and two balls. (Pieces of it that are round themselves would need larger spheres.)"""
+    """Replace a capsule by a cylinder and two balls. (Pieces of it that are round themselves would need larger
+    spheres.)"""
     shape = placed.shape
     if not isinstance(shape, Capsule):
         return (placed,)
@@ -118,7 +119,7 @@ def _without_capsules(placed: PlacedShape) -> tuple[PlacedShape, ...]:
 
 
 def triangles_of(shape: object) -> Annotated[Float64, "T 3 3"]:
-    """A closed surface around a shape, in the shape's frame."""
+    """Return a closed surface around a shape, in the shape's frame."""
     if isinstance(shape, Mesh):
         return shape.vertices[shape.triangles]
     if isinstance(shape, Box):
@@ -147,7 +148,8 @@ def triangles_of(shape: object) -> Annotated[Float64, "T 3 3"]:
 
 
 def cut(triangles: Annotated[Float64, "T 3 3"], pieces: int) -> tuple[Float64, Int64]:
-    """A closed surface in about so many pieces: points, and the number of the piece that each belongs to, in order."""
+    """Cut a closed surface into about so many pieces: points, and the number of the piece that each belongs to, in
+    order."""
     planes = _planes(triangles, pieces)
     for axis in range(3):
         for value in planes[axis][1:-1]:
@@ -174,7 +176,7 @@ def cut(triangles: Annotated[Float64, "T 3 3"], pieces: int) -> tuple[Float64, I
 
 
 def _planes(triangles: Annotated[Float64, "T 3 3"], pieces: int) -> list[Float64]:
-    """Coordinates of the grid's planes along every axis, its bounds included.
+    """Return coordinates of the grid's planes along every axis, its bounds included.
 
     No inner plane holds a triangle, which would belong to the cells on both sides.
     """
@@ -197,7 +199,7 @@ def _planes(triangles: Annotated[Float64, "T 3 3"], pieces: int) -> list[Float64
 
 
 def _split(triangles: Annotated[Float64, "T 3 3"], axis: int, value: float) -> Annotated[Float64, "U 3 3"]:
-    """The same surface, of triangles that do not cross the plane."""
+    """Cut triangles at a plane, so that the same surface is made of triangles that do not cross it."""
     above = triangles[:, :, axis] > value
     below = triangles[:, :, axis] < value
     crossing = above.any(axis=1) & below.any(axis=1)
@@ -221,7 +223,7 @@ def _on_plane(a: Float64, b: Float64, axis: int, value: float) -> Float64:
 
 
 def _outside(crossed: Bool) -> Bool:
-    """Cells that can be reached from beyond the grid without passing a crossed one."""
+    """Find cells that can be reached from beyond the grid without passing a crossed one."""
     free = np.pad(~crossed, 1, constant_values=True)
     reached = np.pad(np.zeros_like(crossed), 1, constant_values=True)
     while True:
@@ -239,7 +241,7 @@ def _outside(crossed: Bool) -> Bool:
 
 
 def _has_outside(outside: Bool) -> Bool:
-    """Whether one of the cells at a corner of the grid is outside."""
+    """Check whether one of the cells at a corner of the grid is outside."""
     beyond = np.pad(outside, 1, constant_values=True)
     nx, ny, nz = outside.shape
     corners = np.zeros((nx + 1, ny + 1, nz + 1), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Few spheres that cover the pieces of a solid and stick out of it little.
+"""Cover of a solid's pieces by few spheres that stick out of it little.
 
 A sphere about a point of the solid whose nearest surface is ``depth`` away sticks out at most its radius less that
 depth. So for a given excess every point has its sphere, and the fewest of them that cover all pieces are looked for:
@@ -26,13 +26,13 @@ _HIDING = 500
 _CENTERS = 250
 _HALVINGS = 8
 _ENTRIES = 2**24
-"""Of a table in memory at most: larger ones are worked off in rows."""
+"""Most entries of a table in memory; larger tables are worked off in blocks of rows."""
 
 
 def cover(
     cells: Cells, shapes: Sequence[PlacedShape], most: int, tolerance: float
 ) -> tuple[Annotated[Int64, "n"], int]:
-    """To which sphere every piece goes, and how many spheres there are: at most ``most``.
+    """Assign every piece to a sphere; return the assignment and the number of spheres, at most ``most``.
 
     Args:
         cells: the pieces of the shapes.
@@ -43,7 +43,7 @@ def cover(
     centers, depth = _deep_points(cells, shapes)
     middle, half = (cells.upper + cells.lower) / 2.0, (cells.upper - cells.lower) / 2.0
     excess = np.zeros((len(middle), len(centers)))
-    """Of the sphere about point j that just covers piece i."""
+    """How far the sphere about point j that just covers piece i sticks out (m)."""
     for rows in _blocks(len(middle), len(centers)):
         square = excess[rows]
         for axis in range(3):
@@ -66,7 +66,7 @@ def cover(
 
 
 def _greedy(covers: Annotated[Bool, "n m"], most: int) -> list[int] | None:
-    """Columns that cover all rows; None if there would be more than ``most``."""
+    """Choose columns that cover all rows; None if there would be more than ``most``."""
     chosen: list[int] = []
     while len(covers):
         check_wanted()
@@ -82,7 +82,7 @@ def _greedy(covers: Annotated[Bool, "n m"], most: int) -> list[int] | None:
 
 
 def _deep_points(cells: Cells, shapes: Sequence[PlacedShape]) -> tuple[Float64, Float64]:
-    """Points spread over the solid, some of them moved as far from its surface as they get, and their depths."""
+    """Return points spread over the solid, some of them moved as far from its surface as they get, and their depths."""
     surface = _outer_surface(shapes)
     middle = (cells.upper + cells.lower) / 2.0
     depth, _ = _to_surface(middle, surface)
@@ -112,7 +112,7 @@ def _deep_points(cells: Cells, shapes: Sequence[PlacedShape]) -> tuple[Float64, 
 
 
 def _to_surface(points: Float64, surface: Float64) -> tuple[Float64, Float64]:
-    """Distance to the nearest of the surface's points, and that point."""
+    """Return the distance to the nearest of the surface's points, and that point."""
     origin = surface.mean(axis=0)
     a, b = (points - origin).astype(np.float32), (surface - origin).astype(np.float32)
     length = (b**2).sum(axis=1)
@@ -124,7 +124,7 @@ def _to_surface(points: Float64, surface: Float64) -> tuple[Float64, Float64]:
 
 
 def _blocks(rows: int, columns: int) -> Iterator[slice]:
-    """The rows of a table in parts that memory bears."""
+    """Yield the rows of a table in parts that fit in memory."""
     most = max(_ENTRIES // max(columns, 1), 1)
     for start in range(0, rows, most):
         check_wanted()
@@ -132,7 +132,7 @@ def _blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 def _outer_surface(shapes: Sequence[PlacedShape]) -> Float64:
-    """Points on the shapes' surfaces, without those that lie inside another primitive.
+    """Return points on the shapes' surfaces, without those that lie inside another primitive.
 
     Few points each, of many shapes, are looked at together, and what of others hides them: else the time would grow by
     the square of their number.
@@ -157,7 +157,7 @@ def _outer_surface(shapes: Sequence[PlacedShape]) -> Float64:
 
 
 def _inside(placed: PlacedShape, points: Float64) -> Bool:
-    """Whether points are inside of a primitive; False for other shapes."""
+    """Check whether points are inside of a primitive; False for other shapes."""
     shape, T = placed.shape, placed.T_frame_shape
     local = (points - T[:3, 3]) @ T[:3, :3]
     across, height = np.hypot(local[:, 0], local[:, 1]), np.abs(local[:, 2])

@@ -1,4 +1,4 @@
-"""Spheres that contain solids: few, tight, and proven to leave nothing out.
+"""Fit of spheres to solids: few, tight, and proven to leave nothing out.
 
 The solid is cut into pieces (``cells``). Every piece is given to one sphere, whose radius is the distance of the
 farthest point of its pieces: a sphere is convex, so it contains them, and all together contain the solid. Which piece
@@ -21,23 +21,23 @@ from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.wanted import check_wanted
 
 MAX_SPHERES = 6
-"""Most spheres for one link, unless asked otherwise."""
+"""Most spheres for one link, by default."""
 TOLERANCE = 0.012
-"""m; spheres that stick out no further are not divided, unless asked otherwise."""
+"""Distance that spheres may stick out without being divided, by default, m."""
 
 _ROUNDING = 1e-9
-"""By this part, and by so many metres, radii are larger than computed."""
+"""Share, and length in m, by which radii are enlarged against rounding errors."""
 _TURNS = 12
 _DIRECTIONS = 64
 _OUTER = 500
 _DIVIDED = 10
-"""More spheres than this are not looked for by dividing, which takes long."""
+"""Number of spheres beyond which dividing is not tried, as it takes long."""
 
 
 def fit_spheres(
     shapes: Sequence[PlacedShape], most: int = MAX_SPHERES, tolerance: float = TOLERANCE
 ) -> SphereSet:
-    """Spheres whose union contains all shapes, in the frame that these are placed in.
+    """Fit spheres whose union contains all shapes, in the frame that these are placed in.
 
     Args:
         shapes: at least one; spheres, boxes, cylinders, cones, capsules, meshes, point clouds and octomaps.
@@ -61,7 +61,7 @@ def fit_spheres(
 
 
 def sticking_out(shapes: Sequence[PlacedShape], spheres: SphereSet) -> float:
-    """How far (m) spheres that contain shapes stick out of them; nearly, and rather less than the truth."""
+    """Estimate how far (m) spheres that contain shapes stick out of them; rather less than the truth."""
     cells = cells_of(shapes)
     surface = (spheres.centers[:, None] + spheres.radii[:, None, None] * _directions()).reshape(-1, 3)
     surface = surface[~spheres.contain(surface, -1e-6)]
@@ -75,7 +75,7 @@ def sticking_out(shapes: Sequence[PlacedShape], spheres: SphereSet) -> float:
 
 
 def _divided(cells: Cells, most: int, tolerance: float) -> tuple[Int64, Float64]:
-    """From one sphere on, that which sticks out most is divided, until there are so many or all are tight."""
+    """Divide the sphere that sticks out most, beginning with a single one, until there are so many or all are tight."""
     owner = np.zeros(len(cells.start), dtype=np.int64)
     centers, radii = _spheres(cells, owner, 1)
     while len(radii) < most:
@@ -90,7 +90,7 @@ def _divided(cells: Cells, most: int, tolerance: float) -> tuple[Int64, Float64]
 
 
 def _volume(spheres: SphereSet) -> float:
-    """Of the union (m^3), roughly; more spheres must be worth it."""
+    """Estimate the volume of the spheres' union (m^3), with 2 % added per sphere: more of them must be worth it."""
     low = (spheres.centers - spheres.radii[:, None]).min(axis=0)
     high = (spheres.centers + spheres.radii[:, None]).max(axis=0)
     points = np.random.default_rng(0).uniform(low, high, (5000, 3))
@@ -99,7 +99,7 @@ def _volume(spheres: SphereSet) -> float:
 
 
 def _improve(cells: Cells, owner: Int64, count: int) -> tuple[Int64, Float64, Float64]:
-    """Pieces go to the sphere whose surface they exceed least, spheres shrink to their pieces, in turns."""
+    """Give pieces to the sphere whose surface they exceed least, and shrink spheres to their pieces, in turns."""
     best = None
     for _ in range(_TURNS):
         check_wanted()
@@ -126,7 +126,7 @@ def _spheres(cells: Cells, owner: Int64, count: int) -> tuple[Float64, Float64]:
 
 
 def _enclosing(middle: Float64, half: Float64, radius: Float64, turns: int = 20) -> tuple[Float64, float]:
-    """Nearly the smallest sphere around boxes that are widened by radii (M. Badoiu and K. Clarkson, 2003)."""
+    """Return nearly the smallest sphere around boxes that are widened by radii (M. Badoiu and K. Clarkson, 2003)."""
     x, y, z = np.ascontiguousarray(middle.T)
     hx, hy, hz = np.ascontiguousarray(half.T)
     outer = half + radius[:, None]
@@ -153,7 +153,7 @@ def _enclosing(middle: Float64, half: Float64, radius: Float64, turns: int = 20)
 
 
 def _farthest(cells: Cells, center: Float64) -> Float64:
-    """Distance of every piece's farthest point, or a little more."""
+    """Return the distance of every piece's farthest point, or a little more."""
     reach: Float64 = (
         np.sqrt((np.maximum(cells.upper - center, center - cells.lower) ** 2).sum(axis=1)) + cells.radius
     )
@@ -161,7 +161,7 @@ def _farthest(cells: Cells, center: Float64) -> Float64:
 
 
 def _excess(cells: Cells, owner: Int64, centers: Float64, radii: Float64, k: int) -> float:
-    """How far a sphere sticks out of its pieces, where it is not within other spheres."""
+    """Return how far a sphere sticks out of its pieces, where it is not within other spheres."""
     surface = centers[k] + radii[k] * _directions()
     for j in range(len(radii)):
         if j != k:
@@ -175,7 +175,7 @@ def _excess(cells: Cells, owner: Int64, centers: Float64, radii: Float64, k: int
 
 
 def _directions() -> Annotated[Float64, "D 3"]:
-    """Unit vectors that are spread evenly (Fibonacci's spiral)."""
+    """Return unit vectors that are spread evenly (Fibonacci's spiral)."""
     z = 1.0 - (2.0 * np.arange(_DIRECTIONS) + 1.0) / _DIRECTIONS
     angle = np.arange(_DIRECTIONS) * np.pi * (3.0 - np.sqrt(5.0))
     across = np.sqrt(1.0 - z**2)
@@ -183,7 +183,7 @@ def _directions() -> Annotated[Float64, "D 3"]:
 
 
 def _divide(cells: Cells, owner: Int64, centers: Float64, k: int) -> Int64 | None:
-    """Owners after one sphere's pieces are parted across their longest extent; None if there is only one piece."""
+    """Part one sphere's pieces across their longest extent; return the owners, or None if there is only one piece."""
     own = np.flatnonzero(owner == k)
     if len(own) < 2:
         return None
@@ -196,7 +196,7 @@ def _divide(cells: Cells, owner: Int64, centers: Float64, k: int) -> Int64 | Non
 
 
 def _exact(cells: Cells, owner: Int64, centers: Float64) -> SphereSet:
-    """The spheres about the pieces' points themselves, instead of about their bounds."""
+    """Return the spheres about the pieces' points themselves, instead of about their bounds."""
     counts = np.diff([*cells.start, len(cells.points)])
     owners, widening = np.repeat(owner, counts), np.repeat(cells.radius, counts)
     centers, radii = centers.copy(), np.empty(len(centers))

@@ -1,4 +1,4 @@
-"""GLB files (glTF 2.0 in one file): the triangles of their scene.
+"""Reader of GLB files (glTF 2.0 in one file): the triangles of their scene.
 
 Read here and not by a library, which would allocate what a file announces, follow strides beyond its end, and unpack
 its pictures.
@@ -15,9 +15,9 @@ from kinopt_ros.errors import InvalidShapeError, shown
 from kinopt_ros.geometry.shapes import MAX_POINTS
 
 MOST_NODES = 2_000
-"""Nodes of a file."""
+"""Most nodes of a file."""
 MOST_TEXT = 4 * 2**20
-"""Bytes of the text that says what a file holds: reading it takes up to thirty times as many."""
+"""Most bytes of the text that says what a file holds: reading it takes up to thirty times as many."""
 _TYPES = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _WIDTHS = {"SCALAR": 1, "VEC3": 3}
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
@@ -26,7 +26,7 @@ Triangles = tuple[Annotated[Float64, "V 3"], Annotated[Int64, "T 3"]]
 
 
 def read_glb(content: bytes) -> Triangles:
-    """Vertices (m) and triangles of the scene of a file.
+    """Read vertices (m) and triangles of the scene of a file.
 
     Raises:
         InvalidShapeError: it is none, needs an extension, or holds less or more than it may; the message is the end
@@ -73,7 +73,7 @@ class _Reader:
         self._known: dict[int, list[Triangles]] = {}
 
     def scene(self) -> Triangles:
-        """Everything that the scene holds, where it stands."""
+        """Collect everything that the scene holds, where it stands."""
         nodes = self._tree.get("nodes", [])
         if len(nodes) > MOST_NODES:
             raise InvalidShapeError(f"has {len(nodes)} nodes; at most {MOST_NODES} are read")
@@ -130,7 +130,7 @@ class _Reader:
         return vertices, following
 
     def _values(self, index: Any, kind: str) -> np.ndarray[Any, Any]:
-        """The rows of an accessor."""
+        """Return the rows of an accessor."""
         accessor = self._tree["accessors"][_whole(index)]
         if accessor["type"] != kind or "sparse" in accessor or "bufferView" not in accessor:
             raise InvalidShapeError(f"has an accessor {shown(accessor)}; allowed is {kind} with a bufferView")

@@ -1,4 +1,4 @@
-"""Results that took seconds, kept in the user's cache folder by a digest of all that they depend on."""
+"""Cache for results that took seconds, in the user's cache folder by a digest of all that they depend on."""
 
 import hashlib
 import io
@@ -16,18 +16,21 @@ import numpy as np
 from kinopt_ros.private_files import ForeignFileError, PrivateFolder, cache_folder
 
 MOST_BYTES = 512 * 2**20
-"""Kept in all; the longest unused files go first."""
+"""Most bytes kept in all; the longest unused files go first."""
 MOST_FILES = 10_000
 _log = logging.getLogger(__name__)
 
 
 def default_folder() -> Path:
-    """Below the user's cache folder."""
+    """Return the folder of this cache, below the user's cache folder."""
     return cache_folder("collision")
 
 
 def digest(modules: Iterable[str], *values: Any) -> str:
-    """Of the source of modules and of values: numbers, text, bytes, arrays, dataclasses, and collections of these."""
+    """Return a hash of the source of modules and of values.
+
+    Values are numbers, text, bytes, arrays, dataclasses, and collections of these.
+    """
     found = hashlib.blake2b(digest_size=20)
     for module in modules:
         spec = find_spec(module)
@@ -39,8 +42,10 @@ def digest(modules: Iterable[str], *values: Any) -> str:
 
 
 def load(key: str) -> dict[str, np.ndarray[Any, Any]] | None:
-    """Arrays by name; None if there are none, the file is damaged, or others could have written it: checks of
-    collisions rest on what is in it."""
+    """Load arrays by name; None if there are none, the file is damaged, or others could have written it.
+
+    Collision checks rest on what is in it.
+    """
     try:
         content = _folder().read(key)
         with np.load(io.BytesIO(content), allow_pickle=False) as file:

@@ -1,4 +1,4 @@
-"""The file that a mesh URI means.
+"""Search of the file that a mesh URI means.
 
 A package may not be left: neither by ``..`` nor by a link that leads elsewhere. What ``colcon build --symlink-install``
 does is no escape: its links lead to the source folder of the same package.
@@ -14,12 +14,12 @@ from kinopt_ros.errors import InvalidShapeError, quoted
 from kinopt_ros.files import is_file, is_folder, path_of, read_text
 
 _LONGEST = 4096
-"""Characters of a URI: no path is longer."""
+"""Longest URI, characters: no path is longer."""
 _NO_PACKAGES: Mapping[str, Path] = {}
 
 
 def find_mesh_file(uri: str, near: Path | None = None, packages: Mapping[str, Path] = _NO_PACKAGES) -> Path:
-    """An existing file.
+    """Find an existing file.
 
     Args:
         uri: ``package://NAME/path``, ``file:///path``, an absolute path, or one that is relative to ``near``'s folder.
@@ -67,7 +67,7 @@ def find_mesh_file(uri: str, near: Path | None = None, packages: Mapping[str, Pa
 def package_folders(
     name: str, near: Path | None = None, packages: Mapping[str, Path] = _NO_PACKAGES
 ) -> Iterator[Path]:
-    """Where the files of a package may be, best first; the folders need not exist."""
+    """Yield folders where the files of a package may be, best first; the folders need not exist."""
     if name in packages:
         yield Path(packages[name])
         return
@@ -121,7 +121,7 @@ def _refuse_escape(uri: str, path: Path, folder: Path, name: str) -> None:
 
 
 def _is_package(folder: Path, name: str) -> bool:
-    """Whether a folder holds the package.xml of this package."""
+    """Check whether a folder holds the package.xml of this package."""
     try:
         text = read_text(folder / "package.xml", 2**20, "package.xml", InvalidShapeError)
     except InvalidShapeError:

@@ -1,4 +1,4 @@
-"""Looks at mesh files before a parser does: what they announce must be there and be of bounded size.
+"""Checks of mesh files before a parser reads them: what they announce must be there and be of bounded size.
 
 Parsers believe a file that announces a hundred million points in a few hundred bytes, and put a shape that is named a
 thousand times to a thousand places.
@@ -16,11 +16,12 @@ from kinopt_ros.geometry.shapes import MAX_POINTS
 from kinopt_ros.plain_xml import MOST_TAGS, RefusedXmlError, parse_plain_xml
 
 LARGEST_FILE = {"stl": 64, "glb": 64, "ply": 64, "dae": 32, "obj": 32, "off": 32}
-"""MiB by format. Parsers need ten to twenty times as much for text; a binary STL of a million triangles has 48."""
+"""Largest file by format, MiB. Parsers need ten to twenty times as much for text; a binary STL of a million triangles
+has 48."""
 _LARGEST_TEXT = 32 * 2**20
-"""Bytes of a PLY file that is text."""
+"""Largest PLY file that is text, bytes."""
 _MOST_PLACES = 2_000
-"""Places of shapes in one COLLADA file."""
+"""Most places of shapes in one COLLADA file."""
 _DEEPEST = 50
 APPEARANCE = {
     "bind_material",
@@ -36,7 +37,7 @@ APPEARANCE = {
 
 
 def mesh_format(path: Path) -> str:
-    """The format that a file's name tells. Raises ``InvalidShapeError`` if it is none that is read."""
+    """Return the format that a file's name tells. Raises ``InvalidShapeError`` if it is none that is read."""
     file_type = path.suffix.lower().removeprefix(".")
     if file_type not in sorted(LARGEST_FILE):
         raise InvalidShapeError(
@@ -46,14 +47,14 @@ def mesh_format(path: Path) -> str:
 
 
 def read_mesh(path: Path) -> bytes:
-    """The content of a file. Raises ``InvalidShapeError`` for one that is of no known format, too large, or that cannot
+    """Read the content of a file. Raises ``InvalidShapeError`` if its format is unknown, it is too large, or it cannot
     be read."""
     most = round(LARGEST_FILE[mesh_format(path)] * 2**20)
     return read_bytes(path, most, f"mesh {quoted(str(path), 300)}", InvalidShapeError)
 
 
 def looked_at(content: bytes, file_type: str) -> bytes:
-    """The content that a parser may see, without what does not matter for shape.
+    """Check the content of a file; return what a parser may see, without what does not matter for shape.
 
     Raises:
         InvalidShapeError: it is not of its format, or announces more than is read; the message is the end of a
@@ -76,7 +77,7 @@ def _stl(content: bytes) -> bytes:
 
 
 def _text(content: bytes) -> bytes:
-    """Of a format that is text: holes in a file are read as zero bytes."""
+    """Return the content of a text file, or raise InvalidShapeError if it has zero bytes, as holes in a file do."""
     if b"\0" in content:
         raise InvalidShapeError("is no text: it has zero bytes")
     return content
@@ -103,7 +104,7 @@ def _ply(content: bytes) -> bytes:
 
 
 def _dae(content: bytes) -> bytes:
-    """A COLLADA document without appearance."""
+    """Return a COLLADA document without appearance."""
     try:
         root = parse_plain_xml(content)
     except RefusedXmlError as error:
@@ -161,7 +162,7 @@ def _has_geometry(elements: list[ElementTree.Element]) -> bool:
 
 
 def _corners(geometry: ElementTree.Element) -> int:
-    """Numbers in the lists of corners, about."""
+    """Count the numbers in the lists of corners, about."""
     texts = [part.text or "" for part in geometry.iter() if _tag(part) in ("p", "h")]
     return sum(1 + sum(text.count(space) for space in " \n\t\r") for text in texts)
 
@@ -171,7 +172,7 @@ def _tag(element: ElementTree.Element) -> str:
 
 
 def _require_announced(count: bytes, what: str, size: int) -> None:
-    """Each of them takes at least a byte."""
+    """Raise if a file announces more things than it has bytes: each takes at least one."""
     if not re.fullmatch(rb"[0-9]{1,12}", count) or int(count) > size:
         raise InvalidShapeError(
             f"announces {quoted(count.decode(errors='replace'))} {quoted(what)}, which {size} bytes cannot hold"

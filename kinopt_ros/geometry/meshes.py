@@ -19,7 +19,7 @@ from kinopt_ros.geometry.mesh_look import looked_at, mesh_format, read_mesh
 from kinopt_ros.geometry.shapes import LARGEST, MAX_POINTS, SMALLEST, Mesh
 
 THINNEST = 1e-9
-"""A solid's volume is at least this part of that of its bounding cube."""
+"""Least ratio of a solid's volume to that of its bounding cube."""
 
 _MOST_WINDING = 20_000_000
 """Most angles of triangles that are summed up to tell cavities from what is inside out; seconds."""
@@ -28,7 +28,7 @@ Triangles = tuple[Annotated[Float64, "V 3"], Annotated[Int64, "T 3"]]
 
 
 def load_mesh(path: str | Path, scale: float | Sequence[float] = 1.0) -> Mesh:
-    """A closed mesh from a file, in metres.
+    """Load a closed mesh from a file, in metres.
 
     ``scale`` is one factor or three for x, y, z; an odd number of negative ones mirrors the solid. A file that states
     its unit (COLLADA does) is converted to metres first. Raises ``InvalidShapeError`` for a file that cannot be read,
@@ -38,7 +38,8 @@ def load_mesh(path: str | Path, scale: float | Sequence[float] = 1.0) -> Mesh:
 
 
 def convex_hull(path: str | Path, scale: float | Sequence[float] = 1.0) -> Mesh:
-    """The convex hull of the triangles of a file, which may be open. It contains all of them, to 1e-12 of its size.
+    """Build the convex hull of the triangles of a file, which may be open. It contains all of them, to 1e-12 of its
+    size.
 
     Arguments and errors are those of ``load_mesh``; points that lie in one plane have no hull and are refused.
     """
@@ -46,13 +47,13 @@ def convex_hull(path: str | Path, scale: float | Sequence[float] = 1.0) -> Mesh:
 
 
 def read_triangles(path: str | Path, scale: float | Sequence[float] = 1.0) -> Triangles:
-    """Vertices (those in use, each once) and triangles of a file, in metres, closed or not. See ``load_mesh``."""
+    """Read vertices (those in use, each once) and triangles of a file, in metres, closed or not. See ``load_mesh``."""
     path = path_of(path, "a mesh", InvalidShapeError)
     return triangles_of(read_mesh(path), path, scale)
 
 
 def triangles_of(content: bytes, path: Path, scale: float | Sequence[float] = 1.0) -> Triangles:
-    """``read_triangles`` of a file that was read."""
+    """Parse vertices and triangles from a file's content, as ``read_triangles`` does."""
     factors = _factors(scale)
     what = f"mesh {quoted(str(path), 300)}"
     vertices, triangles = _parsed(content, mesh_format(path), what)
@@ -63,7 +64,8 @@ def triangles_of(content: bytes, path: Path, scale: float | Sequence[float] = 1.
 
 
 def closed_mesh(vertices: Float64, triangles: Int64, what: str = "a mesh") -> Mesh:
-    """A mesh whose triangles enclose a volume, with normals outwards. Anything else raises ``InvalidShapeError``."""
+    """Build a mesh whose triangles enclose a volume, with normals outwards. Anything else raises
+    ``InvalidShapeError``."""
     mesh = Mesh(np.array(vertices, dtype=np.float64), np.array(triangles))
     _require_closed(mesh.triangles, what)
     _require_outward(mesh, what)
@@ -71,7 +73,7 @@ def closed_mesh(vertices: Float64, triangles: Int64, what: str = "a mesh") -> Me
 
 
 def hull_of(points: Annotated[Float64, "N 3"], what: str = "a set of points") -> Mesh:
-    """The convex hull of points; see ``convex_hull``."""
+    """Build the convex hull of points; see ``convex_hull``."""
     from scipy.spatial import ConvexHull, QhullError
 
     if len(points) < 4:
@@ -149,7 +151,7 @@ def _by_trimesh(content: bytes, file_type: str, what: str) -> Triangles:
 
 
 def _welded(vertices: Float64, triangles: Int64, what: str) -> Triangles:
-    """Equal vertices become one (STL repeats them); triangles that thereby lose a corner, and unused vertices, go."""
+    """Merge equal vertices (STL repeats them); drop triangles that thereby lose a corner, and unused vertices."""
     _require_size(len(triangles), "triangles", what)
     if not np.isfinite(vertices).all() or np.abs(vertices).max() > LARGEST:
         raise InvalidShapeError(
@@ -174,7 +176,7 @@ def _require_size(given: int, kind: str, what: str) -> None:
 
 
 def _require_closed(triangles: Int64, what: str) -> None:
-    """Every edge is walked as often one way as the other."""
+    """Raise unless every edge is walked as often one way as the other."""
     start, end = triangles.T.reshape(-1), np.roll(triangles, -1, axis=1).T.reshape(-1)
     count = int(triangles.max()) + 1
     edges, numbers, uses = np.unique(
@@ -194,7 +196,8 @@ def _require_closed(triangles: Int64, what: str) -> None:
 
 
 def _require_outward(mesh: Mesh, what: str) -> None:
-    """Every connected surface has its solid inside; one turned the other way must be a cavity in another one."""
+    """Raise unless every connected surface has its solid inside; one turned the other way must be a cavity in another
+    one."""
     label = connected_parts(mesh.triangles, len(mesh.vertices))
     corners = mesh.vertices[mesh.triangles]
     centre = mesh.vertices.mean(axis=0)
@@ -218,7 +221,7 @@ def _require_outward(mesh: Mesh, what: str) -> None:
 
 
 def connected_parts(triangles: Int64, count: int) -> Int64:
-    """For every triangle of a mesh with ``count`` vertices, the number of the connected surface that it belongs to."""
+    """Number the connected surfaces of a mesh with ``count`` vertices; return the number of every triangle's."""
     lowest = np.arange(count)
     while True:
         least = lowest[triangles].min(axis=1)
@@ -231,7 +234,7 @@ def connected_parts(triangles: Int64, count: int) -> Int64:
 
 
 def _winding(corners: Annotated[Float64, "T 3 3"], point: Float64) -> float:
-    """How often triangles go round a point: 1 inside, 0 outside (A. van Oosterom and J. Strackee, 1983)."""
+    """Compute how often triangles go round a point: 1 inside, 0 outside (A. van Oosterom and J. Strackee, 1983)."""
     a, b, c = (corners[:, corner] - point for corner in range(3))
     la, lb, lc = (np.linalg.norm(side, axis=1) for side in (a, b, c))
     volume = np.einsum("ti,ti->t", a, np.cross(b, c))

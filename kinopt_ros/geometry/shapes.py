@@ -13,16 +13,16 @@ from kinopt_ros.array import Float64, Immutable, Int64, frozen
 from kinopt_ros.errors import InvalidShapeError, shown
 
 LARGEST = 1e4
-"""m; no length or coordinate may be larger."""
+"""Largest length or coordinate, m."""
 SMALLEST = 1e-9
-"""m; no length may be smaller: its square and its inverse must be numbers."""
+"""Smallest length, m: its square and its inverse must be numbers."""
 MAX_POINTS = 1_000_000
 """Most points of a cloud, voxels of an octomap, cells of a height map, and vertices or triangles of a mesh."""
 
 
 @dataclass(frozen=True)
 class Sphere:
-    """About the origin."""
+    """Ball about the origin."""
 
     radius: float
 
@@ -32,7 +32,7 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Box:
-    """Centred at the origin, edges along the axes."""
+    """Box centred at the origin, edges along the axes."""
 
     x: float
     y: float
@@ -44,7 +44,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """Centred at the origin, axis along z."""
+    """Cylinder centred at the origin, axis along z."""
 
     radius: float
     length: float
@@ -55,7 +55,7 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Cone:
-    """Axis along z, base at -length/2, apex at +length/2."""
+    """Cone with its axis along z, base at -length/2, apex at +length/2."""
 
     radius: float
     length: float
@@ -130,7 +130,7 @@ class HeightMap(Immutable):
 
 @dataclass(frozen=True, eq=False)
 class PointCloud(Immutable):
-    """A ball about every point."""
+    """Point cloud: a ball about every point."""
 
     points: Annotated[Float64, "N 3"]
     radius: float
@@ -143,7 +143,7 @@ class PointCloud(Immutable):
 
 @dataclass(frozen=True, eq=False)
 class Octomap(Immutable):
-    """Occupied cubes, edges along the axes."""
+    """Octomap: occupied cubes, edges along the axes."""
 
     centers: Annotated[Float64, "N 3"]
     sizes: Annotated[Float64, "N"]

@@ -12,7 +12,7 @@ from kinopt_ros.geometry.shapes import LARGEST
 
 @dataclass(frozen=True, eq=False)
 class SphereSet(Immutable):
-    """Balls in one frame, metres. May be empty."""
+    """Set of balls in one frame, metres. May be empty."""
 
     centers: Annotated[Float64, "N 3"]
     radii: Annotated[Float64, "N"]
@@ -36,7 +36,7 @@ class SphereSet(Immutable):
         frozen(self.radii)
 
     def contain(self, points: Annotated[Float64, "P 3"], margin: float = 0.0) -> Annotated[Bool, "P"]:
-        """Whether points are in one of the balls, or at most ``margin`` (m) outside."""
+        """Check whether points are in one of the balls, or at most ``margin`` (m) outside."""
         inside = np.zeros(len(points), dtype=np.bool_)
         for center, radius in zip(self.centers, self.radii, strict=True):
             inside |= ((points - center) ** 2).sum(axis=1) <= (radius + margin) ** 2

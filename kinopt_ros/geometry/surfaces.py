@@ -1,4 +1,4 @@
-"""Points on the surfaces of shapes."""
+"""Random points on the surfaces of shapes."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -24,7 +24,7 @@ from kinopt_ros.geometry.shapes import (
 def surface_points(
     shapes: Sequence[PlacedShape], count: int = 2000, seed: int = 0
 ) -> Annotated[Float64, "P 3"]:
-    """Random points on every shape's surface, in the frame that the shapes are placed in.
+    """Return random points on every shape's surface, in the frame that the shapes are placed in.
 
     ``count`` for each, and all vertices of meshes and corners of boxes. Balls and cubes of clouds and octomaps may hide
     some of each other's points. The same for the same seed.

@@ -1,4 +1,4 @@
-"""Velocities: Jacobians in the frame that people think in, and joint velocities that make a twist.
+"""Jacobians in the frame that a request names, and joint velocities that make a twist.
 
 A twist is (v, w): linear velocity of the tip's origin, m/s, and angular velocity, rad/s, of the tip against the base
 link. ``frame`` says along which axes it is given: those of the root link (``world``), of the base link (``base``) or of
@@ -30,9 +30,10 @@ FRAMES = (WORLD, BASE, TIP)
 NEAR_SINGULAR = 1e-4
 """Ratio of the smallest to the largest singular value below which a configuration is called near-singular."""
 _DAMPED = 0.02
-"""Singular values below this part of the largest one are damped ..."""
+"""Share of the largest singular value below which a singular value is damped."""
 _MOST_DAMPING = 0.02
-"""... by up to this part of it, so that no joint is faster than 25 / largest per unit of twist."""
+"""Largest damping as a share of the largest singular value, so that no joint is faster than 25 / largest per unit of
+twist."""
 CHECKS = ("finite numbers", "velocity limits", "no joint pushed out of its limits")
 
 
@@ -51,18 +52,18 @@ class UnsafeVelocityError(KinoptError):
 
 @dataclass(frozen=True, eq=False)
 class FrameJacobian:
-    """How joint velocities move the tip."""
+    """Jacobian of a tip in a frame, with its singular values."""
 
     J: Annotated[Float64, "6 n"]
     """Twist per joint velocity; linear rows first."""
     smallest: float
-    """Smallest singular value of J: of all min(6, n)."""
+    """Smallest singular value of J, of all min(6, n)."""
     largest: float
-    """Largest one."""
+    """Largest singular value of J."""
 
     @property
     def near_singular(self) -> bool:
-        """Whether some twist can hardly be made."""
+        """Whether the tip can hardly move in some direction."""
         return self.smallest < NEAR_SINGULAR * self.largest or self.largest == 0.0
 
     @property
@@ -76,17 +77,17 @@ class JointVelocity:
     """Joint velocities for a twist."""
 
     velocity: Annotated[Float64, "n"]
-    """rad/s, m/s"""
+    """Joint velocities, rad/s or m/s."""
     scale: float
-    """Part of the twist that was asked for, as much as the velocity limits allow; 1 if they allow all."""
+    """Share of the requested twist that the velocity limits allow; 1 if they allow all."""
     achieved: Annotated[Float64, "6"]
     """Twist that these velocities make, in the frame of the request."""
     residual: Annotated[Float64, "6"]
-    """scale * twist - achieved: what joint limits, missing joints or a singularity stand in the way of."""
+    """Twist that is missing, scale * twist - achieved, because of joint limits, missing joints or a singularity."""
     blocked: tuple[str, ...]
-    """Variables that stand at a limit and were not moved further, or move at one of the ``bounds``."""
+    """Variables that are at a limit and were not moved further, or move at one of the ``bounds``."""
     jacobian: FrameJacobian
-    """Of all joints, the blocked ones too."""
+    """Jacobian of all joints, the blocked ones too."""
 
 
 def frame_jacobian(
@@ -98,7 +99,7 @@ def frame_jacobian(
     frame: str = BASE,
     T_link_tool: Annotated[Float64, "4 4"] | None = None,
 ) -> FrameJacobian:
-    """Jacobian of a link, or of a tool fixed to it.
+    """Compute the Jacobian of a link, or of a tool fixed to it.
 
     Args:
         robot: the robot.
@@ -151,7 +152,7 @@ def joint_velocity(
     velocity_scaling: float = 1.0,
     bounds: Annotated[Float64, "2 n"] | None = None,
 ) -> JointVelocity:
-    """Joint velocities that make a twist of the tip, as small as possible, inside the limits.
+    """Compute joint velocities that make a twist of the tip, as small as possible, inside the limits.
 
     Least squares, damped where singular values are small, so that velocities stay bounded at singularities
     (Y. Nakamura, H. Hanafusa, "Inverse kinematic solutions with singularity robustness for robot manipulator control",
@@ -224,7 +225,7 @@ def joint_velocity(
 
 
 def _bounds(bounds: Float64 | None, n: int) -> tuple[Float64, Float64]:
-    """Least and largest velocities."""
+    """Return the least and largest velocities."""
     if bounds is None:
         return np.full(n, -np.inf), np.full(n, np.inf)
     if bounds.shape != (2, n) or not ((bounds[0] <= 0.0) & (bounds[1] >= 0.0)).all():
@@ -233,12 +234,12 @@ def _bounds(bounds: Float64 | None, n: int) -> tuple[Float64, Float64]:
 
 
 def _outwards(velocity: Float64, values: Float64, lower: Float64, upper: Float64) -> Annotated[Bool, "n"]:
-    """Which joints are at or beyond a position limit and pushed on."""
+    """Return which joints are at or beyond a position limit and pushed on."""
     return np.asarray(((values <= lower) & (velocity < 0.0)) | ((values >= upper) & (velocity > 0.0)))
 
 
 def _damped(J: Annotated[Float64, "6 k"], twist: Float64) -> Annotated[Float64, "k"]:
-    """Least squares by singular values; exact where none is small."""
+    """Solve least squares by singular values; exact where none is small."""
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
     if s[0] == 0.0:
         return np.zeros(J.shape[1])
@@ -248,7 +249,7 @@ def _damped(J: Annotated[Float64, "6 k"], twist: Float64) -> Annotated[Float64, 
 
 
 def _columns(robot: RobotModel, chain: KinematicChain, variables: Int64) -> list[int | None]:
-    """Column of the chain's Jacobian for each variable; None if it does not move the chain."""
+    """Return the column of the chain's Jacobian for each variable; None if it does not move the chain."""
     first, _ = tangent_columns(chain)
     place: dict[int, int] = {}
     for column, kind, place_of in zip(chain.column.tolist(), chain.motion, first.tolist(), strict=True):
@@ -266,7 +267,7 @@ def _columns(robot: RobotModel, chain: KinematicChain, variables: Int64) -> list
 def _axes(
     robot: RobotModel, base_link: str, q: Float64, frame: str, T_base_tip: Float64
 ) -> Annotated[Float64, "3 3"]:
-    """Rotation that gives vectors of the base link in the axes of a frame."""
+    """Return the rotation that gives vectors of the base link in the axes of a frame."""
     if frame == BASE:
         return np.eye(3)
     if frame == TIP:

@@ -1,4 +1,4 @@
-"""Float64 reference forward kinematics.
+"""Forward kinematics in float64, the reference for all others.
 
 Values that are not finite give poses that are not finite: who must refuse them does so before.
 """
@@ -16,7 +16,7 @@ from kinopt_ros.robot.model import RobotModel
 
 
 def chain_pose(chain: KinematicChain, q: Annotated[Float64, "... n"]) -> Annotated[Float64, "... 4 4"]:
-    """Pose ``T_base_tip`` of the chain's tip link in its base link.
+    """Compute the pose ``T_base_tip`` of the chain's tip link in its base link.
 
     Args:
         chain: the chain; its constants are computed once and kept as long as it lives.
@@ -43,7 +43,7 @@ def chain_pose(chain: KinematicChain, q: Annotated[Float64, "... n"]) -> Annotat
 def forward_kinematics(
     robot: RobotModel, q: Annotated[Float64, "... nq"], links: Sequence[str] | None = None
 ) -> Annotated[Float64, "... L 4 4"]:
-    """Poses ``T_root_link`` of links in the frame of the root link.
+    """Compute poses ``T_root_link`` of links in the frame of the root link.
 
     Args:
         robot: the robot; its constants are computed once and kept as long as it lives.
@@ -61,7 +61,7 @@ def forward_kinematics(
 
 
 def chain_motions(chain: KinematicChain) -> Motions:
-    """The chain's elementary motions, ready to be evaluated."""
+    """Return the chain's elementary motions, ready to be evaluated."""
     motions = _chain_cache.get(chain)
     if motions is None:
         motions = Motions(
@@ -114,7 +114,7 @@ class _Tree:
         return poses
 
     def _needed(self, wanted: Sequence[int]) -> list[int]:
-        """The links asked for and all above them but the root, parents first."""
+        """Return the links asked for and all above them but the root, parents first."""
         needed: set[int] = set()
         for link in wanted:
             while link > 0 and link not in needed:

@@ -1,4 +1,4 @@
-"""A robot with the place of one link made variable: for calibration, or to try where a part should be."""
+"""Robot with a floating joint above one link: for calibration, or to try where a part should be."""
 
 from dataclasses import replace
 from typing import Literal
@@ -15,7 +15,7 @@ from kinopt_ros.robot.variables import variable_names_of
 def with_free_joint(
     robot: RobotModel, link: str, start: Literal["description", "zero"] = "description"
 ) -> RobotModel:
-    """A new robot in which a floating joint takes the place of the fixed transform above a link.
+    """Return a new robot in which a floating joint takes the place of the fixed transform above a link.
 
     The joint ``<link>_free`` goes from the parent link to a new link ``<link>_origin``, and there the link's own joint
     begins, without any transform of its own; above the root link, ``<link>_origin`` is the new root. All other joints,

@@ -1,4 +1,4 @@
-"""Float64 reference Jacobians."""
+"""Geometric Jacobian in float64, the reference for all others."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from kinopt_ros.robot.chain import KinematicChain, Motion
 def geometric_jacobian(
     chain: KinematicChain, q: Annotated[Float64, "... n"]
 ) -> Annotated[Float64, "... 6 k"]:
-    """Velocity of the chain's tip per unit velocity of what moves it.
+    """Compute the velocity of the chain's tip per unit velocity of what moves it.
 
     Rows: linear velocity of the tip's origin (m/s), then angular velocity (rad/s), both in the base frame.
     Columns: one per variable of the chain, in their order, but three for the four numbers of a quaternion:
@@ -59,7 +59,7 @@ def geometric_jacobian(
 def _child_axes(
     chain: KinematicChain, i: int, frames: Annotated[Float64, "m B 4 4"]
 ) -> Annotated[Float64, "B 3 3"]:
-    """Rows: axes in the base frame that angular velocities of a floating joint's child refer to."""
+    """Return the axes, as rows in the base frame, that angular velocities of a floating joint's child refer to."""
     if chain.multiplier[i] > 0.0:
         return np.swapaxes(frames[i, :, :3, :3], -1, -2)
     # Passed upwards, the child's frame is the one before the motion, and what follows turns back.
@@ -68,7 +68,7 @@ def _child_axes(
 
 
 def tangent_columns(chain: KinematicChain) -> tuple[Annotated[Int64, "m"], int]:
-    """First Jacobian column of each motion, and the number of columns k."""
+    """Return the first Jacobian column of each motion, and the number of columns k."""
     quaternions = np.unique(chain.column[chain.motion == Motion.QUATERNION])
     before = np.searchsorted(quaternions, chain.column)  # quaternions whose fourth number has no column
     return np.asarray(chain.column - before, dtype=np.int64), len(chain.variables) - len(quaternions)

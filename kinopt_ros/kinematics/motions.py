@@ -48,11 +48,11 @@ class Motions:
 
     @property
     def size(self) -> int:
-        """m, the number of motions."""
+        """Number m of motions."""
         return len(self._column)
 
     def transforms(self, q: Annotated[Float64, "B n"]) -> Annotated[Float64, "m B 4 4"]:
-        """``T_fixed[i] M_i(q)`` for all motions and states.
+        """Compute ``T_fixed[i] M_i(q)`` for all motions and states.
 
         Raises:
             InvalidStateError: a quaternion in q is zero.
@@ -83,7 +83,7 @@ class Motions:
 def as_states(
     q: Float64 | Sequence[float], n: int, what: str
 ) -> tuple[Annotated[Float64, "B n"], tuple[int, ...]]:
-    """Joint values as float64 of shape (B, n), and the leading dimensions they had.
+    """Return joint values as float64 of shape (B, n), and the leading dimensions they had.
 
     Raises:
         InvalidStateError: not numbers, or the last dimension is not n; the message gives both shapes.

@@ -1,4 +1,4 @@
-"""How far a pose is from its target, axis by axis, where some axes may be free.
+"""Errors of a pose from its target, axis by axis, where some axes may be free.
 
 Errors are those of the tip seen in the target's frame: the position of the tip in it, and the rotation
 ``R_target_tip``. Which numbers describe that rotation depends on what is free:
@@ -21,9 +21,9 @@ from kinopt_ros.array import Float64
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion, so3_log
 
 Free = tuple[bool, bool, bool]
-"""Which of the axes x, y, z do not matter."""
+"""Which of the axes x, y, z are free."""
 _NO_TWIST = 1e-12
-"""Half turns of swing leave the twist undefined; it then counts as half a turn."""
+"""Bound on half turns of swing, which leave the twist undefined; it then counts as half a turn."""
 
 
 def axis_errors(
@@ -32,7 +32,7 @@ def axis_errors(
     free_position: Free = (False, False, False),
     free_orientation: Free = (False, False, False),
 ) -> tuple[Annotated[Float64, "... 3"], Annotated[Float64, "... 3"]]:
-    """Position errors (m) and orientation errors (rad) in the target's frame; 0 on free axes."""
+    """Compute position errors (m) and orientation errors (rad) in the target's frame; 0 on free axes."""
     R_target_base = np.swapaxes(T_base_target[..., :3, :3], -1, -2)
     position = (R_target_base @ (T_base_tip[..., :3, 3] - T_base_target[..., :3, 3])[..., None])[..., 0]
     position[..., list(free_position)] = 0.0
@@ -40,7 +40,7 @@ def axis_errors(
 
 
 def orientation_errors(R: Annotated[Float64, "... 3 3"], free: Free) -> Annotated[Float64, "... 3"]:
-    """Orientation errors (rad) of rotations ``R_target_tip``; 0 on free axes."""
+    """Compute orientation errors (rad) of rotations ``R_target_tip``; 0 on free axes."""
     count = sum(free)
     if count == 0:
         return so3_log(R)
@@ -54,7 +54,7 @@ def orientation_errors(R: Annotated[Float64, "... 3 3"], free: Free) -> Annotate
 
 
 def _swing(R: Float64, axis: int) -> Float64:
-    """Rotation vector, perpendicular to an axis, that turns the axis to where R brings it."""
+    """Return the rotation vector, perpendicular to an axis, that turns the axis to where R brings it."""
     i, j = (axis + 1) % 3, (axis + 2) % 3
     turned = R[..., :, axis]
     # Cross product of the axis and where it goes.
@@ -69,7 +69,7 @@ def _swing(R: Float64, axis: int) -> Float64:
 
 
 def _twist(R: Float64, axis: int) -> Float64:
-    """Angle in [-pi, pi] of the part of R that turns about an axis."""
+    """Return the angle in [-pi, pi] of the part of R that turns about an axis."""
     quaternion = matrix_to_quaternion(R)
     w, v = quaternion[..., 0], quaternion[..., 1 + axis]
     angle = 2.0 * np.arctan2(v, w)

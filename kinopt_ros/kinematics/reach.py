@@ -1,4 +1,4 @@
-"""How far a chain can reach at most: a bound that holds for every configuration inside the limits."""
+"""Upper bound of a chain's reach that holds for every configuration inside the limits."""
 
 import math
 from typing import Annotated
@@ -13,8 +13,9 @@ from kinopt_ros.robot.model import RobotModel
 
 @remembered
 def reach_bounds(robot: RobotModel, chain: KinematicChain) -> tuple[float, float]:
-    """Upper bounds (m) of the distance between the origin of the first motion and that of the last one, and of the
-    distance between the origin of the first motion and the tip. Infinite if a translation is unlimited.
+    """Compute upper bounds (m) of the distance from the first motion's origin to the last one's origin, and to the tip.
+
+    Infinite if a translation is unlimited.
 
     The links between are summed, two at a time: two links a and b with a rotation about the axis z between them span
     at most sqrt((a_z + b_z)^2 + (|a_xy| + |b_xy|)^2), which is less than |a| + |b| where they are bent.
@@ -36,7 +37,7 @@ def beyond_reach(
     position_tolerance: float,
     orientation_tolerance: float,
 ) -> Annotated[Float64, "B"]:
-    """How much nearer (m) targets would have to be, at least, for the chain to reach them; 0 where it may.
+    """Compute how much nearer (m) targets would have to be, at least, for the chain to reach them; 0 where it may.
 
     Of the last link, the place of its joint follows from the target where the orientation is given.
     """
@@ -61,7 +62,7 @@ def beyond_reach(
 
 
 def _travel(robot: RobotModel, chain: KinematicChain, i: int) -> float:
-    """Largest distance that a motion moves what follows, if it is a translation; else 0."""
+    """Return the largest distance that a motion moves what follows, if it is a translation; else 0."""
     if chain.motion[i] != Motion.TRANSLATION:
         return 0.0
     multiplier, offset = float(chain.multiplier[i]), float(chain.offset[i])
@@ -73,7 +74,7 @@ def _travel(robot: RobotModel, chain: KinematicChain, i: int) -> float:
 
 
 def _span(chain: KinematicChain, last: int) -> float:
-    """Least sum over all ways to take the links before the motions 1 to ``last`` singly or in pairs."""
+    """Return the least sum over all ways to take the links before the motions 1 to ``last`` singly or in pairs."""
     links = chain.T_fixed[1 : last + 1]  # link k lies between the motions k and k + 1
     best = [0.0]
     for k, link in enumerate(links):

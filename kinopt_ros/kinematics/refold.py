@@ -1,4 +1,4 @@
-"""A kinematic chain with every motion about or along local z.
+"""Rewriting of a kinematic chain so that every motion is about or along local z.
 
 ``T_fixed[i]`` between two motions becomes a shift and a twist about x. Frames are first turned so that each motion
 is about or along z; then R = Rz(a) Rx(twist) Rz(b), where Rz(a) joins the motion before and Rz(b) the motion
@@ -22,7 +22,7 @@ MOTION_SIZE = 9
 def refold(
     chain: KinematicChain,
 ) -> tuple[Annotated[Float64, "21"], Annotated[Float64, "3"], Annotated[Float64, "m 9"]]:
-    """Base, tip and table of motions of a chain without quaternion motions.
+    """Compute base, tip and table of motions of a chain without quaternion motions.
 
     Base: inverse of the first fixed transform (position, rotation rows), transposed rotation of the last one (rows).
     Tip: position of the last fixed transform. Table: per motion multiplier and offset of its value; cosine and sine
@@ -60,7 +60,8 @@ def refold(
 
 
 def _zxz(R: list[list[float]]) -> tuple[float, float, float]:
-    """Angles of R = Rz(a) Rx(twist) Rz(b); b absorbs the rest, so that they fit even where a is arbitrary."""
+    """Return the angles of R = Rz(a) Rx(twist) Rz(b); b absorbs the rest, so that they fit even where a is
+    arbitrary."""
     sine = math.hypot(R[0][2], R[1][2])
     a = math.atan2(R[0][2], -R[1][2]) if sine > 1e-15 else 0.0
     twist = math.atan2(sine, R[2][2])
@@ -69,6 +70,6 @@ def _zxz(R: list[list[float]]) -> tuple[float, float, float]:
 
 
 def _turned_back(angle: float, x: float, y: float) -> tuple[float, float]:
-    """Rz(-angle) (x, y)."""
+    """Return Rz(-angle) (x, y)."""
     c, s = math.cos(angle), math.sin(angle)
     return c * x + s * y, c * y - s * x

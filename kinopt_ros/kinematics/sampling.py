@@ -10,20 +10,20 @@ from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.variables import quaternion_starts
 
 UNBOUNDED_ANGLE = float(np.pi)
-"""A rotation whose limits are infinite, or wider than a thousand radians, is sampled in +- this, rad."""
+"""Half range, rad, in which a rotation is sampled whose limits are infinite, or wider than a thousand radians."""
 UNBOUNDED_LENGTH = 1.0
-"""A translation whose limits are infinite, or wider than a kilometre, is sampled in +- this, m."""
+"""Half range, m, in which a translation is sampled whose limits are infinite, or wider than a kilometre."""
 WIDEST = 1000.0
-"""rad or m"""
+"""Widest limits that are sampled as they are, rad or m."""
 WIDE_ANGLE, WIDE_LENGTH = 13.0, 10.0
-"""Ranges wider than this (rad, a little more than two turns; m) are searched around what is known only, see
+"""Ranges wider than this (rad, a little more than two turns; m) are searched only near known configurations, see
 ``range_around``."""
 AROUND, _MOST_AROUND = 3.0, 20.0
-"""m, how far around at least, and at most where what is known lies far apart."""
+"""Distance around known configurations that is searched at least, and at most where these lie far apart, m."""
 
 
 def random_configurations(robot: RobotModel, count: int, seed: int) -> Annotated[Float64, "count nq"]:
-    """Uniform random configurations; quaternions uniform over all rotations.
+    """Draw uniform random configurations; quaternions are uniform over all rotations.
 
     Raises:
         InvalidRequestError: a negative count or seed.
@@ -33,7 +33,7 @@ def random_configurations(robot: RobotModel, count: int, seed: int) -> Annotated
 
 
 def halton_configurations(robot: RobotModel, count: int, seed: int) -> Annotated[Float64, "count nq"]:
-    """Configurations of a Halton sequence, evenly spread, with a random Cranley-Patterson shift by the seed.
+    """Draw configurations of a Halton sequence, evenly spread, with a random Cranley-Patterson shift by the seed.
 
     J. H. Halton, "Algorithm 247: radical-inverse quasi-random point sequence" (1964); R. Cranley and
     T. N. L. Patterson, "Randomization of number theoretic methods for multiple integration" (1976).
@@ -47,7 +47,7 @@ def halton_configurations(robot: RobotModel, count: int, seed: int) -> Annotated
 
 
 def halton(count: int, dimensions: int) -> Annotated[Float64, "count dimensions"]:
-    """Points 1 to count of the Halton sequence with the first prime numbers as bases, in (0, 1)."""
+    """Return points 1 to count of the Halton sequence with the first prime numbers as bases, in (0, 1)."""
     points = np.zeros((count, dimensions))
     for k, base in enumerate(_primes(dimensions)):
         index = np.arange(1, count + 1)
@@ -60,7 +60,7 @@ def halton(count: int, dimensions: int) -> Annotated[Float64, "count dimensions"
 
 
 def sampling_range(robot: RobotModel) -> tuple[Annotated[Float64, "nq"], Annotated[Float64, "nq"]]:
-    """Lower and upper ends, always finite, between which each variable is sampled (rad or m)."""
+    """Return lower and upper ends, always finite, between which each variable is sampled (rad or m)."""
     lower, upper = robot.limits.lower.copy(), robot.limits.upper.copy()
     half = np.full(robot.nq, UNBOUNDED_ANGLE)
     half[_translations(robot)] = UNBOUNDED_LENGTH
@@ -74,8 +74,7 @@ def sampling_range(robot: RobotModel) -> tuple[Annotated[Float64, "nq"], Annotat
 def range_around(
     robot: RobotModel, known: Annotated[Float64, "K nq"], length: float = AROUND
 ) -> tuple[Annotated[Float64, "nq"], Annotated[Float64, "nq"]]:
-    """Lower and upper ends, always finite, between which a search samples that knows where it is: near to some
-    configurations, such as start and goals.
+    """Return lower and upper ends, always finite, for a search near to known configurations, such as start and goals.
 
     Ordinary ranges are searched all over. What has no limits, or wide ones (a wheeled base has any that came to mind),
     is searched a turn around what is known, translations at least ``length`` (m): in a range of kilometres no sample is
@@ -94,7 +93,7 @@ def range_around(
 
 
 def _translations(robot: RobotModel) -> list[int]:
-    """Variables that are lengths."""
+    """Return which variables are lengths."""
     found: list[int] = []
     for joint in robot.joints:
         i = joint.first_variable
@@ -116,7 +115,7 @@ def _spread(robot: RobotModel, unit: Annotated[Float64, "count nq"]) -> Annotate
 
 
 def _uniform_quaternions(unit: Annotated[Float64, "count 3"]) -> Annotated[Float64, "count 4"]:
-    """K. Shoemake, "Uniform random rotations" (1992)."""
+    """Draw uniform random quaternions (K. Shoemake, "Uniform random rotations", 1992)."""
     radius, angle_a, angle_b = unit[:, 0], 2.0 * np.pi * unit[:, 1], 2.0 * np.pi * unit[:, 2]
     a, b = np.sqrt(1.0 - radius), np.sqrt(radius)
     return np.stack(

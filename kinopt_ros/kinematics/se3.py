@@ -13,16 +13,16 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64
 
 LARGEST = 1e100
-"""Larger numbers (m or rad) in poses and states are taken for defects: their squares overflow."""
+"""Largest number (m or rad) in poses and states; larger ones are taken for defects, as their squares overflow."""
 _SMALL_ANGLE = 1e-4
-"""Below it the quotients of sine and cosine are series; the first left-out term is below 1e-17 there."""
+"""Angle below which the quotients of sine and cosine are series; the first left-out term is below 1e-17 there."""
 
 _IDENTITY_3 = np.eye(3)
 _LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 def normalized(quaternion: Annotated[Float64, "... 4"]) -> Annotated[Float64, "... 4"]:
-    """Quaternions of length 1; NaN where the length is 0."""
+    """Scale quaternions to length 1; NaN where the length is 0."""
     quaternion = np.asarray(quaternion, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         unit: Float64 = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
@@ -30,7 +30,7 @@ def normalized(quaternion: Annotated[Float64, "... 4"]) -> Annotated[Float64, ".
 
 
 def quaternion_to_matrix(quaternion: Annotated[Float64, "... 4"]) -> Annotated[Float64, "... 3 3"]:
-    """Rotation matrices of quaternions wxyz of any length but 0 (NaN for those)."""
+    """Return rotation matrices of quaternions wxyz of any length but 0 (NaN for those)."""
     w, x, y, z = np.moveaxis(normalized(quaternion), -1, 0)
     R = np.empty((*w.shape, 3, 3))
     R[..., 0, 0], R[..., 0, 1], R[..., 0, 2] = (
@@ -52,7 +52,7 @@ def quaternion_to_matrix(quaternion: Annotated[Float64, "... 4"]) -> Annotated[F
 
 
 def matrix_to_quaternion(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "... 4"]:
-    """Unit quaternions wxyz of rotation matrices, with w >= 0.
+    """Return unit quaternions wxyz of rotation matrices, with w >= 0.
 
     The column of 4 q q^T with the largest diagonal entry is normalised, which is accurate at every angle
     (S. W. Shepperd, "Quaternion from rotation matrix", 1978).
@@ -75,7 +75,7 @@ def matrix_to_quaternion(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64,
 
 
 def rpy_to_matrix(rpy: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3 3"]:
-    """Rz(yaw) Ry(pitch) Rx(roll) of angles (roll, pitch, yaw), as in URDF."""
+    """Return Rz(yaw) Ry(pitch) Rx(roll) of angles (roll, pitch, yaw), as in URDF."""
     rpy = np.asarray(rpy, dtype=np.float64)
     (sr, sp, sy), (cr, cp, cy) = np.moveaxis(np.sin(rpy), -1, 0), np.moveaxis(np.cos(rpy), -1, 0)
     R = np.empty((*rpy.shape[:-1], 3, 3))
@@ -86,7 +86,7 @@ def rpy_to_matrix(rpy: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3
 
 
 def matrix_to_rpy(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "... 3"]:
-    """Angles (roll, pitch, yaw) with pitch in [-pi/2, pi/2]; at pitch +-pi/2 roll is chosen as 0."""
+    """Return angles (roll, pitch, yaw) with pitch in [-pi/2, pi/2]; at pitch +-pi/2 roll is chosen as 0."""
     R = np.asarray(R, dtype=np.float64)
     cos_pitch = np.hypot(R[..., 0, 0], R[..., 1, 0])
     regular = cos_pitch > 1e-9
@@ -97,7 +97,7 @@ def matrix_to_rpy(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "... 3
 
 
 def pose(R: Annotated[Float64, "... 3 3"], p: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 4 4"]:
-    """Homogeneous matrices of rotations and positions; leading dimensions are broadcast."""
+    """Return homogeneous matrices of rotations and positions; leading dimensions are broadcast."""
     R, p = np.asarray(R, dtype=np.float64), np.asarray(p, dtype=np.float64)
     T = np.zeros((*np.broadcast_shapes(R.shape[:-2], p.shape[:-1]), 4, 4))
     T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = R, p, 1.0
@@ -105,14 +105,14 @@ def pose(R: Annotated[Float64, "... 3 3"], p: Annotated[Float64, "... 3"]) -> An
 
 
 def inverse(T_a_b: Annotated[Float64, "... 4 4"]) -> Annotated[Float64, "... 4 4"]:
-    """``T_b_a``, by transposition of the rotation."""
+    """Return ``T_b_a``, by transposition of the rotation."""
     T_a_b = np.asarray(T_a_b, dtype=np.float64)
     R_b_a = np.swapaxes(T_a_b[..., :3, :3], -1, -2)
     return pose(R_b_a, -(R_b_a @ T_a_b[..., :3, 3, None])[..., 0])
 
 
 def cross(a: Annotated[Float64, "... 3"], b: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3"]:
-    """Cross products; numpy's own costs several times as much on small arrays."""
+    """Return cross products; numpy's own costs several times as much on small arrays."""
     product = np.empty(np.broadcast_shapes(a.shape, b.shape))
     product[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
     product[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
@@ -121,7 +121,7 @@ def cross(a: Annotated[Float64, "... 3"], b: Annotated[Float64, "... 3"]) -> Ann
 
 
 def skew(w: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3 3"]:
-    """Matrices K with K v = w x v."""
+    """Return matrices K with K v = w x v."""
     w = np.asarray(w, dtype=np.float64)
     K = np.zeros((*w.shape[:-1], 3, 3))
     K[..., 0, 1], K[..., 0, 2], K[..., 1, 2] = -w[..., 2], w[..., 1], -w[..., 0]
@@ -130,7 +130,7 @@ def skew(w: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3 3"]:
 
 
 def so3_exp(w: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3 3"]:
-    """Rotation matrices of rotation vectors (axis times angle, rad)."""
+    """Return rotation matrices of rotation vectors (axis times angle, rad)."""
     w = np.asarray(w, dtype=np.float64)
     a, b, _ = _exp_factors(np.linalg.norm(w, axis=-1))
     K = skew(w)
@@ -139,7 +139,7 @@ def so3_exp(w: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3 3"]:
 
 
 def so3_log(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "... 3"]:
-    """Rotation vectors, of length at most pi, of rotation matrices. Accurate at all angles, also 0 and pi."""
+    """Return rotation vectors, of length at most pi, of rotation matrices. Accurate at all angles, also 0 and pi."""
     quaternion = matrix_to_quaternion(R)
     w, v = quaternion[..., 0], quaternion[..., 1:]
     sine = np.linalg.norm(v, axis=-1)
@@ -152,7 +152,7 @@ def so3_log(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "... 3"]:
 
 
 def se3_exp(twist: Annotated[Float64, "... 6"]) -> Annotated[Float64, "... 4 4"]:
-    """Rigid motions of twists (v, w)."""
+    """Return rigid motions of twists (v, w)."""
     twist = np.asarray(twist, dtype=np.float64)
     v, w = twist[..., :3], twist[..., 3:]
     a, b, c = _exp_factors(np.linalg.norm(w, axis=-1))
@@ -164,7 +164,7 @@ def se3_exp(twist: Annotated[Float64, "... 6"]) -> Annotated[Float64, "... 4 4"]
 
 
 def se3_log(T: Annotated[Float64, "... 4 4"]) -> Annotated[Float64, "... 6"]:
-    """Twists (v, w), with rotation of at most pi, of rigid motions."""
+    """Return twists (v, w), with rotation of at most pi, of rigid motions."""
     T = np.asarray(T, dtype=np.float64)
     w = so3_log(T[..., :3, :3])
     angle = np.linalg.norm(w, axis=-1)
@@ -182,7 +182,7 @@ def se3_log(T: Annotated[Float64, "... 4 4"]) -> Annotated[Float64, "... 6"]:
 
 
 def _exp_factors(angle: Float64) -> tuple[Float64, Float64, Float64]:
-    """sin(t)/t, (1 - cos t)/t^2, (t - sin t)/t^3."""
+    """Return sin(t)/t, (1 - cos t)/t^2, (t - sin t)/t^3."""
     small = angle < _SMALL_ANGLE
     t = np.where(small, 1.0, angle)
     t2 = angle * angle
@@ -193,7 +193,7 @@ def _exp_factors(angle: Float64) -> tuple[Float64, Float64, Float64]:
 
 
 def rotation_angle(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "..."]:
-    """Geodesic angles in [0, pi] of rotation matrices.
+    """Return geodesic angles in [0, pi] of rotation matrices.
 
     By atan2 of sine and cosine: the arc cosine alone loses half of the digits near 0 and near pi.
     """
@@ -209,7 +209,7 @@ def rotation_angle(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "..."
 def pose_error(
     T_base_a: Annotated[Float64, "... 4 4"], T_base_b: Annotated[Float64, "... 4 4"]
 ) -> tuple[Annotated[Float64, "..."], Annotated[Float64, "..."]]:
-    """Distance (m) and geodesic angle (rad, in [0, pi]) between two poses."""
+    """Compute distance (m) and geodesic angle (rad, in [0, pi]) between two poses."""
     T_base_a, T_base_b = np.asarray(T_base_a, dtype=np.float64), np.asarray(T_base_b, dtype=np.float64)
     if T_base_a.size == 16 and T_base_b.shape == T_base_a.shape:
         one = _one_pose_error(T_base_a.reshape(16).tolist(), T_base_b.reshape(16).tolist())
@@ -222,7 +222,10 @@ def pose_error(
 
 
 def _one_pose_error(a: list[float], b: list[float]) -> tuple[float, float]:
-    """The same for the entries of two matrices, row by row: some 10 us less than with arrays."""
+    """Compute position (m) and orientation error (rad) from the entries of two matrices, row by row.
+
+    This takes some 10 us less than with arrays.
+    """
     dx, dy, dz = b[3] - a[3], b[7] - a[7], b[11] - a[11]
     # Entries of R_a^T R_b: what is antisymmetric, and the trace.
     x = a[2] * b[1] + a[6] * b[5] + a[10] * b[9] - (a[1] * b[2] + a[5] * b[6] + a[9] * b[10])
@@ -237,7 +240,7 @@ def _one_pose_error(a: list[float], b: list[float]) -> tuple[float, float]:
 
 
 def is_pose(T: Annotated[Float64, "... 4 4"], tolerance: float = 1e-6) -> Annotated[Bool, "..."]:
-    """Which matrices have R R^T = I, det R = +1, last row 0 0 0 1, each to the tolerance, and positions up to
+    """Check which matrices have R R^T = I, det R = +1, last row 0 0 0 1, each to the tolerance, and positions up to
     LARGEST."""
     T = np.asarray(T, dtype=np.float64)
     if T.size == 16:
@@ -253,7 +256,7 @@ def is_pose(T: Annotated[Float64, "... 4 4"], tolerance: float = 1e-6) -> Annota
 
 
 def is_one_pose(values: list[float], tolerance: float) -> bool:
-    """``is_pose`` for the entries of one matrix, row by row: some 30 us less than with arrays."""
+    """Check ``is_pose`` for the entries of one matrix, row by row: some 30 us less than with arrays."""
     xx, yx, zx, px, xy, yy, zy, py, xz, yz, zz, pz, t0, t1, t2, t3 = values
     return (
         # Comparisons with NaN are false.

@@ -1,4 +1,4 @@
-"""Where a search for joint values may go, and how far at once."""
+"""Ranges and step limits of a search for joint values."""
 
 from typing import Annotated
 
@@ -15,8 +15,10 @@ MAX_ROTATION_STEP = 1.0
 def variable_rows(
     chain: KinematicChain, lower: Annotated[Float64, "n"], upper: Annotated[Float64, "n"]
 ) -> Annotated[Float64, "6 n"]:
-    """Per variable of a chain, in rows (rad or m): lower and upper limit; ends of the range that starts are drawn from;
-    period, 0 if there is none; largest change per step.
+    """Return rows of numbers per variable of a chain (rad or m).
+
+    Rows: lower and upper limit; ends of the range that starts are drawn from; period, 0 if there is none; largest
+    change per step.
 
     Args:
         chain: the chain, without quaternion motions.

@@ -1,4 +1,4 @@
-"""Several problems of the same structure as one, and its answer taken apart again.
+"""Merging of several IK problems of the same structure into one, and splitting of its answer.
 
 A request's answer does not depend on the others in its batch: together they cost less, as most of the time of a single
 request goes into checks that cost the same for many.
@@ -15,7 +15,7 @@ from kinopt_ros.solvers.result import IkResult
 
 
 def structure_key(problem: IkProblem) -> Hashable:
-    """Problems of the same robot and equal keys can be merged."""
+    """Return a key: problems of the same robot and equal keys can be merged."""
     posture = problem.posture
     return (
         problem.base_link,
@@ -43,7 +43,7 @@ def structure_key(problem: IkProblem) -> Hashable:
 
 
 def merged(problems: Sequence[IkProblem], deadline: float) -> IkProblem:
-    """One problem with the requests of all, in order, due at the earliest of all deadlines."""
+    """Merge problems into one with the requests of all, in order, due at the earliest of all deadlines."""
     first = problems[0]
     deadlines = [math.inf if problem.deadline is None else problem.deadline for problem in problems]
     due = min(deadline, *deadlines)
@@ -69,7 +69,7 @@ def merged(problems: Sequence[IkProblem], deadline: float) -> IkProblem:
 
 
 def taken_apart(result: IkResult, sizes: Sequence[int]) -> list[IkResult]:
-    """The answers of merged problems, which had ``sizes`` requests each."""
+    """Split the answer of merged problems, which had ``sizes`` requests each."""
     if len(sizes) == 1:
         return [result]
     parts = []

@@ -43,37 +43,36 @@ SolveIk: TypeAlias = Callable[[IkProblem], IkResult]
 LINE = "straight line"
 """Name of the check."""
 ACCURACY = 1e-6
-"""m and rad, of the points of a path: what is not smooth cannot be followed quickly."""
+"""Accuracy of the points of a path, m and rad. What is not smooth cannot be followed quickly."""
 ANGLE_TOLERANCE = 0.01
-"""rad, how far the orientation may be off between points."""
+"""Largest error of the orientation between points, rad."""
 ALTERNATIVES = 8
-"""Configurations that are looked at where the nearest one is a jump."""
+"""Configurations that are tried where the nearest one is a jump."""
 MOST_POINTS = 5000
 _REFINEMENTS = 3
-"""How often points are put between points where a motion is off its line."""
+"""Most times that points are put between points where a motion is off its line."""
 _SAMPLES = 2000
 _HALVINGS = 4
 _LEVER = 0.1
-"""m; how much an angle counts beside a distance."""
+"""Length that a radian counts as beside a distance, m."""
 
 
 @dataclass(frozen=True)
 class CartesianSteps:
-    """How exact a path is to be."""
+    """Accuracy and jump limits of a path."""
 
     max_step: float = 0.01
-    """m between points, at most."""
+    """Largest distance between points, m."""
     max_angle: float = 0.05
-    """rad between points, at most."""
+    """Largest rotation between points, rad."""
     tolerance: float = 1e-3
-    """m; how far the link may be off the line anywhere."""
+    """Largest distance of the link from the line anywhere, m."""
     max_revolute_jump: float = 0.5
-    """rad that a revolute joint may move between two points."""
+    """Largest movement of a revolute joint between two points, rad."""
     max_prismatic_jump: float = 0.1
-    """m likewise of prismatic joints."""
+    """Largest movement of a prismatic joint between two points, m."""
     jump_factor: float | None = None
-    """Two neighbouring points may be so many times farther apart in joint space than all are in the mean; None: that
-    does not matter."""
+    """Largest distance of neighbouring points in joint space relative to the mean distance; None for no such bound."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -90,19 +89,19 @@ class CartesianResult:
     status: Status
     """SUCCESS only if all of the path is done."""
     message: str
-    """Why it ends where it does; empty on success."""
+    """Why the motion ends where it does; empty on success."""
     trajectory: JointTrajectory | None
-    """None if the path does not even begin."""
+    """The motion; None if the path does not even begin."""
     fraction: float
     """Share of the path that is done, 0 to 1."""
     waypoints: int
-    """How many were reached."""
+    """Number of waypoints that were reached."""
     solver: str
     checks: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
     scene_version: int | None = None
     notes: tuple[str, ...] = ()
-    """What must be known of a motion that was found, a sentence each."""
+    """Sentences that a user of a motion that was found must know."""
 
 
 def plan_cartesian_path(
@@ -221,10 +220,10 @@ class _Lines:
         self.ends = np.cumsum(counts).astype(np.int64)
         """Number of the last step of each line."""
         self.count = int(self.ends[-1])
-        """Steps in all; 0 where there is nowhere to go."""
+        """Number of steps; 0 where there is nowhere to go."""
 
     def at(self, u: Annotated[Float64, "K"]) -> Annotated[Float64, "K 4 4"]:
-        """Poses after so many steps, which need not be whole numbers."""
+        """Return poses after so many steps, which need not be whole numbers."""
         starts = np.concatenate([[0], self.ends[:-1]])
         lengths = np.maximum(self.ends - starts, 1)
         line = np.minimum(np.searchsorted(self.ends, u, side="left"), len(self.ends) - 1)
@@ -238,7 +237,7 @@ class _Lines:
         return T
 
     def off(self, T: Annotated[Float64, "M 4 4"], last: int) -> tuple[float, float]:
-        """How far poses are off the lines up to a step, at most: m, rad."""
+        """Return how far poses are off the lines up to a step, at most: m, rad."""
         until = 1 + int(np.searchsorted(self.ends, last))
         best = np.full(len(T), np.inf)
         distance, angle = best.copy(), best.copy()
@@ -262,7 +261,7 @@ class _Lines:
 
 @dataclass(frozen=True)
 class _Why:
-    """Why a path ends before its end."""
+    """Reason why a path ends before its end."""
 
     status: Status
     message: str
@@ -270,7 +269,7 @@ class _Why:
 
 @dataclass(frozen=True, eq=False)
 class _Touch:
-    """Where a motion is in collision."""
+    """Place where a motion is in collision."""
 
     q: Annotated[Float64, "n"]
     message: str
@@ -306,7 +305,7 @@ class _Path:
             self._search_end = now + 0.7 * (problem.deadline - now)
 
     def through(self, lines: _Lines) -> CartesianResult:
-        """The result."""
+        """Follow the lines; return the result."""
         try:
             return self._through(lines)
         except OutOfTime:
@@ -342,7 +341,7 @@ class _Path:
         return self._ended(why)
 
     def poses_of(self, q: Annotated[Float64, "K n"]) -> Annotated[Float64, "K 4 4"]:
-        """Of the tool, in the base link."""
+        """Return poses of the tool in the base link."""
         whole = self._whole(q)
         T = chain_pose(self._chain, whole[:, self._chain.variables])
         return T if self._target.T_link_tool is None else T @ self._target.T_link_tool
@@ -352,7 +351,7 @@ class _Path:
     def _followed(
         self, lines: _Lines, q0: Annotated[Float64, "n"]
     ) -> tuple[Annotated[Float64, "K n"], _Why | None]:
-        """Configurations after each step, as far as they come without a jump."""
+        """Return configurations after each step, up to the first jump, and why they end there if they do."""
         poses = lines.at(np.arange(lines.count + 1, dtype=np.float64))
         q = [q0]
         for k in range(1, len(poses)):
@@ -365,7 +364,7 @@ class _Path:
         return np.array(q), None
 
     def _next(self, before: Annotated[Float64, "n"], T: Annotated[Float64, "4 4"]) -> Float64 | _Why:
-        """A configuration of a pose, next to the one before."""
+        """Find a configuration for a pose, next to the one before."""
         asked = replace(
             self._asked,
             targets=(replace(self._target, T_base_target=T[None].copy()),),
@@ -397,7 +396,7 @@ class _Path:
     def _without_jumps(
         self, q: Annotated[Float64, "K n"], why: _Why | None
     ) -> tuple[Annotated[Float64, "K n"], _Why | None]:
-        """As far as no step is so many times longer than all are in the mean."""
+        """Return the configurations up to the first step that is too many times longer than the mean step."""
         factor = self.steps.jump_factor
         if factor is None or len(q) < 3:
             return q, why
@@ -455,8 +454,8 @@ class _Path:
     # The motion.
 
     def _motion(self, lines: _Lines, q: Annotated[Float64, "K n"]) -> TrajectoryResult | _Touch | _Why:
-        """A verified motion through configurations that keeps to the lines; or where it touches something, or why there
-        is none."""
+        """Time and verify a motion through configurations that keeps to the lines; return it, or where it touches
+        something, or why there is none."""
         last = len(q) - 1
         gate = Gate(self._robot, replace(self._problem, goals=(JointGoal(q[-1]),)), self._solver)
         u, dense = self._dense(lines, np.arange(last + 1, dtype=np.float64), q)
@@ -482,7 +481,7 @@ class _Path:
     def _dense(
         self, lines: _Lines, u: Annotated[Float64, "K"], q: Annotated[Float64, "K n"]
     ) -> tuple[Annotated[Float64, "L"], Annotated[Float64, "L n"]]:
-        """With more points where the middle between two is off the line."""
+        """Add points where the middle between two is off the line; return places and configurations."""
         for _ in range(_HALVINGS):
             middle, between = 0.5 * (u[:-1] + u[1:]), 0.5 * (q[:-1] + q[1:])
             wanted, reached = lines.at(middle), self.poses_of(between)
@@ -506,7 +505,7 @@ class _Path:
         q: Annotated[Float64, "K n"],
         after: Annotated[Int64, "M"],
     ) -> tuple[Annotated[Float64, "L"], Annotated[Float64, "L n"]]:
-        """With the middles after some points put in; those that cannot be solved for are left out."""
+        """Insert middles after some points; those that cannot be solved for are left out."""
         new_u, new_q, places = [], [], []
         for k in after.tolist():
             self._problem.pause()

@@ -29,7 +29,7 @@ class Motion:
     trajectory: JointTrajectory
     report: TrajectoryReport
     contact: WayContact | None = None
-    """Where it comes too near to something; ``report`` says it, too."""
+    """Where the motion comes too near to something; ``report`` says it, too."""
 
 
 def plan_joint_motion(
@@ -126,7 +126,8 @@ def _missed(
     variables: Annotated[Int64, "n"],
     trajectory: JointTrajectory,
 ) -> tuple[Violation, ...]:
-    """The link that the last point leaves farthest from where the goal has it, if any: whole turns must move none."""
+    """Return the link that the last point leaves farthest from where the goal has it, if any: whole turns must move
+    none."""
     last = start.copy()
     last[variables] = trajectory.position[-1]
     wanted, found = forward_kinematics(robot, np.array([goal, last]))
@@ -152,8 +153,10 @@ def check_begins_inside(
     q: Annotated[Float64, "n"],
     tolerance: float,
 ) -> None:
-    """Raise StartStateError if one of some joints (their variables at ``q``, rad or m) is farther outside of its
-    position limits than a motion may begin."""
+    """Raise StartStateError if a joint is farther outside its position limits than a motion may begin.
+
+    ``q`` has the values of the joints' variables, rad or m.
+    """
     lower, upper = robot.limits.lower[variables], robot.limits.upper[variables]
     outside = np.flatnonzero(~((q >= lower - tolerance) & (q <= upper + tolerance)))
     if outside.size:
@@ -165,7 +168,7 @@ def check_begins_inside(
 
 
 def commanded_variables(robot: RobotModel, joints: Sequence[str]) -> Annotated[Int64, "n"]:
-    """Indices in q of the joints of a trajectory.
+    """Return the indices in q of the joints of a trajectory.
 
     Raises:
         InvalidRequestError: none is given, or one twice.

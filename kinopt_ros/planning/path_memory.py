@@ -1,4 +1,4 @@
-"""Configurations that led around obstacles before: where to begin from when a straight line does not do."""
+"""Memory of configurations that led around obstacles, from which searches begin when a straight line does not do."""
 
 import threading
 from collections import deque
@@ -14,7 +14,7 @@ _PER_PATH = 3
 
 
 class PathMemory:
-    """Of one robot. Thread-safe.
+    """Configurations of one robot's earlier paths, which later searches start from. Thread-safe.
 
     With it the answer to a request may depend on the requests before; without it, it never does.
     """
@@ -36,7 +36,8 @@ class PathMemory:
         variables: Annotated[Int64, "n"],
         count: int,
     ) -> Annotated[Float64, "m n"]:
-        """Up to ``count`` values of some variables that are the least detour between two configurations."""
+        """Return up to ``count`` remembered values of some variables that are the least detour between two
+        configurations."""
         with self._lock:
             kept = list(self._kept)
         if not kept:

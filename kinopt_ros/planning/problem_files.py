@@ -11,7 +11,7 @@
       - state: extended
       - joints: {panda_joint1: 0.5}     # others stay where they start
       - {link: panda_hand, pose: {xyz: [0.5, 0, 0.4], rpy: [3.14, 0, 0]}, position_tolerance: 0.001, free_axes: [rz]}
-    waypoints: []                       # likewise, passed in this order
+    waypoints: []                       # goals that are passed in this order
     along:                              # what holds all the way
       - {upright: panda_hand, tilt: 0.1}
       - {straight: panda_hand, tolerance: 0.005}
@@ -53,14 +53,14 @@ _POSE_KEYS = ("link", "pose", "position_tolerance", "orientation_tolerance", "fr
 
 @dataclass(frozen=True, eq=False)
 class ProblemFile:
-    """What a file describes."""
+    """A robot, and a problem for it, from a file."""
 
     robot: RobotModel
     problem: TrajectoryProblem
 
 
 def load_problem(path: str | Path, deadline: float | None = None) -> ProblemFile:
-    """The robot and the problem of a file.
+    """Load a problem, and the robot that it is for, from a file.
 
     Args:
         path: the file.
@@ -76,7 +76,7 @@ def load_problem(path: str | Path, deadline: float | None = None) -> ProblemFile
 
 
 def problem_of(given: Any, folder: Path, deadline: float | None = None) -> ProblemFile:
-    """The same of what a file says; names of files are relative to ``folder``.
+    """Build the problem that the parsed content of a file describes; names of files are relative to ``folder``.
 
     Raises:
         KinoptError: it describes no problem; the message says where.
@@ -111,7 +111,7 @@ def problem_of(given: Any, folder: Path, deadline: float | None = None) -> Probl
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Of goals and constraints."""
+    """Reads goals and constraints of one problem."""
 
     robot: RobotModel
     group: str | None
@@ -230,7 +230,7 @@ def _with_values(given: Any, robot: RobotModel, others: Float64) -> Float64:
 
 @contextmanager
 def _at(where: str) -> Iterator[None]:
-    """Put the place before what is said about it."""
+    """Put the place in the file before the message of an error."""
     try:
         yield
     except KinoptError as error:

@@ -1,4 +1,4 @@
-"""Paths by a sampling planner, OMPL's RRT-Connect, for problems that no local optimization gets through.
+"""Sampling planner (OMPL's RRT-Connect) for problems that no local optimization gets through.
 
 The library is optional (extra ``sampling``). Kuffner and LaValle, "RRT-Connect: an efficient approach to single-query
 path planning" (2000); the path is then shortened (Geraerts and Overmars, "Creating high-quality paths for motion
@@ -21,20 +21,22 @@ from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 
 Free: TypeAlias = Callable[[Float64, Float64], bool]
-"""Whether the straight line between two values of the problem's variables (n), ends included, is free."""
+"""Function that checks whether the straight line between two values of the problem's variables (n) is free, ends
+included."""
 
 SHORTENING = 0.3
-"""s that the path found may be shortened for, if not said otherwise."""
+"""Default time for shortening the path found, s."""
 STRIDE = 0.1
 """Longest step of the planner's trees, as a share of the diagonal of what it searches in."""
 _WAIT = 0.05
-"""s between two looks at the clock while another search is under way."""
+"""Time between two looks at the clock while another search is under way, s."""
 _one_at_a_time = threading.Lock()
-"""OMPL's seed is the process's: the same seed gives the same path if searches do not mix."""
+"""Lock around searches. OMPL's seed belongs to the process: equal seeds give equal paths only if searches do not
+mix."""
 
 
 def missing_sampler() -> str:
-    """Why there is no sampling planner here, and the remedy; empty if there is one."""
+    """Return why there is no sampling planner here, and the remedy; empty if there is one."""
     if find_spec("ompl") is None:
         return "paths by sampling need the package ompl (pip install ompl)"
     return ""
@@ -51,7 +53,7 @@ def sampled_path(
     shortening: float = SHORTENING,
     around: float = AROUND,
 ) -> Annotated[Float64, "K n"] | None:
-    """Corners of a free path from the problem's start to one of some goals, or None if none was found in time.
+    """Search a free path from the problem's start to one of some goals; return its corners, or None if time runs out.
 
     Args:
         robot: the robot; its limits bound the search, and wide ones what lies around start and goals.

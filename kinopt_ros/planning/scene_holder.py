@@ -1,4 +1,4 @@
-"""The scene in service: who asks gets it as it is now, who changes it gets all of the changes or none."""
+"""Holder of the scene in service: readers get it as it is now, and changes are made completely or not at all."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -16,7 +16,8 @@ _T = TypeVar("_T")
 
 
 class SceneHolder:
-    """Thread-safe. Scenes are immutable: a request works on the one that it took, whatever happens meanwhile.
+    """The scene in service. Thread-safe. Scenes are immutable: a request works on the one that it took, whatever
+    happens meanwhile.
 
     The scene follows the robot in service (``serve``; until then, the first one that is asked about). Requests that
     took an earlier one may still be at work: they see the scene, but neither change it nor make it lose what they do
@@ -27,15 +28,16 @@ class SceneHolder:
         """``report(sentence)`` is called when something of the scene does not fit a new robot."""
         self._report = report
         self._lock = threading.Lock()
-        """Of the two values; never held while anything is computed. First of the locks that a motion is sent with."""
+        """Guards the scene and the robot, and is never held while anything is computed.
+
+        It is the first of the locks that a motion is sent with."""
         self._changing = threading.Lock()
-        """Of those who change the scene: they wait for each other, who asks for it does not."""
+        """Serializes changes of the scene; readers do not wait for it."""
         self._scene = EMPTY_SCENE
         self._robot: RobotModel | None = None
 
     def serve(self, robot: RobotModel) -> None:
-        """From now on this robot is in service: what does not fit it is dropped from the scene and reported (see
-        ``for_robot``)."""
+        """Put a robot into service; drop what does not fit it from the scene, and report that (see ``for_robot``)."""
         with self._lock:
             self._scene, said = for_robot(self._scene, self._robot, robot)
             self._robot = robot
@@ -43,7 +45,7 @@ class SceneHolder:
             self._report(sentence)
 
     def of(self, robot: RobotModel) -> Scene:
-        """The scene now; for a robot that is not in service, without what does not fit it."""
+        """Return the scene now; for a robot that is not in service, without what does not fit it."""
         with self._lock:
             if self._robot is None:
                 self._robot = robot
@@ -53,8 +55,7 @@ class SceneHolder:
             return replace(view, version=self._scene.version) if view is not self._scene else view
 
     def while_it_is(self, robot: RobotModel, scene: Scene, act: Callable[[], _T]) -> _T | None:
-        """What ``act`` returns, while nobody can change the scene; None if another one, or another robot, is in
-        service.
+        """Call ``act`` while nobody can change the scene; None if another scene or robot is in service by now.
 
         ``act`` must return at once, and ask nothing of this object.
         """

@@ -1,4 +1,4 @@
-"""Runs requests of many clients on a few threads: nobody waits for somebody else's long request.
+"""Scheduler that runs requests of many clients on a few threads, so that nobody waits for another's long request.
 
 Two lanes. In the quick lane every task gets a short first try, several of the same key at once; what is left then goes
 to the slow lane, whose threads may take as long as a task's deadline allows. In both lanes clients take turns: one
@@ -16,7 +16,7 @@ from kinopt_ros.errors import KinoptError, NotReadyError
 from kinopt_ros.status import Status
 
 LOOK_SECONDS = 0.02
-"""So often somebody looks whether waiting tasks may go on."""
+"""Time between two looks whether waiting tasks may go on, s."""
 
 
 class QueueFullError(KinoptError):
@@ -26,7 +26,8 @@ class QueueFullError(KinoptError):
 
 
 def _shutting_down() -> NotReadyError:
-    """What is said after ``close``. Not that the queue is full: who hears that tries again."""
+    """Return the error for tasks after ``close``. It does not say that the queue is full, as whoever hears that tries
+    again."""
     return NotReadyError("the node is shutting down")
 
 
@@ -46,17 +47,20 @@ class Task(ABC):
         self.arrived = time.monotonic()
 
     def must_wait(self) -> bool:
-        """Whether something that it needs is still being prepared, and it has the time to wait for that. Must be quick:
-        it is asked again and again."""
+        """Check whether something that it needs is still being prepared, and whether it has the time to wait for that.
+
+        Must be quick, since it is asked again and again.
+        """
         return False
 
     @abstractmethod
     def quick(self, others: Sequence["Task"], hurried: bool = False) -> Sequence["Task"]:
-        """Try to answer this task and others of its key soon, ``hurried`` very soon. Those that need longer."""
+        """Try to answer this task and others of its key soon, or very soon if ``hurried``; return those that need
+        longer."""
 
     @abstractmethod
     def slow(self) -> None:
-        """Answer, however long it takes."""
+        """Answer the task, however long it takes."""
 
     @abstractmethod
     def refuse(self, error: KinoptError) -> None:
@@ -64,7 +68,7 @@ class Task(ABC):
 
 
 class FairQueue:
-    """First come, first served within a client; clients take turns. Not thread-safe."""
+    """Queue that serves a client's tasks in order, while clients take turns. Not thread-safe."""
 
     def __init__(self) -> None:
         self._clients: OrderedDict[str, deque[Task]] = OrderedDict()
@@ -79,7 +83,7 @@ class FairQueue:
         self._size += 1
 
     def take(self) -> Task:
-        """The first task of the client whose turn it is, who then goes to the end of the line."""
+        """Remove and return the first task of the client whose turn it is; that client goes to the end of the line."""
         client, tasks = next(iter(self._clients.items()))
         task = tasks.popleft()
         self._size -= 1
@@ -90,7 +94,7 @@ class FairQueue:
         return task
 
     def take_alike(self, key: Hashable, most: int) -> list[Task]:
-        """Up to ``most`` waiting tasks of a key, of each client the first ones."""
+        """Remove and return up to ``most`` waiting tasks of a key, of each client the first ones."""
         taken: list[Task] = []
         for client, tasks in list(self._clients.items()):
             rest: deque[Task] = deque()
@@ -138,7 +142,8 @@ class Scheduler:
 
     @property
     def waiting(self) -> tuple[int, int]:
-        """How many tasks wait for their quick try, and how many for the slow lane or for what is being prepared."""
+        """Number of tasks that wait for their quick try, and of those that wait for the slow lane or for what is being
+        prepared."""
         with self._lock:
             return len(self._quick), len(self._slow) + len(self._beside)
 
@@ -268,7 +273,7 @@ class Scheduler:
 
 
 class CallTask(Task):
-    """A task that one call answers, quick or not."""
+    """Task that one call answers, quick or not."""
 
     def __init__(
         self,
@@ -289,14 +294,14 @@ class CallTask(Task):
         self._refuse = refuse
 
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
-        """Call."""
+        """Answer with the call."""
         self._call()
         return others
 
     def slow(self) -> None:
-        """Call."""
+        """Answer with the call."""
         self._call()
 
     def refuse(self, error: KinoptError) -> None:
-        """Pass the error on."""
+        """Answer with the error."""
         self._refuse(error)

@@ -78,7 +78,7 @@ class SolverPool:
         self._retired = False
 
     def prepare(self, name: str) -> Solver:
-        """Configure a solver (``auto`` picks) if it is not yet.
+        """Configure a solver (``auto`` picks one) unless that is done already.
 
         Raises:
             UnknownSolverError: there is none of that name.
@@ -108,7 +108,7 @@ class SolverPool:
             raise NotReadyError(f"solver {chosen.name!r} is not needed any more: the robot was replaced")
 
     def get(self, name: str) -> Solver:
-        """A solver that was prepared (``auto`` picks).
+        """Return a solver that was prepared (``auto`` picks one).
 
         Raises:
             UnknownSolverError: there is none of that name.
@@ -126,7 +126,7 @@ class SolverPool:
         return solver
 
     def trouble(self, name: str) -> str | None:
-        """Why a solver cannot be used for this robot, or has broken down and not answered since; None if neither."""
+        """Return why a solver cannot be used, or how it broke down if it has not answered since; None if neither."""
         refused = self._refused.get(name)
         if refused is not None:
             return str(refused)
@@ -134,7 +134,7 @@ class SolverPool:
         return None if failure is None else str(failure)
 
     def remark(self, name: str) -> str:
-        """What is to be known of how a solver works at present; empty: nothing."""
+        """Return what a solver says about how it works at present; empty if there is nothing to say."""
         solver = self._solvers.get(name)
         return "" if solver is None else solver.remark
 
@@ -145,7 +145,7 @@ class SolverPool:
             solver.warm_up()
 
     def warm_up_trajectories(self) -> None:
-        """Likewise for motions.
+        """Let every prepared solver do what some later request for a motion would have to wait for.
 
         Raises:
             KinoptError: a solver cannot plan them for this robot.
@@ -163,15 +163,16 @@ class SolverPool:
         self._plans = True
 
     def check_plans(self, collisions: bool) -> None:
-        """Raise PreparingError, or why it is not possible, unless motions (with collisions) were prepared for."""
+        """Raise PreparingError unless motions (with collisions) were prepared; another error if they cannot be."""
         if collisions:
             check_ready(self.robot)
         if not self._plans:
             raise PreparingError("the optimizer of trajectories is being prepared", "try again soon")
 
     def check_prepared(self, collisions: bool, motions: bool) -> None:
-        """Raise PreparingError, or why it is not possible, unless checks of collisions, or motions, were prepared
-        for, as a request needs them.
+        """Raise PreparingError unless what a request needs was prepared: collision checks, motions, or both.
+
+        Where it cannot be prepared, the error says why.
 
         Raises:
             NotReadyError: they will not be, as another robot is in service.
@@ -189,7 +190,7 @@ class SolverPool:
             ) from None
 
     def must_wait(self, collisions: bool, motions: bool, until: float) -> bool:
-        """Whether some of that is still being prepared, and there is time to wait for it (``time.monotonic()``)."""
+        """Check whether what a request needs is still being prepared, and ``until`` (``time.monotonic()``) is ahead."""
         if self._closed or time.monotonic() >= until:
             return False
         try:
@@ -202,7 +203,7 @@ class SolverPool:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What is still being prepared, for people."""
+        """What is still being prepared, in words for people."""
         found = []
         for motions, what in ((False, "collision checks"), (True, "trajectories")):
             try:
@@ -218,8 +219,9 @@ class SolverPool:
         self._retired = True
 
     def solve_ik(self, problem: IkProblem, solver: str = AUTO, allow_fallback: bool = True) -> PooledResult:
-        """Solve with one solver; if it is unavailable, not ready, cannot honour the problem or breaks down, with the
-        next that can.
+        """Solve with one solver, or with the next that can.
+
+        The next one takes over if the solver is unavailable, not ready, cannot honour the problem or breaks down.
 
         Raises:
             KinoptError: the problem is malformed, the name unknown, or nobody may or can take over.
@@ -235,7 +237,10 @@ class SolverPool:
         allow_fallback: bool = True,
         report: Report | None = None,
     ) -> Pooled[TrajectoryResult]:
-        """Likewise a motion; see ``planning.trajectories``. With a deadline only after ``warm_up_trajectories``."""
+        """Plan a motion with a solver or, if it cannot, with another one; see ``planning.trajectories``.
+
+        A problem with a deadline needs ``warm_up_trajectories`` to be done.
+        """
         from kinopt_ros.planning.trajectories import plan_trajectory
 
         if problem.deadline is not None:

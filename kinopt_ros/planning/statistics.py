@@ -1,4 +1,4 @@
-"""What became of requests: counts since the start, and times of the newest ones."""
+"""Statistics of requests: counts since the start, and times of the newest ones."""
 
 import threading
 import time
@@ -13,12 +13,12 @@ _MOST_NAMES = 100
 """Names and reasons kept; more are counted under ``OTHER``, so that nobody can fill the memory with them."""
 OTHER = "other"
 RECENT = 30.0
-"""s"""
+"""Time span of the counts that are called recent, s."""
 
 
 @dataclass(frozen=True)
 class Percentiles:
-    """Of the newest times, s."""
+    """Percentiles of the newest times, s."""
 
     p50: float
     p95: float
@@ -31,7 +31,7 @@ class Summary:
 
     requests: int
     codes: dict[int, int]
-    """How often each code was the answer."""
+    """Number of times that each code was the answer."""
     wall: Percentiles | None
     """Time from arrival to answer; None before the first."""
     queue: Percentiles | None

@@ -66,7 +66,7 @@ def plan_trajectory(
 
 
 class _Search:
-    """For one problem."""
+    """Searches a motion for one problem."""
 
     def __init__(
         self, solver: Solver, problem: TrajectoryProblem, report: Report | None, memory: PathMemory | None

@@ -15,9 +15,9 @@ from kinopt_ros.status import Status
 from kinopt_ros.wanted import check_wanted
 
 _STEP = 0.05
-"""Of each joint's way to the middle of its limits."""
+"""Share of each joint's way to the middle of its limits that a warm-up motion goes."""
 _MOST_TRIES = 5
-"""Of a plan that ran out of time: the compiler had it."""
+"""Most tries of a plan that runs out of time because the compiler takes it."""
 
 
 def warm_up_trajectories(solver: Solver) -> None:

@@ -1,4 +1,4 @@
-"""What people ask to hold all the way, from the little that they want to say."""
+"""Constraints that hold all along a motion, built from few arguments."""
 
 import math
 from typing import Annotated
@@ -21,7 +21,8 @@ def upright(
     start: Annotated[Float64, "nq"] | None = None,
     base_link: str | None = None,
 ) -> PoseAlong:
-    """A link keeps the tilt that it has at the start: it may move anywhere and turn about the vertical, as a full cup.
+    """Make a link keep the tilt that it has at the start: it may move anywhere and turn about the vertical, as a full
+    cup.
 
     Args:
         robot: the robot.

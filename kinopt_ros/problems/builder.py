@@ -1,4 +1,4 @@
-"""Builds complete IK problems from the little that people want to say."""
+"""Builder of complete IK problems from few arguments."""
 
 import math
 import operator
@@ -77,7 +77,7 @@ def ik_problem(
     random_seed: int = 0,
     limit_tolerance: float = LIMIT_TOLERANCE,
 ) -> IkProblem:
-    """One pose or B poses for one link, or for several links at once.
+    """Build a problem: one pose or B poses for one link, or for several links at once.
 
     Args:
         robot: the robot.
@@ -184,7 +184,7 @@ def ik_problem(
 
 
 def as_whole(given: SupportsIndex, what: str) -> int:
-    """A whole number, also one of numpy's."""
+    """Return a whole number as int, also one of numpy's."""
     try:
         if not isinstance(given, bool):
             return operator.index(given)
@@ -194,14 +194,14 @@ def as_whole(given: SupportsIndex, what: str) -> int:
 
 
 def as_number(given: float, what: str) -> float:
-    """A number, also one of numpy's."""
+    """Return a number as float, also one of numpy's."""
     if isinstance(given, float | int | np.floating | np.integer) and not isinstance(given, bool):
         return float(given)
     raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a number")
 
 
 def _tolerance(given: Tolerance, what: str, free_axes: Collection[str], axes: Sequence[str]) -> Tolerance:
-    """The tolerance with free axes put in."""
+    """Return the tolerance with free axes set to infinity."""
     if isinstance(free_axes, str) or not isinstance(free_axes, Collection):
         raise InvalidRequestError(f"free_axes takes names of axes in a list, not {shown(free_axes)}")
     for name in free_axes:
@@ -221,7 +221,7 @@ def _tolerance(given: Tolerance, what: str, free_axes: Collection[str], axes: Se
 
 
 def _listed(numbers: Float64) -> float | tuple[float, ...]:
-    """A single number, or those of an array."""
+    """Return a single number, or those of an array, as a list."""
     return float(numbers) if numbers.ndim == 0 else tuple(numbers.reshape(-1).tolist())
 
 
@@ -233,7 +233,7 @@ def _base_in_world(
     T_world_root: ArrayLike,
     ndim: int,
 ) -> Annotated[Float64, "B ... 4 4"]:
-    """``T_base_world``, of as many dimensions as the targets have."""
+    """Return ``T_base_world`` with as many dimensions as the targets have."""
     chain = chain_between(robot, robot.root_link, base)
     if set(chain.variables.tolist()) & set(variables_of_joints(robot, joints).tolist()):
         raise InvalidRequestError(
@@ -245,7 +245,7 @@ def _base_in_world(
 
 
 def _tools(given: ArrayLike | None, count: int, several: bool) -> list[Float64] | list[None]:
-    """The tool in each of so many tip links."""
+    """Return the tool in each of so many tip links."""
     if given is None:
         return [None] * count
     T = as_numbers(given, "T_link_tool", InvalidGoalError)
@@ -265,7 +265,7 @@ def _transform(given: ArrayLike, what: str) -> Annotated[Float64, "4 4"]:
 
 
 def as_numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64:
-    """A float64 copy; the error given if it is no array of real numbers."""
+    """Return a float64 copy; raise the error given if it is no array of real numbers."""
     try:
         array = np.array(given)
         if array.dtype.kind in "fiu":

@@ -1,4 +1,4 @@
-"""Which links and joints a request is about, from whichever of them was said."""
+"""Choice of the links and joints that a request is about, from whichever of them it names."""
 
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.robot.chain import chain_between
@@ -10,7 +10,7 @@ from kinopt_ros.robot.model import JointGroup, RobotModel
 def resolve_chain(
     robot: RobotModel, group: str | None, base_link: str | None, tip_link: str | None
 ) -> tuple[str, str, tuple[str, ...]]:
-    """Base link, tip link and joints to move of a request for one link.
+    """Find base link, tip link and joints to move of a request for one link.
 
     Raises:
         KinoptError: an unknown name, a group without a tip, or joints that do not move the tip.
@@ -31,7 +31,7 @@ def resolve_joints(
     locked_joints: tuple[str, ...],
     locked_groups: tuple[str, ...],
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Base link, tip links and joints to move.
+    """Find base link, tip links and joints to move.
 
     Raises:
         KinoptError: an unknown name, a group without a tip, or joints that do not move one of the tips.
@@ -67,7 +67,7 @@ def resolve_joints(
 
 @remembered
 def default_group(robot: RobotModel) -> JointGroup:
-    """The group taken where a request names none: the first one with a tip that its joints move."""
+    """Return the group of requests that name none: the first one with a tip that its joints move."""
     for group in robot.groups.values():
         if group.tip_link is not None:
             moving = _chain_joints(robot, group.base_link or robot.root_link, group.tip_link)
@@ -83,7 +83,7 @@ def _in_order(group: JointGroup, free: set[str]) -> tuple[str, ...]:
 
 
 def _chain_joints(robot: RobotModel, base: str, tip: str) -> tuple[str, ...]:
-    """Active joints whose variables move tip against base."""
+    """Return the active joints whose variables move the tip against the base."""
     moved = set(chain_between(robot, base, tip).variables.tolist())
     return tuple(
         name

@@ -1,4 +1,4 @@
-"""What is asked of an inverse-kinematics solver: B independent requests of the same structure."""
+"""IK problem: B independent requests of the same structure, as a solver gets them."""
 
 import math
 import time
@@ -20,15 +20,15 @@ ORIENTATION_TOLERANCE = 1e-3
 MIN_SEPARATION = 0.05
 """Default least difference of two distinct solutions, rad or m."""
 GRACE = 0.05
-"""s after the deadline for the last look at what was found in time."""
+"""Time after the deadline for the last look at what was found in time, s."""
 
 Tolerance: TypeAlias = float | tuple[float, float, float]
-"""One number bounds the length of the error; three bound it along or about x, y, z of the target's frame, and
-``math.inf`` frees an axis (see kinematics.pose_errors)."""
+"""Tolerance: one number bounds the length of the error; three bound it along or about x, y, z of the target's frame,
+and ``math.inf`` frees an axis (see kinematics.pose_errors)."""
 
 
 def axes_left_free(tolerance: Tolerance) -> Free:
-    """Which axes of the target's frame a tolerance leaves free."""
+    """Return which axes of the target's frame a tolerance leaves free."""
     x, y, z = tolerance if isinstance(tolerance, tuple) else (tolerance,) * 3
     return math.isinf(x), math.isinf(y), math.isinf(z)
 
@@ -73,7 +73,7 @@ class PoseTarget(Immutable):
 
 @dataclass(frozen=True, eq=False)
 class Posture(Immutable):
-    """Which of many solutions is wanted: the one with the least sum of weight * (q - reference)^2."""
+    """Preference among many solutions: the one with the least sum of weight * (q - reference)^2."""
 
     reference: Annotated[Float64, "B n"]
     """Wanted values of the solved variables, rad or m."""
@@ -85,7 +85,7 @@ class Posture(Immutable):
         frozen(self.weight)
 
     def distance(self, q: Annotated[Float64, "B ... n"]) -> Annotated[Float64, "B ..."]:
-        """Square root of the weighted sum."""
+        """Return the square root of the weighted sum."""
         reference = self.reference.reshape(len(q), *(1,) * (q.ndim - 2), -1)
         return np.asarray(np.sqrt((self.weight * (q - reference) ** 2).sum(axis=-1)))
 
@@ -98,7 +98,7 @@ class IkProblem(Immutable):
     """
 
     targets: tuple[PoseTarget, ...]
-    """All of them shall be met at the same time."""
+    """Targets, all of which shall be met at the same time."""
     base_link: str
     """Link in whose frame the targets are given. It may itself move."""
     joints: tuple[str, ...]
@@ -121,13 +121,14 @@ class IkProblem(Immutable):
     """Weight of the manipulability index (see problems.manipulability): solutions with the least squared distance from
     the posture, if there is one, less this times the index are preferred; 0: it is not looked at. rad^2 or m^2."""
     scene: Scene | None = None
-    """Solutions shall be free of collisions of the robot with itself and with this; None: that is not looked at."""
+    """Scene that solutions shall be free of collisions with, besides the robot itself; None: collisions are not
+    checked."""
     clearance: float = 0.0
     """Least distance, m, of bodies that must not touch, besides the scene's padding; counts with a scene only."""
     deadline: float | None = None
     """Value of time.monotonic() after which no new attempt is started; None: the solver's own effort."""
     random_seed: int = 0
-    """Same problem, same random seed, same solver: same answer."""
+    """Seed of random numbers; equal problems with equal seeds get equal answers from a solver."""
     notes: tuple[str, ...] = ()
     """What was given and changed, a sentence each; answers repeat it."""
 
@@ -141,12 +142,12 @@ class IkProblem(Immutable):
         return len(self.targets[0].T_base_target)
 
     def pause(self) -> None:
-        """For long work: raise ``OutOfTime`` when the deadline has passed."""
+        """Raise ``OutOfTime`` if the deadline has passed. Long work calls this now and then."""
         if self.late:
             raise OutOfTime("the deadline came")
 
     def hurry(self) -> None:
-        """Likewise for work that is worth ``GRACE`` more."""
+        """Raise ``OutOfTime`` if the deadline passed more than ``GRACE`` ago. Work that is worth this time calls it."""
         if self.deadline is not None and time.monotonic() >= self.deadline + GRACE:
             raise OutOfTime("the deadline came")
 

@@ -1,4 +1,4 @@
-"""Values a little beyond a limit: files and programs round, and 3.14159265 is beyond 3.14159."""
+"""Tolerance for values a little beyond a limit: files and programs round, and 3.14159265 is beyond 3.14159."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -10,14 +10,14 @@ from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.robot.model import RobotModel
 
 LIMIT_TOLERANCE = 1e-4
-"""rad or m; what is no farther beyond a limit is moved to it, and answers say so."""
+"""Largest distance beyond a limit at which values are moved back to it, rad or m; answers say so."""
 MOST_TOLERANCE = 0.01
 _NAMED = 3
-"""Joints that a sentence names."""
+"""Most joints that a sentence names."""
 
 
 def check_limit_tolerance(tolerance: float) -> float:
-    """Raise unless it is a tolerance."""
+    """Raise unless ``tolerance`` is in the allowed range."""
     if not 0.0 <= tolerance <= MOST_TOLERANCE:
         raise InvalidRequestError(
             f"limit_tolerance is {tolerance}; allowed is 0 to {MOST_TOLERANCE:g} (rad or m)"
@@ -32,8 +32,9 @@ def moved_to_limits(
     tolerance: float,
     what: str,
 ) -> tuple[Annotated[Float64, "... n"], tuple[str, ...]]:
-    """Values of some variables, those beyond a limit by no more than the tolerance moved to it; and what was
-    moved: a sentence, or none.
+    """Move values that are beyond a limit by no more than the tolerance to it.
+
+    Returns the values, and a sentence about what was moved; empty if nothing was.
 
     Args:
         robot: the robot.

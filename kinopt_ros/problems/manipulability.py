@@ -1,4 +1,4 @@
-"""How freely the targets' frames can move from a configuration, and what solutions are sorted by.
+"""Manipulability: how freely the targets' frames can move from a configuration, and what solutions are sorted by.
 
 The index is Yoshikawa's, sqrt(det(J Jᵀ)), of the task's Jacobian: velocities of the tools along and about the axes of
 their targets that are not free, by the velocities of the solved variables, in m, rad and s. For one target without free
@@ -34,7 +34,7 @@ class Task:
     def jacobian(
         self, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"]
     ) -> Annotated[Float64, "N R n"]:
-        """Velocities along and about the axes of the targets that are not free; 0 for what moves no target."""
+        """Compute velocities along and about the axes of the targets that are not free; 0 for what moves no target."""
         rows = []
         for target, chain, (to, source) in self._parts:
             J = geometric_jacobian(chain, self._whole(q, request)[:, chain.variables])
@@ -48,7 +48,7 @@ class Task:
     def errors(
         self, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"]
     ) -> Annotated[Float64, "N R"]:
-        """Errors of the same rows, m and rad, as ``kinematics.pose_errors`` defines them."""
+        """Compute errors of the same rows, m and rad, as ``kinematics.pose_errors`` defines them."""
         rows = []
         for target, chain, _ in self._parts:
             T_base_tool = chain_pose(chain, self._whole(q, request)[:, chain.variables])
@@ -59,7 +59,7 @@ class Task:
         return np.concatenate(rows, axis=1)
 
     def index(self, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"]) -> Annotated[Float64, "N"]:
-        """The manipulability index."""
+        """Compute the manipulability index."""
         J = self.jacobian(q, request)
         # The product of singular values: exact to rounding near singularities, where det(J Jᵀ) may be negative.
         return np.asarray(np.prod(np.linalg.svd(J, compute_uv=False), axis=-1))
@@ -67,7 +67,8 @@ class Task:
     def score(
         self, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"], index: Annotated[Float64, "N"]
     ) -> Annotated[Float64, "N"]:
-        """Squared distance from the posture, if there is one, less the weighted index: the least is preferred."""
+        """Compute the squared distance from the posture, if there is one, less the weighted index: the least is
+        preferred."""
         score = -self._problem.manipulability * index
         posture = self._problem.posture
         if posture is not None:
@@ -83,7 +84,7 @@ class Task:
 def preference(
     problem: IkProblem, chains: Sequence[KinematicChain], q: Annotated[Float64, "B K n"]
 ) -> Annotated[Float64, "B K"]:
-    """What solutions are sorted by, the least first; NaN where there is none.
+    """Compute what solutions are sorted by, the least first; NaN where there is none.
 
     The distance from the posture, else from the state; with manipulability ``Task.score``.
     """
@@ -100,13 +101,13 @@ def preference(
 
 
 def counting(target: PoseTarget) -> list[int]:
-    """Which of the rows x y z rx ry rz of a target are not free."""
+    """Return which of the rows x y z rx ry rz of a target are not free."""
     free = (*target.free_position, *target.free_orientation)
     return [row for row in range(6) if not free[row]]
 
 
 def _columns(problem: IkProblem, chain: KinematicChain) -> tuple[list[int], list[int]]:
-    """Columns of the problem's variables, and those of the chain's Jacobian that belong to them."""
+    """Return columns of the problem's variables, and those of the chain's Jacobian that belong to them."""
     first, _ = tangent_columns(chain)
     source = {
         int(chain.variables[column]): int(first[i])

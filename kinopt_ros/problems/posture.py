@@ -28,7 +28,7 @@ def posture_of(
     seed: Annotated[Float64, "B n"],
     rest: Annotated[Float64, "nq"] | None,
 ) -> Posture | None:
-    """The posture that a preference means; None for any, and for manipulability.
+    """Return the posture that a preference means; None for any, and for manipulability.
 
     Args:
         robot: the robot.
@@ -68,7 +68,8 @@ def posture_of(
 
 
 def manipulability_of(prefer: str, weight: float | None) -> float:
-    """Weight of the manipulability index: the one given, beside a posture; 1 where the index alone is preferred.
+    """Return the weight of the manipulability index: the one given, beside a posture; 1 where the index alone is
+    preferred.
 
     Args:
         prefer: one of PREFERENCES.

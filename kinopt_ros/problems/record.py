@@ -1,4 +1,4 @@
-"""IK problems as YAML: to be kept, sent to somebody, and solved again to the last bit.
+"""Records of IK problems as YAML: to be kept, sent to somebody, and solved again to the last bit.
 
 A record holds names, not indices, so that it outlives changes of a robot's description; the description itself lies
 beside it, once per content, as ``robots/<hash>.urdf`` and ``.srdf``, and so does the scene, as ``scenes/<hash>.yaml``.
@@ -34,9 +34,9 @@ VERSION = 1
 ROBOTS = "robots"
 """Folder of the descriptions, beside the records."""
 SCENES = "scenes"
-"""Likewise of the scenes."""
+"""Folder of the scenes, beside the records."""
 MOST_TIMEOUT = 3600.0
-"""s"""
+"""Longest timeout of a problem in a record, s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,9 @@ class Record:
     robot: str
     """Name of the robot."""
     variables: tuple[str, ...]
-    """Its variables, in the order of ``state``."""
+    """The robot's variables, in the order of ``state``."""
     lower: Float64
-    """Its position limits, which parameters may have changed, (nq,)."""
+    """The robot's lower position limits, which parameters may have changed, (nq,)."""
     upper: Float64
     urdf: str
     """Hash of the description beside the record; empty if there is none."""
@@ -56,13 +56,13 @@ class Record:
     solver: str
     options: Mapping[str, Any]
     timeout: float | None
-    """s that the solver had; None: no deadline."""
+    """Time that the solver had, s; None: no deadline."""
     date: str
     status: tuple[int, ...]
-    """A code per request, as in ``Status``; empty if unknown."""
+    """Status code of each request, as in ``Status``; empty if unknown."""
     messages: tuple[str, ...]
     problem: Mapping[str, Any]
-    """The problem in plain values; of its scene the hash."""
+    """The problem in plain values; its scene is given by its hash."""
 
     @property
     def has_scene(self) -> bool:
@@ -81,7 +81,7 @@ def make_record(
     urdf: str = "",
     srdf: str = "",
 ) -> Record:
-    """A record of a problem; ``urdf`` and ``srdf`` are texts, of which it keeps the hashes."""
+    """Make a record of a problem; it keeps hashes of the texts ``urdf`` and ``srdf``."""
     return Record(
         robot=robot.name,
         variables=robot.variable_names,
@@ -156,7 +156,7 @@ def load_record(file: Path) -> Record:
 
 
 def recorded_robot(record: Record, file: Path) -> RobotModel:
-    """The robot from the description beside a record, with the limits that it had.
+    """Load the robot from the description beside a record, with the limits that it had.
 
     Raises:
         InvalidRequestError: there is no description beside it.
@@ -190,7 +190,7 @@ def recorded_robot(record: Record, file: Path) -> RobotModel:
 
 
 def recorded_problem(record: Record, robot: RobotModel, file: Path | None = None) -> IkProblem:
-    """The problem of a record for a robot that has its joints, due after the recorded time from now.
+    """Build the problem of a record for a robot that has its joints, due after the recorded time from now.
 
     Args:
         record: the record.
@@ -273,7 +273,7 @@ def _plain_problem(problem: IkProblem) -> dict[str, Any]:
 
 
 def _scene(record: Record, robot: RobotModel, file: Path | None) -> Scene | None:
-    """The scene beside a record."""
+    """Load the scene beside a record."""
     name = record.problem.get("scene")
     if not name:
         return None
@@ -291,7 +291,8 @@ def _description_beside(file: Path, name: str, suffix: str) -> str | None:
 
 
 def _beside(file: Path, folder: str, name: Any, suffix: str) -> Path | None:
-    """A file that a record names by its hash, if it lies in the record's folder: neither names nor links lead out."""
+    """Return a file that a record names by its hash, if it lies in the record's folder: neither names nor links lead
+    out."""
     if not isinstance(name, str) or not re.fullmatch(r"[0-9a-f]{16}", name):
         return None
     path = file.parent / folder / f"{name}{suffix}"
@@ -300,7 +301,7 @@ def _beside(file: Path, folder: str, name: Any, suffix: str) -> Path | None:
 
 
 def _checked(plain: dict[str, Any]) -> Record:
-    """Raises InvalidShapeError where something is missing or of another type."""
+    """Raise InvalidShapeError where something is missing or of another type."""
     names = [field.name for field in fields(Record)]
     plain = read.mapping(plain, "the record", names, names)
     timeout = plain["timeout"]
@@ -367,7 +368,7 @@ def _tolerance(plain: Any) -> Tolerance:
 
 
 def _listed(value: Any) -> Any:
-    """Tuples as lists, numbers as Python's."""
+    """Return tuples as lists, and numbers as Python's."""
     if isinstance(value, tuple):
         return [_listed(part) for part in value]
     return float(value) if isinstance(value, np.floating) else value

@@ -1,4 +1,4 @@
-"""Some requests of a problem."""
+"""Selection of some requests of a problem."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -8,7 +8,7 @@ from kinopt_ros.problems.ik import IkProblem
 
 
 def rows_of(problem: IkProblem, rows: Annotated[Int64, "R"]) -> IkProblem:
-    """The problem of the given requests, in their order."""
+    """Return the problem of the given requests, in their order."""
     posture = problem.posture
     return replace(
         problem,

@@ -1,4 +1,4 @@
-"""What is asked of a trajectory optimizer: a motion from a start to one of several goals, around what is in the way."""
+"""Trajectory problem: a motion from a start to one of several goals, around what is in the way."""
 
 import time
 from dataclasses import dataclass, field
@@ -66,22 +66,22 @@ Along: TypeAlias = PoseAlong | StraightLine
 
 @dataclass(frozen=True)
 class CostWeights:
-    """How much the terms of the cost count against each other, at least 0; 0 leaves a term out.
+    """Weights of the terms of the cost against each other, at least 0; 0 leaves a term out.
 
     Derivatives are by the point's place on the path in [0, 1], by five-point stencils (PyRoki, section IV), squared and
     averaged over the path. Limits, collisions and constraints are no costs: a motion that breaks them is no answer.
     """
 
     smoothness: float = 1.0
-    """Of differences of neighbouring points: a short path."""
+    """Weight of the squared differences of neighbouring points, which makes the path short."""
     velocity: float = 0.0
-    """Of the first derivative beyond what the duration allows; counts with a given duration only."""
+    """Weight of the squared velocity in excess of its limit; counts only if a duration is given."""
     acceleration: float = 0.1
-    """Of the second derivative."""
+    """Weight of the squared second derivative."""
     jerk: float = 0.01
-    """Of the third derivative."""
+    """Weight of the squared third derivative."""
     rest: float = 0.0
-    """Of the distance from the rest posture."""
+    """Weight of the squared distance from the rest posture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,21 +94,22 @@ class TrajectoryProblem(Immutable):
     joints: tuple[str, ...]
     """Joints that move, in the order of the trajectory; each active, with one variable."""
     variables: Annotated[np.ndarray, "n"]
-    """Their indices in the robot's q: the columns of paths."""
+    """Indices in the robot's q of the joints' variables; columns of paths are in this order."""
     start: Annotated[Float64, "nq"]
     """Configuration of the whole robot; what is not among ``variables`` stays."""
     start_velocity: Annotated[Float64, "nq"]
-    """rad/s or m/s; 0 for what is not among ``variables``."""
+    """Velocity at the start, rad/s or m/s; 0 for what is not among ``variables``."""
     goals: tuple[Goal, ...]
-    """Any one of them."""
+    """Goals, any one of which is to be reached."""
     base_link: str
-    """In whose frame poses of goals and ``along`` are given."""
+    """Link in whose frame poses of goals and ``along`` are given."""
     waypoints: tuple[Goal, ...] = ()
-    """To be passed on the way, in this order."""
+    """Goals to pass on the way, in this order."""
     along: tuple[Along, ...] = ()
-    """What holds all the way."""
+    """Constraints that hold all the way."""
     scene: Scene | None = None
-    """The motion shall be free of collisions of the robot with itself and with this; None: that is not looked at."""
+    """Scene that the motion shall be free of collisions with, besides the robot itself; None: collisions are not
+    checked."""
     clearance: float = 0.0
     """Least distance, m, of bodies that must not touch, besides the scene's padding; counts with a scene only."""
     velocity_scaling: float = 0.1
@@ -116,18 +117,18 @@ class TrajectoryProblem(Immutable):
     acceleration_scaling: float = 0.1
     """Share of the acceleration limits in (0, 1]."""
     duration: float | None = None
-    """s; None: as short as the limits allow."""
+    """Duration of the motion, s; None: as short as the limits allow."""
     rest: Annotated[Float64, "n"] | None = None
-    """Rest posture, rad or m; None: none."""
+    """Rest posture, rad or m; None if there is none."""
     weights: CostWeights = CostWeights()
     num_points: int = NUM_POINTS
-    """T, points of a path."""
+    """Number T of points of a path."""
     paths: Annotated[Float64, "S T n"] = field(default_factory=lambda: np.zeros((0, NUM_POINTS, 0)))
     """Paths to begin from, tried before the solver's own; S may be 0."""
     deadline: float | None = None
     """Value of time.monotonic() after which no new attempt is started; None: the solver's own effort."""
     random_seed: int = 0
-    """Same problem, same random seed, same solver: same answer."""
+    """Seed of random numbers; equal problems with equal seeds get equal answers from a solver."""
     notes: tuple[str, ...] = ()
     """What was given and changed, a sentence each; answers repeat it."""
 
@@ -138,19 +139,19 @@ class TrajectoryProblem(Immutable):
             frozen(self.rest)
 
     def whole(self, q: Annotated[Float64, "... n"]) -> Annotated[Float64, "... nq"]:
-        """Configurations of the whole robot: of the variables that move at ``q``, of the others where they start."""
+        """Return configurations of the whole robot: moving variables from ``q``, the others where they start."""
         full = np.empty((*q.shape[:-1], len(self.start)))
         full[...] = self.start
         full[..., self.variables] = q
         return full
 
     def pause(self) -> None:
-        """For long work: raise ``OutOfTime`` when the deadline has passed."""
+        """Raise ``OutOfTime`` if the deadline has passed. Long work calls this now and then."""
         if self.late:
             raise OutOfTime("the deadline came")
 
     def hurry(self) -> None:
-        """Likewise for work that is worth ``GRACE`` more."""
+        """Raise ``OutOfTime`` if the deadline passed more than ``GRACE`` ago. Work that is worth this time calls it."""
         if self.deadline is not None and time.monotonic() >= self.deadline + GRACE:
             raise OutOfTime("the deadline came")
 

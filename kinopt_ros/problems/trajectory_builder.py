@@ -1,4 +1,4 @@
-"""Builds complete trajectory problems from the little that people want to say."""
+"""Builder of complete trajectory problems from few arguments."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -60,7 +60,7 @@ def trajectory_problem(
     random_seed: int = 0,
     limit_tolerance: float = LIMIT_TOLERANCE,
 ) -> TrajectoryProblem:
-    """Move to a goal, or to one of several.
+    """Build a problem: move to a goal, or to one of several.
 
     Args:
         robot: the robot.
@@ -173,7 +173,7 @@ def moving_joints(
     tip_link: str | None,
     joints: tuple[str, ...] = (),
 ) -> tuple[str, str | None, tuple[str, ...]]:
-    """Frame of poses, the link that they are for, if there is one, and the joints to move.
+    """Find the frame of poses, the link that they are for, if there is one, and the joints to move.
 
     Raises:
         KinoptError: an unknown name, or joints that do not move the tip.
@@ -189,7 +189,7 @@ def moving_joints(
 
 
 def _several(goals: GoalLike | Sequence[GoalLike]) -> list[GoalLike]:
-    """A list of goals, also of a single one."""
+    """Return a list of goals, also for a single one."""
     if isinstance(goals, JointGoal | PoseGoal | np.ndarray):
         return [goals]
     if not isinstance(goals, list | tuple):

@@ -1,4 +1,4 @@
-"""Checks of a trajectory problem against a robot. Everything is refused by a sentence that names what was given."""
+"""Checks of a trajectory problem against a robot. Every refusal is a sentence that names what was given."""
 
 import math
 
@@ -21,12 +21,12 @@ from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 
 START_TOLERANCE = 1e-3
-"""rad or m; how far a start may be outside its limits: sensors are not exact."""
+"""Distance that a start may be outside its limits, rad or m, since sensors are not exact."""
 LEAST_POINTS, MOST_POINTS = 8, 512
 MOST_GOALS = 64
 """Most goals, waypoints, constraints along the way and paths to begin from of one problem, each."""
 LONGEST = 3600.0
-"""s, of a given duration."""
+"""Longest duration that may be given, s."""
 
 
 def check_trajectory_problem(problem: TrajectoryProblem, robot: RobotModel) -> None:

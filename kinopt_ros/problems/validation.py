@@ -1,4 +1,4 @@
-"""Checks of a problem against a robot. Everything is refused by a sentence that names what was given."""
+"""Checks of an IK problem against a robot. Every refusal is a sentence that names what was given."""
 
 import math
 from typing import Annotated
@@ -16,7 +16,7 @@ from kinopt_ros.robot.model import JointType, RobotModel
 MOST_SOLUTIONS = 1000
 """Most solutions that one request may ask for."""
 MOST_CLEARANCE = 10.0
-"""m"""
+"""Largest clearance that may be asked for, m."""
 _ROTATION_ERROR = 1e-6
 """Largest accepted deviation of R Rᵀ from the identity, and of det R from 1."""
 _QUATERNION_ERROR = 1e-6
@@ -76,7 +76,7 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
 
 @remembered
 def variables_of_joints(robot: RobotModel, joints: tuple[str, ...]) -> Annotated[Int64, "n"]:
-    """Indices in q of the variables of some active joints, in their order.
+    """Return the indices in q of the variables of some active joints, in their order.
 
     Raises:
         KinoptError: none, one twice, an unknown one, or one that is fixed or follows another.

@@ -1,4 +1,4 @@
-"""A path between any two links as a sequence of elementary motions.
+"""Kinematic chain: a path between any two links as a sequence of elementary motions.
 
 ``T_base_tip(q) = T_fixed[0] M_0(q) T_fixed[1] M_1(q) ... M_{m-1}(q) T_fixed[m]``
 
@@ -22,7 +22,7 @@ from kinopt_ros.robot.model import Joint, JointType, RobotModel
 
 
 class Motion(IntEnum):
-    """Elementary motions."""
+    """Kinds of elementary motions."""
 
     ROTATION = 0
     TRANSLATION = 1
@@ -41,7 +41,7 @@ class KinematicChain(Immutable):
     axis: Annotated[Float64, "m 3"]
     """Unit axes in the frame before the motion."""
     column: Annotated[Int64, "m"]
-    """Which of ``variables`` drives the motion (for QUATERNION: the first of its four)."""
+    """Variable that drives each motion, as an index into ``variables`` (for QUATERNION: the first of its four)."""
     multiplier: Annotated[Float64, "m"]
     offset: Annotated[Float64, "m"]
     """The motion's value is multiplier * q[variables[column]] + offset (rad or m)."""
@@ -67,7 +67,7 @@ class JointMotion:
 
 
 def joint_motions(joint: Joint) -> tuple[JointMotion, ...]:
-    """What a joint does after its ``T_parent_joint``, as elementary motions in order; none if fixed.
+    """Return what a joint does after its ``T_parent_joint``, as elementary motions in order; none if it is fixed.
 
     A planar joint moves along the two in-plane axes and then turns about its normal. The in-plane axes are x
     and y turned by the smallest rotation that takes z to the normal, so that a joint with normal z is
@@ -96,7 +96,7 @@ def joint_motions(joint: Joint) -> tuple[JointMotion, ...]:
 def in_plane_axes(
     normal: Sequence[float] | Float64,
 ) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """Directions of x and y of a planar joint in the joint frame; ``normal`` has length 1, shape (3,)."""
+    """Return the directions of x and y of a planar joint in the joint frame; ``normal`` has length 1, shape (3,)."""
     a, b, c = (float(value) for value in normal)
     sine = math.hypot(a, b)
     if sine == 0.0:
@@ -108,7 +108,7 @@ def in_plane_axes(
 def build_chain(
     robot: RobotModel, base_link: str, tip_link: str, held: Mapping[int, float] | None = None
 ) -> KinematicChain:
-    """The path from one link to any other one: up, down, or across branches.
+    """Build the path from one link to any other one: up, down, or across branches.
 
     Args:
         robot: the robot.
@@ -141,12 +141,12 @@ def build_chain(
 
 @remembered
 def chain_between(robot: RobotModel, base_link: str, tip_link: str) -> KinematicChain:
-    """``build_chain`` with nothing held, built once per robot and pair of links."""
+    """Return ``build_chain`` with nothing held, built once per robot and pair of links."""
     return build_chain(robot, base_link, tip_link)
 
 
 def with_tool(chain: KinematicChain, T_link_tool: Annotated[Float64, "4 4"] | None) -> KinematicChain:
-    """The chain to a tool that is fixed to its tip."""
+    """Return the chain to a tool that is fixed to its tip."""
     if T_link_tool is None:
         return chain
     T_fixed = chain.T_fixed.copy()
@@ -155,7 +155,7 @@ def with_tool(chain: KinematicChain, T_link_tool: Annotated[Float64, "4 4"] | No
 
 
 def joints_between(robot: RobotModel, base_link: str, tip_link: str) -> tuple[list[Joint], list[Joint]]:
-    """Joints passed upwards from the base, and then downwards to the tip, each in the order of passing.
+    """Return the joints passed upwards from the base, and then downwards to the tip, each in the order of passing.
 
     Raises:
         UnknownLinkError: a link that the robot does not have.

@@ -1,4 +1,4 @@
-"""``<collision>`` elements of URDF links to plain records; the files of meshes are not opened.
+"""Reader of the ``<collision>`` elements of URDF links; the files of meshes are not opened.
 
 A broken element never refuses a robot: kinematics does without it. It becomes a reason why its link cannot be checked
 for collisions.
@@ -43,7 +43,7 @@ class _BrokenError(Exception):
 
 
 def read_collisions(link: ElementTree.Element) -> tuple[tuple[CollisionElement, ...], tuple[str, ...]]:
-    """The usable collision elements of a link, and what is wrong with the others."""
+    """Read the usable collision elements of a link, and what is wrong with the others."""
     usable: list[CollisionElement] = []
     broken: list[str] = []
     for number, element in enumerate(children(link, "collision"), start=1):

@@ -1,4 +1,4 @@
-"""Shapes of a robot's links, from its description. Meshes are read when somebody asks for them, and once."""
+"""Collision shapes of a robot's links, from its description. Meshes are read once, when somebody asks for them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -25,18 +25,18 @@ _SOURCES = (
 
 
 MOST_REASONS = 8
-"""Reasons that are told of one link."""
+"""Most reasons that are given for one link."""
 
 
 @dataclass(frozen=True, eq=False)
 class CollisionModel:
-    """What a description says about the shapes of its links. Nothing here refuses a robot: what cannot be used is told
-    in ``unchecked``."""
+    """Collision elements of a robot's description. Nothing here refuses a robot: what cannot be used is listed in
+    ``unchecked``."""
 
     elements: Mapping[str, tuple[CollisionElement, ...]] = field(default_factory=dict)
-    """By link, those that have any."""
+    """Collision elements by link; links without any are missing."""
     broken: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By link: what is wrong with elements that are not in ``elements``."""
+    """What is wrong with elements that are not in ``elements``, by link."""
     only_seen: tuple[str, ...] = ()
     """Links with visual but without collision elements: nothing to check, and perhaps forgotten."""
     urdf_file: Path | None = None
@@ -46,7 +46,7 @@ class CollisionModel:
 
     @property
     def shapes(self) -> Mapping[str, tuple[PlacedShape, ...]]:
-        """By link, those that have any, in the link's frame."""
+        """Shapes by link, in the link's frame; links without any are missing."""
         return self._loaded.shapes
 
     @property
@@ -99,11 +99,12 @@ def _load(model: CollisionModel) -> _Loaded:
 class _Solid:
     mesh: Mesh
     flaw: str
-    """Why it is the convex hull of what is in the file; empty if it is not."""
+    """Why the shape is the convex hull of what is in the file; empty if it is not."""
 
 
 def _meshes(model: CollisionModel) -> dict[MeshElement, _Solid | str]:
-    """Every mesh once, or why it cannot be had. Solids are kept on disk: reading them anew takes longer."""
+    """Load every mesh once, or say why it cannot be had. Solids are kept on disk, since reading them anew takes
+    longer."""
     wanted = [e.geometry for elements in model.elements.values() for e in elements]
     answer: dict[MeshElement, _Solid | str] = {}
     paths: dict[MeshElement, Path] = {}
@@ -147,13 +148,13 @@ def _digest(content: bytes) -> bytes:
 
 
 def _key(paths: Mapping[MeshElement, Path], digests: list[bytes]) -> str:
-    """Of what is kept about files with these contents."""
+    """Return the key under which results for mesh files with these contents are kept."""
     suffixes = [path.suffix.lower() for path in paths.values()]
     return kept.digest(_SOURCES, digests, suffixes, [element.scale for element in paths])
 
 
 def _solid(content: bytes, path: Path, element: MeshElement) -> tuple[Mesh, str]:
-    """The solid of a mesh; its convex hull, and what is wrong with it, if its triangles enclose none.
+    """Make the solid of a mesh; its convex hull, and what is wrong with it, if its triangles enclose none.
 
     Many robots' meshes are open or wound inconsistently: the hull holds all of their triangles.
     """

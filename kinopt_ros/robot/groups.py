@@ -6,7 +6,7 @@ from kinopt_ros.robot.model import Joint, JointGroup, JointType
 
 
 def leaf_groups(root_link: str, joints: Sequence[Joint]) -> dict[str, JointGroup]:
-    """One group per leaf link that something can move, named after that link: the chain from the root to it.
+    """Make one group per leaf link that something can move, named after that link: the chain from the root to it.
 
     The group holds every joint that moves the chain, so also a driver elsewhere that a joint of it mimics.
     Chains that end in a fixed joint, as tool frames do, come first, then those that end in a moving one, as

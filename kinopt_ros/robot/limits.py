@@ -1,4 +1,4 @@
-"""Limits: stated defaults, MoveIt's ``joint_limits`` on top of the URDF, narrowing for mimic joints."""
+"""Joint limits: defaults, MoveIt's ``joint_limits`` on top of the URDF, and narrowing for mimic joints."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ DEFAULT_JERK = 10.0
 """Jerk limit where none is given; URDF has none: rad/s^3 or m/s^3."""
 
 LARGEST_LIMIT = 1e12
-"""rad, m, and per s, s^2, s^3: what is without end says so by having no limit."""
+"""Largest limit, rad or m, and per s, s^2, s^3. Joints without bounds have no limit instead."""
 _EMPTY_RANGE_TOLERANCE = 1e-9
 _RATES = ("velocity", "acceleration", "jerk")
 _KEYS = {
@@ -42,11 +42,11 @@ _UNUSED_KEYS = {
     "soft_upper_limit",
     "angle_wraparound",
 }
-"""Keys of ros2_control's files in the same place; not used here, and said so in the robot's warnings."""
+"""Keys of ros2_control's files in the same place, which are not used here; the robot's warnings say so."""
 
 
 def apply_joint_limits(robot: RobotModel, joint_limits: Mapping[str, Mapping[str, object]]) -> RobotModel:
-    """A new robot with MoveIt's ``joint_limits`` parameters applied on top of what the URDF gives.
+    """Return a new robot with MoveIt's ``joint_limits`` parameters applied on top of what the URDF gives.
 
     Position limits may be tighter or wider than the URDF's; a continuous joint with both becomes revolute. A
     value counts unless its ``has_..._limits`` is false; false never loosens anything: the URDF's limit stays.
@@ -105,7 +105,7 @@ def _hardly_left(
     joints: Sequence[Joint],
     limits: VariableLimits,
 ) -> list[str]:
-    """Warnings for drivers that mimic joints leave hardly any room, where joint_limits names one of them."""
+    """Return warnings for drivers that mimic joints leave hardly any room, where joint_limits names one of them."""
     by_name = {joint.name: joint for joint in joints}
     said = {}
     for mimic in robot.mimic_joints:
@@ -122,7 +122,7 @@ def _hardly_left(
 
 
 def _read_entry(name: str, entry: object, warnings: list[str]) -> dict[str, float]:
-    """Checked values of one joint under the names of Joint's fields."""
+    """Return checked values of one joint under the names of Joint's fields."""
     if not isinstance(entry, Mapping):
         raise RobotDescriptionError(f"joint_limits of {name!r} must be a mapping, not {shown(entry)}")
     for key in entry:
@@ -149,7 +149,7 @@ def _read_entry(name: str, entry: object, warnings: list[str]) -> dict[str, floa
 
 
 def _counts(name: str, entry: Mapping[str, object], flag: str, keys: Sequence[str]) -> bool:
-    """Whether a limit is given: its flag, or without a flag any of its values."""
+    """Check whether a limit is given: by its flag, or without a flag by any of its values."""
     present = [key for key in keys if key in entry]
     if flag not in entry:
         return bool(present)
@@ -194,7 +194,7 @@ def _limited(joint: Joint, given: Mapping[str, float]) -> Joint:
 def _with_variables(
     robot: RobotModel, limits: VariableLimits, several: Mapping[str, Mapping[str, float]]
 ) -> VariableLimits:
-    """Limits of planar and floating joints: those that the robot had, changed where given."""
+    """Return limits of planar and floating joints: those that the robot had, changed where given."""
     arrays = {field: getattr(limits, field).copy() for field in ("lower", "upper", *_RATES)}
     for joint in robot.joints:
         if joint.type.num_variables > 1:
@@ -213,7 +213,7 @@ def _with_variables(
 
 
 def variable_limits(joints: Sequence[Joint], nq: int) -> VariableLimits:
-    """Limits of all variables, narrowed so that every mimic joint keeps its own.
+    """Return limits of all variables, narrowed so that every mimic joint keeps its own.
 
     Raises:
         RobotDescriptionError: nothing is left of a range; the message names both joints.

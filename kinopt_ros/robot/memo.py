@@ -1,4 +1,4 @@
-"""Remembers what follows from an object, in the object: it ends with it, whatever the results refer to.
+"""Memory for results of functions of an object: they are kept in the object and end with it.
 
 A dictionary of weak references beside the object would not do: a result that refers to its own key keeps it for ever.
 """
@@ -12,11 +12,11 @@ from kinopt_ros.errors import InvalidRequestError, shown
 
 
 class Keeper(Protocol):
-    """What results are kept in: an object that never changes and is what it is by identity."""
+    """Base of objects that keep results: they never change and are compared by identity."""
 
     @property
     def kept(self) -> dict[object, Any]:
-        """Results by function. Only this file looks at it."""
+        """Results by function. Only this file looks at them."""
 
 
 Owner = TypeVar("Owner", bound=Keeper)
@@ -25,11 +25,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _MOST = 256
-"""Results kept per function and object: names come from requests, and nobody may fill the memory with them."""
+"""Most results kept per function and object: names come from requests, and nobody may fill the memory with them."""
 
 
 def remembered(function: Callable[Concatenate[Owner, P], T]) -> Callable[Concatenate[Owner, P], T]:
-    """A function of a robot (or the like) and hashable arguments that computes each result once. Errors are not
+    """Compute each result of a function of a robot (or the like) and hashable arguments once. Errors are not
     remembered.
 
     Results are shared: they must be immutable. Thread-safe.
@@ -50,7 +50,7 @@ def remembered(function: Callable[Concatenate[Owner, P], T]) -> Callable[Concate
 
 
 def remembered_with(function: Callable[[Owner, Other], T]) -> Callable[[Owner, Other], T]:
-    """Likewise of a robot and one other object, a scene for example, as long as both live.
+    """Remember results of a function of a robot and one other object, such as a scene, as long as both live.
 
     Results may refer to the robot but not to the other object, which they would keep as long as the robot lives.
     """
@@ -69,7 +69,7 @@ def remembered_with(function: Callable[[Owner, Other], T]) -> Callable[[Owner, O
 
 
 def _require_hashable(arguments: tuple[object, ...]) -> None:
-    """Raise InvalidRequestError for what can be no name, instead of what Python says about it."""
+    """Raise InvalidRequestError for arguments that cannot be names, instead of Python's own error."""
     for argument in arguments:
         try:
             hash(argument)

@@ -1,4 +1,4 @@
-"""Mimic joints: every one resolved to the independent joint at the end of its chain."""
+"""Resolution of mimic joints: each is resolved to the independent joint at the end of its chain."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -8,14 +8,16 @@ from kinopt_ros.robot.model import JointType
 from kinopt_ros.robot.urdf_elements import JointElement
 
 LARGEST_OFFSET = LARGEST_RATIO = 1e6
-"""rad or m, and without unit. Beyond, sums lose the digits that tolerances are made of: no pose could be reached."""
+"""Largest offset, rad or m, and largest multiplier.
+
+Beyond, sums lose the digits that tolerances are made of: no pose could be reached."""
 _SEPARATORS = "_-/."
 _ONE_VARIABLE = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC})
 
 
 @dataclass(frozen=True)
 class Drive:
-    """A mimic joint's value is ``multiplier * value of driver + offset``."""
+    """Relation of a mimic joint to its driver: value = ``multiplier * value of driver + offset``."""
 
     driver: str
     multiplier: float
@@ -23,7 +25,7 @@ class Drive:
 
 
 def resolve_mimics(elements: Mapping[str, JointElement], warnings: list[str]) -> dict[str, Drive]:
-    """The drive of every mimic joint, by name of the mimic joint.
+    """Return the drive of every mimic joint, by name of the mimic joint.
 
     Robots assembled from prefixed parts sometimes forget the prefix of the driver: where ``left_finger_2``
     mimics ``finger_1``, which does not exist, and ``left_finger_1`` does, that one is taken and a warning
@@ -84,8 +86,8 @@ def _with_prefix(
 
 
 def prefixed_leader(name: str, leader: str, joints: Collection[str]) -> str | None:
-    """The joint that a mimic joint means whose leader's name lacks the prefix that all joints were given, if there is
-    exactly one."""
+    """Return the joint that a mimic joint means whose leader's name lacks the prefix that all joints were given, if
+    there is exactly one."""
     prefixes = [name[: i + 1] for i, letter in enumerate(name) if letter in _SEPARATORS]
     found = [prefix + leader for prefix in prefixes if prefix + leader in joints]
     return found[0] if len(found) == 1 and found[0] != name else None

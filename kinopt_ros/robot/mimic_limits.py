@@ -1,4 +1,4 @@
-"""Limits of mimic joints that contradict their driver's.
+"""Detection of mimic joints whose limits contradict their driver's.
 
 A mimic joint that turns the other way and repeats its driver's own limits would freeze the driver: published
 grippers and hands have this mistake. MoveIt and rviz never look at a mimic joint's limits.
@@ -20,7 +20,7 @@ Range = tuple[float, float]
 
 
 def implied_range(own: Range, multiplier: float, offset: float) -> Range:
-    """Where a driver must be so that a joint that follows it keeps its own limits."""
+    """Return the range of a driver in which a joint that follows it keeps its own limits."""
     if multiplier == 0.0:
         inside = own[0] - _ROUNDING <= offset <= own[1] + _ROUNDING
         return (-np.inf, np.inf) if inside else (np.inf, -np.inf)
@@ -29,7 +29,7 @@ def implied_range(own: Range, multiplier: float, offset: float) -> Range:
 
 
 def contradict(driver: Range, implied: Range) -> bool:
-    """Whether a mimic joint's limits would leave its driver nothing, or nearly so.
+    """Check whether a mimic joint's limits would leave its driver nothing, or nearly so.
 
     A mimic joint whose range is a small part of a much larger one of its driver is believed.
     """
@@ -49,7 +49,7 @@ def contradict(driver: Range, implied: Range) -> bool:
 def what_contradicts(
     name: str, driver_name: str, own: Range, driver: Range, drive: tuple[float, float]
 ) -> str:
-    """A sentence about limits that contradict; ``drive`` is multiplier and offset."""
+    """Return a sentence about limits that contradict; ``drive`` is multiplier and offset."""
     multiplier, offset = drive
     implied = implied_range(own, multiplier, offset)
     low, high = max(driver[0], implied[0]), min(driver[1], implied[1])
@@ -65,7 +65,7 @@ def what_contradicts(
 
 
 def followed(driver: Range, drive: tuple[float, float]) -> Range:
-    """Where a mimic joint is while its driver keeps its limits."""
+    """Return the range of a mimic joint while its driver keeps its limits."""
     if drive[0] == 0.0:
         return drive[1], drive[1]
     ends = sorted(drive[0] * limit + drive[1] for limit in driver)
@@ -73,7 +73,7 @@ def followed(driver: Range, drive: tuple[float, float]) -> Range:
 
 
 def without_contradictions(joints: Sequence[Joint], warnings: list[str]) -> tuple[Joint, ...]:
-    """Joints of which those that follow others have no limits that contradict them, with a warning for each.
+    """Drop limits of mimic joints that contradict those of their drivers; return the joints, with a warning for each.
 
     Without limits of its own, a mimic joint keeps what its driver's limits imply.
     """

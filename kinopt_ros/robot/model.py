@@ -81,7 +81,7 @@ class Joint(Immutable):
 
     @property
     def is_active(self) -> bool:
-        """Whether it has variables of its own, so that it can be commanded."""
+        """Whether the joint has variables of its own, so that it can be commanded."""
         return self.type is not JointType.FIXED and self.mimics is None
 
 
@@ -111,9 +111,9 @@ class JointGroup:
     links: tuple[str, ...]
     """Child links of all its joints, parents before children."""
     base_link: str | None
-    """Where the group's chain starts; None if the group is no chain."""
+    """Link at which the group's chain starts; None if the group is no chain."""
     tip_link: str | None
-    """Where it ends; None if the group is no chain."""
+    """Link at which the group's chain ends; None if the group is no chain."""
     states: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Named configurations: state name -> variable name -> value (rad or m). The variable of a joint that has
     only one is called like the joint."""
@@ -140,13 +140,13 @@ class RobotModel(Immutable):
     virtual_joint: "VirtualJoint | None" = None
     end_effectors: tuple["EndEffector", ...] = ()
     collision: CollisionModel = field(default_factory=CollisionModel)
-    """What the description says about shapes; copies made with ``replace`` share it."""
+    """Collision elements of the description; copies made with ``replace`` share it."""
     link_spheres: Mapping[str, SphereSet] = field(default_factory=dict)
     """SRDF's link_sphere_approximation, in the links' frames; empty sets stand for links that need no check."""
     warnings: tuple[str, ...] = ()
-    """What was found in the description, accepted, and should be known."""
+    """Warnings about what was found in the description and accepted."""
     kept: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
-    """What was computed from it (see ``memo.py``): no part of it, and not copied with it."""
+    """Results computed from the robot (see ``memo.py``): they are no part of it, and not copied with it."""
 
     def __post_init__(self) -> None:
         frozen(self.default_q)
@@ -208,28 +208,28 @@ class RobotModel(Immutable):
         return self.collision.unchecked
 
     def link(self, name: str) -> int:
-        """Index of a link; UnknownLinkError if there is none of that name."""
+        """Return the index of a link; UnknownLinkError if there is none of that name."""
         try:
             return self.link_index[name]
         except (KeyError, TypeError):  # the latter for what cannot be a key
             raise UnknownLinkError(name, self.link_names) from None
 
     def joint(self, name: str) -> Joint:
-        """A joint by name; UnknownJointError if there is none of that name."""
+        """Return a joint by name; UnknownJointError if there is none of that name."""
         try:
             return self.joint_by_name[name]
         except (KeyError, TypeError):  # the latter for what cannot be a key
             raise UnknownJointError(name, self.joint_by_name) from None
 
     def group(self, name: str) -> JointGroup:
-        """A group by name; UnknownGroupError if there is none of that name."""
+        """Return a group by name; UnknownGroupError if there is none of that name."""
         try:
             return self.groups[name]
         except (KeyError, TypeError):  # the latter for what cannot be a key
             raise UnknownGroupError(name, self.groups) from None
 
     def variables_of(self, joint_name: str) -> range:
-        """Indices in q of the variables of an active joint (empty for fixed and mimic joints)."""
+        """Return the indices in q of the variables of an active joint (empty for fixed and mimic joints)."""
         joint = self.joint(joint_name)
         if not joint.is_active:
             return range(0)
@@ -238,7 +238,8 @@ class RobotModel(Immutable):
 
 @dataclass(frozen=True)
 class VirtualJoint:
-    """How SRDF attaches the robot's root to the world. A joint of that name moves it if it was asked for."""
+    """SRDF's virtual joint, which attaches the robot's root to the world. A joint of that name moves it if it was asked
+    for."""
 
     name: str
     type: JointType

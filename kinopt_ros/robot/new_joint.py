@@ -1,4 +1,4 @@
-"""A robot with one more joint."""
+"""Insertion of one more joint into a robot."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,8 +17,9 @@ T = TypeVar("T")
 def with_new_joint(
     robot: RobotModel, joint: Joint, at: int, link: str, place: int, default: Annotated[Float64, "k"]
 ) -> RobotModel:
-    """A new robot with a joint and a link inserted; who calls sees to it that the tree remains one, and that the names
-    are new.
+    """Return a new robot with a joint and a link inserted.
+
+    The caller sees to it that the tree remains one, and that the names are new.
 
     Args:
         robot: the robot; it stays as it is.
@@ -57,7 +58,7 @@ def with_new_joint(
 
 
 def names_taken(robot: RobotModel, joint: str, variables: Iterable[str], link: str) -> list[str]:
-    """Which names of a new joint, its variables and a new link the robot has already."""
+    """Return which names of a new joint, its variables and a new link the robot has already."""
     known = {*robot.joint_by_name, *robot.variable_names}
     return sorted({joint, *variables} & known | {link} & {*robot.link_names})
 

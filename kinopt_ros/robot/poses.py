@@ -9,7 +9,7 @@ from kinopt_ros.array import Float64
 
 
 def pose_of_xyz_rpy(xyz: Sequence[float], rpy: Sequence[float]) -> Float64:
-    """Rz(yaw) Ry(pitch) Rx(roll) and translation, as URDF defines an origin; (4, 4)."""
+    """Return the transform of a URDF origin, (4, 4): Rz(yaw) Ry(pitch) Rx(roll) and translation."""
     (sr, sp, sy), (cr, cp, cy) = (sin(a) for a in rpy), (cos(a) for a in rpy)
     return np.array(
         [

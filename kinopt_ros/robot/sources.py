@@ -1,4 +1,4 @@
-"""Robots by file or by name: bundled ones, and those of installed robot packages."""
+"""Loading of robots by file or by name: bundled ones, and those of installed robot packages."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ def load_robot(
     packages: Mapping[str, Path] | None = None,
     virtual_joint: bool = False,
 ) -> RobotModel:
-    """A robot from a URDF file, or by name.
+    """Load a robot from a URDF file, or by name.
 
     Args:
         source: path of a URDF file; or the name of a bundled robot (which brings its SRDF and limits), or of one in an
@@ -68,7 +68,7 @@ def load_robot(
 
 
 def read_description(path: Path, what: str) -> str:
-    """The text of a description's file; ``what`` is "URDF" or "SRDF".
+    """Read the text of a description's file; ``what`` is "URDF" or "SRDF".
 
     Raises:
         RobotDescriptionError: there is no such file, or it is too large, no ordinary file, or no text.
@@ -79,7 +79,7 @@ def read_description(path: Path, what: str) -> str:
 
 
 def bundled_joint_limits(name: str) -> dict[str, dict[str, Any]]:
-    """MoveIt's ``joint_limits`` of a bundled robot; empty for any other one."""
+    """Return MoveIt's ``joint_limits`` of a bundled robot; empty for any other one."""
     path = ASSETS / name / "joint_limits.yaml"
     if name not in _bundled_names() or not path.is_file():
         return {}
@@ -88,7 +88,7 @@ def bundled_joint_limits(name: str) -> dict[str, dict[str, Any]]:
 
 
 def find_robot(source: str | Path) -> tuple[Path, Path | None]:
-    """Files of a robot: its URDF, and its SRDF if it is a bundled one.
+    """Find the files of a robot: its URDF, and its SRDF if it is a bundled one.
 
     Raises:
         RobotDescriptionError: there is no such file or name.
@@ -117,14 +117,14 @@ def find_robot(source: str | Path) -> tuple[Path, Path | None]:
 
 
 def robot_names() -> list[str]:
-    """All names that ``load_robot`` knows on this machine: bundled ones first, then aliases and files."""
+    """Return all names that ``load_robot`` knows on this machine: bundled ones first, then aliases and files."""
     bundled, installed = _bundled_names(), installed_robots()
     names = {*installed, *(alias for alias, name in ALIASES.items() if name in installed)}
     return [*bundled, *sorted(names - set(bundled), key=str.lower)]
 
 
 def installed_robots() -> dict[str, Path]:
-    """URDF files of installed robot packages by the file's name; those of equal name as ``folder/name``."""
+    """Return URDF files of installed robot packages by the file's name; those of equal name as ``folder/name``."""
     by_stem: dict[str, list[tuple[str, Path]]] = {}
     for root in _package_folders():
         for path in sorted(root.rglob("*.urdf")):

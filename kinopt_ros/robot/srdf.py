@@ -1,4 +1,4 @@
-"""SRDF: what a robot's joints are for.
+"""Application of an SRDF to a robot: groups, named states, end effectors, disabled collisions.
 
 Real files carry leftovers of other variants of a robot. Whatever names something that the robot does not have
 (a state, an end effector, a passive joint, a collision pair, or a whole group: never only a part of one,
@@ -39,7 +39,7 @@ _VIRTUAL_TYPES = {kind.value: kind for kind in (JointType.FIXED, JointType.PLANA
 
 
 def apply_srdf(robot: RobotModel, srdf_text: str, virtual_joint: bool = False) -> RobotModel:
-    """A new robot with the groups and annotations of an SRDF.
+    """Return a new robot with the groups and annotations of an SRDF.
 
     An SRDF without groups leaves the groups as they were, but for a virtual joint that moves all of them.
 
@@ -79,7 +79,7 @@ def apply_srdf(robot: RobotModel, srdf_text: str, virtual_joint: bool = False) -
 
 
 def _limited(warnings: list[str], before: int) -> tuple[str, ...]:
-    """Those of the URDF, and so many of the SRDF that a person reads them."""
+    """Return all warnings about the URDF, and as many about the SRDF as a person may read."""
     more = len(warnings) - before - _MOST_WARNINGS
     if more <= 0:
         return tuple(warnings)
@@ -123,7 +123,7 @@ def _groups(
 def _unknown_member(
     group: GroupElement, joints: set[str], links: set[str], members: Mapping[str, set[str]]
 ) -> str | None:
-    """The first member that does not exist."""
+    """Return the first member that does not exist."""
     named_links = (*group.links, *(link for chain in group.chains for link in chain))
     for kind, names, known in (
         ("joint", group.joints, joints),
@@ -137,7 +137,7 @@ def _unknown_member(
 
 
 def _subgroups_first(groups: Mapping[str, GroupElement]) -> list[str]:
-    """Group names so that every group follows the groups that it contains."""
+    """Return group names in an order in which every group follows the groups that it contains."""
     ordered: list[str] = []
     done: set[str] = set()
     for first in groups:
@@ -164,7 +164,7 @@ def _subgroups_first(groups: Mapping[str, GroupElement]) -> list[str]:
 
 
 def _own_joints(robot: RobotModel, group: GroupElement) -> set[str]:
-    """Joints named by the group itself, its links and its chains, of all types."""
+    """Return the joints named by the group itself, its links and its chains, of all types."""
     joints = {name for name in group.joints if name in robot.joint_by_name}
     joints.update(robot.parent_joint[name].name for name in group.links if name in robot.parent_joint)
     for ends in group.chains:
@@ -193,7 +193,7 @@ def _group(
 
 
 def _serial_ends(robot: RobotModel, joints: Sequence[Joint]) -> tuple[str | None, str | None]:
-    """Parent link of the first and child link of the last joint if all lie on one path down the tree.
+    """Return the parent link of the first and the child link of the last joint if all lie on one path down the tree.
 
     Joints that are not in the group may lie between, as in MoveIt.
     """
@@ -271,7 +271,7 @@ def _state_values(
 
 
 def _unit_quaternion(xyzw: tuple[float, ...], state: str, joint: str) -> tuple[float, ...]:
-    """w, x, y, z of length 1."""
+    """Return w, x, y, z scaled to length 1."""
     largest = max(abs(value) for value in xyzw)
     if largest == 0.0:
         raise RobotDescriptionError(f"group_state {state!r} has a zero quaternion for joint {joint!r}")
@@ -320,7 +320,7 @@ def _virtual_joint(
 
 
 def _with_base(robot: RobotModel, virtual: VirtualJoint | None) -> RobotModel:
-    """A new robot whose first joint is the virtual one."""
+    """Return a new robot whose first joint is the virtual one."""
     if virtual is None or virtual.type is JointType.FIXED:
         what = (
             "no virtual_joint of the root link"
@@ -377,7 +377,7 @@ def _end_effectors(
 def _link_spheres(
     robot: RobotModel, elements: Iterable[SpheresElement], warnings: list[str]
 ) -> dict[str, SphereSet]:
-    """Usable approximations by link. One sphere of radius 0 stands for none, as in MoveIt."""
+    """Return usable approximations by link. One sphere of radius 0 stands for none, as in MoveIt."""
     found: dict[str, SphereSet] = {}
     for element in elements:
         who = f"link_sphere_approximation of {element.link!r}"
@@ -402,7 +402,7 @@ def _link_spheres(
 def _disabled_collisions(
     robot: RobotModel, elements: SrdfElements, warnings: list[str]
 ) -> frozenset[frozenset[str]]:
-    """Pairs disabled by default for a link, less the enabled ones, and those disabled one by one."""
+    """Return pairs disabled by default for a link, less the enabled ones, and those disabled one by one."""
     links = set(robot.link_names)
     named = {*elements.disabled_links, *(link for pair in elements.disabled_pairs for link in pair)}
     named.update(link for pair in elements.enabled_pairs for link in pair)

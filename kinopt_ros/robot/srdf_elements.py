@@ -1,4 +1,4 @@
-"""SRDF text to plain records: names and numbers, not yet compared with the robot."""
+"""Reader of SRDF text: names and numbers, not yet compared with the robot."""
 
 from dataclasses import dataclass
 from xml.etree import ElementTree
@@ -89,7 +89,7 @@ class SrdfElements:
 
 
 def read_srdf(text: str) -> SrdfElements:
-    """The elements of an SRDF.
+    """Read the elements of an SRDF.
 
     Raises:
         RobotDescriptionError: not XML, not SRDF, a missing attribute, or a number that is none; unknown

@@ -11,7 +11,7 @@ _LIMIT_TOLERANCE = 1e-6
 
 
 def named_configuration(robot: RobotModel, state: str) -> Float64:
-    """The default configuration with the values of a named state.
+    """Return the default configuration with the values of a named state.
 
     Args:
         robot: a robot with SRDF.
@@ -30,7 +30,7 @@ def named_configuration(robot: RobotModel, state: str) -> Float64:
 
 
 def joints_of_state(robot: RobotModel, state: str) -> frozenset[str]:
-    """Joints that a named state has values for; arguments as ``named_configuration``.
+    """Return the joints that a named state has values for; arguments as in ``named_configuration``.
 
     Raises:
         RobotDescriptionError: there is no such state.
@@ -39,7 +39,7 @@ def joints_of_state(robot: RobotModel, state: str) -> frozenset[str]:
 
 
 def _found(robot: RobotModel, state: str) -> list[Mapping[str, float]]:
-    """Values by joint, of every group that has a state of that name."""
+    """Return values by joint, of every group that has a state of that name."""
     if not isinstance(state, str):
         raise RobotDescriptionError(f"a state is named {shown(state)}; allowed is text")
     group, _, name = state.rpartition("/")
@@ -60,7 +60,7 @@ def _found(robot: RobotModel, state: str) -> list[Mapping[str, float]]:
 
 
 def with_default_state(robot: RobotModel, state: str) -> RobotModel:
-    """A new robot whose default configuration is a named state; errors as ``named_configuration``."""
+    """Return a new robot whose default configuration is a named state; errors as in ``named_configuration``."""
     return replace(robot, default_q=named_configuration(robot, state))
 
 

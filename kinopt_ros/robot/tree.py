@@ -9,7 +9,7 @@ from kinopt_ros.robot.urdf_elements import JointElement
 def order_tree(
     links: Sequence[str], joints: Sequence[JointElement]
 ) -> tuple[tuple[str, ...], tuple[JointElement, ...]]:
-    """Links and joints sorted so that everything follows its parent; the first link is the root.
+    """Sort links and joints so that everything follows its parent; the first link is the root.
 
     Raises:
         RobotDescriptionError: unknown links, a link with two parents, no root, several roots, a cycle.
@@ -63,7 +63,7 @@ def _parent_joints(links: set[str], joints: Sequence[JointElement]) -> dict[str,
 
 
 def _cycle(links: Sequence[str], parent_joint: dict[str, JointElement], most: int = 8) -> str:
-    """Joint names of one cycle among links that all have a parent."""
+    """Return the joint names of one cycle among links that all have a parent."""
     link, seen = links[0], set[str]()
     while link not in seen:
         seen.add(link)

@@ -1,4 +1,4 @@
-"""Variables that a whole turn brings back to where they were."""
+"""Variables that a whole turn brings back to the same poses."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -12,7 +12,7 @@ from kinopt_ros.robot.model import JointType, RobotModel
 
 @remembered
 def periodic_variables(robot: RobotModel) -> Annotated[Bool, "nq"]:
-    """Which variables can be changed by 2 pi without moving any link, limits aside.
+    """Return which variables can be changed by 2 pi without moving any link, limits aside.
 
     Angles of revolute, continuous and planar joints, unless a mimic joint follows them by less than whole turns.
     """
@@ -31,8 +31,9 @@ def periodic_variables(robot: RobotModel) -> Annotated[Bool, "nq"]:
 
 
 def continuous_joints(robot: RobotModel, joints: Sequence[str]) -> Annotated[Bool, "n"]:
-    """Of which of some joints whole turns do not count: continuous ones that nothing limits and that no mimic joint
-    follows by less than whole turns.
+    """Return which joints may be moved by whole turns without changing any pose.
+
+    These are continuous joints that nothing limits and that no mimic joint follows by less than whole turns.
 
     The only place that decides it: whoever moves a joint by a turn, or compares values without turns, must ask here.
     """

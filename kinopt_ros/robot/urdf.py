@@ -29,7 +29,7 @@ def robot_from_urdf(
     packages: Mapping[str, Path] | None = None,
     virtual_joint: bool = False,
 ) -> RobotModel:
-    """The robot that a URDF, and optionally an SRDF, describes.
+    """Build the robot that a URDF, and optionally an SRDF, describes.
 
     Args:
         urdf_text: URDF, after xacro.
@@ -117,7 +117,7 @@ def _joint(
 
 
 def _position_range(element: JointElement, drive: Drive | None, warnings: list[str]) -> tuple[float, float]:
-    """Own limits of a joint; a joint with several variables has none in URDF."""
+    """Return the own limits of a joint; a joint with several variables has none in URDF."""
     limit = element.limit
     if element.type not in (JointType.REVOLUTE, JointType.PRISMATIC):
         return -np.inf, np.inf

@@ -1,4 +1,4 @@
-"""URDF text to checked, plain records: names, numbers and types, not yet a tree.
+"""Reader of URDF text: checked names, numbers and types, not yet a tree.
 
 Only what kinematics needs is read and handed to urdf_parser_py: transmissions, materials, visuals,
 sensors, simulator extensions and unknown elements never refuse a robot, nor do broken collision elements.
@@ -72,16 +72,16 @@ class UrdfElements:
     links: tuple[str, ...]
     joints: tuple[JointElement, ...]
     collisions: Mapping[str, tuple[CollisionElement, ...]]
-    """By link, those that have any."""
+    """Collision elements by link; links without any are missing."""
     broken_collisions: Mapping[str, tuple[str, ...]]
-    """By link, those that have any: what is wrong with collision elements that cannot be used."""
+    """What is wrong with collision elements that cannot be used, by link; links without any are missing."""
     only_seen: tuple[str, ...]
     """Links with visual but without collision elements."""
     warnings: tuple[str, ...]
 
 
 def read_urdf(text: str) -> UrdfElements:
-    """Links and joints of a URDF, each checked for itself.
+    """Read links and joints of a URDF, and check each of them for itself.
 
     Raises:
         RobotDescriptionError: the message names the offending element.
@@ -153,7 +153,7 @@ def _check_names(elements: list[ElementTree.Element], tag: str) -> None:
 
 
 def _clean_joint(joint: ElementTree.Element, warnings: list[str]) -> ElementTree.Element:
-    """A copy with only the elements and attributes that matter, every number checked."""
+    """Return a copy with only the elements and attributes that matter, every number checked."""
     name = joint.attrib["name"]
     clean = ElementTree.Element("joint", name=name, type=_joint_type(joint).value)
     for tag in ("origin", "parent", "child", "axis", "limit", "mimic"):

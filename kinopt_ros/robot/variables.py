@@ -1,4 +1,4 @@
-"""From joints to the configuration vector: names, and a default configuration."""
+"""Names of the variables of the configuration vector, and a default configuration."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _SUFFIXES = {
 
 
 def variable_names_of(name: str, joint_type: JointType) -> tuple[str, ...]:
-    """Names of an independent joint's variables, as MoveIt calls them, in their order in q.
+    """Return the names of an independent joint's variables, as MoveIt calls them, in their order in q.
 
     Only the order differs from MoveIt's: the quaternion of a floating joint is w, x, y, z here.
     """
@@ -24,12 +24,12 @@ def variable_names_of(name: str, joint_type: JointType) -> tuple[str, ...]:
 
 
 def quaternion_starts(joints: Sequence[Joint]) -> list[int]:
-    """Index in q of qw of every floating joint; qx, qy, qz follow."""
+    """Return the index in q of qw of every floating joint; qx, qy, qz follow."""
     return [joint.first_variable + 3 for joint in joints if joint.type is JointType.FLOATING]
 
 
 def default_configuration(joints: Sequence[Joint], limits: VariableLimits) -> Float64:
-    """Mid-limits where both ends are finite, else the permitted value nearest to 0; quaternions are identity.
+    """Return mid-limits where both ends are finite, else the permitted value nearest to 0; quaternions are identity.
 
     Returns: float64 of shape (nq,), rad or m.
     """

@@ -1,4 +1,4 @@
-"""XML from strangers: parsed without DTDs or entities, refused with a sentence that says what to do."""
+"""Parser for robot descriptions in XML: without DTDs or entities, and with errors that say what to do."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from kinopt_ros.plain_xml import RefusedXmlError, parse_plain_xml
 MAX_TEXT_LENGTH = 16 * 1024 * 1024
 """Longest description that is read, in characters."""
 MAX_NAME_LENGTH = 200
-"""Characters of names of links, joints, groups and states."""
+"""Longest name of a link, joint, group or state, characters."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 _XACRO_NAMESPACES = ("ros.org/wiki/xacro", "playerstage.sourceforge.net/gazebo/xmlschema/#xacro")
@@ -18,7 +18,7 @@ _RUN_XACRO = "this is a xacro file, not URDF: run xacro first (`xacro robot.urdf
 
 
 def parse_xml(text: str, what: str) -> ElementTree.Element:
-    """Root element of an XML text whose root tag is ``robot``.
+    """Parse an XML text whose root tag is ``robot``; return the root element.
 
     Args:
         text: the document.
@@ -49,24 +49,26 @@ def parse_xml(text: str, what: str) -> ElementTree.Element:
 
 
 def finite_number(word: str) -> float | None:
-    """The number that a word is in C's notation; None for other notations that Python reads (1_0, other scripts'
-    digits), for words, and for what is not finite."""
+    """Return the number that a word is in C's notation, or None.
+
+    None for other notations that Python reads (1_0, other scripts' digits), for words, and for what is not finite.
+    """
     number = float(word) if _NUMBER.match(word) else math.inf
     return number if math.isfinite(number) else None
 
 
 def local_name(element: ElementTree.Element) -> str:
-    """Tag without its namespace."""
+    """Return the tag without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
 def namespace(element: ElementTree.Element) -> str:
-    """Namespace of the tag, empty if there is none."""
+    """Return the namespace of the tag, empty if there is none."""
     return str(element.tag).rpartition("}")[0]
 
 
 def children(element: ElementTree.Element, tag: str) -> list[ElementTree.Element]:
-    """Children with this tag that are in the element's own namespace."""
+    """Return the children with this tag that are in the element's own namespace."""
     own = namespace(element)
     return [child for child in element if local_name(child) == tag and namespace(child) == own]
 

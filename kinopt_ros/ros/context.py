@@ -1,4 +1,4 @@
-"""What every service of the node needs: the robot in service, its state, frames and parameters."""
+"""Context that every service of the node needs: the robot in service, its state, frames and parameters."""
 
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ Ways: TypeAlias = Iterable[tuple[str, str]]
 
 
 class _Remembered:
-    """Parameters that were read: asking the node costs more than some requests may."""
+    """Parameters that were read. They are kept, as asking the node costs more than some requests may."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -30,7 +30,7 @@ class _Remembered:
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """Shared by the services; each part is thread-safe."""
+    """Context of the node's services; each part is thread-safe."""
 
     node: Node
     loader: RobotLoader
@@ -38,11 +38,11 @@ class Context:
     frames: Frames
     scene: SceneHolder
     statistics: Statistics = field(default_factory=Statistics)
-    """Of all services, actions and solvers."""
+    """Statistics of all services, actions and solvers."""
     publish_scene: Callable[[], None] = lambda: None
-    """To be called when the scene may have changed."""
+    """Publishes the scene; called when it may have changed."""
     note_failures: Callable[[Any, Any], None] = lambda asked, result: None
-    """Told of every request of inverse kinematics and its result: failed ones may be recorded."""
+    """Called with every request of inverse kinematics and its result, so that failed ones can be recorded."""
     remembered: _Remembered = field(default_factory=_Remembered)
 
     @property
@@ -51,35 +51,35 @@ class Context:
         return self.loader.loaded
 
     def trouble(self, solver: str) -> str | None:
-        """Why a solver cannot be used for the robot in service; None if it can, or if there is no robot."""
+        """Return why a solver cannot be used for the robot in service; None if it can, or if there is no robot."""
         try:
             return self.loaded.pool.trouble(solver)
         except KinoptError:
             return None
 
     def remark(self, solver: str) -> str:
-        """What is to be known of how a solver works at present; empty: nothing."""
+        """Return what a solver says about how it works at present; empty if there is nothing to say."""
         try:
             return self.loaded.pool.remark(solver)
         except KinoptError:
             return ""
 
     def parameter(self, name: str) -> Any:
-        """Present value of a parameter; None if it is unset."""
+        """Return the present value of a parameter; None if it is unset."""
         values = self.remembered.values
         if name not in values:
             values[name] = parameters.value(self.node, name)
         return values[name]
 
     def forget_parameters(self) -> None:
-        """Read parameters anew from now on: some were set."""
+        """Forget parameter values, because some were set."""
         # A new dictionary: who is in the middle of reading puts the value from before into the old one.
         self.remembered.values = {}
 
     def configuration(
         self, robot: RobotModel, ways: Ways, named: Container[str] = (), state: RobotState | None = None
     ) -> Annotated[Float64, "nq"]:
-        """The present configuration, to be used for the poses of some frames in others.
+        """Return the present configuration, to be used for the poses of some frames in others.
 
         Args:
             robot: the robot.
@@ -98,12 +98,13 @@ class Context:
     def assumed(
         self, robot: RobotModel, ways: Ways, named: Container[str] = (), state: RobotState | None = None
     ) -> str:
-        """A sentence about values that matter (see ``configuration``) and that nobody published; else nothing."""
+        """Return a sentence about values that matter (see ``configuration``) and that nobody published; else
+        nothing."""
         known = (state or self.joint_states.of(robot)).known
         return assumed_default([robot.variable_names[i] for i in moving(robot, ways) if not known[i]], named)
 
     def group_name(self, robot: RobotModel, given: str = "") -> str:
-        """The group of a request: the one given, else parameter default_group, else the robot's first."""
+        """Return the group of a request: the one given, else parameter default_group, else the robot's first."""
         name: str = given or self.parameter("default_group")
         return robot.group(name).name if name else default_group(robot).name
 
@@ -117,14 +118,16 @@ class Context:
 
 
 def assumed_default(unknown: Iterable[str], named: Container[str] = ()) -> str:
-    """A sentence about variables that nobody published, but for those that a request names; nothing if there are
-    none."""
+    """Return a sentence about variables that nobody published, but for those that a request names; else nothing."""
     names = [name for name in unknown if name not in named]
     return f"joint_states has no value for {shortened(names)}: the default is assumed" if names else ""
 
 
 def moving(robot: RobotModel, ways: Ways) -> list[int]:
-    """Variables that move one frame of a pair against the other, ascending. What is no link hangs on the root."""
+    """Return the variables that move one frame of a pair against the other, ascending.
+
+    A frame that is no link hangs on the root.
+    """
     variables: set[int] = set()
     for pair in ways:
         a, b = (name if name in robot.link_index else robot.root_link for name in pair)

@@ -20,7 +20,7 @@ _REMEDIES = {
 
 
 def missing() -> str | None:
-    """What has to be installed or built before the node can run, and how; None if nothing is missing."""
+    """Return what has to be installed or built before the node can run, and how; None if nothing is missing."""
     for module, remedy in _REMEDIES.items():
         problem = _problem_of(module)
         if problem is not None:
@@ -29,7 +29,8 @@ def missing() -> str | None:
 
 
 def _problem_of(module: str) -> str | None:
-    """Why a module cannot be used. The source folder kinopt_msgs/, seen from the repository root, is no module."""
+    """Return why a module cannot be used. The source folder kinopt_msgs/, seen from the repository root, is no
+    module."""
     try:
         file = importlib.import_module(module).__file__
     except ImportError as error:
@@ -58,14 +59,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def circles() -> int:
-    """Entry point of ``kinopt_circles``."""
+    """Run ``kinopt_circles``."""
     with silent_imports():
         from kinopt_ros.ros.client.circles import main as track_circles
     return track_circles()
 
 
 def simulated_robot() -> int:
-    """Entry point of ``kinopt_simulated_robot``."""
+    """Run ``kinopt_simulated_robot``."""
     with silent_imports():
         from kinopt_ros.ros.client.simulated_robot import main as simulate
     return simulate()

@@ -57,11 +57,13 @@ _LATCHED = QoSProfile(
 )
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 HEARD_SECONDS = 0.5
-"""For so long the end of the node waits until its last stop is heard."""
+"""Longest time that the node's shutdown waits until listeners have got its last stop, s."""
 _UPDATES = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
-"""Each of them counts."""
+"""QoS of messages each of which counts."""
 _ALL = QoSProfile(history=HistoryPolicy.KEEP_ALL, reliability=ReliabilityPolicy.RELIABLE)
-"""Likewise where a burst may come. What finds no room is not taken, so that the middleware says if it gets lost."""
+"""QoS of messages each of which counts and that may come in bursts.
+
+What finds no room is not taken, so that the middleware reports what gets lost."""
 
 
 class KinoptNode(Node):
@@ -70,11 +72,11 @@ class KinoptNode(Node):
     def __init__(self, **node_options: Any) -> None:
         super().__init__("kinopt", **node_options)
         self.ending = False
-        """Whether the process shall end: what takes long breaks off."""
+        """Whether the process shall end, so that long work breaks off."""
         self._end = threading.Lock()
         self._ended = False
         self.urgent = UrgentExecutor(self)
-        """For what is heard whatever else comes."""
+        """Executor of callbacks that run whatever else arrives."""
         parameters.declare(self)
         self._reports = self.create_publisher(MotionReport, "~/report", 100)
         scene = SceneHolder(self._report_scene)
@@ -108,9 +110,11 @@ class KinoptNode(Node):
         self._description.load()
 
     def end_motions(self) -> None:
-        """Stop what this node moves, and refuse to move anything from now on. Returns at once, but for a stop that has
-        to be heard; controllers' goals have ended when ``moving`` is empty, for which the executor has to go on. On any
-        thread: who comes second waits for the first one."""
+        """Stop what this node moves, and refuse to move anything from now on.
+
+        Returns at once, but for a stop that has to be heard. Controllers' goals have ended when ``moving`` is empty,
+        for which the executor has to go on. On any thread; a second caller waits for the first one.
+        """
         with self._end:
             if not self._ended:
                 self._ended = True
@@ -137,7 +141,8 @@ class KinoptNode(Node):
         return self._description.together()
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
-        """As rclpy's, which creates its parameter services by it; those are made ``careful``."""
+        """Create a service as rclpy does; rclpy's parameter services are created by it, too, and are made
+        ``careful``."""
         return super().create_service(srv_type, srv_name, careful(self, srv_type, callback), **options)
 
     def close(self) -> None:

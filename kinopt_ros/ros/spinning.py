@@ -25,14 +25,14 @@ from kinopt_ros.ros.serving.urgent import RestExecutor
 
 _SHUTDOWN_SECONDS = 2.0
 _ANSWER_SECONDS = 0.02
-"""So often somebody looks whether controllers have answered."""
+"""Time between two checks whether controllers have answered, s."""
 _SWITCH_SECONDS = 5e-4
 _COLLECT_SECONDS = 10.0
-"""So often cyclic garbage is looked for, if there is reason to."""
+"""Least time between two collections of cyclic garbage, s."""
 _PUT_OFF_SECONDS = 60.0
-"""For so long that is put off while there is much to look through."""
+"""Longest time that a collection is put off while there is much to look through, s."""
 _MANY_BLOCKS = 100_000
-"""Blocks of memory that are more than there were: those of large messages that wait, most likely."""
+"""Increase of memory blocks that puts a collection off: most likely they belong to large messages that wait."""
 
 
 def spin(arguments: list[str] | None = None) -> None:
@@ -111,7 +111,7 @@ class _Running:
         self._executors += [RestExecutor(node, node.urgent), node.urgent]
 
     def stop(self, number: int, frame: object) -> None:
-        """Ctrl-C or `kill`: end between two callbacks, where an exception anywhere would break one off."""
+        """End between two callbacks after Ctrl-C or `kill`: an exception anywhere would break one off."""
         del number, frame
         self._stop()
 
@@ -207,7 +207,7 @@ class _Garbage:
         self._due = 0.0
         self._fewest = sys.getallocatedblocks()
         self._latest = 0.0
-        """When it is put off no more."""
+        """Time from which on a collection is put off no more."""
         self.collect()
 
     def collect(self) -> None:
@@ -229,7 +229,7 @@ class _Garbage:
 
 
 def _namespaces(words: Sequence[str]) -> list[str | None]:
-    """Namespaces of the nodes; a single None, that of the ROS arguments, if none is named."""
+    """Return namespaces of the nodes; a single None, that of the ROS arguments, if none is named."""
     for word in words:
         if word.startswith("-"):
             raise InvalidRequestError(
@@ -247,8 +247,10 @@ def _ignore_signals(ours: bool) -> None:
 
 
 def _leave_running_solvers() -> None:
-    """End the process if a request is still at work. Nobody waits for its answer any more, but Python would wait for
-    its thread, up to the deadline of the request."""
+    """End the process if a request is still at work.
+
+    Nobody waits for its answer any more, but Python would wait for its thread, up to the deadline of the request.
+    """
     end = time.monotonic() + _SHUTDOWN_SECONDS
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:

@@ -1,4 +1,4 @@
-"""What surrounds the robot and what it carries: immutable scenes, changes of them, and files.
+"""Scenes: what surrounds the robot and what it carries, changes of them, and files. Immutable.
 
 Knows the robot and shapes; knows no collision check.
 """

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def add(scene: Scene, robot: RobotModel, new: SceneObject, replacing: bool = False) -> Scene:
-    """The scene with one more object.
+    """Return the scene with one more object.
 
     Args:
         scene: the scene.
@@ -59,7 +59,7 @@ def add(scene: Scene, robot: RobotModel, new: SceneObject, replacing: bool = Fal
 
 
 def move(scene: Scene, id: str, T_root_object: Annotated[Float64, "4 4"]) -> Scene:
-    """The scene with an object at another pose.
+    """Return the scene with an object at another pose.
 
     Raises:
         UnknownObjectError: no such object.
@@ -71,7 +71,7 @@ def move(scene: Scene, id: str, T_root_object: Annotated[Float64, "4 4"]) -> Sce
 
 
 def remove(scene: Scene, id: str) -> Scene:
-    """The scene without an object, be it in the world or attached, and without what was said about it.
+    """Return the scene without an object, be it in the world or attached, and without what was said about it.
 
     Raises:
         UnknownObjectError: no such object.
@@ -87,7 +87,7 @@ def remove(scene: Scene, id: str) -> Scene:
 
 
 def clear(scene: Scene) -> Scene:
-    """An empty scene: no objects, none attached, no allowed pairs, no padding."""
+    """Return an empty scene: no objects, none attached, no allowed pairs, no padding."""
     return Scene(version=scene.version + 1)
 
 
@@ -99,7 +99,7 @@ def attach(
     q: Annotated[Float64, "nq"],
     touch_links: Iterable[str] | None = None,
 ) -> Scene:
-    """The scene in which a link carries an object of the world from where it is.
+    """Return the scene in which a link carries an object of the world from where it is.
 
     Args:
         scene: the scene.
@@ -132,7 +132,7 @@ def attach_new(
     T_link_object: Annotated[Float64, "4 4"],
     touch_links: Iterable[str] | None = None,
 ) -> Scene:
-    """The scene in which a link carries an object that was not in it.
+    """Return the scene in which a link carries an object that was not in it.
 
     Raises:
         UnknownLinkError: a link that the robot does not have.
@@ -163,7 +163,7 @@ def _check_carriable(id: str, shapes: tuple[PlacedShape, ...]) -> None:
 
 
 def detach(scene: Scene, robot: RobotModel, id: str, q: Annotated[Float64, "nq"]) -> Scene:
-    """The scene in which an attached object stays in the world where it is while the robot is at ``q``.
+    """Return the scene in which an attached object stays in the world where it is while the robot is at ``q``.
 
     Raises:
         UnknownObjectError: no such attached object.
@@ -179,7 +179,7 @@ def detach(scene: Scene, robot: RobotModel, id: str, q: Annotated[Float64, "nq"]
 
 
 def allow(scene: Scene, robot: RobotModel, first: str, second: str = ANY) -> Scene:
-    """The scene in which two links or objects may touch; ``"*"`` as one of them stands for all.
+    """Return the scene in which two links or objects may touch; ``"*"`` as one of them stands for all.
 
     Raises:
         UnknownObjectError: a name that is neither an object nor a link.
@@ -194,7 +194,7 @@ def allow(scene: Scene, robot: RobotModel, first: str, second: str = ANY) -> Sce
 
 
 def disallow(scene: Scene, robot: RobotModel, first: str, second: str = ANY) -> Scene:
-    """The scene without a pair that ``allow`` made. Pairs that SRDF disables stay so.
+    """Return the scene without a pair that ``allow`` made. Pairs that SRDF disables stay so.
 
     Raises:
         UnknownObjectError: a name that is neither an object nor a link.
@@ -211,7 +211,7 @@ def disallow(scene: Scene, robot: RobotModel, first: str, second: str = ANY) -> 
 
 
 def set_padding(scene: Scene, robot: RobotModel, padding: float, name: str | None = None) -> Scene:
-    """The scene with another padding (m) of a link or an object, or, without a name, of all links not named.
+    """Return the scene with another padding (m) of a link or an object, or, without a name, of all links not named.
 
     Raises:
         UnknownObjectError: a name that is neither an object nor a link.
@@ -227,7 +227,7 @@ def set_padding(scene: Scene, robot: RobotModel, padding: float, name: str | Non
 
 @remembered
 def links_fixed_below(robot: RobotModel, link: str) -> frozenset[str]:
-    """A link and all links that hang on it by fixed joints.
+    """Return a link and all links that hang on it by fixed joints.
 
     Raises:
         UnknownLinkError: a link that the robot does not have.
@@ -254,7 +254,7 @@ def _require(scene: Scene, id: str) -> None:
 
 
 def _object(scene: Scene, id: str) -> SceneObject:
-    """An object of the world."""
+    """Return an object of the world."""
     _require(scene, id)
     if id in scene.attached:
         raise InvalidShapeError(_carried(scene, id))

@@ -1,4 +1,4 @@
-"""Checks of what a scene is made of. Everything is refused by a sentence that names what was given."""
+"""Checks of the parts of a scene. Every refusal is a sentence that names what was given."""
 
 import math
 
@@ -14,13 +14,13 @@ from kinopt_ros.scene.scene import ANY, AttachedObject, Scene, SceneObject, num_
 MAX_OBJECTS = 1_000
 """Most objects of a scene, attached ones included."""
 MAX_SHAPES = 1_000
-"""Most shapes of an object. (What has more is a point cloud or an octomap.)"""
+"""Most shapes of an object. (Use a point cloud or an octomap for more.)"""
 MAX_SCENE_POINTS = 4 * MAX_POINTS
 """Most vertices, triangles, points, voxels and heights of a scene."""
 MAX_ALLOWED = 10_000
 """Most allowed pairs."""
 LARGEST_PADDING = 1.0
-"""m."""
+"""Largest padding, m."""
 MAX_ID_LENGTH = 200
 _ROTATION_ERROR = 1e-6
 """Largest accepted deviation of R Rᵀ from the identity."""

@@ -38,12 +38,12 @@ from kinopt_ros.scene.scene import ANY, EMPTY_SCENE, Scene, SceneObject
 from kinopt_ros.scene.shape_text import ArrayFiles, pose_of, pose_text, shape_of, shape_text
 
 LARGEST_TEXT = read.LARGEST_TEXT
-"""Bytes of a scene's file; large arrays belong into files of their own."""
+"""Largest text of a scene's file, bytes; large arrays belong into files of their own."""
 _KEYS = ("frame", "default_padding", "padding", "objects", "attached", "allowed")
 
 
 def load_scene(path: str | Path, robot: RobotModel) -> Scene:
-    """The scene of a file, of version 1.
+    """Load the scene of a file, as version 1.
 
     Raises:
         InvalidShapeError: the file cannot be read or describes no scene of this robot; the message says where.
@@ -100,7 +100,7 @@ def keep_scene(scene: Scene, folder: Path) -> None:
 
 
 def scene_hash(scene: Scene) -> str:
-    """The same for scenes of equal content, whatever their versions."""
+    """Return a hash of a scene's content, in which its version does not count."""
     return _hash(_scene_text(scene, ArrayFiles()))
 
 
@@ -171,7 +171,7 @@ def _body_text(
 
 @contextmanager
 def _at(where: str) -> Iterator[None]:
-    """Put the place before what is said about it."""
+    """Put the place in the file before the message of an error."""
     try:
         yield
     except KinoptError as error:

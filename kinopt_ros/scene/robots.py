@@ -1,4 +1,4 @@
-"""What becomes of a scene when the robot changes."""
+"""Transfer of a scene to another robot."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from kinopt_ros.scene.scene import ANY, AttachedObject, Scene
 
 
 def for_robot(scene: Scene, old: RobotModel | None, robot: RobotModel) -> tuple[Scene, tuple[str, ...]]:
-    """The scene for another robot, and sentences about what could not be kept as it was.
+    """Return the scene for another robot, and sentences about what could not be kept as it was.
 
     Objects stay: what was an obstacle still is, at the same pose in the root link's frame. What names a link that is
     gone goes with it: attached objects, allowed pairs, padding, touch links. An object whose id is the name of a link
@@ -39,7 +39,7 @@ def for_robot(scene: Scene, old: RobotModel | None, robot: RobotModel) -> tuple[
 
 
 def _new_names(scene: Scene, robot: RobotModel) -> dict[str, str]:
-    """Free names for objects that are called like a link."""
+    """Return free names for objects that are called like a link."""
     taken = {*scene.objects, *scene.attached, *robot.link_index}
     names: dict[str, str] = {}
     for id in (*scene.objects, *scene.attached):
@@ -55,7 +55,7 @@ def _new_names(scene: Scene, robot: RobotModel) -> dict[str, str]:
 
 
 def _renamed(scene: Scene, new_names: Mapping[str, str]) -> Scene:
-    """The scene with other ids for some objects."""
+    """Return the scene with other ids for some objects."""
     if not new_names:
         return scene
 
@@ -72,7 +72,7 @@ def _renamed(scene: Scene, new_names: Mapping[str, str]) -> Scene:
 
 
 def _without_lost_links(scene: Scene, robot: RobotModel) -> tuple[Scene, list[str]]:
-    """The scene without what names links that the robot does not have, and what that was."""
+    """Return the scene without what names links that the robot does not have, and what that was."""
     said: list[str] = []
     attached: dict[str, AttachedObject] = {}
     for id, body in scene.attached.items():

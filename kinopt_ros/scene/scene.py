@@ -11,7 +11,7 @@ from kinopt_ros.array import Float64, Immutable, frozen
 from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PlacedShape, PointCloud
 
 ANY = "*"
-"""In an allowed pair: every link and every object."""
+"""Name that stands for every link and every object in an allowed pair."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,23 +43,28 @@ class AttachedObject(Immutable):
 
 @dataclass(frozen=True, eq=False)
 class Scene(Immutable):
-    """Ids are unique among objects and attached ones, and none is the name of a link."""
+    """Obstacles, attached objects, allowed pairs and padding. Ids are unique among objects and attached ones, and none
+    is the name of a link."""
 
     version: int = 1
-    """Grows with every change; 1 is the scene that a node starts with."""
+    """Number that grows with every change; 1 is the scene that a node starts with."""
     objects: Mapping[str, SceneObject] = field(default_factory=dict)
     attached: Mapping[str, AttachedObject] = field(default_factory=dict)
     allowed: frozenset[frozenset[str]] = frozenset()
     """Pairs of links or ids that may touch, besides those that SRDF disables; one of a pair may be ``"*"``."""
     padding: Mapping[str, float] = field(default_factory=dict)
-    """m, by which a link or an object is enlarged where the robot is checked against the world; as in MoveIt, the
-    robot's links are not padded against each other."""
+    """Length by which a link or an object is enlarged where the robot is checked against the world, m.
+
+    As in MoveIt, the robot's links are not padded against each other."""
     default_padding: float = 0.0
-    """m, of every link that ``padding`` does not name."""
+    """Padding of every link that ``padding`` does not name, m."""
 
     def padding_of(self, name: str) -> float:
-        """Padding (m) of a link or an object: its own; else the default for links, that of its link for an attached
-        object, 0 for an object of the world."""
+        """Return the padding (m) of a link or an object.
+
+        It is its own one; else the default for links, that of its link for an attached object, 0 for an object of the
+        world.
+        """
         if name in self.padding:
             return self.padding[name]
         if name in self.attached:
@@ -67,7 +72,8 @@ class Scene(Immutable):
         return 0.0 if name in self.objects else self.default_padding
 
     def may_touch(self, first: str, second: str) -> bool:
-        """Whether two links or objects may touch: by an allowed pair, or as an attached object and its touch link."""
+        """Check whether two links or objects may touch: by an allowed pair, or as an attached object and its touch
+        link."""
         pairs = ((first, second), (first, ANY), (second, ANY))
         return any(frozenset(pair) in self.allowed for pair in pairs) or any(
             a in self.attached and b in self.attached[a].touch_links
@@ -79,7 +85,7 @@ EMPTY_SCENE = Scene()
 
 
 def num_points(shapes: tuple[PlacedShape, ...]) -> int:
-    """Vertices, triangles, points, voxels and heights in some shapes."""
+    """Count vertices, triangles, points, voxels and heights in some shapes."""
     total = 0
     for placed in shapes:
         match placed.shape:

@@ -1,4 +1,4 @@
-"""Shapes and poses as a scene file writes them: mappings and lists of numbers, and files beside the scene's.
+"""Reading and writing of shapes and poses of a scene file: mappings and lists of numbers, and files beside the scene's.
 
 =============  ==============================================================================
 type           further keys
@@ -47,12 +47,12 @@ from kinopt_ros.kinematics.se3 import matrix_to_quaternion, pose, quaternion_to_
 from kinopt_ros.scene import yaml_text as read
 
 LARGEST_FILE = 2**26
-"""Bytes of a ``.npy`` file: twice what the largest shape needs."""
+"""Largest ``.npy`` file, bytes: twice what the largest shape needs."""
 MOST_INLINE = 300
-"""Larger arrays are written to files of their own."""
+"""Most numbers of an array in the text; larger arrays are written to files of their own."""
 _QUATERNION_TOLERANCE = 0.01
 _ROTATIONS = {"rpy": 3, "xyzw": 4, "matrix": 9}
-"""How a rotation may be given, and in how many numbers."""
+"""Ways to give a rotation, and how many numbers each has."""
 
 _KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "box": (("size",),),
@@ -66,7 +66,7 @@ _KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "point_cloud": (("points", "radius"),),
     "octomap": (("centers", "sizes"),),
 }
-"""Which keys go together for each type."""
+"""Keys that go together for each type."""
 _ROUND: dict[str, type[Cylinder] | type[Cone] | type[Capsule]] = {
     "cylinder": Cylinder,
     "cone": Cone,
@@ -75,7 +75,7 @@ _ROUND: dict[str, type[Cylinder] | type[Cone] | type[Capsule]] = {
 
 
 def pose_of(given: Any, what: str) -> Annotated[Float64, "4 4"]:
-    """The transform of a pose."""
+    """Read the transform of a pose."""
     given = read.mapping(given, what, ("xyz", *_ROTATIONS))
     p = np.array(read.numbers(given.get("xyz", [0.0, 0.0, 0.0]), f"xyz of {what}", 3))
     kinds = [kind for kind in _ROTATIONS if kind in given]
@@ -98,7 +98,7 @@ def pose_of(given: Any, what: str) -> Annotated[Float64, "4 4"]:
 
 
 def pose_text(T: Annotated[Float64, "4 4"]) -> dict[str, list[float]]:
-    """What ``pose_of`` reads, to the last bit; empty for the identity."""
+    """Return what ``pose_of`` reads, to the last bit; empty for the identity."""
     if np.array_equal(T, np.eye(4)):
         return {}
     xyz, R = {"xyz": T[:3, 3].tolist()}, T[:3, :3]
@@ -110,7 +110,7 @@ def pose_text(T: Annotated[Float64, "4 4"]) -> dict[str, list[float]]:
 
 
 def shape_of(given: Any, folder: Path) -> PlacedShape:
-    """A shape; its files are looked for in ``folder``.
+    """Read a shape; its files are looked for in ``folder``.
 
     Raises:
         InvalidShapeError: it is none; the message does not say where, the caller knows.
@@ -127,7 +127,7 @@ def shape_of(given: Any, folder: Path) -> PlacedShape:
 
 
 def shape_text(placed: PlacedShape, files: "ArrayFiles") -> dict[str, Any]:
-    """What ``shape_of`` reads."""
+    """Return what ``shape_of`` reads."""
     match placed.shape:
         case Box(x=x, y=y, z=z):
             said: dict[str, Any] = {"type": "box", "size": [float(x), float(y), float(z)]}
@@ -159,7 +159,7 @@ class ArrayFiles:
         self._arrays: dict[str, Float64 | Int64] = {}
 
     def said(self, array: Float64 | Int64) -> Any:
-        """What stands in the text for an array."""
+        """Return what stands in the text for an array."""
         if array.size <= MOST_INLINE:
             return array.tolist()
         content = f"{array.dtype.str} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes()
@@ -176,7 +176,7 @@ class ArrayFiles:
 
 
 def file_beside(name: Any, folder: Path) -> Path:
-    """A file of a folder, by its name in it.
+    """Return a file of a folder, by its name in it.
 
     Raises:
         InvalidShapeError: there is none, or the name, or a link, leads out of the folder.
@@ -241,7 +241,7 @@ def _floats(given: Any, what: str, dimensions: int, folder: Path) -> Float64:
 
 
 def _array(given: Any, what: str, dimensions: int, folder: Path) -> Any:
-    """An array of numbers, from lists or from a file."""
+    """Read an array of numbers, from lists or from a file."""
     try:
         if isinstance(given, str):
             path = file_beside(given, folder)
@@ -259,7 +259,7 @@ def _array(given: Any, what: str, dimensions: int, folder: Path) -> Any:
 
 
 def _array_of_file(content: bytes) -> Any:
-    """The array of a ``.npy`` file. Raises ValueError if it is none, or holds less than its header promises."""
+    """Read the array of a ``.npy`` file. Raises ValueError if it is none, or holds less than its header promises."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call, unused-ignore]
     if version not in ((1, 0), (2, 0)):

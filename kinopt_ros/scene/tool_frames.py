@@ -37,25 +37,26 @@ class Tip(Immutable):
 
     link: str
     T_link_tip: Annotated[Float64, "4 4"] | None = None
-    """None: the link's own frame."""
+    """Pose of the tip in the link; None for the link's own frame."""
 
     def __post_init__(self) -> None:
         if self.T_link_tip is not None:
             frozen(self.T_link_tip)
 
     def with_tool(self, T_tip_tool: Annotated[Float64, "4 4"] | None) -> Annotated[Float64, "4 4"] | None:
-        """Pose in the link of a tool that is fixed to this frame; None for the link's own frame without a tool."""
+        """Return the pose in the link of a tool that is fixed to this frame; None for the link's own frame without a
+        tool."""
         if self.T_link_tip is None or T_tip_tool is None:
             return T_tip_tool if self.T_link_tip is None else self.T_link_tip
         return np.asarray(self.T_link_tip @ T_tip_tool)
 
 
 MOST_TEXT = 65_536
-"""Characters, enough for as many tool frames; reading them takes a tenth of a second."""
+"""Longest text, characters, enough for as many tool frames; reading them takes a tenth of a second."""
 
 
 def tool_frames(text: str) -> Mapping[str, Tip]:
-    """The tool frames of a YAML text; none of an empty one.
+    """Read the tool frames of a YAML text; an empty text has none.
 
     Raises:
         InvalidRequestError: the text is too long, or no mapping from names to links and poses.
@@ -103,7 +104,7 @@ def check_tool_frames(robot: RobotModel, frames: Mapping[str, Tip]) -> None:
 
 
 def find_tip(robot: RobotModel, frames: Mapping[str, Tip], scene: Scene, name: str) -> Tip:
-    """The link, tool frame or attached object of a name; a link before a tool frame before an object.
+    """Return the link, tool frame or attached object of a name; a link before a tool frame before an object.
 
     Raises:
         UnknownTipError: there is none.

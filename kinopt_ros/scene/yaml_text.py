@@ -1,4 +1,4 @@
-"""YAML as scenes are written in: no name twice, no aliases, tags or merging, plain numbers; all else is refused."""
+"""Strict reader of YAML for scenes: no name twice, no aliases, tags or merging, plain numbers."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -8,14 +8,14 @@ import yaml
 from kinopt_ros.errors import InvalidShapeError, cut, quoted, shown
 
 LARGEST_TEXT = 4 * 2**20
-"""Characters of a text; reading that many takes seconds."""
+"""Longest text, characters; reading that many takes seconds."""
 _DEEPEST = 100
 _LONGEST_NUMBER = 300
 _PARSER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
 def parsed(text: str) -> Any:
-    """What a YAML text says.
+    """Parse a YAML text.
 
     Raises:
         InvalidShapeError: no YAML, a name twice in one mapping (which would silently drop the first), an alias, or a
@@ -35,7 +35,7 @@ def parsed(text: str) -> Any:
 def mapping(
     given: Any, what: str, keys: Collection[str] | None = None, required: Collection[str] = ()
 ) -> Any:
-    """``given`` as a mapping from names, of ``keys`` only and with all of ``required``; nothing is an empty one.
+    """Return ``given`` as a mapping from names, of ``keys`` only and with all of ``required``; nothing is an empty one.
 
     Raises:
         InvalidShapeError: it is something else.
@@ -53,7 +53,7 @@ def mapping(
 
 
 def sequence(given: Any, what: str) -> list[Any]:
-    """``given`` as a list; nothing is an empty one. Raises InvalidShapeError if it is something else."""
+    """Return ``given`` as a list; nothing is an empty one. Raises InvalidShapeError if it is something else."""
     if given is None:
         return []
     if not isinstance(given, list):
@@ -62,14 +62,14 @@ def sequence(given: Any, what: str) -> list[Any]:
 
 
 def text(given: Any, what: str) -> str:
-    """``given`` as text. Raises InvalidShapeError if it is something else."""
+    """Return ``given`` as text. Raises InvalidShapeError if it is something else."""
     if not isinstance(given, str):
         raise InvalidShapeError(f"{what} is {shown(given)}; allowed is text")
     return given
 
 
 def number(given: Any, what: str) -> float:
-    """``given`` as a number. Raises InvalidShapeError if it is something else."""
+    """Return ``given`` as a number. Raises InvalidShapeError if it is something else."""
     if isinstance(given, bool) or not isinstance(given, float | int):
         raise InvalidShapeError(
             f"{what} is {shown(given)}; allowed is a number (YAML wants 1.0e-3, not 1e-3)"
@@ -81,7 +81,7 @@ def number(given: Any, what: str) -> float:
 
 
 def numbers(given: Any, what: str, count: int) -> list[float]:
-    """``given`` as a list of so many numbers. Raises InvalidShapeError if it is something else."""
+    """Return ``given`` as a list of so many numbers. Raises InvalidShapeError if it is something else."""
     if not isinstance(given, list) or len(given) != count:
         raise InvalidShapeError(f"{what} is {shown(given)}; allowed are {count} numbers")
     return [number(value, what) for value in given]
@@ -95,7 +95,7 @@ class _Scalars(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
         yaml.resolver.Resolver.__init__(self)
 
     def value(self, event: yaml.ScalarEvent) -> Any:
-        """Of a scalar without a tag."""
+        """Return the value of a scalar without a tag."""
         tag = self.resolve(yaml.ScalarNode, event.value, event.implicit)  # type: ignore[no-untyped-call]
         if tag == "tag:yaml.org,2002:str":
             if any("\ud800" <= letter <= "\udfff" for letter in event.value):
@@ -140,7 +140,7 @@ def _document(events: Iterator[Any]) -> Any:
 
 
 class _Open:
-    """A list or a mapping whose end has not come yet."""
+    """A list or a mapping whose end has not been read yet."""
 
     def __init__(self, value: list[Any] | dict[Any, Any]) -> None:
         self.value = value

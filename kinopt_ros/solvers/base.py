@@ -37,7 +37,7 @@ from kinopt_ros.verification.configuration import prepared
 
 
 class Feature(Enum):
-    """What a problem may ask beyond one pose of one link."""
+    """Features that a problem may need beyond one pose of one link."""
 
     SEVERAL_TARGETS = "several targets"
     SEVERAL_SOLUTIONS = "several solutions"
@@ -51,7 +51,7 @@ class Feature(Enum):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a solver can honour. Everything else is refused by name before the solver sees it."""
+    """Problems that a solver can honour. Everything else is refused by name before the solver sees it."""
 
     joint_types: frozenset[JointType]
     """Types of the joints that it can move; held and fixed joints may be of any type."""
@@ -70,12 +70,12 @@ class Option:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
-    """Of a text: what it may be; ``cuda:N`` stands for ``cuda:`` and a whole number. Empty: any text."""
+    """Texts that are allowed; ``cuda:N`` stands for ``cuda:`` and a whole number. Empty if any text is."""
     read_only: bool = False
-    """Chosen by who starts the process and nobody else: names of files and folders are."""
+    """Whether only the one who starts the process may set it, as with names of files and folders."""
 
     def check(self, given: object) -> Any:
-        """The value given, if it is of the right type and in range."""
+        """Return the value given, if it is of the right type and in range; raise InvalidRequestError if not."""
         wanted = type(self.default)
         if wanted is float and type(given) is int and abs(given) < 1e300:
             given = float(given)
@@ -108,7 +108,7 @@ def _is_one_of(choices: tuple[str, ...], given: str) -> bool:
 def _joint_of_other_type(
     robot: RobotModel, joints: tuple[str, ...], types: frozenset[JointType]
 ) -> tuple[str, JointType] | None:
-    """The first of some joints that is of none of these types."""
+    """Return the first of some joints that is of none of these types."""
     return next(((name, type_) for name in joints if (type_ := robot.joint(name).type) not in types), None)
 
 
@@ -138,8 +138,10 @@ class Solver(ABC):
 
     @classmethod
     def unavailable_reason(cls) -> str | None:
-        """Why the plugin cannot run here, in one sentence; None if it can. Must be quick and import nothing
-        heavy."""
+        """Return why the plugin cannot run here, in one sentence; None if it can.
+
+        Must be quick and import nothing heavy.
+        """
         return None
 
     @property
@@ -151,7 +153,7 @@ class Solver(ABC):
 
     @property
     def remark(self) -> str:
-        """What is to be known of how it works at present, a few words; empty: nothing."""
+        """What a user should know of how the solver works at present, in a few words; empty if there is nothing."""
         return ""
 
     @final
@@ -219,7 +221,7 @@ class Solver(ABC):
     def path_scores(
         self, problem: TrajectoryProblem, paths: Annotated[Float64, "S T n"], margin: float
     ) -> Annotated[Float64, "S"]:
-        """How hopeful it is to begin from each of some paths; the least is tried first.
+        """Score how hopeful it is to begin from each of some paths; the least is tried first.
 
         Their lengths, unless a plugin knows better.
         """
@@ -234,8 +236,10 @@ class Solver(ABC):
         seed: int,
         go_on: Callable[[], bool],
     ) -> Annotated[Float64, "K n"] | None:
-        """Corners of a path from the start to one of some ends that may well be free, to begin from; None, unless a
-        plugin finds one.
+        """Search a path from the start to one of some ends that may well be free, to begin from; return its corners, or
+        None.
+
+        Returns None unless a plugin overrides it.
 
         Args:
             problem: what is asked, with a scene.
@@ -281,7 +285,7 @@ class Solver(ABC):
             )
 
     def warm_up(self) -> None:  # noqa: B027  (most plugins have nothing to do)
-        """Do now what some later request would have to wait for, such as a compiler. Nothing by default."""
+        """Do now what some later request would have to wait for, such as compiling. Does nothing by default."""
 
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""
@@ -293,10 +297,11 @@ class Solver(ABC):
 
     @abstractmethod
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
-        """Candidates for a problem that is checked and supported. Must be thread-safe and honour the deadline."""
+        """Return candidates for a problem that is checked and supported. Must be thread-safe and honour the
+        deadline."""
 
     def _solve_pool(self, problem: IkProblem) -> IkCandidates:
-        """Likewise where collisions are avoided: of the candidates of a request those that are free of them are taken.
+        """Return candidates for a problem with collision avoidance; of them the collision-free ones are taken.
 
         A plugin whose searches end with many solutions should give all of them, also if one is wanted.
         """
@@ -305,7 +310,8 @@ class Solver(ABC):
     def _optimize_trajectory(
         self, problem: TrajectoryProblem, request: PathRequest, report: Report | None
     ) -> PathCandidates:
-        """Improved paths for a problem that is checked. Must be thread-safe, and honour the deadline and ``report``.
+        """Return improved paths for a problem that is checked. Must be thread-safe, and honour the deadline and
+        ``report``.
 
         To be implemented by plugins that have ``Feature.TRAJECTORIES``.
         """

@@ -1,4 +1,4 @@
-"""Answers that are clear of collisions, out of solutions of any plugin.
+"""Search of collision-free answers among solutions of any plugin.
 
 A plugin knows poses and limits only. Here its solutions are checked, and where all are in collision it is asked again
 from other states, and from solutions that were moved out of collision (``clear_moves.py``).
@@ -37,32 +37,32 @@ if TYPE_CHECKING:
     from kinopt_ros.collision.field import SphereField
 
 ROUNDS = (24, 96, 384)
-"""Solutions from random states that are looked at, one round after the other, as long as too few are clear."""
+"""Numbers of solutions from random states, one round after the other, as long as too few are free."""
 MOVED = 8
-"""Solutions of a round that are moved out of collision."""
+"""Number of solutions of a round that are moved out of collision."""
 _CHECKS = 12
-"""Solutions of a round that the judge looks at, for one that is wanted; the most promising ones."""
+"""Solutions of a round that the judge checks, for each one that is wanted; the most promising ones."""
 _SAME = 1e-3
-"""rad or m; solutions so near to each other count once."""
+"""Difference up to which solutions count as one, rad or m."""
 _LEAST = 4
-"""Solutions in collision that are kept to say which they are in."""
+"""Solutions in collision that are kept to say what they collide with."""
 
 Solve = Callable[[IkProblem], IkCandidates]
 
 
 @dataclass(frozen=True, eq=False)
 class More:
-    """What a search adds."""
+    """Solutions that a search adds."""
 
     q: Annotated[Float64, "B M n"]
     """Free solutions, or of requests that have none those that are the least in collision; NaN rows else."""
     free: Annotated[Bool, "B M"]
     """Which of them the judge found free."""
     looked_at: Annotated[Int64, "B"]
-    """Solutions of each request that were looked at."""
+    """Number of solutions of each request that were checked."""
     iterations: Annotated[Int64, "B"]
     cut: Annotated[Bool, "B"]
-    """Where the deadline ended the search."""
+    """Whether the deadline ended the search of each request."""
 
 
 def more_solutions(
@@ -75,7 +75,7 @@ def more_solutions(
     late: Annotated[Bool, "B"],
     solve: Solve,
 ) -> More | None:
-    """More solutions of requests that have some, but too few that are free of collisions; None if there are none such.
+    """Search more solutions of requests that have some, but too few that are free of collisions; None if none have.
 
     Args:
         robot: the robot.
@@ -114,7 +114,7 @@ def more_solutions(
 
 @dataclass(eq=False)
 class _Search:
-    """For one request."""
+    """Searches collision-free solutions of one request."""
 
     robot: RobotModel
     problem: IkProblem
@@ -124,12 +124,12 @@ class _Search:
     cut: bool = False
     iterations: int = 0
     clear: bool = False
-    """Whether what was found is free."""
+    """Whether the solutions found are free of collisions."""
 
     def run(
         self, first: Annotated[Float64, "K n"], clear: Annotated[Float64, "k n"]
     ) -> tuple[Annotated[Float64, "m n"], int]:
-        """Clear solutions besides the first ones, else the best others, and how many solutions were looked at."""
+        """Return free solutions besides the first ones, else the best others, and how many solutions were checked."""
         found, known = list(clear), first
         around = np.concatenate([self.problem.state[:1], self._whole(first)])
         rng = np.random.default_rng(self.problem.random_seed)
@@ -162,7 +162,7 @@ class _Search:
         return len(moving) > bound
 
     def _with_moved(self, known: Float64, found: list[Float64]) -> Annotated[Float64, "m n"]:
-        """Solutions, and those that came of moving the most promising ones."""
+        """Return solutions, and those that came of moving the most promising ones."""
         if not len(known) or self._late():
             return known
         best = known[np.argsort(self._cost(known), kind="stable")[:MOVED]]
@@ -190,7 +190,7 @@ class _Search:
                 return
 
     def _rank(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m"]:
-        """Those free by their spheres first, preferred ones of them first; then by depth."""
+        """Return sort keys: configurations with free spheres come first, by preference, then the others by cost."""
         distance, cost = self.field.costs(self._whole(q), self.problem.clearance + MARGIN)
         wanted = preference(self.problem, self.chains, q[None])[0]
         free = distance > self.problem.clearance
@@ -201,7 +201,7 @@ class _Search:
         return self.field.costs(self._whole(q), self.problem.clearance + MARGIN)[1]
 
     def _solutions(self, states: Annotated[Float64, "m n"]) -> Annotated[Float64, "k n"]:
-        """Verified solutions of the plugin from given states, at the turns nearest to the request's state."""
+        """Return verified solutions of the plugin from given states, at the turns nearest to the request's state."""
         m = len(states)
         if not m or self._late():
             return np.empty((0, states.shape[1]))
@@ -254,7 +254,10 @@ class _Search:
 
 
 def _without(new: Annotated[Float64, "m n"], known: Annotated[Float64, "k n"]) -> Annotated[Float64, "j n"]:
-    """Those that are not known, each once; neighbours may escape where rounding parts them."""
+    """Return the rows of ``new`` that are not in ``known``, each once.
+
+    Rows count as equal if they round to the same numbers, so some that are close may be kept.
+    """
     seen = {row.tobytes() for row in np.rint(known / _SAME) + 0.0}
     kept = []
     for k, row in enumerate(np.rint(new / _SAME) + 0.0):
@@ -274,7 +277,7 @@ class PreparingError(NotReadyError):
 
 
 def check_ready(robot: RobotModel) -> None:
-    """Raise ``PreparingError`` unless ``prepare_collisions`` has been called for the robot, or what that has raised."""
+    """Raise ``PreparingError`` unless ``prepare_collisions`` was called for the robot, or the error that it raised."""
     with _lock:
         ready, refusal = robot in _prepared, _refused.get(robot)
     if refusal is not None:
@@ -371,7 +374,7 @@ def prepare_scene(robot: RobotModel, scene: Scene) -> None:
 
 
 def is_prepared(robot: RobotModel, scene: Scene) -> bool:
-    """Whether ``prepare_scene`` has been called for both."""
+    """Check whether ``prepare_scene`` has been called for both."""
     with _lock:
         return robot in _scenes.get(scene, ())
 

@@ -1,5 +1,4 @@
-"""Moves configurations out of collisions while their tips stay where they are: along self-motions of arms that have
-any, and along what the target's tolerances leave free."""
+"""Moves of configurations out of collisions while their tips stay: along self-motions and free axes of the targets."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
 
 STEPS = 25
 MARGIN = 0.02
-"""m, by which they are moved farther than they must: the end of the way is not exact."""
+"""Distance beyond contact that they are moved, m, as the end of the way is not exact."""
 _LARGEST_STEP = 0.15
-"""rad or m, of any variable."""
+"""Largest step of any variable, rad or m."""
 _DAMPING = 1e-6
 
 
@@ -32,7 +31,7 @@ def moved_clear(
     q: Annotated[Float64, "M n"],
     request: int,
 ) -> Annotated[Float64, "M n"]:
-    """Configurations of the solved variables, starting from q, of less cost in the field; not exactly at the target.
+    """Move configurations of the solved variables from q to less cost in the field; they end not exactly at the target.
 
     Steps of the subgradient method of B. T. Polyak (1969) for a cost whose least value is 0, projected into the null
     space of the task, to which the error is corrected at every step.
@@ -87,7 +86,7 @@ def _shortened(step: Annotated[Float64, "M n"]) -> Annotated[Float64, "M 1"]:
 def _task(
     problem: IkProblem, chains: tuple[KinematicChain, ...], full: Annotated[Float64, "M nq"], request: int
 ) -> tuple[Annotated[Float64, "M r n"], Annotated[Float64, "M r"]]:
-    """Jacobian and errors in the targets' frames, of the axes that are not free."""
+    """Compute Jacobian and errors in the targets' frames, of the axes that are not free."""
     column = {int(variable): k for k, variable in enumerate(problem.variables)}
     rows, errors = [], []
     for target, chain in zip(problem.targets, chains, strict=True):

@@ -1,4 +1,4 @@
-"""The gate of collisions: which candidates are free of them, and what is said of requests that have no such."""
+"""Collision gate: which candidates are free of collisions, and what is said of requests without any."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from kinopt_ros.collision.contacts import Contact
 
 _LOOKED_AT = 4
-"""Solutions in collision, of one request, whose contacts are found out."""
+"""Most solutions in collision, of one request, whose contacts are found."""
 EXPLAINED = 16
-"""Requests of a batch whose contacts are named: to find them out takes milliseconds each."""
+"""Most requests of a batch whose contacts are named, which takes milliseconds each."""
 _NAMED = 3
-"""Contacts that a sentence names."""
+"""Most contacts that a sentence names."""
 
 
 def lazily_free(
@@ -31,8 +31,9 @@ def lazily_free(
     ok: Annotated[Bool, "B K"],
     distance: Annotated[Float64, "B K"],
 ) -> tuple[Annotated[Bool, "B K"], Annotated[Bool, "B"]]:
-    """Which of some candidates are free of collisions: preferred ones first, and where one solution is wanted no more
-    than the first that is; the others count as not free.
+    """Check which candidates are free of collisions, preferred ones first.
+
+    Where one solution is wanted, no more are checked than up to the first that is free; the others count as not free.
 
     Args:
         robot: the robot.
@@ -76,7 +77,7 @@ def collision_reason(
     timed_out: bool,
     named: bool,
 ) -> tuple[Status, str]:
-    """Code and sentence for a request whose solutions are all in collision.
+    """Return code and sentence for a request whose solutions are all in collision.
 
     Args:
         robot: the robot.
@@ -115,8 +116,9 @@ def least_contacts(
     pause: Pause,
     remedy: bool = True,
 ) -> str:
-    """What is in collision in that one of some configurations, all in collision, that is the least so, and what to do
-    if links touch by design; or that there was no time to find out.
+    """Describe the contacts of that one of some configurations, all in collision, that is the least so.
+
+    Adds what to do if links touch by design; or says that there was no time to find out.
 
     Arguments as ``check_collisions``; what ``remedy`` leaves out are the last words.
     """
@@ -129,7 +131,7 @@ def least_contacts(
 
 
 def named_contacts(contacts: "Sequence[Contact]") -> str:
-    """The deepest contacts of a configuration as a sentence names them."""
+    """Return the deepest contacts of a configuration as a sentence names them."""
     named = [f"{c.a!r} and {c.b!r} by {c.depth:.4f} m" for c in contacts[:_NAMED]]
     if len(contacts) > _NAMED:
         named.append(f"{len(contacts) - _NAMED} more pairs")

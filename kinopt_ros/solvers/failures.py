@@ -1,4 +1,4 @@
-"""Why requests failed: a code and a sentence from what the core itself can see."""
+"""Reasons of failed requests: a code and a sentence from what the core itself can see."""
 
 import math
 from dataclasses import replace
@@ -15,11 +15,11 @@ from kinopt_ros.status import Status
 from kinopt_ros.verification.configuration import ConfigurationReport
 
 _REACH_ROUNDING = 1e-9
-"""m"""
+"""Rounding errors of the reach, m."""
 _AT_LIMIT = 1e-6
-"""Joints so near to a limit (rad or m) are held by it."""
+"""Distance from a limit up to which a joint counts as held by it, rad or m."""
 _NAMED_LATE = 1000
-"""Requests whose joints at limits are named if the deadline has come."""
+"""Most requests whose joints at limits are named if the deadline has come."""
 _AXES = ("x", "y", "z")
 
 
@@ -32,7 +32,7 @@ def failure_reasons(
     rejected: Annotated[Bool, "F"],
     timed_out: Annotated[Bool, "F"],
 ) -> list[tuple[Status, str]]:
-    """A code and a sentence for each of the failed requests.
+    """Return a code and a sentence for each of the failed requests.
 
     Args:
         robot: the robot.
@@ -72,7 +72,7 @@ def out_of_reach(
     chains: tuple[KinematicChain, ...],
     requests: Annotated[Int64, "F"],
 ) -> list[str]:
-    """For every request a sentence if a target of it cannot be reached for its distance alone, else nothing."""
+    """Return a sentence for every request with a target that is too far away to be reached, else an empty one."""
     sentences = [""] * len(requests)
     for target, chain in zip(problem.targets, chains, strict=True):
         beyond = target_beyond_reach(robot, target, chain)[requests]
@@ -93,7 +93,7 @@ def out_of_reach(
 def target_beyond_reach(
     robot: RobotModel, target: PoseTarget, chain: KinematicChain
 ) -> Annotated[Float64, "B"]:
-    """How much nearer (m) the poses of a target would have to be, at least; 0 where they may be reached."""
+    """Return how much nearer (m) the poses of a target would have to be, at least; 0 where they may be reached."""
     if any(target.free_position):
         return np.zeros(len(target.T_base_target))
     return beyond_reach(
@@ -107,7 +107,7 @@ def target_beyond_reach(
 
 
 def hopeless_requests(robot: RobotModel, problem: IkProblem) -> Annotated[Bool, "B"]:
-    """Which requests have a target beyond the reach of every configuration."""
+    """Return which requests have a target beyond the reach of every configuration."""
     hopeless = np.zeros(problem.batch_size, dtype=np.bool_)
     for target in problem.targets:
         chain = chain_between(robot, problem.base_link, target.link)
@@ -116,7 +116,7 @@ def hopeless_requests(robot: RobotModel, problem: IkProblem) -> Annotated[Bool, 
 
 
 def _largest(tolerance: Tolerance) -> float:
-    """Length of the largest error within a tolerance."""
+    """Return the length of the largest error within a tolerance."""
     return math.hypot(*tolerance) if isinstance(tolerance, tuple) else tolerance
 
 
@@ -129,7 +129,7 @@ def _attempt_sentence(problem: IkProblem, tried: ConfigurationReport, requests: 
 
 
 def _worst_target(problem: IkProblem, tried: ConfigurationReport, request: int, row: int) -> str:
-    """Link of the target whose position is the farthest off."""
+    """Return the link of the target whose position is the farthest off."""
     distances = [
         float(np.linalg.norm(T[row, :3, 3] - target.T_base_target[request, :3, 3]))
         for target, T in zip(problem.targets, tried.T_base_tool, strict=True)
@@ -138,7 +138,7 @@ def _worst_target(problem: IkProblem, tried: ConfigurationReport, request: int, 
 
 
 def _at_limits(robot: RobotModel, variables: Int64, q: Annotated[Float64, "F n"]) -> dict[int, str]:
-    """Which joints stand at a limit: the end of a sentence for every row where some do."""
+    """Return which joints are at a limit: the end of a sentence for every row where some are."""
     names = [robot.variable_names[i] for i in variables]
     sides = {
         "lower": np.abs(q - robot.limits.lower[variables]) <= _AT_LIMIT,

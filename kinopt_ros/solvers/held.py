@@ -1,4 +1,4 @@
-"""Requests of a batch that hold the same joint values, and what a plugin prepared for them."""
+"""Grouping of a batch's requests by held joint values, and what a plugin prepared for each group."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -16,13 +16,15 @@ from kinopt_ros.solvers.recent import Recent
 from kinopt_ros.solvers.result import IkCandidates
 
 CAPACITY = 64
-"""Structures kept. Some 20 kB each; packing one takes half a millisecond, which a request whose held joints carry
-sensor noise pays every time."""
+"""Number of structures kept, some 20 kB each. Packing one takes half a millisecond, which a request whose held joints
+carry sensor noise pays every time."""
 
 
 def group_chain(robot: RobotModel, group_name: str) -> KinematicChain | None:
-    """The chain of a group's plain requests: what else is in it stays at ``robot.default_q``. None if the group has no
-    tip, or nothing of it moves."""
+    """Return the chain of a group's plain requests, other joints held at ``robot.default_q``.
+
+    None if the group has no tip, or nothing of it moves.
+    """
     group = robot.group(group_name)
     if group.tip_link is None:
         return None
@@ -35,7 +37,7 @@ def group_chain(robot: RobotModel, group_name: str) -> KinematicChain | None:
 
 
 class HasVariables(Protocol):
-    """What a plugin makes of the chains of a problem."""
+    """Result of a plugin's packing of a problem's chains."""
 
     @property
     def variables(self) -> Annotated[Int64, "n"]:
@@ -48,12 +50,12 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True, eq=False)
 class Prepared(Generic[Packed]):
-    """Packed chains and where their variables stand in a problem's answer."""
+    """Packed chains, and the columns of their variables in a problem's answer."""
 
     packed: Packed
     columns: Annotated[Int64, "n"]
     in_order: bool
-    """Whether these are all columns, from the first to the last."""
+    """Whether the variables are all columns, from the first to the last."""
 
 
 class PreparedChains(Generic[Packed]):
@@ -70,8 +72,8 @@ class PreparedChains(Generic[Packed]):
         self._prepared: Recent[Key, Prepared[Packed]] = Recent(CAPACITY)
 
     def of(self, problem: IkProblem) -> Iterator[tuple[Annotated[Int64, "R"], Prepared[Packed]]]:
-        """Requests whose held variables have the same values, and the chains of their targets, until all requests
-        are named."""
+        """Yield requests whose held variables have the same values, and the chains of their targets, until all are
+        named."""
         structure = (problem.base_link, problem.joints, *(_key(target) for target in problem.targets))
         held = self._held_variables(problem, structure)
         B = problem.batch_size
@@ -123,7 +125,7 @@ def solve_in_parts(
     chains: PreparedChains[Packed],
     solve: Callable[[IkProblem, Prepared[Packed]], IkCandidates],
 ) -> IkCandidates:
-    """Candidates of all requests, solved together as far as they hold the same values."""
+    """Return candidates of all requests, solved together as far as they hold the same values."""
     parts: list[tuple[Int64, IkCandidates]] = []
     for rows, prepared in chains.of(problem):
         part = problem if len(rows) == problem.batch_size else rows_of(problem, rows)

@@ -1,4 +1,4 @@
-"""What a plugin that optimizes trajectories gets and gives: paths, which the core then times and verifies."""
+"""Paths between the core and a plugin that optimizes trajectories: the core then times and verifies them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,28 +13,30 @@ from kinopt_ros.problems.trajectory import TrajectoryProblem
 
 @dataclass(frozen=True)
 class Progress:
-    """Where an optimization is."""
+    """How far an optimization has come."""
 
     stage: str
-    """What is being done, in a few words."""
+    """Name of what is being done, in a few words."""
     iteration: int
-    """Steps of the optimizer so far."""
+    """Number of steps of the optimizer so far."""
     costs: tuple[tuple[str, float], ...]
     """Names and values of the terms of the best path's cost."""
     clearance: float
-    """Of the best path so far, m, by the optimizer's model; negative in penetration, NaN where it is not known."""
+    """Clearance of the best path so far by the optimizer's model, m; negative in penetration, NaN if not known."""
 
 
 Report: TypeAlias = Callable[[Progress], bool]
-"""Told now and then, at least every 50 ms; returns whether to go on."""
+"""Function that is called with the progress at least every 50 ms, and returns whether to go on."""
 
 
 @dataclass(frozen=True, eq=False)
 class PathRequest(Immutable):
-    """Paths to improve. Their first points are where the robot is and stay."""
+    """Paths to improve. Their first points are where the robot is, and stay."""
 
     paths: Annotated[Float64, "S T n"]
-    """rad or m, inside the limits but for what is outside at the start; in the order of the problem's variables."""
+    """Points of the paths, rad or m, in the order of the problem's variables.
+
+    They are inside the limits but for what is outside at the start."""
     goal: Annotated[Int64, "S"]
     """Which of the problem's goals each path ends at: a joint goal's last point stays, that of a pose goal may move
     within the tolerances."""
@@ -68,7 +70,7 @@ class PathCandidates:
 
     @property
     def promising(self) -> Annotated[Int64, "S"]:
-        """Indices, the most promising first: least violation, then penetration, then cost."""
+        """Indices of the paths, the most promising first: least violation, then penetration, then cost."""
         return np.lexsort((self.cost, np.maximum(-self.clearance, 0.0), self.violation))
 
 

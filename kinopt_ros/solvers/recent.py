@@ -1,4 +1,4 @@
-"""What was used lately."""
+"""Memory of the most recently used values."""
 
 from collections import OrderedDict
 from typing import Generic, TypeVar
@@ -19,11 +19,11 @@ class Recent(Generic[K, V]):
         return len(self._values)
 
     def __contains__(self, key: K) -> bool:
-        """Whether there is one; it does not count as used."""
+        """Check whether there is a value; it does not count as used."""
         return key in self._values
 
     def get(self, key: K) -> V | None:
-        """The value, now the last one used; None if there is none."""
+        """Return a value and mark it as the last one used; None if there is none."""
         value = self._values.get(key)
         if value is not None:
             self._values.move_to_end(key)

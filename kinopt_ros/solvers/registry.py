@@ -1,4 +1,4 @@
-"""Finds solver plugins by the entry-point group ``kinopt_ros.solvers`` and loads one only when it is used."""
+"""Registry of solver plugins, by the entry-point group ``kinopt_ros.solvers``; a plugin is loaded when it is used."""
 
 import functools
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from kinopt_ros.solvers.base import Capabilities, Option, Solver
 GROUP = "kinopt_ros.solvers"
 AUTO = "auto"
 _PREFERENCE = ("cpu",)
-"""What ``auto`` takes first; every other available plugin comes after, by name."""
+"""Plugins that ``auto`` takes first; every other available plugin comes after, by name."""
 
 
 @dataclass(frozen=True)
@@ -23,19 +23,19 @@ class SolverInfo:
     name: str
     version: str
     unavailable_reason: str | None
-    """None if it can run here."""
+    """Why the plugin cannot run here; None if it can."""
     capabilities: Capabilities | None
-    """None if the plugin could not even be loaded."""
+    """Capabilities of the plugin; None if it could not even be loaded."""
     options: tuple[Option, ...] = ()
 
 
 def solver_names() -> tuple[str, ...]:
-    """Names of all registered plugins, without loading any."""
+    """Return the names of all registered plugins, without loading any."""
     return tuple(sorted(_entry_points()))
 
 
 def list_solvers() -> tuple[SolverInfo, ...]:
-    """Every registered plugin and, if it cannot run here, why. A broken plugin is listed, not raised."""
+    """List every registered plugin and, if it cannot run here, why. A broken plugin is listed, not raised."""
     infos = []
     for name, entry_point in sorted(_entry_points().items()):
         try:
@@ -49,7 +49,7 @@ def list_solvers() -> tuple[SolverInfo, ...]:
 
 
 def solver_class(name: str) -> type[Solver]:
-    """The class of a plugin that can run here; ``auto`` picks one.
+    """Return the class of a plugin that can run here; ``auto`` picks one.
 
     Raises:
         UnknownSolverError: no plugin of that name is registered.
@@ -68,7 +68,7 @@ def solver_class(name: str) -> type[Solver]:
 
 
 def create_solver(name: str, robot: RobotModel, options: Mapping[str, Any] | None = None) -> Solver:
-    """A solver configured for a robot. Raises as ``solver_class`` and ``Solver.configure`` do."""
+    """Create a solver configured for a robot. Raises as ``solver_class`` and ``Solver.configure`` do."""
     solver = solver_class(name)()
     solver.configure(robot, options)
     return solver

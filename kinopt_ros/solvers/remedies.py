@@ -1,4 +1,4 @@
-"""What would help: arms of fewer than six joints reach few full poses, but many with an axis left free."""
+"""Advice for failed requests: arms of fewer than six joints reach few full poses, but many with an axis left free."""
 
 import math
 import time
@@ -19,9 +19,9 @@ from kinopt_ros.status import Status
 from kinopt_ros.verification.configuration import verify_configurations
 
 _MOST_REQUESTS = 4
-"""Failed requests of a batch that are looked at; the others get no advice."""
+"""Most failed requests of a batch that are tried; the others get no advice."""
 _SECONDS = 0.1
-"""Time for the search, within the request's deadline."""
+"""Time for the search, within the request's deadline, s."""
 _FREED: tuple[tuple[str, ...], ...] = (
     ("rz",),
     ("rx",),
@@ -31,7 +31,7 @@ _FREED: tuple[tuple[str, ...], ...] = (
     ("ry", "rz"),
     ("rx", "ry", "rz"),
 )
-"""What is tried, in order: a turn about the tool's own axis, usually z, matters least."""
+"""Axes that are freed, in order of trial: a turn about the tool's own axis, usually z, matters least."""
 
 
 def with_remedies(
@@ -41,7 +41,7 @@ def with_remedies(
     result: IkResult,
     solve: Callable[[IkProblem], IkCandidates],
 ) -> IkResult:
-    """The result, where failures that a free axis would mend say which axis.
+    """Return the result, where failures that a free axis would mend say which axis.
 
     Only for one target and fewer than six joints that move it: others rarely fail for want of freedom. What is
     advised was verified.
@@ -80,7 +80,7 @@ def with_remedies(
 
 
 def _freed(target: PoseTarget, axes: tuple[str, ...]) -> PoseTarget | None:
-    """The target with some rotation axes free; None if one of them is already."""
+    """Return the target with some rotation axes free; None if one of them is already."""
     tolerance: Tolerance = target.orientation_tolerance
     x, y, z = tolerance if isinstance(tolerance, tuple) else (tolerance,) * 3
     values = dict(zip(("rx", "ry", "rz"), (x, y, z), strict=True))
@@ -91,7 +91,7 @@ def _freed(target: PoseTarget, axes: tuple[str, ...]) -> PoseTarget | None:
 
 
 def _rows(problem: IkProblem, target: PoseTarget, rows: Annotated[Int64, "F"], deadline: float) -> IkProblem:
-    """Some requests of a problem with another target, one solution each."""
+    """Return some requests of a problem with another target, one solution each."""
     return replace(
         problem,
         targets=(replace(target, T_base_target=target.T_base_target[rows]),),

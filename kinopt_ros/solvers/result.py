@@ -1,4 +1,4 @@
-"""Answers: what a plugin claims, and what the core has verified of it."""
+"""Answers of inverse kinematics: what a plugin claims, and what the core has verified of it."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -11,7 +11,7 @@ from kinopt_ros.status import Status
 
 @dataclass(frozen=True, eq=False)
 class IkCandidates:
-    """What a plugin returns: claims, not yet an answer. Rows follow the problem's requests."""
+    """Claims of a plugin, not yet an answer. Rows follow the problem's requests."""
 
     q: Annotated[Float64, "B K n"]
     """Claimed solutions, of any number K; NaN rows where there is none. The gate sorts them, and drops those that
@@ -19,11 +19,11 @@ class IkCandidates:
     attempt: Annotated[Float64, "B n"]
     """The best configuration seen, inside the limits, for requests without a solution (else ignored)."""
     iterations: Annotated[Int64, "B"]
-    """Solver steps spent."""
+    """Number of solver steps spent."""
     timed_out: Annotated[Bool, "B"]
     """Whether the search was cut short by the deadline; solutions found before may stand beside it."""
     algorithm: str = ""
-    """Which of the plugin's algorithms answers, if it has several."""
+    """Algorithm of the plugin that answers, if it has several."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class IkResult(Immutable):
     orientation_error: Annotated[Float64, "B K"]
     """Angle from the worst target about axes that are not free, rad; NaN where q is."""
     distance: Annotated[Float64, "B K"]
-    """What the solutions are sorted by: the distance from the problem's posture, else from its state; with
+    """Number that solutions are sorted by: the distance from the problem's posture, else from its state; with
     manipulability see ``problems.manipulability.preference``."""
     attempt: Annotated[Float64, "B n"]
     """Best attempt of a failed request, inside the limits; NaN rows where the request succeeded."""
@@ -54,23 +54,23 @@ class IkResult(Immutable):
     attempt_pose: Annotated[Float64, "B T 4 4"]
     """Poses of the targets' tools in the attempt, in the base link: near to the target, and reachable."""
     cut_short: Annotated[Bool, "B"]
-    """Where the deadline came before the search was done: more, or preferred, solutions may exist."""
+    """Requests whose search the deadline ended: more, or preferred, solutions may exist."""
     iterations: Annotated[Int64, "B"]
-    """Solver steps spent."""
+    """Number of solver steps spent."""
     solver: str
     """Name of the plugin that solved it."""
     solve_time: float
     """Seconds in solver and verification."""
     checks: tuple[str, ...]
-    """What was verified in float64."""
+    """Names of the checks made in float64."""
     not_checked: tuple[str, ...]
-    """What was not."""
+    """What was not verified."""
     algorithm: str = ""
-    """Which of the plugin's algorithms, if it has several."""
+    """Algorithm of the plugin that answered, if it has several."""
     notes: tuple[str, ...] = ()
-    """What must be known of successes, a sentence each: what was given and changed, what was left out by guess."""
+    """Sentences that a user of successes must know: what was given and changed, what was left out by guess."""
     scene_version: int | None = None
-    """Of the scene that solutions are free of collisions in; None: collisions were not asked for."""
+    """Version of the scene in which solutions are collision-free; None if collisions were not asked for."""
 
     def __post_init__(self) -> None:
         frozen(self.q)
@@ -83,5 +83,5 @@ class IkResult(Immutable):
 
     @property
     def num_found(self) -> Annotated[Int64, "B"]:
-        """How many distinct verified solutions each request has."""
+        """Number of distinct verified solutions of each request."""
         return np.asarray(np.isfinite(self.position_error).sum(axis=1), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Scenes with large shapes, or many, take seconds to prepare, once: a request waits for that no longer than its
+"""Preparation of scenes with large shapes, or many: it takes seconds, once, and no request waits beyond its
 deadline."""
 
 import threading
@@ -12,9 +12,10 @@ from kinopt_ros.scene.scene import Scene
 from kinopt_ros.solvers.clear import is_prepared, prepare_scene
 
 LARGE = 2_000
-"""Triangles, points or cells in all; fewer take less than 0.1 s."""
+"""Number of triangles, points or cells from which on preparation is done apart; fewer take less than 0.1 s."""
 ORDINARY = 10
-"""What a box, or another shape of a few numbers, counts: it takes 0.3 ms, as it is compared with every link."""
+"""Number that a box, or another shape of a few numbers, counts as: it takes 0.3 ms, as it is compared with every
+link."""
 
 
 def wait_for_scene(robot: RobotModel, scene: Scene, deadline: float) -> None:
@@ -64,7 +65,7 @@ def _size(shape: Shape) -> int:
 def _prepare(robot: RobotModel, scene: Scene, done: threading.Event) -> None:
     try:
         prepare_scene(robot, scene)
-    except KinoptError:  # those who wait meet the same, and say it
+    except KinoptError:  # those who wait get the error themselves, and report it
         pass
     finally:
         done.set()

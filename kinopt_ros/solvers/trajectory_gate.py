@@ -1,5 +1,7 @@
-"""From claimed paths to an answer: the gate that every path of every plugin passes. Paths are timed here, and the
-motion that comes of it is checked."""
+"""Gate that every path of every plugin passes on the way to an answer.
+
+Paths are timed here, and the motion that comes of it is checked.
+"""
 
 import time
 from dataclasses import dataclass, field, replace
@@ -40,19 +42,21 @@ POSITION_LIMITS = "position limits"
 
 @dataclass(eq=False)
 class Gate:
-    """Of one problem: times and checks paths, and keeps count."""
+    """Times and checks paths of one problem, and counts the time that this takes."""
 
     robot: RobotModel
     problem: TrajectoryProblem
     solver: str
     stages: dict[str, float] = field(default_factory=dict)
-    """Seconds spent in each."""
+    """Seconds spent in each stage."""
 
     def passed(
         self, path: Annotated[Float64, "T n"], goal: int, corners: bool = False
     ) -> TrajectoryResult | PathAttempt:
-        """The answer along a path, timed and checked; or why it is none. Between points it follows a spline, or with
-        ``corners`` the straight edges, whose corners it rounds."""
+        """Time and check a path; return the answer along it, or why it is none.
+
+        Between points the motion follows a spline, or with ``corners`` the straight edges, whose corners it rounds.
+        """
         try:
             motion = self._checked(self._timed(path, corners), goal)
             if not corners and _beyond_limits(motion):
@@ -83,8 +87,11 @@ class Gate:
         )
 
     def first_passing(self, request: PathRequest, candidates: PathCandidates) -> TrajectoryResult:
-        """The first of the candidates, in the order of their promise, that passes; else why the best one does not. Of
-        those that were cut short only one is looked at."""
+        """Return the first of the candidates, in the order of their promise, that passes; else why the best one does
+        not.
+
+        Of those that were cut short only one is tried.
+        """
         _check_form(self.problem, request, candidates, self.solver)
         best: PathAttempt | None = None
         for s in candidates.promising.tolist():
@@ -107,7 +114,8 @@ class Gate:
         )
 
     def _in_collision(self, path: Annotated[Float64, "T n"], goal: int) -> PathAttempt | None:
-        """Whether a point of a path is in collision: sooner known than what becomes of it in time."""
+        """Return an attempt if a point of a path is in collision, which is sooner known than what timing makes of the
+        path."""
         problem = self.problem
         if problem.scene is None:
             return None
@@ -162,13 +170,13 @@ class Gate:
 
 
 def _beyond_limits(motion: VerifiedMotion) -> bool:
-    """Whether a motion leaves the position limits, and nothing else is wrong with it."""
+    """Check whether a motion leaves the position limits, and nothing else is wrong with it."""
     found = {violation.check for violation in motion.report.violations}
     return found == {POSITION_LIMITS}
 
 
 def path_length(trajectory: JointTrajectory) -> float:
-    """Of the way in joint space through a trajectory's points, rad (and m)."""
+    """Return the length in joint space of the path through a trajectory's points, rad (and m)."""
     return float(np.linalg.norm(np.diff(trajectory.position, axis=0), axis=1).sum())
 
 

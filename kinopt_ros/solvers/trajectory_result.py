@@ -14,13 +14,13 @@ class PathAttempt:
     """The best path that was no answer."""
 
     path: Annotated[Float64, "T n"]
-    """rad or m"""
+    """Points of the path, rad or m."""
     goal: int
     """Which of the problem's goals it ends at."""
     violation: Violation
     """What is wrong with it, and when."""
     state: Annotated[Float64, "n"] | None = None
-    """Where the joints are at that time, rad or m; None if it has none."""
+    """Configuration at which it goes wrong, rad or m; None if it has none."""
     clearance: float = float("nan")
     """Least distance (m) by the optimizer's model; NaN if no optimizer made the path."""
 
@@ -37,24 +37,25 @@ class TrajectoryResult:
     solver: str
     """Name of the plugin that found it."""
     checks: tuple[str, ...] = ()
-    """What was verified in float64."""
+    """Names of the checks made in float64."""
     not_checked: tuple[str, ...] = ()
-    """What was not."""
+    """What was not verified."""
     notes: tuple[str, ...] = ()
-    """What must be known of a motion, a sentence each: what was given and changed, what was left out by guess."""
+    """Sentences that a user of the motion must know: what was given and changed, what was left out by guess."""
     goal: int | None = None
     """Which of the problem's goals it reaches."""
     length: float = float("nan")
-    """Of the way in joint space, rad (and m); NaN without a trajectory."""
+    """Length of the path in joint space, rad (and m); NaN without a trajectory."""
     clearance: float = float("nan")
-    """m; no bodies that must not touch come nearer to each other; infinity: nothing is within ``CLEARANCE_RANGE``.
-    NaN where collisions were not asked for."""
+    """Distance that all bodies that must not touch keep from each other, m.
+
+    Infinity if nothing comes within ``CLEARANCE_RANGE``; NaN if collisions were not asked for."""
     attempt: PathAttempt | None = None
-    """Of a failed request."""
+    """Best attempt of a failed request."""
     scene_version: int | None = None
-    """Of the scene that the motion is free of collisions in; None: collisions were not asked for."""
+    """Version of the scene in which the motion is collision-free; None if collisions were not asked for."""
     iterations: int = 0
-    """Steps of the optimizer, of all attempts."""
+    """Steps of the optimizer, all attempts together."""
     attempts: int = 0
     """Paths that were optimized."""
     stages: dict[str, float] = field(default_factory=dict)

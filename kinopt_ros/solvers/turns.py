@@ -7,13 +7,13 @@ import numpy as np
 from kinopt_ros.array import Float64
 
 FARTHEST_TURN = 1e6
-"""rad; beyond, adding turns to an angle costs more precision than requests leave."""
+"""Largest angle that turns are added to, rad; beyond, this costs more precision than requests leave."""
 
 
 def less_turns(
     q: Annotated[Float64, "... n"], period: Annotated[Float64, "n"]
 ) -> Annotated[Float64, "... n"]:
-    """Values, or differences, less whole turns: at most half a one from 0."""
+    """Remove whole turns from values, or differences: they are at most half a turn from 0 then."""
     return np.asarray(q - period * np.rint(q / np.where(period > 0.0, period, 1.0)))
 
 
@@ -23,7 +23,7 @@ def near_zero(
     upper: Annotated[Float64, "n"],
     period: Annotated[Float64, "n"],
 ) -> Annotated[Float64, "... n"]:
-    """Endless joints brought near 0 by whole turns, if the limits allow it: float32 is exact there."""
+    """Bring endless joints near 0 by whole turns, if the limits allow it: float32 is exact there."""
     if np.maximum.reduce(np.abs(q), axis=None, initial=0.0) <= np.pi:
         return q
     turned = less_turns(q, period)

@@ -17,14 +17,14 @@ from kinopt_ros.wanted import check_wanted
 
 SAMPLES = 400
 RARE = 0.02
-"""Bodies whose spheres overlap in a smaller part of the free samples are taken at their word."""
+"""Share of the free samples below which bodies' overlapping spheres are not corrected."""
 SPARED = 0.7
-"""Part of the free samples that a gap must leave alone."""
+"""Share of the free samples that a gap must leave alone."""
 
 
 @remembered
 def usual_gaps(robot: RobotModel) -> Annotated[Float64, "S S"]:
-    """Distance (m) that two spheres of ``robot_spheres`` shall keep, where that is below 0; infinite for other pairs.
+    """Return the distance (m) that two spheres of ``robot_spheres`` shall keep, where that is below 0; else infinity.
 
     Of two links whose spheres overlap in free configurations, too, it is what collisions have at most, so that it tells
     these from free ones as well as spheres can. Needs coal.

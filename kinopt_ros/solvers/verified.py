@@ -1,4 +1,4 @@
-"""From claims to an answer: the gate that every candidate of every plugin passes."""
+"""Gate that every candidate of every plugin passes on the way to an answer."""
 
 import time
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def verified_ik_result(
             )
         if more is not None:
             extra = _judged(robot, problem, chains, more.q)
-            # The same check on the same numbers has found them free: a second look might take longer than there is.
+            # This check has already found these numbers free: a second one might take longer than there is time.
             solved_by = np.concatenate([solved_by, extra.reached & more.free], axis=1)
             judged = judged.beside(extra)
             timed_out, iterations, looked_at = (
@@ -160,16 +160,16 @@ def verified_ik_result(
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """Candidates of the whole batch, and what float64 says of their poses and limits."""
+    """Candidates of the whole batch, with their errors and limits in float64."""
 
     q: Annotated[Float64, "B K n"]
     position_error: Annotated[Float64, "B K"]
     orientation_error: Annotated[Float64, "B K"]
     reached: Annotated[Bool, "B K"]
-    """Which passed; the errors of the others are not numbers."""
+    """Which candidates passed; the errors of the others are not numbers."""
 
     def beside(self, other: "_Judged") -> "_Judged":
-        """Both, K by K."""
+        """Return the candidates of both, one after the other along K."""
         return _Judged(
             *(
                 np.concatenate([getattr(self, name), getattr(other, name)], axis=1)
@@ -186,7 +186,7 @@ def _judged(
 ) -> _Judged:
     B, K, n = q.shape
     claims = q.reshape(B * K, n)
-    # Of many solutions asked for few may be claimed: no time for the others.
+    # Rows without a claim (NaN) are not verified: fewer solutions may be claimed than were asked for.
     which = np.arange(B) if K == 1 else np.flatnonzero(~np.asarray(np.isnan(claims).all(axis=1)))
     report = verify_configurations(robot, problem, chains, claims if K == 1 else claims[which], which // K)
     if len(which) == B * K and report.ok.all():  # the usual case: what was claimed is the answer
@@ -211,8 +211,11 @@ def _best(
     judged: _Judged,
     solved_by: Annotated[Bool, "B K"],
 ) -> tuple[Float64, Float64, Float64, Float64]:
-    """Of each request distinct solutions, best first, their errors and what they are sorted by; NaN where there are no
-    more. Requests without solutions cost nothing: there may be thousands that a deadline cut short."""
+    """Return distinct solutions of each request, best first, with their errors and what they are sorted by.
+
+    NaN stands where there are no more. Requests without solutions cost no time: there may be thousands that a deadline
+    cut short.
+    """
     shape = len(solved_by), problem.num_solutions
     found = (
         np.full((*shape, judged.q.shape[2]), np.nan),
@@ -241,7 +244,7 @@ def _distinct(
     problem: IkProblem,
     periodic: Annotated[Bool, "n"],
 ) -> Annotated[np.ndarray, "B num_solutions"]:
-    """Per request the indices of distinct solutions, best first; -1 where there are no more.
+    """Return per request the indices of distinct solutions, best first; -1 where there are no more.
 
     Of two that are not distinct the better one stays.
     """
@@ -268,8 +271,10 @@ def _distinct(
 
 
 def _own_copy(candidates: IkCandidates, B: int, n: int, solver: str) -> IkCandidates:
-    """The candidates, if they are of the agreed form; of what becomes part of the answer copies that nobody else can
-    write to."""
+    """Return the candidates, if they are of the agreed form.
+
+    What becomes part of the answer is copied, so that nobody else can write to it.
+    """
     shape = np.shape(candidates.q)
     K = shape[1] if len(shape) == 3 and shape[1] > 0 else 1
     _check_form(candidates.q, "q", "f", (B, K, n), solver)

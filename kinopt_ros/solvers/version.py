@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def package_version() -> str:
-    """Of the installed package; ``unknown`` where it runs from its sources."""
+    """Return the version of the installed package; ``unknown`` where it runs from its sources."""
     try:
         return version("kinopt_ros")
     except PackageNotFoundError:

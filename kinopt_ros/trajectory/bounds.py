@@ -1,4 +1,4 @@
-"""Largest value of polynomials in Bernstein form: rigorous, and tight where it matters."""
+"""Upper bounds of polynomials in Bernstein form: rigorous, and tight where it matters."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ def upper_bounds(
     floor: Annotated[Float64, "K n"],
     relative_gap: float = 1e-10,
 ) -> tuple[Annotated[Float64, "K n"], Annotated[Float64, "K n"]]:
-    """Upper bound of each polynomial on its segment, and where in it (0-1) the largest known value is.
+    """Compute an upper bound of each polynomial on its segment, and where in it (0-1) the largest known value is.
 
     The bound is never below the true maximum. Below ``floor`` it may be loose (the largest control point);
     above, it is at most ``relative_gap`` times the polynomial's magnitude too high: such polynomials are
@@ -38,7 +38,7 @@ def upper_bounds(
 def halve(
     control: Annotated[Float64, "d+1 m"],
 ) -> tuple[Annotated[Float64, "d+1 m"], Annotated[Float64, "d+1 m"]]:
-    """Control points of the first and of the second half (de Casteljau)."""
+    """Compute control points of the first and of the second half (de Casteljau)."""
     left, right = np.empty_like(control), np.empty_like(control)
     row = control
     for i in range(len(control)):
@@ -50,7 +50,7 @@ def halve(
 def _refine(
     control: Annotated[Float64, "d+1 m"], floor: Annotated[Float64, "m"], relative_gap: float
 ) -> tuple[Annotated[Float64, "m"], Annotated[Float64, "m"]]:
-    """Branch and bound over pieces: ``owner`` says which polynomial a piece belongs to."""
+    """Refine bounds by branch and bound over pieces: ``owner`` says which polynomial a piece belongs to."""
     gap = relative_gap * np.abs(control).max(axis=0)
     best = np.maximum(control[0], control[-1])
     place = np.where(control[0] >= control[-1], 0.0, 1.0)

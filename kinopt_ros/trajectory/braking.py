@@ -1,4 +1,4 @@
-"""Towards a velocity, and to rest, by pieces of constant jerk that all joints have in common.
+"""Motions towards a velocity, and to rest, by pieces of constant jerk that all joints have in common.
 
 Few points, which a controller's quintics reproduce exactly, and one duration for all joints: a motion of ten points can
 be made, checked and sent a hundred times a second, and its brake keeps the direction of the motion.
@@ -15,12 +15,12 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 from kinopt_ros.trajectory.timing import SHORTEST_RAMP
 
 _ROUNDING = 1.0 - 1e-5
-"""Part of the limits that is used: pieces are whole nanoseconds."""
+"""Share of the limits that is used, as pieces are whole nanoseconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class MotionState:
-    """Where n joints are, and how they move (rad or m; per s, s^2)."""
+    """Positions, velocities and accelerations of n joints (rad or m; per s, s^2)."""
 
     position: Annotated[Float64, "n"]
     velocity: Annotated[Float64, "n"]
@@ -28,11 +28,12 @@ class MotionState:
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing moves."""
+        """Whether no joint moves."""
         return not (self.velocity.any() or self.acceleration.any())
 
     def after(self, duration: float, acceleration: Annotated[Float64, "n"]) -> "MotionState":
-        """The state ``duration`` seconds later, if until then the acceleration changes evenly to the given one."""
+        """Return the state ``duration`` seconds later, if until then the acceleration changes evenly to the given
+        one."""
         a0, a1 = self.acceleration, acceleration
         velocity = self.velocity + duration * (a0 + a1) / 2.0
         position = self.position + duration * self.velocity + duration * duration * (2.0 * a0 + a1) / 6.0
@@ -44,7 +45,7 @@ Piece = tuple[int, MotionState]
 
 
 def planning_limits(limits: MotionLimits) -> MotionLimits:
-    """Limits a little tighter than given; acceleration takes at least ``SHORTEST_RAMP`` to reach its own."""
+    """Return limits a little tighter than given; acceleration takes at least ``SHORTEST_RAMP`` to reach its own."""
     tighter = limits.times(_ROUNDING)
     return MotionLimits(
         tighter.velocity,
@@ -56,8 +57,9 @@ def planning_limits(limits: MotionLimits) -> MotionLimits:
 def piece_towards(
     state: MotionState, wanted: Annotated[Float64, "n"], limits: MotionLimits, nanoseconds: int
 ) -> Piece:
-    """One piece of a given duration towards a velocity, such that pieces to come end there, overshooting by less than
-    a thousandth.
+    """Return one piece of a given duration towards a velocity, such that pieces to come end there.
+
+    They overshoot by less than a thousandth.
 
     Args:
         state: where the piece begins.
@@ -82,7 +84,7 @@ def piece_towards(
 
 
 def pieces_to_rest(state: MotionState, limits: MotionLimits) -> list[Piece]:
-    """The brake: acceleration to zero, then down to rest; none for a state at rest. The last state is at rest.
+    """Return the pieces of a brake: acceleration to zero, then down to rest; none for a state at rest.
 
     Args:
         state: where it begins; an acceleration above its limit is taken back as jerk allows.
@@ -117,12 +119,12 @@ def pieces_to_rest(state: MotionState, limits: MotionLimits) -> list[Piece]:
 def braking_time(
     velocity: Annotated[Float64, "n"], limits: MotionLimits, acceleration: Annotated[Float64, "n"]
 ) -> float:
-    """Seconds to rest from a velocity, if acceleration is as given (n,) at first."""
+    """Return the seconds to rest from a velocity, if acceleration is as given (n,) at first."""
     state = MotionState(np.zeros_like(velocity), velocity, acceleration)
     return sum(nanoseconds for nanoseconds, _ in pieces_to_rest(state, limits)) / NANOSECONDS_PER_SECOND
 
 
 def _up(seconds: float) -> tuple[int, float]:
-    """Whole nanoseconds, and those in seconds."""
+    """Round up to whole nanoseconds; return them, and the same in seconds."""
     nanoseconds = int(np.ceil(seconds * NANOSECONDS_PER_SECOND))
     return nanoseconds, nanoseconds / NANOSECONDS_PER_SECOND

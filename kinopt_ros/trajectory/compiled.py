@@ -1,4 +1,4 @@
-"""Loops of path timing, compiled by numba: a quintic spline, its derivatives, and the barrier method of ``path_law``.
+"""Compiled loops of path timing: a quintic spline, its derivatives, and the barrier method of ``path_law``.
 
 Derivatives of the path are by its parameter s, those of s by time in units of ``exp(lam)`` seconds. Control points c of
 s(t) come in the order of time; cell i, between knots i and i + 1, depends on c[i] to c[i + 3].
@@ -99,8 +99,11 @@ def fit_quintics(s, p, ends, clamped, out):
 
 @njit(**_OUTER)
 def path_derivatives(breaks, pieces, at, out):
-    """Position and the first four derivatives (M, 5, n) of piecewise polynomials, pieces (K, n, d), at M parameters;
-    parameters outside go on with the first or last polynomial."""
+    """Compute position and the first four derivatives (M, 5, n) of piecewise polynomials, pieces (K, n, d), at M
+    parameters.
+
+    Parameters outside go on with the first or last polynomial.
+    """
     last = pieces.shape[0] - 1
     n, order = pieces.shape[1], pieces.shape[2]
     k = 0
@@ -166,7 +169,7 @@ def passable_speed(q, s, limits, start_speed, steady, out):
 
 @njit(**_OUTER)
 def law_at_knots(c, at_knot, out):
-    """s and its first two derivatives (T, 3) at the knots."""
+    """Write s and its first two derivatives (T, 3) at the knots."""
     for i in range(out.shape[0]):
         for d in range(3):
             out[i, d] = at_knot[i, d, 0] * c[i] + at_knot[i, d, 1] * c[i + 1] + at_knot[i, d, 2] * c[i + 2]
@@ -174,7 +177,8 @@ def law_at_knots(c, at_knot, out):
 
 @njit(**_FAST)
 def _merit(path, state, slope, jerk, lam, inverse, share, weight):
-    """Weighted logarithm of time plus barrier (infinite outside); the largest ratio of a value to its limit."""
+    """Compute the weighted logarithm of time plus barrier (infinite outside), and the largest ratio of a value to its
+    limit."""
     cells, n = slope.size, inverse.shape[1]
     e1, e2, e3 = np.exp(-lam), np.exp(-2.0 * lam), np.exp(-3.0 * lam)
     total, least = weight * lam, 1.0
@@ -214,7 +218,7 @@ def _merit(path, state, slope, jerk, lam, inverse, share, weight):
 
 @njit(**_OUTER)
 def _largest(path, state, slope, jerk, lam, inverse, share):
-    """The largest ratio to its limit of velocity, of acceleration and of jerk."""
+    """Return the largest ratio to its limit of velocity, of acceleration and of jerk."""
     e1, e2, e3 = np.exp(-lam), np.exp(-2.0 * lam), np.exp(-3.0 * lam)
     velocity = acceleration = worst_jerk = 0.0
     for i in range(slope.size):
@@ -250,7 +254,7 @@ def _states(c, at_knot, in_cell, breaks, pieces, state, slope, jerk, path):
 def _newton_step(
     path, state, slope, jerk, lam, base, at_knot, in_cell, inverse, share, weight, free, band, border, step
 ):
-    """Gauss-Newton step (last entry: by lam) of the merit; returns minus its slope along the step."""
+    """Compute the Gauss-Newton step (last entry: by lam) of the merit; return minus its slope along the step."""
     cells, n, size = slope.size, inverse.shape[1], base.size
     e, e1, e2, e3 = np.exp(lam), np.exp(-lam), np.exp(-2.0 * lam), np.exp(-3.0 * lam)
     for i in range(size):
@@ -289,8 +293,8 @@ def _newton_step(
                 d1 = 3.0 * (q2 * s2 + q3 * s1 * s1)
                 d2 = 3.0 * q2 * s1
                 d4 = q1
-                # By lam: the row is exp(-3 lam) times a function of c, of which a part, ``base``, is as exp(lam). With
-                # that goes the second derivative, where it is positive.
+                # Derivative by lam: the row is exp(-3 lam) times a function of c, of which a part, ``base``, goes with
+                # exp(lam). With that part goes the second derivative, where it is positive.
                 dl = d0 * y0 + d1 * y1 + d2 * y2 + d4 * y4 - 3.0 * r
                 room = 1.0 / (1.0 - r * r)
                 first = 2.0 * r * room
@@ -401,7 +405,10 @@ def _newton_step(
 
 @njit(**_OUTER)
 def _factor(band):
-    """Cholesky factor of a symmetric matrix with three diagonals below the main one; band[i, k] is entry (i, i - k)."""
+    """Compute the Cholesky factor of a symmetric matrix with three diagonals below the main one.
+
+    band[i, k] is entry (i, i - k).
+    """
     for i in range(band.shape[0]):
         for k in range(min(3, i), -1, -1):
             value = band[i, k]
@@ -447,7 +454,8 @@ def speed_up(
     growth,
     most_steps,
 ):
-    """Barrier method for the control points and, if ``free``, the unit of time exp(lam): the least time within limits.
+    """Find the control points and, if ``free``, the unit of time exp(lam) of the least time within limits, by a barrier
+    method.
 
     ``base`` times exp(lam) is the part of c that goes on at the speed of the start, so that the other part need not
     change much with lam: it has to be all of the first three, which do not take part otherwise.

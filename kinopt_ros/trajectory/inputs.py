@@ -1,4 +1,4 @@
-"""Checks of what callers hand in; messages name the joint, what was given and what is allowed."""
+"""Checks of arguments; messages name the joint, what was given and what is allowed."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStat
 
 
 def state_vector(names: tuple[str, ...], values: ArrayLike, what: str) -> Annotated[Float64, "n"]:
-    """A copy of finite joint values in the order of ``names``.
+    """Return a copy of finite joint values in the order of ``names``.
 
     Raises InvalidGoalError if ``what`` is "goal", else InvalidStateError.
     """
@@ -34,7 +34,7 @@ def state_vector(names: tuple[str, ...], values: ArrayLike, what: str) -> Annota
 def limit_vector(
     names: tuple[str, ...], values: ArrayLike, what: str, may_be_infinite: bool = False
 ) -> Annotated[Float64, "n"]:
-    """Positive limits in the order of ``names``; InvalidRequestError otherwise."""
+    """Return positive limits in the order of ``names``; InvalidRequestError otherwise."""
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as cause:
@@ -56,7 +56,7 @@ def limit_vector(
 def start_velocity_vector(
     names: tuple[str, ...], values: ArrayLike | None, limit: Annotated[Float64, "n"]
 ) -> Annotated[Float64, "n"]:
-    """Finite velocities within the limits; zeros for None. StartStateError if one is over its limit."""
+    """Return finite velocities within the limits; zeros for None. StartStateError if one is over its limit."""
     if values is None:
         return np.zeros(len(names))
     array = state_vector(names, values, "start velocity")
@@ -69,6 +69,6 @@ def start_velocity_vector(
 
 
 def check_scaling(name: str, value: float) -> None:
-    """InvalidRequestError unless 0 < value <= 1."""
+    """Raise InvalidRequestError unless 0 < value <= 1."""
     if not 0.0 < value <= 1.0:
         raise InvalidRequestError(f"{name} is {value}; allowed: above 0, up to 1")

@@ -1,4 +1,4 @@
-"""The motion between waypoints: one quintic per segment and joint, as in joint_trajectory_controller.
+"""Interpolation between waypoints: one quintic per segment and joint, as in joint_trajectory_controller.
 
 A quintic is fixed by position, velocity and acceleration at both ends. Where the true motion has constant
 jerk on the segment it is that cubic, exactly. Derivatives are kept as Bernstein control points: a polynomial
@@ -33,7 +33,7 @@ class ControlPoints:
 
 
 def control_points(trajectory: JointTrajectory) -> ControlPoints:
-    """Control points of position (rad or m) and its first three derivatives.
+    """Compute control points of position (rad or m) and its first three derivatives.
 
     Expects finite arrays of matching shapes and strictly increasing times; anything else gives numbers
     without meaning, not an error.
@@ -67,7 +67,7 @@ def control_points(trajectory: JointTrajectory) -> ControlPoints:
 def rounding(
     trajectory: JointTrajectory, duration: Annotated[Float64, "K"]
 ) -> tuple[Annotated[Float64, "K n"], ...]:
-    """How far the rounding of the waypoints' numbers can move position and its derivatives in a segment.
+    """Bound how far the rounding of the waypoints' numbers can move position and its derivatives in a segment.
 
     Positions are known to half a unit in the last place of the joint's largest; their difference enters the
     inner control points of velocity, acceleration and jerk with the factors 5/h, 20/h^2 and 120/h^3, doubled
@@ -84,7 +84,7 @@ def rounding(
 def evaluate(
     trajectory: JointTrajectory, times: Annotated[Float64, "M"]
 ) -> tuple[Annotated[Float64, "M n"], Annotated[Float64, "M n"], Annotated[Float64, "M n"]]:
-    """Position, velocity and acceleration at any times (s); times outside give the nearest end point."""
+    """Compute position, velocity and acceleration at any times (s); times outside give the nearest end point."""
     knots = trajectory.time
     if knots.size < 2:
         rows = np.zeros(np.shape(times), dtype=np.int64)

@@ -20,7 +20,7 @@ class MotionLimits:
     jerk: Annotated[Float64, "m"]
 
     def times(self, factor: float) -> "MotionLimits":
-        """All limits times a factor."""
+        """Return all limits times a factor."""
         return MotionLimits(self.velocity * factor, self.acceleration * factor, self.jerk * factor)
 
 
@@ -29,14 +29,14 @@ class JerkPhases:
     """Acceleration of m coordinates over time: linear between the ends of nine phases each."""
 
     duration: float
-    """Seconds."""
+    """Duration of the motion, s."""
     ends: Annotated[Float64, "m 10"]
-    """Start, then the end of each phase (s): two of braking into the limits, seven of the move."""
+    """Times of the start, then of the end of each phase (s): two of braking into the limits, seven of the move."""
     acceleration: Annotated[Float64, "m 10"]
-    """At ``ends`` (rad/s^2 or m/s^2)."""
+    """Accelerations at ``ends`` (rad/s^2 or m/s^2)."""
 
     def acceleration_at(self, times: Annotated[Float64, "T"]) -> Annotated[Float64, "T m"]:
-        """Acceleration at any times (s)."""
+        """Return the acceleration at any times (s)."""
         columns = [np.interp(times, *phases) for phases in zip(self.ends, self.acceleration, strict=True)]
         return np.stack(columns, axis=-1)
 
@@ -48,7 +48,7 @@ def plan_phases(
     minimum_duration: float,
     natural_units: bool = True,
 ) -> JerkPhases | None:
-    """Time-optimal motion by ``move`` to rest, all coordinates ending together; None if ruckig finds none.
+    """Plan the time-optimal motion by ``move`` to rest, all coordinates ending together; None if ruckig finds none.
 
     ruckig compares with absolute thresholds. Given rad and s it fails at some moves of 1e-8 rad; given units in
     which move and duration are about 1 (``natural_units``), at some that bring very different joints together.
@@ -89,7 +89,7 @@ def plan_phases(
 
 
 def _natural_units(move: Float64, start_velocity: Float64, limits: MotionLimits) -> tuple[float, float]:
-    """Units of length and time in which size and duration of the motion are about 1."""
+    """Return units of length and time in which size and duration of the motion are about 1."""
     way = np.maximum(np.abs(move), start_velocity**2 / limits.acceleration)
     slowest = (way / limits.velocity, np.sqrt(way / limits.acceleration), np.cbrt(way / limits.jerk))
     return float(way.max()), float(np.max(slowest))

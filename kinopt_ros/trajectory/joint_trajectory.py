@@ -22,11 +22,11 @@ class JointTrajectory(Immutable):
     time: Annotated[Float64, "T"]
     """Time from start (s), strictly increasing from 0."""
     position: Annotated[Float64, "T n"]
-    """rad or m."""
+    """Positions of the waypoints, rad or m."""
     velocity: Annotated[Float64, "T n"]
-    """rad/s or m/s."""
+    """Velocities of the waypoints, rad/s or m/s."""
     acceleration: Annotated[Float64, "T n"]
-    """rad/s^2 or m/s^2."""
+    """Accelerations of the waypoints, rad/s^2 or m/s^2."""
 
     def __post_init__(self) -> None:
         for array in (self.time, self.position, self.velocity, self.acceleration):

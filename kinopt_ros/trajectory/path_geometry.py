@@ -1,4 +1,4 @@
-"""The curve that a timed motion follows: through the points of a path, or along its edges with rounded corners."""
+"""Curve that a timed motion follows: through the points of a path, or along its edges with rounded corners."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -8,7 +8,7 @@ import numpy as np
 from kinopt_ros.array import Float64
 
 _SHORT = 1e-3
-"""Points nearer to one another than this part of the mean distance are one: noise would look like curvature."""
+"""Share of the mean distance below which points count as one: noise would look like curvature."""
 
 _EVEN = 0.5
 """Least step of the parameter between two points of a dense path, as a part of the mean: where the path slows down
@@ -19,7 +19,9 @@ _CUT = 0.15625
 control points of a septic, evenly spaced on both legs, leave of the corner."""
 
 _BEND = 0.2269
-"""The same for a beginning that is bent, by its length: a seventh of the most of B_1 + 2 B_2 + 3 B_3."""
+"""Distance by which a bent beginning is off its straight line, by its length and the change of direction.
+
+It is a seventh of the most of B_1 + 2 B_2 + 3 B_3."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,7 @@ class Curve:
     """Coefficients of powers of s - breaks[k], constants first."""
 
     def at(self, s: Annotated[Float64, "M"]) -> Annotated[Float64, "M 5 n"]:
-        """Position and the first four derivatives by s."""
+        """Compute position and the first four derivatives by s."""
         from kinopt_ros.trajectory.compiled import path_derivatives
 
         out = np.empty((s.size, 5, self.pieces.shape[1]))
@@ -40,7 +42,7 @@ class Curve:
 
 
 def distinct_points(path: Annotated[Float64, "T n"]) -> Annotated[Float64, "M n"]:
-    """The path without repeated points; first and last are kept. One point, if all are the same."""
+    """Return the path without repeated points; first and last are kept. One point is left if all are the same."""
     if not (path != path[0]).any():
         return path[:1]
     steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
@@ -59,7 +61,8 @@ def distinct_points(path: Annotated[Float64, "T n"]) -> Annotated[Float64, "M n"
 def smooth_curve(
     points: Annotated[Float64, "M n"], direction: Annotated[Float64, "n"] | None = None
 ) -> Curve:
-    """The quintic spline through points, all distinct; it starts along ``direction``, if given, without curvature."""
+    """Fit the quintic spline through points, all distinct; it starts along ``direction``, if given, without
+    curvature."""
     if len(points) == 2:  # which leave a curvature open
         points = np.stack([points[0], points.mean(axis=0), points[1]])
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
@@ -90,7 +93,8 @@ def _quintics(
 
 
 def distance_from_edges(curve: Curve, points: Annotated[Float64, "M n"]) -> float:
-    """The largest distance, of any joint, of a curve with one piece per edge from the straight edges (sampled)."""
+    """Return the largest distance, of any joint, of a curve with one piece per edge from the straight edges
+    (sampled)."""
     share = np.linspace(0.0, 1.0, 9)[1:-1]
     breaks = curve.breaks
     s = breaks[:-1, None] + share * np.diff(breaks)[:, None]
@@ -104,7 +108,7 @@ def distance_from_edges(curve: Curve, points: Annotated[Float64, "M n"]) -> floa
 def rounded_corners(
     points: Annotated[Float64, "M n"], deviation: float, direction: Annotated[Float64, "n"] | None = None
 ) -> Curve:
-    """Straight edges with blends of degree 7 at the corners that cut them by at most ``deviation`` (rad or m).
+    """Round straight edges by blends of degree 7 at the corners that cut them by at most ``deviation`` (rad or m).
 
     That holds for every joint. The parameter is the length on edges; blends join them with three continuous
     derivatives. With ``direction`` the beginning is bent likewise.
@@ -142,7 +146,7 @@ def rounded_corners(
 
 
 def with_detour(curve: Curve, way: Annotated[Float64, "n"]) -> Curve:
-    """The curve after a beginning that goes out straight by ``way`` (rad or m) and turns back into the curve.
+    """Return the curve after a beginning that goes out straight by ``way`` (rad or m) and turns back into the curve.
 
     It starts along ``way`` without curvature.
     """
@@ -177,12 +181,12 @@ def with_detour(curve: Curve, way: Annotated[Float64, "n"]) -> Curve:
 
 
 def _powers(control: Annotated[Float64, "8 n"], width: float) -> Annotated[Float64, "n 8"]:
-    """Coefficients of the septic with Bernstein control points over a width."""
+    """Return coefficients of the septic with Bernstein control points over a width."""
     return np.ascontiguousarray((_FROM_BERNSTEIN @ control).T) / width ** np.arange(8)
 
 
 def _shifted(piece: Annotated[Float64, "n d"], by: float) -> Annotated[Float64, "n d"]:
-    """Coefficients of p(x + by)."""
+    """Return coefficients of p(x + by)."""
     shifted = piece.copy()
     for low in range(piece.shape[1]):
         for d in range(piece.shape[1] - 2, low - 1, -1):

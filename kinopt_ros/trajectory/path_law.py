@@ -1,4 +1,4 @@
-"""When to be where on a curve: s(t) as a cubic B-spline in time, as fast as the limits allow.
+"""Time law of a motion on a curve: s(t) as a cubic B-spline in time, as fast as the limits allow.
 
 With constant jerk of s between knots, velocity, acceleration and jerk of the joints at the knots are polynomials in the
 control points c of s(t), each in at most four of them, over powers of the unit of time. Time-optimal control points are
@@ -15,7 +15,8 @@ from kinopt_ros.array import Bool, Float64
 from kinopt_ros.trajectory.path_geometry import Curve
 
 _WEIGHTS = (32.0, 1e5, 5.0)
-"""Weight of the logarithm of time against the barrier: first, last, growth. The last leaves about 0.1 % of the time."""
+"""Weights of the logarithm of time against the barrier: first, last, growth. The last leaves about 0.1 % of the
+time."""
 _MOST_STEPS = 50
 _LATER = 0.4
 """Part of the time of a moving start by which a prolonged motion is as slow as it gets."""
@@ -25,33 +26,33 @@ _ROOF = np.linspace(-1.0, 1.0, 17)
 _ROOF_WEIGHT = (1.0 - np.abs(_ROOF)) / 8.0
 _NARROWER = 0.9995
 SMOOTH = 5
-"""Cells over which a local change of pace is spread, to both sides."""
+"""Number of cells to both sides over which a local change of pace is spread."""
 
 
 @dataclass(frozen=True, eq=False)
 class TimeGrid:
-    """Knots in time, in units to be found, and what B-splines on them are worth."""
+    """Knots in time, in units to be found, and the values of B-splines on them."""
 
     knots: Annotated[Float64, "K+1"]
-    """From 0 to K."""
+    """Times of the knots, from 0 to K."""
     at_knot: Annotated[Float64, "K+1 3 3"]
-    """s, its first and second derivative at knot i by c[i] to c[i + 2]."""
+    """Coefficients of c[i] to c[i + 2] in s, s' and s'' at knot i."""
     in_cell: Annotated[Float64, "K 2 4"]
-    """Control value of the first derivative, and the constant third derivative, in cell i by c[i] to c[i + 3]."""
+    """Coefficients of c[i] to c[i + 3] in the control value of s' and in the constant s''' of cell i."""
     times: Annotated[Float64, "K+3"]
-    """Of the control points: c = times gives s(t) = t."""
+    """Times of the control points: c = times gives s(t) = t."""
     extended: Annotated[Float64, "K+7"]
     """Knots with three more at both ends."""
 
 
 def time_grid(widths: Annotated[Float64, "K"]) -> TimeGrid:
-    """Grid with cells of these widths."""
+    """Build a grid with cells of these widths."""
     cells = len(widths)
     knots = np.concatenate([[0.0], np.cumsum(widths)])
     steps = np.arange(1.0, 4.0)
     k = np.concatenate([-steps[::-1] * widths[0], knots, knots[-1] + steps * widths[-1]])
     i = np.arange(cells + 1)
-    # By de Boor's recursion: a derivative's control points are differences over the span that they share.
+    # De Boor's recursion: a derivative's control points are differences over the span that they share.
     rate, next_rate = 3.0 / (k[i + 4] - k[i + 1]), 3.0 / (k[i + 5] - k[i + 2])
     bend = 2.0 / (k[i + 4] - k[i + 2])
     part = (k[i + 3] - k[i + 2]) / (k[i + 4] - k[i + 2])
@@ -70,7 +71,8 @@ def time_grid(widths: Annotated[Float64, "K"]) -> TimeGrid:
 
 
 def graded(cells: int, first: float) -> Annotated[Float64, "K"]:
-    """Widths of somewhat more cells, twelve in the ``first`` part of the time, from where on they grow to even ones."""
+    """Return widths of somewhat more cells: twelve in the ``first`` part of the time, growing to even ones from
+    there."""
     least = max(cells * first / 12.0, 1e-3)
     ramp = least * _GROWTH ** np.arange(1000)
     ramp = ramp[ramp < 1.0]
@@ -84,22 +86,23 @@ class TimeLaw:
     curve: Curve
     grid: TimeGrid
     limits: Annotated[Float64, "3 n"]
-    """Of velocity, acceleration and jerk."""
+    """Limits of velocity, acceleration and jerk."""
     start_speed: float
-    """ds/dt at the start (1/s)."""
+    """Speed ds/dt at the start, 1/s."""
     unit: float
-    """Seconds per unit of the grid."""
+    """Length of a unit of the grid, s."""
     control: Annotated[Float64, "K+3"]
     share: Annotated[Float64, "K 3"]
-    """Part of the limits that each cell may use, at its beginning (acceleration) or throughout."""
+    """Share of the limits that each cell may use, at its beginning (acceleration) or throughout."""
 
     @property
     def duration(self) -> float:
-        """Seconds."""
+        """Duration of the motion, s."""
         return self.unit * float(self.grid.knots[-1])
 
     def improve(self, fastest: bool = True, first_weight: float = _WEIGHTS[0]) -> bool:
-        """Come within the limits and, if ``fastest``, take the least time, else keep it; False if that fails."""
+        """Bring the law within the limits and, if ``fastest``, to the least time, else keep its time; False if that
+        fails."""
         from kinopt_ros.trajectory.compiled import speed_up
 
         lam, worst, _ = speed_up(
@@ -122,12 +125,13 @@ class TimeLaw:
         return bool(worst < 1.0)
 
     def take(self, unit: float) -> None:
-        """Another unit of time; from rest the same law, slower or faster."""
+        """Set another unit of time; from rest the law is the same, slower or faster."""
         self.control += self._base() * (unit - self.unit)
         self.unit = unit
 
     def _base(self) -> Annotated[Float64, "K+3"]:
-        """Control points per unit of time of a motion that goes on as it starts for some cells, and then comes back."""
+        """Return control points per unit of time of a motion that goes on as it starts for some cells, and then comes
+        back."""
         times = self.grid.times
         turn = times[min(15, len(times) // 2)]
         x = np.clip((times - turn) / (times[-4] - turn), 0.0, 1.0)
@@ -135,7 +139,7 @@ class TimeLaw:
         return self.start_speed * times * back
 
     def at_times(self, times: Annotated[Float64, "K+1"]) -> Annotated[Float64, "K+1 3"]:
-        """s, ds/dt and its derivative (1, 1/s, 1/s^2) at times (s) next to the knots."""
+        """Compute s, ds/dt and its derivative (1, 1/s, 1/s^2) at times (s) next to the knots."""
         state = np.empty((len(self.grid.knots), 3))
         self._states(state)
         state /= self.unit ** np.arange(3)
@@ -148,13 +152,13 @@ class TimeLaw:
         return state
 
     def _states(self, out: Annotated[Float64, "K+1 3"]) -> None:
-        """s and its derivatives by units of the grid."""
+        """Compute s and its derivatives by units of the grid."""
         from kinopt_ros.trajectory.compiled import law_at_knots
 
         law_at_knots(self.control, self.grid.at_knot, out)
 
     def restrain(self, ratio: Annotated[Float64, "3 K"]) -> None:
-        """Less for cells where the motion was found to have this ratio to its limits."""
+        """Lower the share of cells where the motion was found to have this ratio to its limits."""
         factor = _NARROWER / np.maximum(ratio.T, _NARROWER)
         # What the acceleration is inside of a cell depends on both its ends.
         factor[1:, 1] = np.minimum(factor[1:, 1], factor[:-1, 1])
@@ -162,7 +166,7 @@ class TimeLaw:
 
 
 def slowed(law: TimeLaw, stretch: Annotated[Float64, "K"]) -> TimeLaw:
-    """The law with cells that take about so much longer; the factors are made smooth, and none at the start."""
+    """Return the law with cells that take about so much longer; the factors are made smooth, and none at the start."""
     padded = np.pad(np.log(stretch), SMOOTH, mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * SMOOTH + 1)
     most = np.pad(windows.max(axis=1), SMOOTH, mode="edge")
@@ -174,7 +178,8 @@ def slowed(law: TimeLaw, stretch: Annotated[Float64, "K"]) -> TimeLaw:
 
 
 def prolonged(law: TimeLaw, duration: float) -> TimeLaw:
-    """The law of a moving start, increasingly slower after it, so that all takes ``duration``; not much longer."""
+    """Return the law of a moving start, increasingly slower after it, so that all takes ``duration``; not much
+    longer."""
     widths = np.diff(law.grid.knots)
     x = np.clip(law.grid.knots[:-1] / (_LATER * law.grid.knots[-1]), 0.0, 1.0)
     part = x**3 * (10.0 - 15.0 * x + 6.0 * x * x)
@@ -191,7 +196,7 @@ def prolonged(law: TimeLaw, duration: float) -> TimeLaw:
 
 
 def refined(law: TimeLaw, split: Annotated[Bool, "K"]) -> TimeLaw:
-    """The same law on a grid where some cells are halved."""
+    """Return a law on a grid where some cells are halved; it is the same function of time."""
     old = law.grid
     pieces = np.where(split, 2, 1)
     owner = np.repeat(np.arange(len(split)), pieces)
@@ -223,7 +228,7 @@ def first_law(
     widths: Annotated[Float64, "K"],
     duration: float | None = None,
 ) -> TimeLaw:
-    """A smooth law to begin with, near to the limits of acceleration; it takes ``duration``, if given."""
+    """Return a smooth law to begin with, near to the limits of acceleration; it takes ``duration``, if given."""
     from kinopt_ros.trajectory.compiled import passable_speed
 
     grid = time_grid(widths)

@@ -32,29 +32,29 @@ from kinopt_ros.trajectory.path_law import SMOOTH, TimeLaw, first_law, graded, p
 from kinopt_ros.trajectory.timing import MINIMUM_DURATION, SHORTEST_RAMP, TimingError, point_to_point
 
 DEVIATION = 0.01
-"""rad or m"""
+"""Default distance by which corners may be cut, rad or m."""
 SEGMENTS = 100
-"""Between waypoints: with 60 motions take about 1 % longer, with 200 about 0.7 % less."""
+"""Segments between waypoints. With 60 motions take about 1 % longer, with 200 about 0.7 % less."""
 
 _TOLERANCE = 5e-7
-"""Relative excess accepted; verification.trajectory grants 1e-6."""
+"""Relative excess over a limit that is accepted; verification.trajectory grants 1e-6."""
 _GAP = 1e-4
-"""By how much a value over a limit may be overestimated."""
+"""Relative amount by which a value over a limit may be overestimated."""
 _REPAIRS = 4
-"""How often a motion over its limits is searched anew before it is made slower."""
+"""Most times that a motion over its limits is searched anew before it is made slower."""
 _LITTLE = 4e-3
-"""Part of the time by which a motion is rather stretched than found anew."""
+"""Share of the time up to which a motion is stretched rather than found anew."""
 _ROOM = 0.995
-"""Part of the limits that the fastest motion of a robot in motion uses if it is going to take a given time."""
+"""Share of the limits that the fastest motion of a robot in motion uses if it is going to take a given time."""
 _AT_CORNER = 12
-"""Segments that a corner needs: it may be slow there, and has to brake before and accelerate after it."""
+"""Number of segments that a corner needs: it may be slow there, and has to brake before and accelerate after it."""
 _COARSE = 1.05
 """Ratio to a limit, between knots, from which on it is a matter of resolution."""
 _FEWEST = 16
 _SHORTEST = 1e-3
-"""Seconds between waypoints, of motions that are long enough to have that many."""
+"""Least time between waypoints of motions that are long enough for it, s."""
 _DETOURS = (1.6, 2.5)
-"""Way out by the least braking distance, in the order of trial."""
+"""Lengths of detours, relative to the least braking distance, in the order of trial."""
 
 
 def time_path(
@@ -71,7 +71,7 @@ def time_path(
     segments: int = SEGMENTS,
     pause: Pause = go_on,
 ) -> JointTrajectory:
-    """The fastest motion along a path that ends at rest, or the one that takes ``duration`` (s).
+    """Time the fastest motion along a path that ends at rest, or the one that takes ``duration`` (s).
 
     ``path`` has T >= 2 configurations (rad or m). The motion starts at the first one and ends at the last one exactly.
     Without ``corners`` it passes through the others along a quintic spline: for points of a smooth curve, from an
@@ -261,7 +261,7 @@ def _stay(
     limits: Annotated[Float64, "3 n"],
     duration: float | None,
 ) -> JointTrajectory:
-    """From a configuration to itself."""
+    """Return the motion from a configuration to itself."""
     least = MINIMUM_DURATION if duration is None else duration
     motion = point_to_point(
         names, here, here, limits[0], limits[1], limits[2], velocity, straight=False, minimum_duration=least
@@ -283,7 +283,7 @@ def _edge_by_edge(
     segments: int,
     pause: Pause,
 ) -> JointTrajectory:
-    """Along straight edges, at rest at every corner."""
+    """Time a motion along straight edges, at rest at every corner."""
 
     def along(i: int, wanted: float = MINIMUM_DURATION) -> JointTrajectory:
         pause()
@@ -322,7 +322,7 @@ def _edge_by_edge(
 
 
 def _joined(parts: list[JointTrajectory]) -> JointTrajectory:
-    """One after the other, each from where the one before it came to rest."""
+    """Join motions, each from where the one before it came to rest."""
     starts = np.cumsum([0, *(part.nanoseconds[-1] for part in parts)])
     rows = [slice(None), *(slice(1, None) for _ in parts[1:])]
     nanoseconds = [part.nanoseconds[row] + at for part, row, at in zip(parts, rows, starts, strict=False)]
@@ -342,7 +342,7 @@ def _beginnings(
     limits: Annotated[Float64, "3 n"],
     deviation: float,
 ) -> Iterator[tuple[Curve, float]]:
-    """Curves that start along the velocity, and ds/dt at their start, the nearest to the path first."""
+    """Yield curves that start along the velocity, and ds/dt at their start, the nearest to the path first."""
     if not velocity.any():
         yield curve, 0.0
         return
@@ -367,7 +367,7 @@ def _beginnings(
 def _bent(
     curve: Curve, points: Annotated[Float64, "M n"], velocity: Annotated[Float64, "n"], deviation: float
 ) -> Curve | None:
-    """The curve with a beginning along the velocity; None if that moves it by more than ``deviation``."""
+    """Return the curve with a beginning along the velocity; None if that moves it by more than ``deviation``."""
     if curve.pieces.shape[2] == 8:
         return rounded_corners(points, deviation, velocity)
     bent = smooth_curve(points, velocity)
@@ -382,7 +382,7 @@ def _speed(curve: Curve, velocity: Annotated[Float64, "n"]) -> float:
 def _fastest_law(
     curve: Curve, speed: float, limits: Annotated[Float64, "3 n"], segments: int, part: float
 ) -> TimeLaw | None:
-    """The law of least time; None if the robot moves too fast for the beginning of the curve."""
+    """Find the law of least time; None if the robot moves too fast for the beginning of the curve."""
     law = first_law(curve, limits, speed, np.ones(segments))
     if speed > 0.0:
         law = first_law(
@@ -403,7 +403,7 @@ def _braking_time(curve: Curve, speed: float, limits: Annotated[Float64, "3 n"])
 
 
 def _slower_law(law: TimeLaw, duration: float) -> TimeLaw | None:
-    """The same motion in more time; from a moving start, another one."""
+    """Return a law that takes ``duration`` (s): the same motion slower, or from a moving start another motion."""
     if law.start_speed == 0.0:
         law.take(duration / float(law.grid.knots[-1]))
         return law
@@ -424,7 +424,7 @@ def _verified(
     segments: int,
     pause: Pause,
 ) -> tuple[TimeLaw, JointTrajectory] | None:
-    """A law and its waypoints, whose interpolation keeps the limits; None if they could not be had.
+    """Return a law and its waypoints, whose interpolation keeps the limits; None if they could not be had.
 
     The law keeps limits at its knots. Where the motion passes them between knots, the law gets tighter ones there;
     what is little is made good by a little more time.
@@ -479,7 +479,8 @@ def _waypoints(
 
 
 def _ratios(trajectory: JointTrajectory, limits: Annotated[Float64, "3 n"]) -> Annotated[Float64, "3 K"]:
-    """Upper bounds of velocity, acceleration and jerk in every segment, over the limits; loose below the limits."""
+    """Compute upper bounds of velocity, acceleration and jerk in every segment, over the limits; loose below the
+    limits."""
     control = control_points(trajectory)
     noise = rounding(trajectory, control.duration)
     ratios = np.empty((3, len(control.duration)))

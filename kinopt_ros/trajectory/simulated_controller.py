@@ -1,4 +1,4 @@
-"""What a joint_trajectory_controller does with a trajectory, without a robot: checks, interpolation, holding.
+"""Simulated joint_trajectory_controller, without a robot: checks, interpolation, holding.
 
 Follows ros2_controllers (joint_trajectory_controller, default parameters): a trajectory replaces the one before as a
 whole; until its first point counts, the way leads there from where the joints were; points of positions only are joined
@@ -18,7 +18,7 @@ from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 
 AT_REST = 1e-7
-"""rad/s or m/s, that the last point's velocity may have."""
+"""Largest velocity of the last point, rad/s or m/s."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Waypoint:
     """A point of a trajectory as it was given: empty lists for what it does not say."""
 
     nanoseconds: int
-    """Time from start."""
+    """Time from start, ns."""
     positions: Sequence[float]
     velocities: Sequence[float] = ()
     accelerations: Sequence[float] = ()
@@ -35,7 +35,7 @@ class Waypoint:
 
 @dataclass(frozen=True, eq=False)
 class JointsState:
-    """Where joints are, and how they move."""
+    """Positions and velocities of joints."""
 
     position: Annotated[Float64, "n"]
     velocity: Annotated[Float64, "n"]
@@ -43,7 +43,7 @@ class JointsState:
 
     @staticmethod
     def at_rest(position: Annotated[Float64, "n"]) -> "JointsState":
-        """Standing still."""
+        """Whether the joints are at rest."""
         still = np.zeros(len(position))
         return JointsState(np.array(position, dtype=np.float64), still, still.copy())
 
@@ -72,7 +72,7 @@ class SimulatedController:
 
     @property
     def end(self) -> int:
-        """When the motion is over."""
+        """Time at which the motion is over."""
         return self._knots[-1].time
 
     def take(self, names: Sequence[str], points: Sequence[Waypoint], start: int, now: int) -> None:
@@ -101,7 +101,7 @@ class SimulatedController:
         self._knots = [_Knot(now, JointsState.at_rest(self.state(now).position), 2)]
 
     def state(self, now: int) -> JointsState:
-        """Where the joints are at a time that is not before the last ``take``."""
+        """Return where the joints are at a time that is not before the last ``take``."""
         knots = self._knots
         if now >= knots[-1].time:
             return JointsState.at_rest(knots[-1].state.position)
@@ -151,7 +151,7 @@ def _knot(begin: int, point: Waypoint, order: Sequence[int]) -> _Knot:
 
 
 def _between(a: _Knot, b: _Knot, now: int) -> JointsState:
-    """Between two knots, by what is known of both."""
+    """Interpolate between two knots, by what is known of both."""
     h = (b.time - a.time) / NANOSECONDS_PER_SECOND
     s = (now - a.time) / NANOSECONDS_PER_SECOND
     p, q = a.state, b.state

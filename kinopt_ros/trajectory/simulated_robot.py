@@ -1,4 +1,4 @@
-"""A robot that does what it is told, for those who have none: one controller for each of its groups."""
+"""Simulated robot that does what it is told: one controller for each of its groups."""
 
 import re
 from collections.abc import Container, Mapping, Sequence
@@ -12,7 +12,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
 
 SUFFIX = "_controller"
-"""Of the names of controllers: ``arm_controller`` for the group ``arm``."""
+"""Suffix of controllers' names: ``arm_controller`` for the group ``arm``."""
 
 
 class SimulatedRobot:
@@ -54,7 +54,7 @@ class SimulatedRobot:
             )
 
     def controller_of(self, names: Sequence[str]) -> SimulatedController:
-        """The controller of these joints, in any order.
+        """Return the controller of these joints, in any order.
 
         Raises:
             InvalidRequestError: no controller has just these.
@@ -74,7 +74,7 @@ class SimulatedRobot:
         self.controller_of(names).take(names, points, start, now)
 
     def states(self, now: int) -> tuple[tuple[str, ...], Annotated[Float64, "n"], Annotated[Float64, "n"]]:
-        """Names of all joints, their positions (rad or m) and velocities."""
+        """Return names of all joints, their positions (rad or m) and velocities."""
         position, velocity = dict(self._still), dict.fromkeys(self.joints, 0.0)
         for controller in self.controllers.values():
             state = controller.state(now)
@@ -106,7 +106,7 @@ class SimulatedRobot:
 
 
 def usual_controllers(robot: RobotModel) -> dict[str, tuple[str, ...]]:
-    """A controller for each group, the first ones first, as far as no other has its joints."""
+    """Return a controller for each group, the first ones first, as far as no other has its joints."""
     taken: set[str] = set()
     found: dict[str, tuple[str, ...]] = {}
     for group in robot.groups.values():
@@ -122,7 +122,10 @@ def usual_controllers(robot: RobotModel) -> dict[str, tuple[str, ...]]:
 
 
 def _controller_name(group: str, others: Container[str]) -> str:
-    """Of a group of any name: topics are called after controllers, and allow letters, digits and single _ only."""
+    """Return a name for the controller of a group.
+
+    Topics are named after controllers, so it has letters, digits and single underscores only.
+    """
     word = re.sub(r"[^A-Za-z0-9]+", "_", group)
     name = f"{word if re.match('[A-Za-z_]', word) else f'group_{word}'}{SUFFIX}".replace("__", "_")
     while name in others:

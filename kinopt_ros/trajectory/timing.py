@@ -43,7 +43,7 @@ more, then slower. The last four serve rare many-joint moves that start fast, wh
 
 
 class TimingError(KinoptError):
-    """No motion within the limits was found for input that is valid in itself."""
+    """There is no motion within the limits for input that is valid in itself."""
 
     status = Status.PLANNING_FAILED
 
@@ -61,7 +61,7 @@ def point_to_point(
     minimum_duration: float = MINIMUM_DURATION,
     largest_gap: float | None = None,
 ) -> JointTrajectory:
-    """Time-optimal, jerk-limited motion that ends at rest; all joints start and end together.
+    """Plan a time-optimal, jerk-limited motion that ends at rest; all joints start and end together.
 
     From rest and with ``straight``, the path is the straight line in joint space, timed as fast as its
     slowest joint allows. Otherwise, and always when the robot already moves (its velocity rarely points at
@@ -133,7 +133,7 @@ def point_to_point(
 def nearest_equivalent(
     goal: Annotated[Float64, "n"], start: Annotated[Float64, "n"], continuous: Annotated[Any, "n"]
 ) -> Annotated[Float64, "n"]:
-    """The goal (rad), moved by whole turns to within half a turn of the start where ``continuous`` holds."""
+    """Move the goal (rad) by whole turns to within half a turn of the start where ``continuous`` holds."""
     goal, start = np.asarray(goal, dtype=np.float64), np.asarray(start, dtype=np.float64)
     mask = np.asarray(continuous, dtype=np.bool_)
     if goal.ndim != 1 or not goal.shape == start.shape == mask.shape:
@@ -151,7 +151,7 @@ def scaled_limits(
     velocity_scaling: float = 0.1,
     acceleration_scaling: float = 0.1,
 ) -> tuple[Annotated[Float64, "n"], Annotated[Float64, "n"]]:
-    """Velocity and acceleration limits times their scaling factors, each in (0, 1].
+    """Return velocity and acceleration limits times their scaling factors, each in (0, 1].
 
     As in MoveIt the default is 0.1. Unlike MoveIt, which silently takes 1.0 for a factor out of range, that
     is an InvalidRequestError: a slip must not make a robot fast. Jerk limits are not scaled: they say what
@@ -174,7 +174,7 @@ def _solve(
     minimum_duration: float,
     largest_gap: float | None,
 ) -> tuple[Annotated[Int64, "T"], _Motion]:
-    """Waypoint times (ns) with displacement, velocity and acceleration of m coordinates."""
+    """Return waypoint times (ns) with displacement, velocity and acceleration of m coordinates."""
     fastest = 0.0
     for (factor, merge, stretch), natural_units in product(_ATTEMPTS, (True, False)):
         least = max(minimum_duration, fastest * stretch if stretch > 1.0 else 0.0)
@@ -195,12 +195,12 @@ def _solve(
 
 
 def _whole_nanoseconds(seconds: float) -> int:
-    """Rounded up, so that no limit is exceeded; less 1e-4 ns of float noise."""
+    """Round up, so that no limit is exceeded; less 1e-4 ns of float noise."""
     return int(np.ceil(seconds * NANOSECONDS_PER_SECOND - 1e-4))
 
 
 def _waypoint_times(planned: JerkPhases, largest_gap: float, merge: float) -> Annotated[Int64, "T"]:
-    """All times (ns) where the jerk of any coordinate switches, merged, and the gaps filled evenly."""
+    """Return all times (ns) where the jerk of any coordinate switches, merged, and the gaps filled evenly."""
     switches = np.unique(np.rint(planned.ends * NANOSECONDS_PER_SECOND).astype(np.int64))
     last = _whole_nanoseconds(planned.duration)
     least = max(int(merge * NANOSECONDS_PER_SECOND), 1)
@@ -224,7 +224,7 @@ def _sample(
     start_velocity: Annotated[Float64, "m"],
     limits: MotionLimits,
 ) -> tuple[_Motion, float]:
-    """Displacement, velocity and acceleration at the waypoints, and by what part a limit is exceeded.
+    """Return displacement, velocity and acceleration at the waypoints, and by what part a limit is exceeded.
 
     ruckig's accelerations are joined by constant jerk and integrated anew. Jerk of a segment is then the mean
     of ruckig's, never more, even if a rounded or merged time leaves a switch inside the segment. What that

@@ -1,4 +1,4 @@
-"""The float64 check of configurations for collisions: on the original shapes, by the judge.
+"""Collision check of configurations in float64, on the original shapes, by the judge.
 
 What has no shapes is not checked, and the report says so.
 """
@@ -35,7 +35,7 @@ class CollisionReport:
     free: Annotated[Bool, "N"]
     """Whether every pair of bodies keeps the clearance."""
     contacts: "tuple[tuple[Contact, ...], ...]"
-    """For every configuration the pairs that do not, the deepest first; empty ones where they were not asked for."""
+    """Pairs of every configuration that do not keep it, the deepest first; empty if they were not asked for."""
     unchecked: Mapping[str, str]
     """Links whose shapes, or some of them, could not be had, and why."""
 
@@ -78,7 +78,7 @@ def first_in_collision(
     clearance: float = 0.0,
     pause: Pause = go_on,
 ) -> "tuple[int, tuple[Contact, ...]] | None":
-    """The first of some configurations that is in collision, and its contacts, the deepest first; None if all are free.
+    """Find the first of some configurations in collision, and its contacts, deepest first; None if all are free.
 
     Arguments and errors as ``check_collisions``.
     """
@@ -95,18 +95,18 @@ def is_free(
     clearance: float = 0.0,
     pause: Pause = go_on,
 ) -> bool:
-    """What ``check_collisions`` says of one configuration, and the quickest way to know. Errors as there."""
+    """Check one configuration as ``check_collisions`` does, in the quickest way. Errors as there."""
     return not next(_placements(robot, scene, q[None], pause)).touches(clearance)
 
 
 def clearance_of(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"]) -> "Clearance":
-    """The two bodies that are nearest to each other in a configuration. Errors as ``check_collisions``."""
+    """Return the two bodies that are nearest to each other in a configuration. Errors as in ``check_collisions``."""
     return next(_placements(robot, scene, q[None])).clearance()
 
 
 @remembered
 def not_checked(robot: RobotModel) -> tuple[str, ...]:
-    """What a collision check leaves out, as an answer names it.
+    """Return what a collision check leaves out, as an answer names it.
 
     Pairs that the SRDF disables are left out because it says so, and not named.
     """
@@ -129,8 +129,10 @@ def not_checked(robot: RobotModel) -> tuple[str, ...]:
 
 @remembered
 def left_out_by_guess(robot: RobotModel) -> tuple[str, ...]:
-    """What whoever reads a success must know of pairs of links that are not checked because samples speak against it;
-    nothing if the robot's files leave no doubt."""
+    """Return what a reader of a success must know of pairs of links that only samples exclude from the check.
+
+    Empty if the robot's files leave no doubt.
+    """
     from kinopt_ros.collision.compiler import require_numba
 
     require_numba()
@@ -146,8 +148,11 @@ def left_out_by_guess(robot: RobotModel) -> tuple[str, ...]:
 
 
 def self_collision_remedy(robot: RobotModel, contacts: "Sequence[Contact]") -> str:
-    """The end of a sentence that names contacts: what to do if links touch by design. Nothing if none of the contacts
-    is of two links, or if an SRDF says which pairs may touch and these are not neighbours."""
+    """Return the end of a sentence that names contacts: what to do if links touch by design.
+
+    Empty if none of the contacts is of two links, or if an SRDF says which pairs may touch and these are not
+    neighbours.
+    """
     pairs = [(c.a, c.b) for c in contacts if c.a in robot.link_index and c.b in robot.link_index]
     if robot.disabled_collisions:
         neighbours = {frozenset(pair) for pair in adjacent_pairs(robot, math.inf)}

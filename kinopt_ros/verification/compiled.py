@@ -1,4 +1,4 @@
-"""The float64 check of configurations, compiled: with numpy it takes most of the time of a single request.
+"""Compiled float64 check of configurations: with numpy it takes most of the time of a single request.
 
 Written for the check alone, so that no error of a solver's kernels can be in both. The tests hold it to the reference
 kinematics; where numba is not installed, that takes its place.
@@ -10,7 +10,7 @@ from numba import types
 from kinopt_ros.numba_cache import njit
 
 ROTATION, TRANSLATION, QUATERNION = range(3)
-"""As in ``robot.chain.Motion``."""
+"""Kinds of motions, as in ``robot.chain.Motion``."""
 _ROUNDINGS = 4.0 * np.finfo(np.float64).eps
 
 _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -30,7 +30,7 @@ _REPORT = (_flags_out, _flags_out, _values_out, _frames_out, _rows_out)
 
 @njit(**_OUTER)
 def _multiply(T, F):
-    """T becomes T F; the last row of F is 0 0 0 1."""
+    """Replace T by T F; the last row of F is 0 0 0 1."""
     for i in range(3):
         a, b, c = T[i, 0], T[i, 1], T[i, 2]
         T[i, 0] = a * F[0, 0] + b * F[1, 0] + c * F[2, 0]
@@ -41,8 +41,10 @@ def _multiply(T, F):
 
 @njit(**_OUTER)
 def _turn(T, x, y, z, sine, cosine):
-    """T becomes T R, a rotation about a unit axis of T's frame (Rodrigues): each row r of T becomes
-    r cos + (r x a) sin + a (a r) (1 - cos)."""
+    """Replace T by T R, a rotation about a unit axis of T's frame (Rodrigues).
+
+    Each row r of T becomes r cos + (r x a) sin + a (a r) (1 - cos).
+    """
     for i in range(3):
         a, b, c = T[i, 0], T[i, 1], T[i, 2]
         along = (a * x + b * y + c * z) * (1.0 - cosine)
@@ -53,7 +55,7 @@ def _turn(T, x, y, z, sine, cosine):
 
 @njit(**_OUTER)
 def _turn_by_quaternion(T, w, x, y, z, forwards):
-    """T becomes T R, or T R^-1."""
+    """Replace T by T R, or T R^-1."""
     length = np.sqrt(w * w + x * x + y * y + z * z)
     sine = np.sqrt(x * x + y * y + z * z) / length
     if sine == 0.0:
@@ -65,8 +67,10 @@ def _turn_by_quaternion(T, w, x, y, z, forwards):
 
 @njit(**_INLINE)
 def _fill(full, state, number, variables, q, row):
-    """A configuration of the whole robot into ``full`` (nq), and whether the row of q is finite; else it is the
-    state."""
+    """Write a configuration of the whole robot into ``full`` (nq); return whether the row of q is finite.
+
+    If it is not, the configuration is the state.
+    """
     for k in range(full.shape[0]):
         full[k] = state[number, k]
     for k in range(q.shape[1]):
@@ -79,7 +83,7 @@ def _fill(full, state, number, variables, q, row):
 
 @njit(**_INLINE)
 def _outside(full, variables, limits, mimics, drivers):
-    """How far the worst joint is outside its limits; 0 inside."""
+    """Return how far the worst joint is outside its limits; 0 inside."""
     worst = 0.0
     for k in range(variables.shape[0]):
         value = full[variables[k]]
@@ -93,7 +97,7 @@ def _outside(full, variables, limits, mimics, drivers):
 
 @njit(**_INLINE)
 def _place(T, full, T_fixed, motion, axis, variable, value, T_tip_tool):
-    """T (4, 4) becomes the pose of a chain's tool."""
+    """Write the pose of a chain's tool into T (4, 4)."""
     for i in range(4):
         for j in range(4):
             T[i, j] = T_fixed[0, i, j]
@@ -115,9 +119,9 @@ def _place(T, full, T_fixed, motion, axis, variable, value, T_tip_tool):
 
 @njit(**_INLINE)
 def _distance_and_angle(T, G):
-    """From pose G to pose T, m and rad."""
+    """Return the distance (m) and angle (rad) from pose G to pose T."""
     dx, dy, dz = T[0, 3] - G[0, 3], T[1, 3] - G[1, 3], T[2, 3] - G[2, 3]
-    # Of G^T T what is antisymmetric, and the trace.
+    # The antisymmetric part of G^T T, and its trace.
     x = y = z = trace = 0.0
     for i in range(3):
         x += G[i, 2] * T[i, 1] - G[i, 1] * T[i, 2]

@@ -1,4 +1,4 @@
-"""The float64 check of configurations: the only way to a success.
+"""Float64 check of configurations: the only way to a success.
 
 Independent of every solver: it sees nothing but the robot, the targets and the numbers that will be sent.
 """
@@ -22,10 +22,10 @@ from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 
 CHECKS = ("finite numbers", "joint limits", "mimic joint limits", "target pose")
-"""Of the solved joints, and of the mimic joints that they drive."""
+"""Checks of the solved joints, and of the mimic joints that they drive."""
 HELD_LIMITS = "limits of held joints"
 NOT_CHECKED = (HELD_LIMITS, "self collision", "world collision")
-"""Of problems without a scene."""
+"""What is not checked for problems without a scene."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class ConfigurationReport:
     T_base_tool: Annotated[Float64, "T N 4 4"]
     """Pose that each target's tool really has."""
     q: Annotated[Float64, "N n"]
-    """What was checked."""
+    """The checked configurations."""
 
 
 def verify_configurations(
@@ -76,7 +76,7 @@ def reference_report(
     q: Annotated[Float64, "N n"],
     request: Annotated[np.ndarray, "N"],
 ) -> ConfigurationReport:
-    """The same with numpy alone."""
+    """Check configurations with numpy alone."""
     full = problem.state[request]
     full[:, problem.variables] = q
     finite: Bool = np.asarray(np.logical_and.reduce(np.isfinite(q), axis=1))
@@ -101,7 +101,7 @@ def reference_report(
 
 @cache
 def prepared() -> ModuleType | None:
-    """The compiled check; None where numba is not installed. Imports numba, and compiles if need be."""
+    """Return the compiled check; None where numba is not installed. Imports numba, and compiles if need be."""
     try:
         from kinopt_ros.verification import compiled
     except ImportError:
@@ -139,19 +139,19 @@ def _compiled_report(
 
 
 def _doubles(array: Float64) -> Float64:
-    """In the one layout that the check is compiled for; a copy only if need be."""
+    """Return an array in the one layout that the check is compiled for; a copy only if need be."""
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
 _IDENTITY = np.eye(4)
 _ANYWHERE = (math.inf, math.inf)
-"""Tolerances where others say what is near enough."""
+"""Infinite tolerances, where the caller decides what is near enough."""
 _Limits = tuple[Int64, Float64, Float64, Int64]
 
 
 @remembered
 def _limits(robot: RobotModel, joints: tuple[str, ...]) -> _Limits:
-    """As ``compiled.check_target`` takes them."""
+    """Return limits as ``compiled.check_target`` takes them."""
     variables = [i for name in joints for i in robot.variables_of(name)]
     numbers = np.array(variables, dtype=np.int64)
     driven = [joint for joint in robot.mimic_joints if joint.first_variable in variables]
@@ -165,7 +165,7 @@ def _limits(robot: RobotModel, joints: tuple[str, ...]) -> _Limits:
 
 
 def _packed(chain: KinematicChain) -> tuple[Float64, Int64, Float64, Int64, Float64]:
-    """As ``compiled.check_target`` takes them."""
+    """Return a chain as ``compiled.check_target`` takes it."""
     packed = _chains.get(chain)
     if packed is None:
         packed = _chains[chain] = (
@@ -186,7 +186,7 @@ _chains: WeakKeyDictionary[KinematicChain, tuple[Float64, Int64, Float64, Int64,
 def target_errors(
     target: PoseTarget, T_base_target: Annotated[Float64, "N 4 4"], T_base_tool: Annotated[Float64, "N 4 4"]
 ) -> tuple[Annotated[Float64, "N"], Annotated[Float64, "N"], Annotated[Bool, "N"]]:
-    """Position errors (m), orientation errors (rad), and which poses are within the target's tolerances."""
+    """Compute position errors (m), orientation errors (rad), and which poses are within the target's tolerances."""
     if target.plain is not None:
         distance, angle = pose_error(T_base_target, T_base_tool)
         within = (distance <= target.plain[0]) & (angle <= target.plain[1])
@@ -207,7 +207,7 @@ def target_errors(
 def limit_violation(
     robot: RobotModel, q: Annotated[Float64, "N nq"], variables: Annotated[np.ndarray, "n"]
 ) -> Annotated[Float64, "N"]:
-    """How far the worst of some variables, or of the mimic joints that they drive, is outside its limits.
+    """Return how far the worst of some variables, or of the mimic joints that they drive, is outside its limits.
 
     Mimic joints are judged by their own limits, not by the narrowed ones of their driver, so that the check
     does not rest on the arithmetic that it is there to check. That arithmetic rounds: a mimic joint may

@@ -1,4 +1,4 @@
-"""The float64 check of a motion against everything that its problem asks: the only way to a successful trajectory.
+"""Float64 check of a motion against everything that its problem asks: the only way to a successful trajectory.
 
 Its only inputs are the robot, the problem and the numbers that go into the message.
 """
@@ -38,24 +38,26 @@ ON_THE_WAY = "collisions on the way"
 GOAL, WAYPOINTS, ALONG = "goal", "waypoints", "constraints along the way"
 """Names of checks."""
 JOINT_TOLERANCE = 1e-6
-"""rad or m, of joint goals."""
+"""Tolerance of joint goals, rad or m."""
 WAYPOINT_TOLERANCE = 1e-3
-"""rad or m, of waypoints given as joint values."""
+"""Tolerance of waypoints given as joint values, rad or m."""
 AT_REST = 0.01
 """Share of the (scaled) velocity limits up to which a measured velocity counts as none: sensors never read 0."""
 CLEARANCE_RANGE = 0.1
-"""m; farther than that nobody looks at how near a motion comes to something."""
+"""Distance up to which it is measured how near a motion comes to something, m."""
 _SURE = 1e-4
-"""m; by so much more than is wanted at least a lower bound of the clearance must be to need no second look."""
+"""Distance beyond the wanted clearance, m, from which on a lower bound of it needs no second look."""
 _GLANCES = 12
-"""Waypoints that are looked at before the whole way."""
+"""Number of waypoints that are checked before the whole way."""
 SAMPLE = 1e-3
-"""s, between the instants at which waypoints and what holds all the way are looked at."""
+"""Time between the instants at which waypoints and constraints that hold all the way are checked, s."""
 _MOST_SAMPLES = 20_000
 _EVERY = "(looked at every {:g} ms)"
 _NEAREST, _BETWEEN, _ZOOMS = 16, 33, 3
-"""Where a motion comes nearest to the pose of a waypoint, at so many places, so many instants between neighbouring ones
-are looked at, so many times: a quick motion is at a pose for less than a millisecond."""
+"""Search for where a motion comes nearest to the pose of a waypoint: number of places, of instants between neighbouring
+ones, and of rounds.
+
+A quick motion is at a pose for less than a millisecond."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +78,15 @@ class VerifiedMotion:
     trajectory: JointTrajectory
     report: TrajectoryReport
     contact: WayContact | None = None
-    """Where it comes too near to something; ``report`` says it, too."""
+    """Where the motion comes too near to something; ``report`` says it, too."""
     clearance: float = float("nan")
-    """m; no bodies that must not touch come nearer to each other; infinity: nothing is within ``CLEARANCE_RANGE``.
-    NaN where collisions were not looked at."""
+    """Distance that all bodies that must not touch keep from each other, m.
+
+    Infinity if nothing comes within ``CLEARANCE_RANGE``; NaN if collisions were not checked."""
 
 
 def motion_limits(robot: RobotModel, problem: TrajectoryProblem) -> MotionLimits:
-    """Limits that the motion must keep."""
+    """Return the limits that the motion must keep."""
     limits, variables = robot.limits, problem.variables
     velocity, acceleration = scaled_limits(
         limits.velocity[variables],
@@ -97,7 +100,7 @@ def motion_limits(robot: RobotModel, problem: TrajectoryProblem) -> MotionLimits
 
 
 def velocity_at_start(robot: RobotModel, problem: TrajectoryProblem) -> Annotated[Float64, "n"]:
-    """With which velocity the motion must begin: what was measured, or none if that is next to nothing."""
+    """Return the velocity with which the motion must begin: what was measured, or none if that is next to nothing."""
     velocity = problem.start_velocity[problem.variables]
     if (np.abs(velocity) <= AT_REST * motion_limits(robot, problem).velocity).all():
         return np.zeros(len(velocity))
@@ -182,7 +185,10 @@ def _sampled_contact(
     trajectory: JointTrajectory,
     pause: Pause,
 ) -> WayContact | None:
-    """A contact at one of some waypoints: sooner found than the first one of all, which may begin with a graze."""
+    """Return a contact at one of some waypoints.
+
+    It is sooner found than the first one of all, which may begin with a graze.
+    """
     some = np.arange(0, len(trajectory.time), max(1, len(trajectory.time) // _GLANCES))
     found = first_in_collision(
         robot, scene, problem.whole(trajectory.position[some]), problem.clearance, pause
@@ -196,7 +202,7 @@ def _sampled_contact(
 
 
 def contact_sentence(contact: WayContact, clearance: float) -> str:
-    """Where a motion is in collision, with what, and how deep."""
+    """Return a sentence that says where a motion is in collision, with what, and how deep."""
     when = "where it starts" if contact.time == 0.0 else f"after {contact.time:.3f} s"
     distance = contact.distance
     how = (
@@ -229,7 +235,7 @@ def _instants(trajectory: JointTrajectory) -> Annotated[Float64, "M"]:
 def _poses(
     robot: RobotModel, problem: TrajectoryProblem, target: PoseTarget, full: Annotated[Float64, "M nq"]
 ) -> Annotated[Float64, "M 4 4"]:
-    """Of a target's tool in the problem's base link."""
+    """Return poses of a target's tool in the problem's base link."""
     chain = chain_between(robot, problem.base_link, target.link)
     T = chain_pose(chain, full[:, chain.variables])
     return T if target.T_link_tool is None else T @ target.T_link_tool
@@ -275,7 +281,7 @@ def _missed_goal(
 def keeps_poses(
     robot: RobotModel, problem: TrajectoryProblem, full: Annotated[Float64, "M nq"]
 ) -> Annotated[Bool, "M"]:
-    """Which configurations of the whole robot are within every ``PoseAlong`` of a problem."""
+    """Return which configurations of the whole robot are within every ``PoseAlong`` of a problem."""
     kept = np.ones(len(full), dtype=np.bool_)
     for along in problem.along:
         if isinstance(along, PoseAlong):
@@ -286,7 +292,7 @@ def keeps_poses(
 def joint_difference(
     robot: RobotModel, problem: TrajectoryProblem, difference: Annotated[Float64, "... n"]
 ) -> Annotated[Float64, "... n"]:
-    """Differences of joint values; of continuous joints without whole turns."""
+    """Return differences of joint values; of continuous joints without whole turns."""
     continuous = continuous_joints(robot, problem.joints)
     turns = 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
     return np.asarray(np.where(continuous, difference - turns, difference))
@@ -299,7 +305,7 @@ def _missed_waypoint(
     full: Annotated[Float64, "M nq"],
     times: Annotated[Float64, "M"],
 ) -> Violation | None:
-    """The first waypoint that is not passed after the one before."""
+    """Return the first waypoint that is not passed after the one before."""
     first = 0
     for number, waypoint in enumerate(problem.waypoints):
         rest = full[first:]
@@ -326,7 +332,8 @@ def _missed_waypoint(
 def _at_poses(
     robot: RobotModel, problem: TrajectoryProblem, goal: PoseGoal, full: Annotated[Float64, "M nq"]
 ) -> tuple[Annotated[Bool, "M"], Annotated[Float64, "M"], str]:
-    """Which configurations are at all poses, how far off (m and rad together) each is, and how near they come."""
+    """Return which configurations are at all poses, how far off (m and rad together) each is, and how near they
+    come."""
     passed, off, nearest = np.ones(len(full), dtype=np.bool_), np.zeros(len(full)), ""
     for target in goal.targets:
         distance, angle, within = _within(robot, problem, target, full)
@@ -344,7 +351,8 @@ def _between(
     off: Annotated[Float64, "M"],
     times: Annotated[Float64, "M"],
 ) -> tuple[Annotated[Bool, "M"], str]:
-    """Next to which instants a motion is at all poses, where it is so at none of them; and how near it comes."""
+    """Return the instants next to which a motion is at all poses, where it is so at none of them; and how near it
+    comes."""
     padded = np.concatenate([[np.inf], off, [np.inf]])
     places = np.flatnonzero((off <= padded[:-2]) & (off <= padded[2:]))
     places = np.sort(places[np.argsort(off[places], kind="stable")[:_NEAREST]])
@@ -372,7 +380,7 @@ def _left(
     full: Annotated[Float64, "M nq"],
     times: Annotated[Float64, "M"],
 ) -> Violation | None:
-    """Where something that holds all the way does so the least."""
+    """Return where something that holds all the way does so the least."""
     if isinstance(along, PoseAlong):
         distance, angle, within = _within(robot, problem, along.target, full)
         if within.all():
@@ -401,7 +409,7 @@ def _left(
 def distance_from_line(
     robot: RobotModel, problem: TrajectoryProblem, line: StraightLine, full: Annotated[Float64, "M nq"]
 ) -> Annotated[Float64, "M"]:
-    """Of the line's point from the segment between its first and its last place, m."""
+    """Return how far (m) the line's point is from the segment between its first and its last place."""
     chain = chain_between(robot, problem.base_link, line.link)
     T = chain_pose(chain, full[:, chain.variables])
     p = T[:, :3, :3] @ line.p_link + T[:, :3, 3]

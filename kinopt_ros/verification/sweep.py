@@ -1,4 +1,4 @@
-"""The float64 check of a whole motion for collisions: between samples, too.
+"""Float64 check of a whole motion for collisions: between samples, too.
 
 What is checked is what a joint_trajectory_controller interpolates. A part of it is free if, in its middle, every
 pair of shapes is farther apart than it can come nearer within the part; else it is halved. So nothing is passed
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from kinopt_ros.collision.motions import Motions, Part
 
 FIRST = 1e-3
-"""s, to which the time of the first contact is found."""
+"""Accuracy of the time of the first contact, s."""
 AHEAD = 48
-"""Curves after the first one in doubt that are looked at together with it, at most."""
+"""Most curves after the first one in doubt that are checked together with it."""
 LOOSE = 5e-3
-"""m, to which the least distance along a motion is found, or a fifth of it."""
+"""Accuracy of the least distance along a motion, m, or a fifth of that distance if this is more."""
 
 
 @dataclass(frozen=True)
 class WayContact:
-    """Where a motion comes too near to something, first."""
+    """First place at which a motion comes too near to something."""
 
     a: str
     b: str
     """Links or objects."""
     distance: float
-    """m, paddings subtracted; negative in penetration."""
+    """Distance of the two bodies, paddings subtracted, m; negative in penetration."""
     time: float
-    """s from the start of the motion."""
+    """Time from the start of the motion, s."""
 
 
 def first_contact(
@@ -57,7 +57,7 @@ def first_contact(
     patience: int | None = None,
     pause: Pause = go_on,
 ) -> WayContact | None:
-    """The first contact of a motion, or None if all of it is free.
+    """Return the first contact of a motion, or None if all of it is free.
 
     Args:
         robot: the robot.
@@ -103,7 +103,7 @@ def free_segment(
     exact: bool = True,
     pause: Pause = go_on,
 ) -> bool:
-    """Whether the straight line between two configurations is free of collisions, its ends included.
+    """Check whether the straight line between two configurations is free of collisions, its ends included.
 
     Args:
         robot: the robot.
@@ -158,7 +158,7 @@ def least_clearance(
 
 
 def _curves(trajectory: JointTrajectory) -> tuple[Annotated[Float64, "K 6 n"], Annotated[Float64, "K+1"]]:
-    """Control points and times of a trajectory's segments; one point is one, too."""
+    """Return control points and times of a trajectory's segments; one point is one segment, too."""
     if len(trajectory.time) < 2:
         return np.repeat(trajectory.position[:1, None], 6, axis=1), np.zeros(2)
     control = np.array(control_points(trajectory).position.swapaxes(0, 1), order="C")
@@ -184,7 +184,7 @@ def _motions(
 
 @remembered
 def _slides_or_turns(robot: RobotModel) -> Annotated[np.ndarray, "nq"]:
-    """Which variables are no part of a quaternion."""
+    """Return which variables are no part of a quaternion."""
     found = np.ones(robot.nq, dtype=np.bool_)
     for joint in robot.floating_joints:
         found[joint.first_variable + 3 : joint.first_variable + 7] = False
@@ -192,7 +192,7 @@ def _slides_or_turns(robot: RobotModel) -> Annotated[np.ndarray, "nq"]:
 
 
 def _is_contact(motions: "Motions", part: "Part", clearance: float) -> tuple[bool, float]:
-    """Whether a pair is in contact in the middle of a part, or cannot be told from it; if not, its exact distance
+    """Return whether a pair is in contact in the middle of a part, or cannot be told from it; and its exact distance
     there."""
     from kinopt_ros.collision.contacts import Placement
     from kinopt_ros.collision.judge import IN_DOUBT
@@ -214,8 +214,10 @@ def _first(
     when: bool = True,
     patience: int | None = None,
 ) -> WayContact | None:
-    """The first contact in some parts of a motion, or any one if it does not matter when. What is not cleared when
-    patience is at its end counts as one."""
+    """Return the first contact in some parts of a motion, or any one if it does not matter when.
+
+    What is not cleared when patience is at its end counts as one.
+    """
     from kinopt_ros.collision.contacts import Placement
     from kinopt_ros.collision.judge import IN_DOUBT
 
@@ -226,7 +228,7 @@ def _first(
     found: Part | None = None
     first = np.inf
     looks = 0
-    # Of pairs: until when they are known to be free, and by how much (m) they are farther apart than enough then.
+    # Until when each pair is known to be free, and by how much (m) it is farther apart than enough then.
     known: dict[int, tuple[float, float]] = {}
     while waiting:
         motions.pause()

@@ -1,4 +1,4 @@
-"""The float64 check of a joint trajectory: its only inputs are the numbers that go into the message.
+"""Float64 check of a joint trajectory: its only inputs are the numbers that go into the message.
 
 What is judged is the whole motion that a joint_trajectory_controller interpolates
 (``trajectory.interpolation``), not samples of it. Bounds are rigorous: a trajectory that passes keeps its
@@ -26,16 +26,16 @@ _EPSILON = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Violation:
-    """One thing that is wrong. Of one check and joint only the worst is reported."""
+    """One thing that is wrong. For each check and joint only the worst one is reported."""
 
     check: str
     message: str
-    """One sentence."""
+    """The violation in one sentence."""
     joint: str | None = None
     time: float | None = None
-    """Seconds from start."""
+    """Time from the start, s."""
     value: float | None = None
-    """What was found, in the unit of the joint (rad or m; per s, s^2 or s^3)."""
+    """Value that was found, in the unit of the joint (rad or m; per s, s^2 or s^3)."""
     limit: float | None = None
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class TrajectoryReport:
     checks: tuple[str, ...]
     """Names of the checks that were made."""
     not_checked: tuple[str, ...]
-    """Names of those that were not, or not for every joint, each with the reason."""
+    """Names of checks that were not made, or not for every joint, each with the reason."""
 
     @property
     def ok(self) -> bool:
@@ -152,7 +152,7 @@ def verify_trajectory(
 def _vector(
     names: tuple[str, ...], values: ArrayLike, what: str, least: float | None = None
 ) -> Annotated[Float64, "n"]:
-    """One number per joint: finite, or from ``least`` to infinity if that is given."""
+    """Return one number per joint: finite, or from ``least`` to infinity if that is given."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (len(names),):
         raise InvalidRequestError(f"{what} has shape {array.shape}; {len(names)} joints need ({len(names)},)")
@@ -165,7 +165,7 @@ def _vector(
 
 
 def _structure(trajectory: JointTrajectory) -> Violation | None:
-    """The first thing that leaves no motion to check."""
+    """Return the first thing that leaves no motion to check."""
     names, time = trajectory.joint_names, trajectory.time
     if not names or not all(names) or len(set(names)) != len(names):
         return Violation(
@@ -226,7 +226,7 @@ def _times(trajectory: JointTrajectory) -> Violation | None:
 def _deviation(
     names: tuple[str, ...], check: str, time: float, given: Float64, wanted: Float64, tolerance: float
 ) -> Iterator[Violation]:
-    """Joints whose value at one point is not the wanted one."""
+    """Yield the joints whose value at one point is not the wanted one."""
     for i in np.flatnonzero(~(np.abs(given - wanted) <= tolerance)):
         yield Violation(
             check,
@@ -240,7 +240,7 @@ def _deviation(
 
 
 def _rounding(trajectory: JointTrajectory, control: ControlPoints) -> tuple[Annotated[Float64, "K n"], ...]:
-    """How far the rounding of the waypoints' numbers can move position and its derivatives in a segment.
+    """Bound how far the rounding of the waypoints' numbers can move position and its derivatives in a segment.
 
     Positions are known to half a unit in the last place of the joint's largest; their difference enters the
     inner control points of velocity, acceleration and jerk with the factors 5/h, 20/h^2 and 120/h^3, doubled
@@ -288,7 +288,7 @@ def _outside(
     upper: Annotated[Float64, "... n"],
     granted: Annotated[Float64, "K n"],
 ) -> Iterator[Violation]:
-    """The worst passing of the limits, of all segments (n,) or of each (K, n), by each joint that passes them."""
+    """Yield the worst passing of the limits, of all segments (n,) or of each (K, n), by each joint that passes them."""
     count = len(granted)
     # The lower limit is the upper limit of the mirrored curve.
     both = np.concatenate([curve, -curve], axis=1)

@@ -18,13 +18,13 @@ from fuzz.source import Source
 from kinopt_ros.errors import KinoptError
 
 ROOM = 2**30
-"""Bytes that an input may take beside what the process has before."""
+"""Most memory that an input may add to the process, bytes."""
 SECONDS = 10
-"""Of the processor, for one input."""
+"""Most CPU time for one input, s."""
 _WAITED = 120
 """Seconds by the clock after which an input that does not use the processor hangs: other work may load the machine."""
 _LONGEST = 10_000
-"""Characters of a message."""
+"""Longest message of an error, characters."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def run(name: str, seed: int, first: int, inputs: int) -> Iterator[Failure]:
 
 
 def _environment() -> dict[str, str]:
-    """With what this process imports from, wherever it was told so."""
+    """Return an environment with which a process imports from where this one does."""
     path = [str(Path(__file__).parents[1]), *filter(None, sys.path)]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
@@ -89,7 +89,7 @@ def _work(name: str, seed: int, first: int, end: int, folder: Path) -> None:
 
 
 def _outcome(module: object, source: Source, folder: Path) -> str:
-    """What is wrong; nothing if nothing is."""
+    """Return what is wrong; nothing if nothing is."""
     try:
         module.feed(source, folder)  # type: ignore[attr-defined]
     except KinoptError as error:

@@ -24,7 +24,7 @@ ODD_TEXTS = (
 
 
 class Source(Random):
-    """What one input is made from."""
+    """Source of random choices, from which one input is made."""
 
     def often(self, share: float) -> bool:
         """True in that share of the cases."""
@@ -45,7 +45,7 @@ class Source(Random):
         return self.choice(ODD_NUMBERS) if self.often(0.5) else self.uniform(-3.0, 3.0)
 
     def few(self) -> int:
-        """How many of something: rarely many."""
+        """Return how many of something to make: rarely many."""
         return self.choice((0, 1, 1, 2, 2, 3, 5, 8)) if self.often(0.97) else self.choice((50, 300))
 
     def value(self, depth: int = 0) -> Any:
@@ -102,7 +102,7 @@ class Source(Random):
         return text
 
     def torn_bytes(self, content: bytes) -> bytes:
-        """Likewise bytes."""
+        """Return bytes with random damage, cut off now and then."""
         for _ in range(self.choice((0, 1, 1, 2, 5, 30))):
             start, length = self.randrange(len(content) + 1), self.choice((1, 1, 2, 4, 20, 200))
             piece = self.choice(

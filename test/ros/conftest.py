@@ -27,7 +27,7 @@ else:
 
 
 def pytest_report_header() -> str | None:
-    """Why the tests of the node are skipped, if they are."""
+    """Return why the tests of the node are skipped, if they are."""
     return None if _MISSING is None else f"tests of the node are skipped: {_MISSING}"
 
 
@@ -107,7 +107,7 @@ def start_node(ros: None) -> Iterator[StartNode]:
 
 @pytest.fixture(scope="module")
 def start_shared_node(ros: None) -> Iterator[StartNode]:
-    """The same, of nodes that several tests of a module use: each start costs seconds."""
+    """Starts nodes that several tests of a module share, since each start costs seconds; gives process and client."""
     yield from _starter()
 
 

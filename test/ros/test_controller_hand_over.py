@@ -95,7 +95,7 @@ class Controller:
 
     @property
     def runs(self) -> bool:
-        """Whether it is doing a motion."""
+        """Whether the controller is doing a motion."""
         return bool(self._running)
 
     def _begin(self, handle: Any) -> None:

@@ -1,4 +1,4 @@
-"""Where the robot comes from, and what happens when its description is bad or changes."""
+"""Tests of where the robot comes from, and what happens when its description is bad or changes."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -43,7 +43,7 @@ PARAMETERS = {
 
 
 def planned_for(robot: RobotModel) -> Any:
-    """What a motion was planned for, where nobody looks."""
+    """Return what a motion was planned for, where nobody checks it."""
     return SimpleNamespace(loaded=SimpleNamespace(model=robot))
 
 

@@ -362,7 +362,7 @@ def test_apply_scene(client: Client, request: ApplyScene.Request) -> None:
 @settings(FUZZ, max_examples=40)
 @given(request=CHECK)
 def test_check_state(client: Client, request: CheckState.Request) -> None:
-    """In whatever scene the test before has left."""
+    """The scene is whatever the test before has left."""
     pytest.importorskip("coal")
     answer = answered(client, "check_state", request)
     assert len(answer.valid) == len(answer.codes) == len(answer.messages)
@@ -371,7 +371,7 @@ def test_check_state(client: Client, request: CheckState.Request) -> None:
 
 
 def motion_is_sound(message: Any) -> None:
-    """Of a trajectory that a controller may get."""
+    """Check a trajectory that a controller may get: finite, inside the limits, in order of time, at rest at the end."""
     times = [point.time_from_start.sec * 10**9 + point.time_from_start.nanosec for point in message.points]
     assert times == sorted(set(times))
     for point in message.points:

@@ -103,7 +103,7 @@ def test_a_node_whose_device_is_lost_goes_on_in_a_child_process(
 
 
 def diagnosed(client: Client) -> str:
-    """What /diagnostics says of the solver, next time."""
+    """Return what /diagnostics says of the solver, next time."""
     from diagnostic_msgs.msg import DiagnosticArray
 
     said: list[str] = []
@@ -120,7 +120,7 @@ def diagnosed(client: Client) -> str:
 
 
 def children(pid: int) -> list[int]:
-    """Of a process."""
+    """Return the child processes of a process."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # some end meanwhile

@@ -41,7 +41,7 @@ def solutions(answer: Any) -> np.ndarray:
 
 
 def configurations(answer: Any) -> np.ndarray:
-    """Of the whole robot, (rows, nq)."""
+    """Return an answer's configurations of the whole robot, (rows, nq)."""
     rows = solutions(answer)
     q = np.repeat(PANDA.default_q[None], len(rows), axis=0)
     for joint, value in READY.items():

@@ -145,7 +145,7 @@ def test_who_is_on_another_network(isolation: str, seconds: float, heard: str) -
 
 
 def _no_networks() -> str | None:
-    """Why no networks can be made here; None if they can."""
+    """Return why no networks can be made here; None if they can."""
     missing = [tool for tool in ("ip", "unshare", "nsenter", "mount") if shutil.which(tool) is None]
     if missing:
         return f"{', '.join(missing)} not installed: no second network can be made here"

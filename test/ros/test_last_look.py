@@ -62,7 +62,7 @@ PARAMETERS = {
 
 
 NOW = [10**15]
-"""ns of the node's clock, and of that by which joint states get older: no time passes but what a test lets pass."""
+"""Time of the node's clock and of the one by which joint states get older, ns: it passes only when a test lets it."""
 
 
 @pytest.fixture(autouse=True)

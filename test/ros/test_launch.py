@@ -35,7 +35,7 @@ _ARGUMENTS = {
 
 
 def _missing() -> str | None:
-    """Why the launch files cannot be tried here; None if they can."""
+    """Return why the launch files cannot be tried here; None if they can."""
     if find_spec("launch") is None or find_spec("launch_ros") is None:
         return "ROS launch (launch, launch_ros) is not installed; the ROS wheels lack it"
     try:

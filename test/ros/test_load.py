@@ -18,7 +18,7 @@ from kinopt_ros.status import Status
 
 SEED = 4
 Q = random_configurations(load_robot("panda"), 100, SEED)[:, :7]
-"""What the targets of Single of that seed were made from."""
+"""Configurations from which the targets of Single of that seed were made."""
 
 
 def answer(positions: Any, code: Status = Status.SUCCESS, rows: int = 1) -> Any:

@@ -19,11 +19,11 @@ from kinopt_ros.status import Status
 
 ROBOT: Any = None
 UNASKED: Any = SimpleNamespace(loaded=SimpleNamespace(model=None))
-"""What motions were planned for, where nobody looks."""
+"""What motions were planned for, where nobody checks it."""
 
 
 class Published:
-    """In place of a publisher."""
+    """Stand-in for a publisher."""
 
     def __init__(self) -> None:
         self.messages: list[Any] = []

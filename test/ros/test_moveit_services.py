@@ -624,7 +624,7 @@ def lines(moveit: Any, client: Client) -> Callable[..., Any]:
 
 
 def last_tip(trajectory: Any) -> np.ndarray:
-    """Where the tip is at the end."""
+    """Return where the tip is at the end."""
     q = PANDA.default_q.copy()
     q[[PANDA.variable_index[name] for name in trajectory.joint_names]] = trajectory.points[-1].positions
     return forward_kinematics(PANDA, q, links=(TIP,))[0]
@@ -753,7 +753,7 @@ def joint_goal(moveit: Any, **positions: float) -> Any:
 
 
 def pose_goal(moveit: Any, at: Pose, frame: str = "panda_link0", link: str = TIP, **rest: Any) -> Any:
-    """As MoveGroupInterface makes it; without radius or tolerances no constraint of that kind."""
+    """Return a goal as MoveGroupInterface makes it; without radius or tolerances it has no constraint of that kind."""
     goal = moveit.msg.Constraints()
     radius, tolerances = rest.get("radius", 1e-4), rest.get("tolerances", (1e-3, 1e-3, 1e-3))
     if radius is not None:
@@ -868,14 +868,14 @@ def test_another_planner_is_named_and_ours_may_be_chosen(call: Call, motion: Any
 
 @pytest.mark.parametrize("speed", [0.0, -1.0])
 def test_a_speed_of_zero_or_less_limits_nothing(call: Call, motion: Any, lines: Any, speed: float) -> None:
-    """As pymoveit2 asks in every request."""
+    """pymoveit2 asks for this in every request."""
     limited = {"cartesian_speed_limited_link": TIP, "max_cartesian_speed": speed}
     planned(call, motion(**limited))
     assert call("compute_cartesian_path", lines(**limited)).fraction == 1.0
 
 
 def off_the_line(trajectory: Any, at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> float:
-    """How far a point of the tip is at most from the line between its ends, m, between the points, too."""
+    """Return how far a point of the tip is at most from the line between its ends, m, also between the points."""
     motion = JointTrajectory(
         tuple(trajectory.joint_names),
         np.array([one.time_from_start.sec + 1e-9 * one.time_from_start.nanosec for one in trajectory.points]),
@@ -1144,7 +1144,7 @@ def test_they_are_not_offered_if_a_parameter_says_so(
 
 
 def _services_of(client: Client, node: str) -> set[str]:
-    """What is discovered so far."""
+    """Return what is discovered so far."""
     try:
         return {name for name, _ in client.node.get_service_names_and_types_by_node(node, "/")}
     except NodeNameNonExistentError:

@@ -348,7 +348,7 @@ def test_parameters_may_be_listed_while_descriptions_load(
 def test_a_dump_starts_a_node_that_is_the_same(
     start_node: StartNode, panda_parameters: dict[str, object], tmp_path: Path
 ) -> None:
-    """As `ros2 param dump` writes it: what is unset as null."""
+    """`ros2 param dump` writes parameters like this: what is unset as null."""
     given = {
         **panda_parameters,
         "ik.timeout": 7,

@@ -1,4 +1,4 @@
-"""What takes a compiler is prepared after the robot serves: requests wait for it, as long as they may."""
+"""Tests that what takes a compiler is prepared after the robot serves: requests wait for it, as long as they may."""
 
 from __future__ import annotations
 

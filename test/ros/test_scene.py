@@ -329,7 +329,7 @@ BAD: dict[str, tuple[ApplyScene.Request, Status, str]] = {
 
 
 def test_bad_input_leaves_the_scene_as_it_is(client: Client) -> None:
-    """Of every kind in turn."""
+    """Bad input of every kind is tried in turn."""
     changed(client, op("clear"), add("kept"), add("held"), op("attach", "held", link="panda_hand"))
     before = scene_of(client)
     for kind, (request, code, words) in BAD.items():

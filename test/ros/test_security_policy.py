@@ -32,7 +32,7 @@ SOMETIMES = {
     | {"/kinopt/get_type_description"},
     "execute": set(),
 }
-"""Which depend on parameters, on what is installed, and on the distribution."""
+"""Topics and services that depend on parameters, on what is installed, and on the distribution."""
 CHANGES = (
     "set_parameters",
     "apply_scene",
@@ -56,7 +56,7 @@ def allowed(node: str, what: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def graph(ros: None) -> Iterator[dict[str, set[str]]]:
-    """What a node under its default name publishes, hears and offers."""
+    """Return what a node under its default name publishes, hears and offers."""
     with NodeProcess({}) as process:
         client = Client("policy_client")
         try:

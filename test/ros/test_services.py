@@ -1,4 +1,4 @@
-"""What the services answer, judged by Pinocchio or by each other."""
+"""Tests of the services' answers, judged by Pinocchio or by each other."""
 
 import numpy as np
 import pytest

@@ -22,7 +22,7 @@ from kinopt_ros.status import Status
 PANDA = load_robot("panda")
 STATE = JointState(name=list(READY), position=list(READY.values()))
 PATIENCE = 60.0
-"""s that a test waits at most for answers."""
+"""Longest time that a test waits for answers, s."""
 
 
 def hard(targets: int, **fields: Any) -> Any:
@@ -47,7 +47,7 @@ def easy(i: int, **fields: Any) -> Any:
 
 
 def answers(client: Client, requests: Sequence[Any]) -> list[Any]:
-    """Of requests that are all sent at once, by a client that keeps more than the ten answers of rclpy's default."""
+    """Return answers to requests that are sent at once, by a client that keeps more than rclpy's default of ten."""
     deep = client.node.create_client(SolveIK, "kinopt/solve_ik", qos_profile=QoSProfile(depth=1000))
     try:
         assert deep.wait_for_service(10.0)

@@ -146,7 +146,7 @@ def assert_ends_at_rest(messages: list[Any]) -> None:
 
 
 def assert_no_jumps(messages: list[Any]) -> None:
-    """Whoever replaces a motion by the next one soon after that was made finds the same in both."""
+    """Check that whoever replaces a motion by the next one soon after that was made finds equal states in both."""
     before: Commanded | None = None
     for message in messages:
         start = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec

@@ -41,7 +41,7 @@ FIRST_BLOCK = COMMAND.findall(FIRST_COMMANDS)
 
 
 class Listener:
-    """Where the robot is."""
+    """Listens for where the robot is."""
 
     def __init__(self, client: Client) -> None:
         self.at: dict[str, float] = {}
@@ -54,7 +54,7 @@ class Listener:
 def test_the_first_commands_of_the_readme_move_the_robot(
     ros: None, panda_parameters: dict[str, object], tmp_path: Path
 ) -> None:
-    """As panda.launch.py runs both, with the parameters that it gives; nobody else says where the robot is."""
+    """Both run as panda.launch.py runs them, with its parameters; nobody else says where the robot is."""
     assert {topic for topic, *_ in FIRST_BLOCK} == {
         "/kinopt/solve_ik",
         "/kinopt/compute_fk",

@@ -1,4 +1,4 @@
-"""What a node is started with and cannot use is said in a sentence, without a stack trace."""
+"""Tests that arguments which a node cannot use lead to a sentence, without a stack trace."""
 
 import subprocess
 import sys

@@ -37,7 +37,7 @@ def panda_parameters(panda_parameters: dict[str, object]) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def carrying(client: Client) -> Client:
-    """With a pen on link 8."""
+    """Let the robot carry a pen on link 8."""
     pen = CollisionObject(id="pen", pose=PEN, shapes=[Shape(type="sphere", dimensions=[0.01])])
     attach = SceneOperation(operation="attach", link="panda_link8", object=pen)
     answer = client.call("apply_scene", ApplyScene.Request(operations=[attach]))
@@ -73,13 +73,13 @@ def configuration(names: list[str], values: list[float]) -> np.ndarray:
 
 
 def placed(tip: str, q: np.ndarray) -> np.ndarray:
-    """Where a tip is, by forward kinematics of its link."""
+    """Return where a tip is, by forward kinematics of its link."""
     T = forward_kinematics(PANDA, q, links=("panda_link8",))[0]
     return np.asarray(T @ matrices_from_poses([WHERE[tip]])[0])
 
 
 def reachable(tip: str) -> Pose:
-    """Where a tip is after a turn of every joint."""
+    """Return where a tip is after a turn of every joint."""
     q = configuration([], [])
     q[:7] += 0.2
     return poses_from_matrices(placed(tip, q)[None])[0]

@@ -41,7 +41,7 @@ from kinopt_ros.ros.serving.urgent import RestExecutor, UrgentExecutor
 from kinopt_ros.status import Status
 
 LONG = 60.0
-"""s that no test waits unless it fails."""
+"""Time that no test waits unless it fails, s."""
 
 
 class Served:
@@ -261,7 +261,7 @@ def test_a_goal_that_ends_while_all_are_cancelled_keeps_no_other_one_from_it(ser
 
 
 def test_an_emergency_stop_overtakes_a_large_request(client: Client) -> None:
-    """Of the node itself: the large one is sent first and answered last."""
+    """The large request to the node is sent first and answered last."""
     statuses: list[ServoStatus] = []
     latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     subscription = client.node.create_subscription(
@@ -308,7 +308,7 @@ def test_an_emergency_stop_overtakes_a_large_request(client: Client) -> None:
 
 
 class Waiting(Task):
-    """In place of a goal's task: what it needs is never there."""
+    """Stand-in for a goal's task: what it needs is never there."""
 
     def __init__(self, client: str, goal: Any) -> None:
         super().__init__(client, slow=True)
@@ -429,7 +429,7 @@ def test_a_controller_hears_a_stop_while_the_executor_is_busy(served: Served, co
 
 
 def test_a_controller_may_answer_while_a_motion_is_being_sent(served: Served, control_msgs: None) -> None:
-    """Else nobody hears what becomes of the motion, and nobody can stop it."""
+    """Otherwise nobody hears what becomes of the motion, and nobody can stop it."""
     kind = follow_joint_trajectory()
     accepted: list[Any] = []
     server = ActionServer(

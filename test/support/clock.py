@@ -1,4 +1,4 @@
-"""In place of the machine's clock: what tests wind, so that nothing depends on how quick the machine is."""
+"""Stand-in for the machine's clock, which tests wind, so that nothing depends on how quick the machine is."""
 
 from types import ModuleType, SimpleNamespace
 

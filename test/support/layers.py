@@ -1,4 +1,4 @@
-"""Which packages lie above which, and what imports what."""
+"""Layers of the packages, and what imports what."""
 
 import ast
 from pathlib import Path
@@ -34,7 +34,7 @@ LAYERS = [
     {"ros", "viewer", "bench", "public"},
     {"commands", "cli"},
 ]
-"""From the bottom up; a module may import its own layer and those below."""
+"""Layers from the bottom up; a module may import its own layer and those below."""
 
 
 def modules() -> list[Path]:
@@ -60,7 +60,7 @@ def part_of(path: Path) -> str:
 
 
 def layer_of(part: str) -> int:
-    """Its number, from the bottom up."""
+    """Return the number of its layer, from the bottom up."""
     for number, names in enumerate(LAYERS):
         if part in names:
             return number
@@ -68,7 +68,7 @@ def layer_of(part: str) -> int:
 
 
 def imports_between_parts() -> dict[str, set[str]]:
-    """Which parts each part imports."""
+    """Return which parts each part imports."""
     found: dict[str, set[str]] = {}
     for path in modules():
         parts = (name.split(".") for name in imported(path))

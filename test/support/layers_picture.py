@@ -6,7 +6,7 @@ from pathlib import Path
 from support.layers import LAYERS, imports_between_parts
 
 WIDTH, ROW, BOX, TOP = 860, 62, 30, 12
-"""In pixels."""
+"""Sizes in pixels."""
 LETTER = 7.6
 
 

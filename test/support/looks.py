@@ -1,4 +1,4 @@
-"""In place of the last look at motions, for tests of those who come before and after it."""
+"""Stand-in for the last check of motions, for tests of those who come before and after it."""
 
 from collections.abc import Callable
 from typing import Any

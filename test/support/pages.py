@@ -1,4 +1,4 @@
-"""What users read, and messages as its commands have them."""
+"""Pages that users read, and messages as their commands have them."""
 
 import re
 from importlib import import_module

@@ -30,7 +30,7 @@ def target(at: Pose, frame: str = "") -> PoseStamped:
 
 
 StartNode = Callable[..., tuple[NodeProcess, Client]]
-"""What the fixture start_node gives."""
+"""Type of what the fixture start_node gives."""
 
 READY = {
     "panda_joint1": 0.0,

@@ -88,5 +88,5 @@ class Run:
         self.now += duration
 
     def positions(self) -> np.ndarray:
-        """Where the joints were, every 2 ms (T, n)."""
+        """Return where the joints were, every 2 ms (T, n)."""
         return np.array([state.position for _, state in self.was])

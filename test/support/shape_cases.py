@@ -35,7 +35,7 @@ def random_primitive(rng, kind, least=0.02, most=0.6):
 
 
 def support(shape, T, directions):
-    """How far a shape reaches along unit vectors (N, 3)."""
+    """Return how far a shape reaches along unit vectors (N, 3)."""
     local = directions @ T[:3, :3]
     across, along = np.hypot(local[:, 0], local[:, 1]), local[:, 2]
     match shape:

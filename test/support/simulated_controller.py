@@ -25,11 +25,11 @@ class SimulatedController:
         self._advance()
 
     def now(self) -> int:
-        """ns of the client's clock, which is that of the node."""
+        """Present time of the client's clock, which is that of the node, ns."""
         return int(self._client.node.get_clock().now().nanoseconds)
 
     def state(self) -> MotionState:
-        """Where the robot is, and how it moves."""
+        """Return where the robot is, and how it moves."""
         if self.motion is None:
             return self._rest
         now = self.now()

@@ -15,9 +15,10 @@ from kinopt_ros.ros.client.client import Client
 from kinopt_ros.status import Status
 
 COMPILER = 800
-"""s that a compiler may take on a new and busy machine; tests that wait for it need a longer timeout than usual."""
+"""Time that a compiler may take on a new and busy machine, s; tests that wait for it need a longer timeout than
+usual."""
 PATIENCE = 60.0
-"""s that a test waits at most for a result."""
+"""Longest time that a test waits for a result, s."""
 SUCCEEDED, CANCELED, ABORTED = (
     GoalStatus.STATUS_SUCCEEDED,
     GoalStatus.STATUS_CANCELED,

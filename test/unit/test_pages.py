@@ -18,7 +18,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
 
 def anchors(text: str) -> set[str]:
-    """Of a page's headings, as they are shown in a browser."""
+    """Return the anchors of a page's headings as a browser shows them."""
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 

@@ -61,7 +61,7 @@ class ExampleDls(Solver):
     def _starts(self, problem: IkProblem, b: int) -> Iterator[Any]:
         yield problem.state[b, problem.variables]
         yield from problem.seeds[b]
-        # The same starts for every target: its answer depends on nothing but itself.
+        # Every target gets equal starts, so that its answer does not depend on the other targets.
         seed = problem.random_seed
         yield from random_configurations(self.robot, self._options["max_restarts"], seed)[
             :, problem.variables

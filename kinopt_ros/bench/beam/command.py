@@ -41,7 +41,7 @@ def run_beam_bench(
     seed: int = 0,
     report: Report = no_report,
 ) -> dict[str, Any]:
-    """Rows, versions, notes of those that could not run, and the table of Jacobians.
+    """Measure all solvers; return rows, versions, notes of those that could not run, and the table of Jacobians.
 
     Args:
         robot: URDF file or known name.
@@ -101,7 +101,7 @@ def run_beam_bench(
 
 
 def calls_of(sizes: Sequence[int], targets: int) -> list[tuple[int, int]]:
-    """Batch sizes, each with its number of calls."""
+    """Return batch sizes, each with its number of calls."""
     if not sizes or min(sizes) < 1:
         raise InvalidRequestError(f"sizes are {list(sizes)}; allowed are numbers of 1 or more")
     if targets < 1:
@@ -110,12 +110,12 @@ def calls_of(sizes: Sequence[int], targets: int) -> list[tuple[int, int]]:
 
 
 def count_targets(sizes: Sequence[int], targets: int, variants: int) -> int:
-    """What ``run_beam_bench`` reports in all."""
+    """Return how many targets ``run_beam_bench`` reports in all."""
     return variants * sum(size * calls for size, calls in calls_of(sizes, targets))
 
 
 def parse_variants(text: str) -> list[Variant]:
-    """``SOLVER[:JACOBIAN],...``; PyRoki's Jacobians are analytic unless autodiff is said."""
+    """Parse ``SOLVER[:JACOBIAN],...``; PyRoki's Jacobians are analytic unless autodiff is said."""
     variants = []
     known = (PYROKI, *solver_names())
     for name in (part.strip() for part in text.split(",")):
@@ -130,7 +130,7 @@ def parse_variants(text: str) -> list[Variant]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``kinopt bench beam``."""
+    """Add the arguments of ``kinopt bench beam``."""
     parser.add_argument(
         "--robot", default="panda", metavar="NAME|FILE", help="URDF file or known name (panda)"
     )
@@ -162,7 +162,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure and print; 0 if every solver asked for could run."""
+    """Measure and print; return 0 if every solver asked for could run."""
     try:
         sizes = [int(size) for size in args.sizes.split(",")]
     except ValueError:

@@ -1,4 +1,4 @@
-"""What every solver of the comparison is given: a folder with the robot and the targets."""
+"""Job that every solver of the comparison is given: a folder with the robot and the targets."""
 
 import json
 import xml.etree.ElementTree as ElementTree
@@ -18,21 +18,21 @@ JOB, TARGETS = "job.json", "targets.npy"
 
 
 def answers_file(folder: Path, size: int) -> Path:
-    """Where a worker leaves its answers to batches of a size."""
+    """Return the file in which a worker leaves its answers to batches of ``size`` targets."""
     return folder / f"answers_{size}.npy"
 
 
 def write_own_job(
     folder: Path, robot: str, task: IkTask, sizes: Sequence[tuple[int, int]], **more: Any
 ) -> None:
-    """For ``own_worker``: poses as matrices, in the base link."""
+    """Write the job of an ``own_worker``: target poses as matrices, in the base link."""
     np.save(folder / TARGETS, task.T_base_target)
     job = {"robot": robot, "base_link": task.base_link, "tip_link": task.tip_link, "sizes": sizes} | more
     (folder / JOB).write_text(json.dumps(job), encoding="utf-8")
 
 
 def write_pyroki_job(folder: Path, task: IkTask, sizes: Sequence[tuple[int, int]], analytic: bool) -> None:
-    """For PyRoki: poses as quaternions (wxyz) and positions, in the root link.
+    """Write the job of a PyRoki worker: target poses as quaternions (wxyz) and positions, in the root link.
 
     Raises:
         UnsupportedFeatureError: the chain has mimic joints, or its base moves with it, or joints of it are held.
@@ -56,7 +56,7 @@ def write_pyroki_job(folder: Path, task: IkTask, sizes: Sequence[tuple[int, int]
 
 
 def with_fixed_joints(urdf_text: str, moving: Sequence[str]) -> str:
-    """The description with all other joints fixed and without shapes, as PyRoki's benchmark does it."""
+    """Return the description with all other joints fixed and without shapes, as PyRoki's benchmark does it."""
     root = ElementTree.fromstring(urdf_text)
     for link in root.iter("link"):
         _drop(link, "visual", "collision", "inertial")

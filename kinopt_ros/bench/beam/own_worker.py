@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def say(**record: object) -> None:
-    """One line for the process that started this one."""
+    """Print one line for the process that started this one."""
     print(json.dumps(record), flush=True)
 
 

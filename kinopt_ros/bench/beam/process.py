@@ -37,7 +37,7 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """As the user says it: SOLVER or SOLVER:JACOBIAN."""
+        """Name as the user gives it: SOLVER or SOLVER:JACOBIAN."""
         return self.solver if self.jacobian is None else f"{self.solver}:{self.jacobian}"
 
 
@@ -52,7 +52,7 @@ class Batches:
 
 @dataclass
 class Outcome:
-    """What a process said and left."""
+    """What a process reported and left."""
 
     about: dict[str, Any] = field(default_factory=dict)
     """Versions, device, and seconds until ready (``ready_s``, ours)."""
@@ -70,7 +70,7 @@ def run_variant(
     pyroki_python: Path,
     progress: Callable[[int], object],
 ) -> Outcome:
-    """Have a variant solve calls of every size.
+    """Let a variant solve calls of every size.
 
     Args:
         variant: who.
@@ -152,7 +152,7 @@ def _run(
 
 
 def _reason(said: Sequence[str]) -> str:
-    """The exception that ended a program; JAX prints a remark after it."""
+    """Return the exception that ended a program; JAX prints a remark after it."""
     lines = [line.strip() for line in said if line.strip()]
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit)\b", line)]
     return (raised or lines or ["it said nothing"])[-1]
@@ -176,6 +176,6 @@ def _take(
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Settings of JAX that the user has for other programs do not count; caches are empty at first."""
+    """Return an environment without the user's settings of JAX for other programs; caches are empty at first."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
     return kept | {"XDG_CACHE_HOME": str(folder / "cache"), "NUMBA_CACHE_DIR": str(folder / "numba")}

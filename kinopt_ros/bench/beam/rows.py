@@ -12,9 +12,9 @@ from kinopt_ros.bench.judge import Judge
 from kinopt_ros.bench.targets import IkTask
 
 LOOSE, TIGHT = (5e-3, 0.05), (1e-4, 1e-3)
-"""What counts as success: m and rad. The loose one is that of PyRoki's and cuRobo's benchmarks."""
+"""Errors that count as success, m and rad. The loose one is that of PyRoki's and cuRobo's benchmarks."""
 SLIGHTLY = 1e-6
-"""rad or m outside the limits: more than what rounding to float32 makes of a limit."""
+"""Distance outside the limits that is more than what rounding to float32 makes of a limit, rad or m."""
 PERCENTILE = 98
 
 
@@ -26,42 +26,42 @@ class Row:
     jacobian: str | None
     device: str
     targets: int
-    """Per call."""
+    """Number of targets per call."""
     calls: int
     ms: float
-    """Wall time per call, median."""
+    """Median wall time per call."""
     cpu_ms: float
-    """The process's CPU time per call, median."""
+    """Median CPU time of the process per call."""
     max_ms: float
     times_faster: float | None
-    """Than PyRoki's analytic row of this size, by wall time."""
+    """Speed relative to PyRoki's analytic row of this size, by wall time."""
     times_faster_cpu: float | None
-    """By CPU time, which other programs on the machine disturb less."""
+    """Speed relative to the same row by CPU time, which other programs on the machine disturb less."""
     compile_s: float
-    """PyRoki: what its first call of this size took longer than the others. Ours: import, configuration and warm-up
-    with empty caches, once for all sizes."""
+    """Compile time. PyRoki: what its first call of this size took longer than the others. Ours: import, configuration
+    and warm-up with empty caches, once for all sizes."""
     first_ms: float
-    """The first call of this size."""
+    """Wall time of the first call of this size."""
     compiled_late: int | None
-    """Programs that were compiled after the solver was ready."""
+    """Number of programs that were compiled after the solver was ready."""
     success_loose: float
     success_tight: float
     position_error_p98_m: float
-    """Of all answers, no answer counting as infinite."""
+    """98th percentile of the position error over all answers; a missing answer counts as infinite."""
     orientation_error_p98_rad: float
     outside_limits: float
-    """Share of answers, by however little."""
+    """Share of answers outside the joint limits, by however little."""
     outside_limits_1e6: float
-    """Share of answers, by more than 1e-6 rad or m."""
+    """Share of answers outside the joint limits by more than 1e-6 rad or m."""
     limit_violation_max: float
     solved_by_beam: float | None
     """Share of requests that the first beam solved, without escalation."""
     answered_by: str
-    """Solvers in the results: another one than ``solver`` would be a delegation."""
+    """Solvers that the results name; one other than ``solver`` means that it delegated."""
 
 
 def rows_of(variant: Variant, outcome: Outcome, task: IkTask) -> list[Row]:
-    """One row per size."""
+    """Return one row per size."""
     return [_row(variant, outcome, batches, task) for batches in outcome.batches]
 
 
@@ -106,7 +106,7 @@ def _row(variant: Variant, outcome: Outcome, batches: Batches, task: IkTask) -> 
 
 
 def with_ratios(rows: list[Row]) -> list[Row]:
-    """The same with how many times faster than PyRoki each is."""
+    """Return the rows with how many times faster than PyRoki each is."""
     base = {row.targets: row for row in rows if row.solver == PYROKI and row.jacobian == ANALYTIC}
     return [
         replace(
@@ -121,7 +121,8 @@ def with_ratios(rows: list[Row]) -> list[Row]:
 
 
 def jacobian_table(rows: list[Row]) -> list[dict[str, Any]]:
-    """What differentiation costs (the paper's Table III): ms per call of solvers that ran with both Jacobians."""
+    """Return what differentiation costs (the paper's Table III): ms per call of solvers that ran with both
+    Jacobians."""
     by_key = {(row.solver, row.targets, row.jacobian): row for row in rows}
     table = []
     for (solver, targets, jacobian), analytic in by_key.items():
@@ -141,7 +142,7 @@ def jacobian_table(rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def as_record(row: Row) -> dict[str, Any]:
-    """For JSON, which knows no infinity: None in its place."""
+    """Return the row as a dictionary for JSON, with None in place of infinity and NaN."""
     return {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in asdict(row).items()

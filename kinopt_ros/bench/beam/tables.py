@@ -1,4 +1,4 @@
-"""The comparison for the eye."""
+"""Tables of the comparison for the terminal."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ COLUMNS = (
 
 
 def print_tables(result: Mapping[str, Any]) -> None:
-    """One table per batch size, what the Jacobians cost, and who could not run."""
+    """Print one table per batch size, what the Jacobians cost, and who could not run."""
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table

@@ -51,14 +51,14 @@ ARMS = {
     "tiago": ("base_link", "arm_tool_link"),
     "tiago_pro": ("torso_lift_link", "arm_left_tool_link"),
 }
-"""7, 6, 8 (with a lift) and 7 joints."""
+"""Arms with 7, 6, 8 (with a lift) and 7 joints."""
 PER_SCENE = 20
-"""Requests in one scene."""
+"""Number of requests in one scene."""
 DRAWS = 200
-"""Configurations that are drawn for them; a scene that leaves too few clear is passed over."""
+"""Number of configurations that are drawn for them; a scene that leaves too few free is passed over."""
 RESTARTS_AT_ONCE = 250
 SHOWN = 20
-"""Objections kept."""
+"""Most objections that are kept."""
 
 
 @dataclass
@@ -77,9 +77,9 @@ class CollisionRow:
     rejected: int = 0
     feasible: int = 0
     share: float = 0.0
-    """Of the feasible requests that were solved."""
+    """Share of the feasible requests that were solved."""
     share_clear_at_once: float = 0.0
-    """Of all requests, those for which the same call without obstacles gives a clear solution."""
+    """Share of all requests for which the same call without obstacles gives a collision-free solution."""
     median_ms: float = 0.0
     p99_ms: float = 0.0
     max_ms: float = 0.0
@@ -87,11 +87,11 @@ class CollisionRow:
     """Mean CPU time of a call, on all cores."""
     codes: dict[str, int] = field(default_factory=dict)
     objections: list[str] = field(default_factory=list)
-    """The first ones."""
+    """First objections of the judge."""
 
 
 class CollisionBench:
-    """One robot, one solver."""
+    """Benchmark of one robot and one solver."""
 
     def __init__(self, name: str, base: str, tip: str, solver: str, seed: int) -> None:
         for package, remedy in (("pinocchio", "pin"), ("coal", "coal")):
@@ -153,7 +153,7 @@ class CollisionBench:
         self.solver.close()
 
     def _accepted(self, problem: IkProblem, result: IkResult) -> bool:
-        """Count an answer; whether it is a success that the judge accepts."""
+        """Count an answer; return whether it is a success that the judge accepts."""
         row = self.row
         row.requests += 1
         code = Status(int(result.status[0])).name
@@ -171,7 +171,7 @@ class CollisionBench:
         return not wrong
 
     def _requests(self, count: int) -> Iterator[tuple[Scene, Annotated[Float64, "k 4 4"]]]:
-        """Scenes, and poses of the tip in the base at configurations that are clear in them."""
+        """Yield scenes, and poses of the tip in the base at configurations that are free in them."""
         number = made = 0
         while made < count:
             scene = self._maker.scene(number)
@@ -210,7 +210,7 @@ class CollisionBench:
         return self._judge.collision(values | dict(zip(names, q.tolist(), strict=True)))
 
     def _can_be_solved(self, T: Float64, restarts: int) -> bool:
-        """Whether one of so many random starts leads to a solution that the judge finds clear."""
+        """Check whether one of so many random starts leads to a solution that the judge finds free."""
         low, high = sampling_range(self.robot)
         for first in range(0, restarts, RESTARTS_AT_ONCE):
             count = min(RESTARTS_AT_ONCE, restarts - first)
@@ -226,7 +226,7 @@ class CollisionBench:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``kinopt bench collision``."""
+    """Add the arguments of ``kinopt bench collision``."""
     parser.add_argument("--robot", choices=sorted(ARMS), help="one robot (default: all that are installed)")
     parser.add_argument("--solver", default="cpu", metavar="NAME", help="registered solver (cpu)")
     parser.add_argument("--requests", type=int, default=250, metavar="N", help="per robot (250)")
@@ -242,7 +242,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure and print; 0 if every robot could be measured and no success was rejected."""
+    """Measure and print; return 0 if every robot could be measured and no success was rejected."""
     if args.requests < 1 or args.restarts < 0:
         raise InvalidRequestError(
             f"requests is {args.requests} and restarts {args.restarts}; allowed are 1 or more, and 0 or more"

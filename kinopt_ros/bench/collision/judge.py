@@ -17,11 +17,11 @@ from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.scene.scene import Scene
 
 FINER = 2
-"""Pieces of a cell's edge when ground is made of triangles."""
+"""Number of pieces of a cell's edge when ground is made of triangles."""
 
 
 class CollisionJudge:
-    """Of one robot."""
+    """Checks configurations of one robot for collisions."""
 
     def __init__(self, subject: Subject, judge: Judge) -> None:
         import coal
@@ -62,7 +62,7 @@ class CollisionJudge:
                 self._obstacles.append((thing.id, solid, pose, PlacedShape(placed.shape, T)))
 
     def collision(self, values: dict[str, float]) -> str:
-        """What collides with the robot's variables at these values; empty if nothing does."""
+        """Return what collides with the robot's variables at these values; empty if nothing does."""
         self._pin.updateGeometryPlacements(
             self._judge.model, self._judge.data, self._model, self._data, self._judge.configuration(values)
         )
@@ -118,7 +118,7 @@ class CollisionJudge:
 
 
 def _bilinear(ground: HeightMap, x: Float64, y: Float64) -> Float64:
-    """Height of the ground; beside its grid that of the edge."""
+    """Return the height of the ground; beside its grid that of the edge."""
     rows, columns = ground.heights.shape
     u = np.clip(x / ground.resolution, 0.0, rows - 1.0)
     v = np.clip(y / ground.resolution, 0.0, columns - 1.0)
@@ -130,7 +130,7 @@ def _bilinear(ground: HeightMap, x: Float64, y: Float64) -> Float64:
 
 
 def _ground_triangles(ground: HeightMap) -> tuple[Float64, Any]:
-    """The bilinear surface, cells cut into FINER x FINER."""
+    """Return the bilinear surface, cells cut into FINER x FINER."""
     rows, columns = ((count - 1) * FINER + 1 for count in ground.heights.shape)
     step = ground.resolution / FINER
     x, y = np.meshgrid(np.arange(rows) * step, np.arange(columns) * step, indexing="ij")
@@ -141,7 +141,7 @@ def _ground_triangles(ground: HeightMap) -> tuple[Float64, Any]:
 
 
 def _swallowed(geometry: Any, pose: Any, placed: PlacedShape) -> bool:
-    """Whether a link is below ground, or an obstacle inside a link's mesh, without touching the surface."""
+    """Check whether a link is below ground, or an obstacle inside a link's mesh, without touching the surface."""
     T = placed.T_frame_shape
     if isinstance(placed.shape, HeightMap):
         x, y, z = T[:3, :3].T @ (pose.transform(geometry.aabb_center) - T[:3, 3])

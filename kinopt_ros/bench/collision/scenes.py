@@ -14,11 +14,11 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene, SceneObject
 
 PRIMITIVES = 10
-"""Besides a rock."""
+"""Kinds of obstacles besides a rock."""
 SIZES = (0.05, 0.35)
-"""m: edges, diameters and lengths of obstacles."""
+"""Range of edges, diameters and lengths of obstacles, m."""
 GAP = 0.03
-"""m, that obstacles keep from links which the arm does not move."""
+"""Distance that obstacles keep from links which the arm does not move, m."""
 GROUND_EVERY = 3
 GROUND_CELLS, GROUND_STEP, GROUND_BUMP = 40, 0.1, 0.08
 """Cells along an edge, their size and the height of bumps, m."""
@@ -54,7 +54,7 @@ class SceneMaker:
         self._places = forward_kinematics(robot, q, (tip,))[1:, 0, :3, 3]
 
     def scene(self, number: int) -> Scene:
-        """The scene of a number, which decides whether there is ground."""
+        """Return the scene of a number, which decides whether there is ground."""
         placed = [self._beside(shape) for shape in self._shapes()]
         if number % GROUND_EVERY == 0:
             placed.append(self._ground())
@@ -81,7 +81,7 @@ class SceneMaker:
         yield hull_of(points * self._rng.uniform(*SIZES, 3) / 2.0)
 
     def _beside(self, shape: Shape) -> PlacedShape:
-        """Somewhere in reach, but away from what does not move."""
+        """Return a place in reach, but away from what does not move."""
         while True:
             T = np.eye(4)
             T[:3, :3] = _random_rotation(self._rng)
@@ -90,7 +90,7 @@ class SceneMaker:
                 return PlacedShape(shape, T)
 
     def _ground(self) -> PlacedShape:
-        """So high that it just keeps away from what does not move."""
+        """Return ground so high that it just keeps away from what does not move."""
         heights = self._rng.uniform(0.0, GROUND_BUMP, (GROUND_CELLS + 1, GROUND_CELLS + 1))
         shape = HeightMap(heights, GROUND_STEP)
         T = np.eye(4)

@@ -13,8 +13,10 @@ from kinopt_ros.verification.collision import check_collisions
 
 
 def settled(robot: RobotModel, moved: Collection[int]) -> RobotModel:
-    """The robot, with links allowed to touch that do so at the default configuration and that none of the variables
-    ``moved`` brings nearer: fingers of a hand that the benchmark does not move. All other pairs are checked as before.
+    """Return the robot with links allowed to touch that do so at the default configuration.
+
+    They are pairs that none of the variables ``moved`` brings nearer: fingers of a hand that the benchmark does not
+    move. All other pairs are checked as before.
     """
     if robot.disabled_collisions:
         return robot

@@ -138,7 +138,7 @@ def _picture(args: argparse.Namespace) -> Path:
 
 
 def _device(name: str) -> tuple[str, bool]:
-    """What Warp calls the device, and whether it has CUDA graphs."""
+    """Return what Warp calls the device, and whether it has CUDA graphs."""
     solver_class("hjcd")  # or why it cannot run
     from kinopt_ros.solvers.hjcd.runtime import start
 

@@ -36,16 +36,16 @@ class DiversityRow:
     seeds: int
     """Starts per target."""
     solutions: int
-    """Per target, those of the least errors ..."""
+    """Most solutions compared per target: those with the least errors."""
     fewest: int
-    """... or so few where there are no more."""
+    """Fewest solutions that a target had."""
     bandwidth: float
     mmd: float
-    """Of all targets together."""
+    """Discrepancy of the solutions from the reference, all targets together."""
     mmd_per_target: float
-    """Mean over targets."""
+    """Discrepancy of the solutions from the reference, mean over targets."""
     floor: float
-    """Of two samples of the reference, all targets together."""
+    """Discrepancy of two samples of the reference, all targets together."""
     floor_per_target: float
 
 
@@ -57,7 +57,7 @@ def measure_diversity(
     device: str,
     failed: Callable[[str], None] | None = None,
 ) -> list[DiversityRow]:
-    """One row per algorithm (those of the plugin hjcd, and ``ik_beam``).
+    """Measure algorithms (those of the plugin hjcd, and ``ik_beam``); return one row each.
 
     Args:
         arm: the arm and its targets.
@@ -115,7 +115,7 @@ class _Sets:
         self.each = [Sample(q, h) if len(q) else None for q in found]
 
     def discrepancies(self, other: "_Sets") -> tuple[float, float]:
-        """Of all together, and the mean of single targets that have solutions."""
+        """Return the discrepancy of all targets together, and the mean over the targets that have solutions."""
         pairs = zip(self.each, other.each, strict=True)
         single = [a.mmd(b) for a, b in pairs if a is not None and b is not None]
         return self.all.mmd(other.all), float(np.mean(single))

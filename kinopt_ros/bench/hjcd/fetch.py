@@ -17,7 +17,8 @@ _JOINTS = (
 
 
 def fetch() -> RobotModel:
-    """From ``base_link`` over ``torso_lift_link``, the base of the arm's seven joints, to ``wrist_roll_link``."""
+    """Return the arm from ``base_link`` over ``torso_lift_link``, the base of its seven joints, to
+    ``wrist_roll_link``."""
     text, parent = '<link name="base_link"/>', "base_link"
     for name, kind, xyz, axis, limits in _JOINTS:
         ends = "" if limits is None else f'lower="{limits[0]}" upper="{limits[1]}"'

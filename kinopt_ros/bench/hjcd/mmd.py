@@ -12,7 +12,7 @@ from kinopt_ros.array import Float64
 
 _FOR_BANDWIDTH = 1000
 _ROWS = 500
-"""At a time: all pairs at once would take gigabytes."""
+"""Number of rows computed at a time: all pairs at once would take gigabytes."""
 
 
 class Sample:
@@ -37,7 +37,7 @@ def bandwidth(points: Annotated[Float64, "N n"]) -> float:
 
 
 def _mean(a: Float64, b: Float64, h: float) -> float:
-    """Of the kernel, over all pairs."""
+    """Return the mean of the kernel over all pairs of points."""
     total = 0.0
     for first in range(0, len(a), _ROWS):
         total += float(np.exp(_squared(a[first : first + _ROWS], b) / (-2.0 * h * h)).sum())

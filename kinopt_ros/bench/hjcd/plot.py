@@ -8,13 +8,14 @@ from kinopt_ros.bench.hjcd.scaling import ScalingRow
 from kinopt_ros.errors import InvalidRequestError
 
 LEAST_ERROR = 1e-17
-"""m and rad: a logarithmic axis has no 0."""
+"""Least error that is drawn, m and rad: a logarithmic axis has no 0."""
 _MARKERS = "osD^v<>p"
 _UNITS = {"position": "m", "orientation": "rad"}
 
 
 def plot_accuracy(rows: Sequence[ScalingRow], title: str, file: Path) -> None:
-    """One line per algorithm and number of targets per call, one row of panels per robot: position and orientation.
+    """Draw one line per algorithm and number of targets per call, in a row of panels per robot: position and
+    orientation.
 
     Points are numbers of seeds, across is the time per target, upwards the error of all targets: solid the mean, which
     missed targets decide, dotted the median.

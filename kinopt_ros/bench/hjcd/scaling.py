@@ -15,13 +15,13 @@ from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.solvers.registry import create_solver
 
 TOLERANCE = 1e-6
-"""m and rad, that count as success."""
+"""Largest errors that count as success, m and rad."""
 MOST_REFINED = 32
-"""Of the starts that ``screened_lm`` compares."""
+"""Most of its starts that ``screened_lm`` refines."""
 LEAST_SEEDS = {"screened_lm": 2, "hjcd_ik": 1}
 SUFFIX = "_graphs"
 GRAPHS = tuple(name + SUFFIX for name in LEAST_SEEDS)
-"""The same algorithms with CUDA graphs."""
+"""Names of the algorithms when they run with CUDA graphs."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ScalingRow:
     calls: int
     success: float
     median_ms: float
-    """Of a call, checks of the request and verification included."""
+    """Median time of a call, checks of the request and verification included."""
     p99_ms: float
     position_error_mean_m: float
     position_error_median_m: float
@@ -49,7 +49,7 @@ class ScalingRow:
 def measure(
     arm: Arm, algorithm: str, seeds: int, targets: int, device: str, report: Report = no_report
 ) -> ScalingRow:
-    """All of the arm's targets, so many per call; ``report`` is told of every call.
+    """Measure all of the arm's targets, so many per call; ``report`` is told of every call.
 
     Those of ``GRAPHS`` need a device that has CUDA graphs.
 

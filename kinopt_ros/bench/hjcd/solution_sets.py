@@ -1,4 +1,4 @@
-"""Many solutions of every target: of HJCD-IK, of IK-Beam, and of a solver that only starts anew at random."""
+"""Sets of many solutions of every target: of HJCD-IK, of IK-Beam, and of a solver with random restarts."""
 
 from typing import Annotated
 
@@ -15,18 +15,20 @@ from kinopt_ros.solvers.result import IkResult
 SolutionSet = Annotated[Float64, "s n"]
 
 EXACT = 1e-6
-"""m and rad, of solutions."""
+"""Errors up to which a configuration counts as a solution, m and rad."""
 EQUAL = 1e-8
-"""m and rad. The algorithms end below this error: which of those solutions has the least is a matter of the last step,
-and of whether a joint is at its limit. So they count as equally good."""
+"""Error below which solutions count as equally good, m and rad.
+
+The algorithms end below it: which of those solutions has the least error is a matter of the last step, and of whether a
+joint is at its limit."""
 CANDIDATES = 100
-"""That ``screened_lm`` refines: as many as ``hjcd_ik`` does."""
+"""Number of candidates that ``screened_lm`` refines: as many as ``hjcd_ik`` does."""
 RESTARTS = 128
 """Most random starts per solution of the reference."""
 
 
 def reference_solutions(arm: Arm, solutions: int, seed: int) -> list[SolutionSet]:
-    """Solutions of the plugin cpu, each the first one that is reached from random starts of its own."""
+    """Return solutions of the plugin cpu, each the first one that is reached from random starts of its own."""
     count = len(arm.T_base_target)
     variables = arm.chain.variables
     starts = _random(arm, count * solutions * RESTARTS, seed).reshape(-1, RESTARTS, len(variables))
@@ -69,7 +71,7 @@ def beam_solutions(arm: Arm, seeds: int, solutions: int, device: str) -> list[So
 
 
 def hjcd_solutions(arm: Arm, algorithm: str, seeds: int, solutions: int, device: str) -> list[SolutionSet]:
-    """The solutions of least error among the candidates of one round, without any start of ours.
+    """Return the solutions of least error among the candidates of one round, without any start of ours.
 
     Every target has starts of its own, as in Algorithm 2. (In a batch of the plugin all have the same ones, so that an
     answer does not depend on the others.)
@@ -107,7 +109,7 @@ def hjcd_solutions(arm: Arm, algorithm: str, seeds: int, solutions: int, device:
 
 
 def least(error: Annotated[Float64, "L"], count: int) -> Annotated[np.ndarray, "s"]:
-    """Indices of the least errors (m, rad) that are solutions' ones, at most so many."""
+    """Return indices of the least errors (m, rad) that are solutions' ones, at most so many."""
     order = np.argsort(np.maximum(error, EQUAL), kind="stable")[:count]
     return order[error[order] <= EXACT]
 
@@ -121,7 +123,7 @@ def _random(arm: Arm, count: int, seed: int) -> Annotated[Float64, "count n"]:
 def _problem(
     arm: Arm, T_base_target: Annotated[Float64, "B 4 4"], starts: Annotated[Float64, "B s n"], seed: int
 ) -> IkProblem:
-    """Requests whose state is their first start."""
+    """Return requests whose state is their first start."""
     variables = arm.chain.variables
     state = np.repeat(arm.robot.default_q[None], len(starts), axis=0)
     state[:, variables] = starts[:, 0]
@@ -139,6 +141,6 @@ def _problem(
 
 
 def _values(arm: Arm, problem: IkProblem, result: IkResult) -> Annotated[Float64, "B n"]:
-    """First solutions, in the order of the chain; NaN where there is none."""
+    """Return first solutions, in the order of the chain; NaN where there is none."""
     place = {int(variable): k for k, variable in enumerate(problem.variables)}
     return result.q[:, 0, [place[int(variable)] for variable in arm.chain.variables]]

@@ -29,8 +29,9 @@ LOST_SECONDS = 20.0
 """An answer that is not there so long after its request's own timeout is lost."""
 _EXAMPLES = 5
 _POLL = 0.005
-"""s that the executor waits at most. Always the same: with another timeout rclpy forgets what was ready already, and
-answers were lost that way."""
+"""Longest time that the executor waits, s.
+
+It is always the same: with another timeout rclpy forgets what was ready already, and answers were lost that way."""
 _SERVICES: dict[str, Any] = {"solve_ik": SolveIK, "compute_fk": ComputeFK}
 NODE = "kinopt"
 
@@ -48,11 +49,11 @@ class ClientSpec:
 
 @dataclass
 class Tally:
-    """What became of the requests of one kind."""
+    """Outcomes of the requests of one kind."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     times: "array[float]" = field(default_factory=lambda: array("d"))
-    """From request to answer, s."""
+    """Times from request to answer, s."""
     examples: list[str] = field(default_factory=list)
     """Sentences about the first that were not right."""
     batched: int = 0

@@ -1,4 +1,4 @@
-"""What disturbs the node during a soak: a scene that moves, new descriptions, cancelled goals, parameter calls.
+"""Disturbances of the node during a soak: a scene that moves, new descriptions, cancelled goals, parameter calls.
 
 All of it comes from one process, and every answer is judged. Motions are judged by Pinocchio and coal, in the scene of
 the version that the answer names.
@@ -60,7 +60,7 @@ _CLOUD_POINTS = 2000
 _CLOUD_EVERY = 5
 """Every so many changes of the scene bring a new cloud, out of the arm's reach: the judge knows no clouds."""
 _READY = [0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785, 0.02]
-"""Where the robot of ~/target_pose stands, rad and m."""
+"""Configuration in which the robot of ~/target_pose is at rest, rad and m."""
 _EDGES = (0.2, 0.2, 0.3)
 _WHERE_MOTIONS_MAY_FAIL = (
     Status.PLANNING_FAILED,
@@ -121,7 +121,7 @@ class Disturbance(ABC):
 
     @abstractmethod
     def _judge(self, answer: Any) -> tuple[Outcome, str]:
-        """What an answer is worth, and why it is wrong if it is."""
+        """Return what an answer is worth, and why it is wrong if it is."""
 
 
 class MovingScene(Disturbance):
@@ -263,7 +263,7 @@ class CancelledGoals(Disturbance):
 
 
 class NewDescriptions(Disturbance):
-    """The same robot in another text, so that all that is known of it is made anew."""
+    """Sends the robot's description with another comment in it, so that all that was derived from it is made anew."""
 
     name = "description"
     period = DESCRIPTION_SECONDS
@@ -320,7 +320,7 @@ class ParameterCalls(Disturbance):
         if number == 3:
             return self._clients["describe_parameters"].call_async(DescribeParameters.Request(names=some))
         self._expected = number < 6
-        # Of what is allowed only what no other client of the soak can notice.
+        # Allowed values are chosen so that no other client of the soak notices the change.
         given = (
             _number("servo.gain", float(self._rng.uniform(1.0, 10.0)))
             if self._expected

@@ -25,12 +25,12 @@ _ARM = 7
 _DIFFERENT = 100
 """Requests of a client before it begins again with the first."""
 _ROUNDING = 1e-9
-"""Of our forward kinematics against the node's, m and rad."""
+"""Largest difference between our forward kinematics and the node's, m and rad."""
 _REFUSALS = (Status.QUEUE_FULL, Status.TIMED_OUT, Status.ROBOT_STATE_STALE)
 
 
 class Outcome(Enum):
-    """What an answer is worth."""
+    """Value of an answer."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -54,7 +54,7 @@ class Kind(ABC):
 
     @abstractmethod
     def judge(self, i: int, answer: Any) -> tuple[Outcome, str]:
-        """What the answer to the i-th request is worth, and why it is wrong if it is."""
+        """Return what the answer to the i-th request is worth, and why it is wrong if it is."""
 
 
 class ReachableTargets(Kind):
@@ -215,7 +215,7 @@ def _solve_ik(
 
 
 def _wrong(robot: RobotModel, positions: Float64, T: Float64) -> str:
-    """Why a claimed solution is none; empty if all are good."""
+    """Return why a claimed solution is none; empty if all are good."""
     if not np.isfinite(positions).all():
         return "a solution that is not finite"
     q = np.repeat(robot.default_q[None], len(positions), axis=0)

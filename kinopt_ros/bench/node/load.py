@@ -25,23 +25,23 @@ from kinopt_ros.ros.robot.bundled import bundled_parameters
 _LIGHT_PROCESSES = 2
 _IDLE_CALLS = 200
 _HEALTH_PERIOD = 0.05
-"""s between two calls of ~/ready."""
+"""Time between two calls of ~/ready, s."""
 _CONNECT_SECONDS = 60.0
 _USED = (("memory", "_mib"), ("threads", ""), ("file_descriptors", ""))
-"""What ``_used`` gives, and its units in the names of figures."""
+"""Names of what ``_used`` gives, and its units in the names of figures."""
 _SETTLED = 0.2
 """Share of the test after which the node's memory should not grow any more."""
 
 
 @dataclass
 class _Watched:
-    """What is seen from outside while the load runs."""
+    """Observations from outside while the load runs."""
 
     health: list[float] = field(default_factory=list)
     """Times of ~/ready, s."""
     health_lost: int = 0
     diagnostics: list[float] = field(default_factory=list)
-    """When a message on /diagnostics came, s."""
+    """Times when messages on /diagnostics came, s."""
     used: list[tuple[float, ...]] = field(default_factory=list)
     """Time (s), and what the node uses then: resident memory (MiB), threads, file descriptors."""
     node_cpu: float = 0.0
@@ -58,7 +58,7 @@ def measure(
     disturbed: bool,
     report: Callable[[float], object],
 ) -> dict[str, Any]:
-    """One node for the Panda, and clients in other processes.
+    """Measure one node for the Panda, with clients in other processes.
 
     Args:
         clients: how many. One in 32 sends 1,000 targets per request, as many send unreachable ones, one in 10 asks
@@ -304,7 +304,10 @@ def _periods(times: Sequence[float]) -> dict[str, Any]:
 
 
 def _growth(samples: Sequence[tuple[float, float]], unit: str) -> dict[str, float]:
-    """Of times and amounts; the growth is the slope of a line through what follows the first fifth."""
+    """Return first, settled, last and largest amount, and the growth per hour.
+
+    The growth is the slope of a line through the samples (time, amount) that follow the first fifth.
+    """
     if len(samples) < 3:
         return {}
     times, used = np.array(samples).T

@@ -1,4 +1,7 @@
-"""What users call: build an IkProblem, solve_ik, verified answer. Starts from the robot's default state."""
+"""The public interface that users call: build an IkProblem, solve_ik, verified answer.
+
+Starts from the robot's default state.
+"""
 
 from kinopt_ros.array import Float64
 from kinopt_ros.bench.peers import Peer
@@ -9,7 +12,7 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.solvers.cpu.plugin import CpuSolver
 
 TOLERANCE = 1e-6
-"""m and rad: what the benchmark asks for."""
+"""Tolerance that the benchmark asks for, m and rad."""
 
 
 def build(task: IkTask) -> Peer:

@@ -12,7 +12,7 @@ from kinopt_ros.robot.chain import build_chain
 RESTARTS = 50
 STEPS = 40
 TOLERANCE = 5e-7
-"""m and rad, on the logarithm of the pose error."""
+"""Tolerance of the logarithm of the pose error, m and rad."""
 
 
 def build(task: IkTask) -> Peer:

@@ -34,7 +34,7 @@ FIRST_DAMPING = 10.0
 def roberts_sequence(count: int, dimensions: int) -> Any:
     """Quasi-random points of the unit cube, (count, dimensions): multiples of the powers of a root, modulo 1."""
     root = 1.5
-    for _ in range(200):  # of x^(d + 1) = x + 1, by its fixed point
+    for _ in range(200):  # fixed-point iteration for x^(d + 1) = x + 1
         root = (1.0 + root) ** (1.0 / (dimensions + 1))
     steps = root ** -np.arange(1.0, dimensions + 1.0)
     return np.outer(np.arange(count), 1.0 - steps) % 1.0

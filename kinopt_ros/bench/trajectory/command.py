@@ -33,14 +33,14 @@ from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 
 DEADLINE = 10.0
-"""s that a problem may take: what the sampling planner has, too."""
+"""Time that a problem may take, s: what the sampling planner has, too."""
 WARM_UP = 2
-"""Problems of every family, of another seed, that are solved before the clock runs."""
+"""Number of problems of every family, of another seed, that are solved before the clock runs."""
 WARM_UP_SEED = 424242
 
 
 class TrajectoryBench:
-    """One robot, one solver."""
+    """Benchmark of one robot and one solver."""
 
     def __init__(self, name: str, solver: str, seed: int, feasibility: Feasibility, scaling: float) -> None:
         for package, remedy in (("pinocchio", "pin"), ("coal", "coal")):
@@ -62,7 +62,7 @@ class TrajectoryBench:
         self.solver.close()
 
     def problem(self, task: Task) -> TrajectoryProblem:
-        """What the solver is asked."""
+        """Return what the solver is asked."""
         maker = self.maker
         return trajectory_problem(
             maker.robot,
@@ -114,7 +114,7 @@ class TrajectoryBench:
         return row, calls
 
     def solve(self, task: Task, deadline: float) -> tuple[TrajectoryResult, TrajectoryProblem, float, float]:
-        """Answer, problem, wall and CPU time (s)."""
+        """Solve a problem; return answer, problem, wall and CPU time (s)."""
         problem = self.problem(task)
         start, cpu = time.perf_counter(), time.process_time()
         problem = replace(problem, deadline=time.monotonic() + deadline)
@@ -151,7 +151,7 @@ class TrajectoryBench:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``kinopt bench trajectory``."""
+    """Add the arguments of ``kinopt bench trajectory``."""
     parser.add_argument("--robot", choices=sorted(ARMS), help="one robot (default: all that are installed)")
     parser.add_argument("--family", choices=FAMILIES, help="one family of scenes (default: all)")
     parser.add_argument("--solver", default="cpu", metavar="NAME", help="registered solver (cpu)")
@@ -194,7 +194,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure and print; 0 if every robot could be measured and no success was rejected."""
+    """Measure and print; return 0 if every robot could be measured and no success was rejected."""
     if args.problems < 1 or args.seed < 0:
         raise InvalidRequestError(
             f"problems is {args.problems} and seed {args.seed}; allowed are 1 or more, and 0 or more"
@@ -244,7 +244,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _beside_pyroki(args: argparse.Namespace) -> int:
-    """Measure and print; 0 if PyRoki could be run."""
+    """Measure and print; return 0 if PyRoki could be run."""
     bench = TrajectoryBench(pyroki.ROBOT, args.solver, args.seed, Feasibility(None), 1.0)
     try:
         # Goals are configurations for both.

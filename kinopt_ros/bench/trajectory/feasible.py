@@ -20,29 +20,29 @@ from kinopt_ros.solvers.base import Solver
 from kinopt_ros.verification.sweep import free_segment
 
 SAMPLING_TIME = 10.0
-"""s for one problem."""
+"""Time of the sampling planner for one problem, s."""
 SHORTENING = 1.0
-"""s for shortening the path."""
+"""Time for shortening the path, s."""
 ALTERNATIVES = 8
-"""Configurations of a pose that it may end at, besides the one the pose was made from."""
+"""Number of configurations of a pose that it may end at, besides the one the pose was made from."""
 FILE = Path("benchmarks") / "trajectory_feasible.json"
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """What became of one problem."""
+    """Result of the sampling planner for one problem."""
 
     problem: str
     """Robot, family and number, for people."""
     seconds: float
-    """That OMPL was given, or took."""
+    """Time that OMPL was given, or took."""
     length: float | None
-    """Of its path after shortening, rad (and m); None: it found none."""
+    """Length of OMPL's path after shortening, rad (and m); None if it found none."""
     sampler: str
 
 
 class Feasibility:
-    """What is known, and how to find out."""
+    """Results that are known, and how to find out more."""
 
     def __init__(self, file: Path | None) -> None:
         """
@@ -57,14 +57,15 @@ class Feasibility:
             self._known = {digest: Sampled(**row) for digest, row in rows.items()}
 
     def known(self, task: Task, seconds: float) -> Sampled | None:
-        """What was found out about a problem in so much time, if it was; a path counts whatever it took."""
+        """Return what was found out about a problem in so much time, if it was; a path counts whatever time it took."""
         found = self._known.get(task.digest)
         return found if found is not None and (found.length is not None or found.seconds >= seconds) else None
 
     def find(
         self, maker: TaskMaker, task: Task, problem: TrajectoryProblem, solver: Solver, seconds: float
     ) -> Sampled | None:
-        """Ask OMPL for so many seconds, unless it is known; None if it is not and there is no OMPL (or no time)."""
+        """Ask OMPL for so many seconds, unless the result is known; None if it is not and there is no OMPL (or no
+        time)."""
         found = self.known(task, seconds)
         if found is not None or seconds <= 0.0 or missing_sampler():
             return found
@@ -97,7 +98,7 @@ class Feasibility:
             self._file.write_text(f'{{"problems": {{\n{lines}\n}}}}\n', encoding="utf-8")
 
     def _goals(self, maker: TaskMaker, task: Task, solver: Solver) -> Float64:
-        """Configurations at the goal."""
+        """Return configurations at the goal."""
         goals = [task.goal[maker.variables]]
         if task.is_pose:
             result = solver.solve_ik(

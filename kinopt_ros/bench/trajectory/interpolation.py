@@ -17,16 +17,16 @@ class Commands:
     """States at K times: steps of the controller, and both ends of every segment."""
 
     time: Annotated[Float64, "K"]
-    """s"""
+    """Time of every state, s."""
     segment: Annotated[np.ndarray, "K"]
     length: Annotated[Float64, "K"]
-    """Of the segment, s."""
+    """Duration of the segment that each state is in, s."""
     states: Annotated[Float64, "4 K n"]
     """Position, velocity, acceleration, jerk."""
 
 
 def commands(trajectory: JointTrajectory, step: float) -> Commands:
-    """States every ``step`` (s) from the first point on, and at the ends of segments, in the order of time."""
+    """Return states every ``step`` (s) from the first point on and at both ends of every segment, by time."""
     knots = np.round(np.asarray(trajectory.time) * 1e9) / 1e9  # as a message carries them
     p, v, a = trajectory.position, trajectory.velocity, trajectory.acceleration
     T = np.diff(knots)[:, None]
@@ -60,7 +60,10 @@ def commands(trajectory: JointTrajectory, step: float) -> Commands:
 
 
 def straight_commands(path: Annotated[Float64, "T n"], gap: float, step: float) -> Commands:
-    """The same of positions alone, ``gap`` (s) apart: a controller then goes straight from one to the next."""
+    """Return the states for points that carry positions alone, ``gap`` (s) apart.
+
+    A controller then goes in a straight line from one point to the next.
+    """
     knots = gap * np.arange(len(path))
     ticks = np.union1d(np.arange(0.0, knots[-1], step), knots)
     segment = np.clip(np.searchsorted(knots, ticks, side="right") - 1, 0, len(path) - 2)

@@ -21,15 +21,16 @@ from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
 STEP = 1e-3
-"""s between commands."""
+"""Time between commands, s."""
 EXACT = 1e-9
-"""rad or m, that start and joint goals may be missed by; rad/s and rad/s^2 at the end."""
+"""Accepted errors: of start and joint goals, rad or m; of the velocity and acceleration at the end, rad/s and
+rad/s^2."""
 EXCESS = 2e-6
 """Share of velocity, acceleration and jerk limits that rounding may take them beyond."""
 SLACK = 1e-4
-"""m; what coal finds nearer than joints bring it plus this is not passed over."""
+"""Distance added to what joints can bring a pair nearer, m: only pairs farther apart than that are passed over."""
 ASKED = 0.1
-"""m; while joints may bring a pair nearer by more than this, halving the time is cheaper than asking coal."""
+"""Distance that joints may bring a pair nearer, m, above which halving the time is cheaper than asking coal."""
 _POSE_ROUNDING = 1e-9, 2e-8
 _DERIVATIVES = ("position", "velocity", "acceleration", "jerk")
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -40,7 +41,7 @@ class Violations:
     """How far commands are from what was asked; for comparisons, where nothing is exact."""
 
     collision: str
-    """Of what with what, and when; empty if there is none."""
+    """What collides with what, and when; empty if nothing does."""
     velocity: float
     """Largest share of a (scaled) velocity limit."""
     position: float
@@ -48,11 +49,11 @@ class Violations:
     start: float
     """Largest distance from the start, rad or m."""
     goal: float
-    """Likewise from the joint goal."""
+    """Largest distance from the joint goal, rad or m."""
 
 
 class MotionJudge(CollisionJudge):
-    """Of one robot and the joints that move."""
+    """Checks motions of one robot's moving joints."""
 
     def __init__(self, subject: Subject, joints: tuple[str, ...]) -> None:
         self._poses = Judge(subject)
@@ -71,7 +72,7 @@ class MotionJudge(CollisionJudge):
         self._scene: Scene | None = None
 
     def __call__(self, problem: TrajectoryProblem, trajectory: JointTrajectory) -> list[str]:
-        """What is wrong with a motion that is to answer a problem with one goal; nothing: an empty list."""
+        """Return what is wrong with a motion that is to answer a problem with one goal; empty if nothing is."""
         wrong = self._shape(problem, trajectory)
         if wrong:
             return wrong
@@ -82,7 +83,7 @@ class MotionJudge(CollisionJudge):
         return [*wrong, collision] if collision else wrong
 
     def violations(self, problem: TrajectoryProblem, states: Commands) -> Violations:
-        """Of commands, for a problem with one goal, a configuration."""
+        """Measure how far commands violate a problem whose only goal is a configuration."""
         [goal] = problem.goals
         assert isinstance(goal, JointGoal)
         position, velocity = states.states[:2]
@@ -105,7 +106,7 @@ class MotionJudge(CollisionJudge):
         return self._first_collision(problem, states)
 
     def _ranges(self, problem: TrajectoryProblem) -> tuple[Float64, Float64]:
-        """Position limits as the URDF says."""
+        """Return position limits as the URDF gives them."""
         ranges = [self._poses._limits.get(name, (-math.inf, math.inf)) for name in problem.joints]
         lower, upper = np.array(ranges).T
         return lower, upper
@@ -311,7 +312,7 @@ class MotionJudge(CollisionJudge):
 
 
 def _half(geometry: Any) -> Float64:
-    """Half edges of the box around a shape, in its frame."""
+    """Return half edges of the box around a shape, in its frame."""
     box = geometry.aabb_local
     return np.asarray(0.5 * (np.array(box.max_) - np.array(box.min_)))
 

@@ -26,12 +26,12 @@ from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 
 ROBOT, FAMILY = "panda", "wall"
-"""As in PyRoki's example: over or around a wall."""
+"""Robot and family as in PyRoki's example: over or around a wall."""
 AS_SHIPPED = 2
 """Problems that are also built and compiled anew, which takes minutes each."""
 POINTS = 50
 SHORTEST_STEP = 0.02
-"""s, the example's."""
+"""Shortest time step, s, as in the example."""
 MEMORY = 16 << 30
 """Bytes of address space that the process may take."""
 WORKER = Path(next(iter(kinopt_ros.bench.pyroki.__path__))) / "trajectory_worker.py"
@@ -39,7 +39,7 @@ WORKER = Path(next(iter(kinopt_ros.bench.pyroki.__path__))) / "trajectory_worker
 
 @dataclass
 class Side:
-    """One of the two, on all problems."""
+    """Figures of one of the two on all problems."""
 
     name: str
     problems: int = 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 SHOWN = 20
-"""Objections kept."""
+"""Most objections that are kept."""
 
 
 @dataclass
@@ -24,25 +24,25 @@ class TrajectoryRow:
     poses: float = 0.0
     """Share of the problems whose goal is a pose."""
     feasible: int = 0
-    """That the sampling planner found a path for, or that were solved."""
+    """Problems that the sampling planner found a path for, or that were solved."""
     sampled: int = 0
-    """That were given to the sampling planner at all."""
+    """Problems that were given to the sampling planner at all."""
     solved: int = 0
     """Successes that the judge accepts."""
     share: float = 0.0
-    """Of the feasible problems that were solved."""
+    """Share of the feasible problems that were solved."""
     rejected: int = 0
-    """Successes that it does not accept."""
+    """Successes that the judge does not accept."""
     unsolved: list[int] = field(default_factory=list)
-    """Numbers of feasible problems that were not."""
+    """Numbers of the feasible problems that were not solved."""
     wall_ms: dict[str, float] = field(default_factory=dict)
-    """median, p95, p99, max of the feasible problems, solved or not."""
+    """Wall time of the feasible problems, solved or not: median, p95, p99, max."""
     cpu_ms: dict[str, float] = field(default_factory=dict)
-    """Likewise, of the process on all cores."""
+    """CPU time of the process on all cores for the feasible problems: median, p95, p99, max."""
     stages_ms: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Likewise of each stage, wall time (0 where it was not entered)."""
+    """Wall time of each stage for the feasible problems: median, p95, p99, max. A stage not entered counts as 0."""
     others_wall_ms: dict[str, float] = field(default_factory=dict)
-    """Likewise, of the problems that nobody solved."""
+    """Wall time of the problems that nobody solved: median, p95, p99, max."""
     length_rad: float | None = None
     """Median length of the way in joint space."""
     length_ratio: float | None = None
@@ -58,7 +58,7 @@ class TrajectoryRow:
 
 @dataclass
 class Measured:
-    """One call."""
+    """Figures of one call."""
 
     wall: float
     cpu: float
@@ -66,7 +66,7 @@ class Measured:
     code: str
     feasible: bool = False
     length: float | None = None
-    """Of an accepted motion; likewise below."""
+    """Length of the motion in joint space; this and what follows is None unless the judge accepted it."""
     sampled_length: float | None = None
     clearance: float | None = None
     duration: float | None = None
@@ -94,7 +94,7 @@ def fill(row: TrajectoryRow, calls: Sequence[Measured]) -> None:
 
 
 def total(rows: Sequence[TrajectoryRow], calls: Sequence[Measured]) -> TrajectoryRow:
-    """All rows as one."""
+    """Sum all rows into one."""
     counts = ("problems", "feasible", "sampled", "solved", "rejected")
     row = TrajectoryRow("all", "all", rows[0].solver, rows[0].seed)
     for name in counts:
@@ -107,12 +107,12 @@ def total(rows: Sequence[TrajectoryRow], calls: Sequence[Measured]) -> Trajector
 
 
 def as_json(row: TrajectoryRow) -> dict[str, Any]:
-    """The row as a dictionary."""
+    """Return the row as a dictionary."""
     return asdict(row)
 
 
 def print_rows(rows: Sequence[TrajectoryRow], failures: Sequence[str]) -> None:
-    """Tables, objections, and who could not be measured."""
+    """Print tables, objections, and who could not be measured."""
     from rich.console import Console
     from rich.table import Table
 

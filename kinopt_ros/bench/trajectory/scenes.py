@@ -1,4 +1,4 @@
-"""Four families of scenes for an arm, generated, and where its tip is to start and to end in them."""
+"""Generated scenes for an arm, in four families, with regions where its tip is to start and to end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene, SceneObject
 
 FAMILIES = ("wall", "table", "shelf", "clutter")
-"""Walls or pillars, a table with boxes, a shelf, random clutter."""
+"""Families of scenes: walls or pillars, a table with boxes, a shelf, random clutter."""
 Region: TypeAlias = Callable[[Annotated[Float64, "N 3"]], Annotated[Bool, "N"]]
-"""Which positions of the tip (root frame, m) are where a motion shall start or end."""
+"""Function that tells which positions of the tip (root frame, m) are where a motion shall start or end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class SettingMaker:
         ]
 
     def setting(self, family: str, number: int, rng: np.random.Generator) -> Setting:
-        """The setting of a family and number, random otherwise."""
+        """Return the setting of a family and number, random otherwise."""
         if family == "wall":
             return self._wall(rng) if number % 2 == 0 else self._pillars(rng)
         if family == "table":
@@ -73,7 +73,7 @@ class SettingMaker:
         raise AssertionError(f"no family {family}")
 
     def _wall(self, rng: np.random.Generator) -> Setting:
-        """Upright, on the line from the arm outwards: the way is over it, or behind it."""
+        """Return upright walls, on the line from the arm outwards: the way is over them, or behind them."""
         azimuth = self._front + rng.uniform(-0.5, 0.5)
         near, far = rng.uniform(0.3, 0.45) * self.reach, 1.15 * self.reach
         low, high = -0.5 * self.reach, rng.uniform(-0.1, 0.3) * self.reach
@@ -96,7 +96,8 @@ class SettingMaker:
         return Setting(self._scene(parts), self._beside(azimuth, 1.0, top), self._beside(azimuth, -1.0, top))
 
     def _beside(self, azimuth: float, side: float, top: float) -> Region:
-        """On one side of an upright plane through the first joint, in front of the arm, not above ``top``."""
+        """Return a region on one side of an upright plane through the first joint, in front of the arm, not above
+        ``top``."""
 
         def inside(position: Float64) -> Bool:
             x, y, z = self._seen_from(azimuth, position)
@@ -129,7 +130,7 @@ class SettingMaker:
         return Setting(self._scene(parts), above, above)
 
     def _shelf(self, rng: np.random.Generator) -> Setting:
-        """Boards, two sides and a back; from one compartment to another one, or from before it."""
+        """Return boards, two sides and a back: the way is from one compartment to another one, or from before it."""
         azimuth = self._front + rng.uniform(-0.3, 0.3)
         face, depth = rng.uniform(0.45, 0.6) * self.reach, 0.4 * self.reach
         width, space, board = 0.9 * self.reach, 0.4 * self.reach, 0.02
@@ -165,18 +166,18 @@ class SettingMaker:
         return Setting(self._scene(parts), start, compartment(second))
 
     def _frame(self, azimuth: float, ahead: float, aside: float, up: float) -> Annotated[Float64, "4 4"]:
-        """Root frame: so far (m) from the first joint in a horizontal direction, across it, and above."""
+        """Return the pose in the root frame that is so far (m) ahead of the first joint, aside of it, and above it."""
         T = _turned(azimuth)
         T[:3, 3] = self.shoulder + T[:3, :3] @ np.array([ahead, aside, up])
         return T
 
     def _seen_from(self, azimuth: float, position: Float64) -> tuple[Float64, Float64, Float64]:
-        """The same the other way round."""
+        """Return how far (m) a position in the root frame is ahead of the first joint, aside of it, and above it."""
         x, y, z = ((position - self.shoulder) @ _turned(azimuth)[:3, :3]).T
         return x, y, z
 
     def _scene(self, parts: list[tuple[Shape, Float64]]) -> Scene:
-        """What touches links that the arm does not move is left out."""
+        """Return a scene without what touches links that the arm does not move."""
         kept = {}
         for number, (shape, T) in enumerate(parts):
             if any(in_collision(shape, T, r.shape, r.T_frame_shape, GAP) for r in self._resting):
@@ -199,7 +200,7 @@ def _turned(angle: float) -> Annotated[Float64, "4 4"]:
 
 
 def _rounded(scene: Scene) -> Scene:
-    """Places to a micrometre, so that the last bits of a machine's sine do not make another scene."""
+    """Round places to a micrometre, so that the last bits of a machine's sine do not make another scene."""
     objects = {}
     for name, thing in scene.objects.items():
         T = thing.T_root_object.copy()

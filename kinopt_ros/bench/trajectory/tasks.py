@@ -21,21 +21,21 @@ from kinopt_ros.verification.collision import check_collisions
 from kinopt_ros.verification.sweep import free_segment
 
 PER_SCENE = 5
-"""Problems in one scene."""
+"""Number of problems in one scene."""
 DRAWS = 6000
-"""Configurations that are drawn for them at a time."""
+"""Number of configurations that are drawn for them at a time."""
 CANDIDATES = 12
-"""Free configurations to choose starts and goals from."""
+"""Number of free configurations to choose starts and goals from."""
 END_CLEARANCE = 0.005
-"""m, that starts and goals keep from obstacles."""
+"""Distance that starts and goals keep from obstacles, m."""
 NEAREST_OF = 4
-"""Goals are the nearest to the start of so many: who asks for a configuration has taken a near one."""
+"""Number of configurations of which the goal is the nearest to the start, as users choose near ones."""
 LEAST_WAY = 0.3
-"""rad, of some joint from start to goal."""
+"""Least way of some joint from start to goal, rad."""
 MOST_SCENES = 40
-"""Scenes in a row that may leave no problem."""
+"""Most scenes in a row that may leave no problem."""
 WIDEST = np.pi
-"""rad, from 0, that configurations are drawn within."""
+"""Largest angle from 0 that configurations are drawn within, rad."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ ARMS = {
     "ur5": Arm("base_link", "tool0"),
     "tiago_pro": Arm("torso_lift_link", "arm_left_tool_link", 0.6),
 }
-"""7, 6 and 7 joints."""
+"""Arms with 7, 6 and 7 joints."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +62,13 @@ class Task:
     robot: str
     family: str
     number: int
-    """Among those of the robot, family and seed."""
+    """Number among the problems of the robot, family and seed."""
     scene: Scene
     start: Annotated[Float64, "nq"]
     goal: Annotated[Float64, "nq"]
-    """A configuration that is at the goal; the goal itself if it is no pose."""
+    """Configuration that is at the goal; the goal itself if it is no pose."""
     T_base_tip: Annotated[Float64, "4 4"]
-    """The tip's pose at the goal."""
+    """Pose of the tip at the goal."""
     is_pose: bool
     """Whether the pose is asked for, rather than the configuration."""
     straight_collides: bool
@@ -76,7 +76,7 @@ class Task:
 
     @property
     def digest(self) -> str:
-        """Of what is asked, rounded: names what was found out about the problem."""
+        """Hash of the rounded problem, under which what was found out about it is kept."""
         numbers = [self.start, self.goal, *(thing.T_root_object for thing in self.scene.objects.values())]
         text = repr([np.round(array, 5).tolist() for array in numbers])
         text += repr((self.robot, self.is_pose, sorted(self.scene.objects)))
@@ -102,7 +102,7 @@ class TaskMaker:
         self._settings = SettingMaker(self.robot, self.arm.tip, moved, self.arm.front)
 
     def tasks(self, family: str, count: int, seed: int) -> Iterator[Task]:
-        """The first so many problems of a family.
+        """Yield the first so many problems of a family.
 
         Raises:
             InvalidRequestError: the scenes leave hardly any configuration free.
@@ -125,7 +125,8 @@ class TaskMaker:
                 yield task
 
     def _in_scene(self, family: str, first: int, setting: Setting, rng: np.random.Generator) -> list[Task]:
-        """Up to ``PER_SCENE`` problems; always all of them or none, so that numbers do not depend on the count."""
+        """Return up to ``PER_SCENE`` problems; always all of them or none, so that numbers do not depend on the
+        count."""
         starts, goals = self._free_ends(setting, rng)
         if len(starts) < 2 or len(goals) < 2:
             return []

@@ -24,7 +24,7 @@ _MISTAKEN = 0.05
 
 @dataclass(frozen=True)
 class Objection:
-    """Why a success is none."""
+    """Reason why a success is none."""
 
     request: int
     solution: int
@@ -70,7 +70,7 @@ class Judge:
     def __call__(
         self, problem: IkProblem, result: IkResult, names: tuple[str, ...], locked: dict[str, Float64]
     ) -> list[Objection]:
-        """Objections to the successes of a result.
+        """Return objections to the successes of a result.
 
         Args:
             problem: what was asked.
@@ -152,7 +152,7 @@ class Judge:
         return name
 
     def configuration(self, values: dict[str, float]) -> Float64:
-        """Pinocchio's q of the robot's variables."""
+        """Return Pinocchio's q of the robot's variables."""
         q = np.empty(self.model.nq)
         for name, (place, circular) in self._places.items():
             value = self._value(name, values)
@@ -192,7 +192,7 @@ class Judge:
         return ""
 
     def _rotation(self, R: Float64, tolerance: Tolerance) -> Float64:
-        """Rotation error by components; see kinematics/pose_errors.py for what they mean."""
+        """Return the rotation error by components; see kinematics/pose_errors.py for what they mean."""
         free = [
             math.isinf(value) for value in (tolerance if isinstance(tolerance, tuple) else (tolerance,) * 3)
         ]
@@ -228,7 +228,7 @@ class Judge:
         return ""
 
     def _rotating(self) -> set[str]:
-        """Joints that a whole turn leaves as they are."""
+        """Return joints that a whole turn leaves as they are."""
         if not hasattr(self, "_turning"):
             partly = {
                 self._root(leader) for leader, multiplier, _ in self._mimics.values() if multiplier % 1.0
@@ -243,7 +243,7 @@ class Judge:
 
 
 def _ratio(error: Any, tolerance: Tolerance, rounding: float) -> float:
-    """Error in units of the tolerance."""
+    """Return the error in units of the tolerance."""
     if not isinstance(tolerance, tuple):
         return 0.0 if math.isinf(tolerance) else max(0.0, math.hypot(*error) - rounding) / tolerance
     return max(

@@ -39,7 +39,7 @@ _AXES = ("x", "y", "z", "rx", "ry", "rz")
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A problem and what the judge has to know besides."""
+    """A problem, and what the judge has to know besides."""
 
     kind: str
     problem: IkProblem
@@ -48,7 +48,7 @@ class Drawn:
 
 
 def draw(subject: Subject, rng: np.random.Generator, most: int, kind: str) -> Drawn:
-    """A random problem of a kind, of at most ``most`` requests."""
+    """Draw a random problem of a kind, of at most ``most`` requests."""
     robot = subject.robot
     B = int(rng.integers(1, min(_BATCHES.get(kind, 500), most) + 1))
     seed = int(rng.integers(2**31))

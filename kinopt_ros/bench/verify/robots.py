@@ -31,7 +31,7 @@ _INSTALLED = {
 
 
 def subjects() -> tuple[list[Subject], list[str]]:
-    """All robots that can be had here, and the names of those that are not installed."""
+    """Return all robots that are available here, and the names of those that are not installed."""
     known = robot_names()
     found, missing = [], []
     for name, (base, tips) in _INSTALLED.items():

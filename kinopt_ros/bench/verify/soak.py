@@ -1,4 +1,4 @@
-"""Asks, has the answers judged, and counts."""
+"""Soak test: asks random requests, has the answers judged, and counts."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
 
 _SHOWN = 20
-"""Objections kept."""
+"""Most objections that are kept."""
 
 
 @dataclass
@@ -36,10 +36,10 @@ class Tally:
     rejected: int = 0
     """Successes that the judge rejects."""
     refused: int = 0
-    """Requests for what the solver does not do, refused by name."""
+    """Number of requests for what the solver does not do, refused by name."""
     codes: Counter[str] = field(default_factory=Counter)
     by_kind: dict[str, list[int]] = field(default_factory=dict)
-    """Requests and successes of each kind."""
+    """Numbers of requests and successes of each kind."""
     worst: float = 0.0
     """Largest error of a success in units of its tolerance, as the judge sees it."""
     solver_seconds: float = 0.0
@@ -140,7 +140,7 @@ def soak(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``kinopt bench verify``."""
+    """Add the arguments of ``kinopt bench verify``."""
     parser.add_argument("--requests", type=int, default=10_000, metavar="N", help="in all (10000)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the requests (0)")
     parser.add_argument(
@@ -151,7 +151,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run and print; 0 if the judge rejects nothing."""
+    """Run and print; return 0 if the judge rejects nothing."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     shown = not args.json and sys.stderr.isatty()
     with Progress(*columns, console=Console(stderr=True), disable=not shown) as progress:

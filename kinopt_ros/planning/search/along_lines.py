@@ -11,7 +11,7 @@ from kinopt_ros.errors import KinoptError
 def along_lines(
     corners: Annotated[Float64, "C n"], num_points: int
 ) -> tuple[Annotated[Float64, "T n"], Annotated[Int64, "C"]]:
-    """Points along straight lines between corners, about evenly spaced, and which of them are the corners.
+    """Place points about evenly along straight lines between corners; return them, and which of them are the corners.
 
     Raises:
         KinoptError: more corners than points.

@@ -1,4 +1,4 @@
-"""How a search for a motion goes: whether it is to go on, what it has spent, and what was best so far."""
+"""State of a search for a motion: whether it is to go on, what time it has spent, and what was best so far."""
 
 import time
 from dataclasses import replace
@@ -11,11 +11,11 @@ from kinopt_ros.status import Status
 from kinopt_ros.verification.motion import ON_THE_WAY
 
 WITHOUT_DEADLINE = 20.0
-"""s after which a problem without a deadline is given up."""
+"""Time after which a problem without a deadline is given up, s."""
 
 
 class Stopped(Exception):
-    """The search is to end: a reason to unwind, not an error."""
+    """The search is to end. This is a reason to unwind, not an error."""
 
     def __init__(self, status: Status, sentence: str) -> None:
         super().__init__(sentence)
@@ -23,7 +23,7 @@ class Stopped(Exception):
 
 
 class Course:
-    """Of the search for one problem."""
+    """Deadline, progress and best attempt of the search for one problem."""
 
     def __init__(self, problem: TrajectoryProblem, report: Report | None) -> None:
         self._begin = time.perf_counter()
@@ -40,7 +40,7 @@ class Course:
 
     @property
     def too_short(self) -> bool:
-        """Whether the given duration does not even do for the best path so far: detours would take longer still."""
+        """Whether the given duration is too short even for the best path so far: detours would take longer still."""
         late = self.best is not None and self.best.violation.check == TIMING
         return late and self.problem.duration is not None
 
@@ -60,7 +60,7 @@ class Course:
             raise Stopped(Status.TIMED_OUT, f"{kind} before a motion was found{self._so_far()}")
 
     def pause(self) -> None:
-        """Likewise, in the middle of a stage."""
+        """Raise ``Stopped`` if the search is to end; called in the middle of a stage."""
         self.go_on(self._stage)
 
     def spent(self, stage: str, begin: float) -> None:
@@ -77,11 +77,11 @@ class Course:
             self.best = attempt
 
     def why(self) -> str:
-        """Why all attempts were in vain."""
+        """Return why all attempts were in vain."""
         return f"{self.attempts} paths were optimized, none is an answer{self._so_far()}"
 
     def counted(self, result: TrajectoryResult) -> TrajectoryResult:
-        """A result with what was spent."""
+        """Return a result with what was spent."""
         scene = self.problem.scene
         return replace(
             result,
@@ -97,5 +97,5 @@ class Course:
 
 
 def _only_touches(attempt: PathAttempt) -> bool:
-    """Such motions are nearer to an answer than those that break something else."""
+    """Check whether an attempt only touches something, which is nearer to an answer than breaking another rule."""
     return attempt.violation.check == ON_THE_WAY

@@ -1,4 +1,4 @@
-"""Goals and waypoints become configurations that are free."""
+"""Search of collision-free configurations that reach the goals and waypoints of a problem."""
 
 import time
 from dataclasses import dataclass, replace
@@ -20,11 +20,11 @@ from kinopt_ros.verification.motion import motion_limits
 GOALS = "goals"
 """Name of the stage."""
 BREAKS = "breaks what is to hold all the way"
-"""How sentences about configurations go on."""
+"""How a sentence about a configuration that breaks a constraint goes on."""
 ALTERNATIVES = 8
-"""Configurations of a pose goal that are looked at."""
+"""Configurations of a pose goal that are tried."""
 _APART = 0.3
-"""rad or m; configurations of a pose goal differ by more than this."""
+"""Least difference between two configurations of a pose goal, rad or m."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class End:
 
 
 class Ends:
-    """For one problem."""
+    """Finds configurations at which motions for one problem may end."""
 
     def __init__(self, solver: Solver, course: Course, looks: Looks) -> None:
         self._solver, self._course, self._looks = solver, course, looks
@@ -45,7 +45,7 @@ class Ends:
         self._continuous = continuous_joints(solver.robot, self._problem.joints)
 
     def of_goals(self) -> list[End]:
-        """Configurations that reach goals, the nearest to the start first; at least one, else ``Stopped``."""
+        """Return configurations that reach goals, the nearest to the start first; ``Stopped`` if there is none."""
         begin = time.perf_counter()
         start = self._problem.start
         ends: list[End] = []
@@ -72,7 +72,7 @@ class Ends:
         return self._in_time(ends)
 
     def of_waypoints(self) -> list[Annotated[Float64, "n"]]:
-        """Configurations of the waypoints, each near to the one before."""
+        """Return configurations of the waypoints, each near to the one before."""
         near, vias = self._problem.start, []
         for number, waypoint in enumerate(self._problem.waypoints):
             self._course.go_on(GOALS)
@@ -82,7 +82,7 @@ class Ends:
         return vias
 
     def _in_time(self, ends: list[End]) -> list[End]:
-        """Those that the given duration may be enough for."""
+        """Return the ends that can be reached within the given duration at the velocity limits."""
         problem, duration = self._problem, self._problem.duration
         if duration is None:
             return ends
@@ -99,7 +99,8 @@ class Ends:
     def _configurations(
         self, goal: Goal, near: Annotated[Float64, "nq"], what: str
     ) -> list[Annotated[Float64, "n"]]:
-        """Free configurations that reach a goal, the nearest to ``near`` first; at least one, else ``Stopped``."""
+        """Return free configurations that reach a goal, the nearest to ``near`` first; at least one, else
+        ``Stopped``."""
         problem, variables = self._problem, self._problem.variables
         if isinstance(goal, JointGoal):
             if not self._looks.keeps_poses(goal.q):

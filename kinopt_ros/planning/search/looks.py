@@ -1,4 +1,4 @@
-"""Looks at configurations and straight lines, with the judge's own checks."""
+"""Collision and pose checks of configurations and straight lines, with the judge's own checks."""
 
 from typing import Annotated
 
@@ -14,22 +14,23 @@ from kinopt_ros.verification.motion import keeps_poses
 from kinopt_ros.verification.sweep import free_segment
 
 GLANCES = (0.5, 0.25, 0.75)
-"""Shares of a straight line where it is looked at first."""
+"""Shares of a straight line at which it is checked first."""
 STEP_GLANCES = (1.0, 0.5)
-"""Likewise, of a step of a search, which begins where it is free."""
+"""Shares of a planner's step at which it is checked first; the step begins where it is free."""
 
 
 class Looks:
-    """For one problem; without a scene everything is free. q: the problem's variables, rad or m.
+    """Checks configurations and lines of one problem for collisions; without a scene everything is free.
 
-    ``pause`` is called between pieces of a look; what it raises ends it.
+    Every q holds the problem's variables, rad or m. ``pause`` is called between pieces of a check; what it raises ends
+    the check.
     """
 
     def __init__(self, robot: RobotModel, problem: TrajectoryProblem, pause: Pause) -> None:
         self._robot, self._problem, self._pause = robot, problem, pause
 
     def is_free(self, q: Annotated[Float64, "n"]) -> bool:
-        """Whether a configuration is free of collisions."""
+        """Check whether a configuration is free of collisions."""
         problem = self._problem
         if problem.scene is None:
             return True
@@ -37,11 +38,11 @@ class Looks:
         return is_free(self._robot, problem.scene, whole, problem.clearance, self._pause)
 
     def line_may_be_free(self, a: Annotated[Float64, "n"], b: Annotated[Float64, "n"]) -> bool:
-        """Whether some places on a line are: most lines that are not are known for a tenth of the time then."""
+        """Check some places on a line: most lines that collide are found in a tenth of the time."""
         return all(self.is_free(a + share * (b - a)) for share in GLANCES)
 
     def line_is_free(self, a: Annotated[Float64, "n"], b: Annotated[Float64, "n"]) -> bool:
-        """Whether all of a line is."""
+        """Check whether all of a line is free."""
         problem = self._problem
         if problem.scene is None:
             return True
@@ -59,12 +60,12 @@ class Looks:
         return all(self.is_free(a + share * (b - a)) for share in STEP_GLANCES) and self.line_is_free(a, b)
 
     def keeps_poses(self, q: Annotated[Float64, "n"]) -> bool:
-        """Whether a configuration is as it is wanted all the way."""
+        """Check whether a configuration keeps the poses that are wanted all the way."""
         problem = self._problem
         return bool(keeps_poses(self._robot, problem, problem.whole(q)[None])[0])
 
     def collisions(self, q: Annotated[Float64, "n"]) -> str:
-        """The end of a sentence that says what is in collision, of problems with a scene."""
+        """Return the end of a sentence that says what is in collision, for problems with a scene."""
         problem = self._problem
         if problem.scene is None:
             return ""

@@ -24,11 +24,11 @@ from kinopt_ros.solvers.base import Solver
 ROUGH, SAMPLING, RANDOM = "rough paths", "sampling", "random starts"
 """Names of stages."""
 LINES = 3
-"""Goal configurations, the nearest first, to which straight lines are tried."""
+"""Most goal configurations, the nearest first, to which straight lines are tried."""
 MARGIN = 0.01
-"""m; paths keep so far off shapes where they can."""
+"""Distance that paths keep from shapes where they can, m."""
 ROUGHLY = ((6_000, (-0.01, -0.02)), (15_000, (-0.02, -0.01, -0.02)), (60_000, (-0.01, -0.02)))
-"""Rounds of rough paths: how much is looked for each, and their margins, m."""
+"""Rounds of rough paths: number of collision checks of each, and margins, m."""
 THROUGH_RANDOM = 24
 """Paths through random configurations."""
 REMEMBERED = 3
@@ -36,10 +36,11 @@ REMEMBERED = 3
 _DRAWN, _LOT = 16, 2
 """Paths through a random configuration, drawn near to the line and anywhere; the best of both are tried."""
 _SPREADS = np.array([0.4, 0.8, 1.2, 1.6])
-"""rad or m, how far those near to the line are from its middle."""
+"""Distances of configurations near to the line from its middle, rad or m."""
 SAMPLING_TIMES, SAMPLING_AROUND = (2.0, 8.0), (8.0, 30.0)
-"""For the sampling planner before much else is tried, and when nothing else is left: s at most, and how far (m) around
-start and goals it searches for a base's way."""
+"""Longest times of the sampling planner, s, and how far (m) around start and goals it searches for the way of a base.
+
+The first of each pair holds before much else is tried, the second when nothing else is left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +51,18 @@ class Start:
     goal: int
     """Which of the problem's goals it ends at."""
     passed: Annotated[Int64, "W"]
-    """Which of its points are the waypoints."""
+    """Indices of its points that are the waypoints."""
     corners: Annotated[Float64, "K n"] | None = None
-    """Of a path that will do if it cannot be improved, but is free."""
+    """Corners of a path that will do as it is, if it is free but cannot be improved."""
     is_free: bool = False
     """Whether the lines between these corners were checked already."""
 
 
 class Starts:
-    """For one problem, whose goals became ``ends`` and whose waypoints ``vias``."""
+    """Yields paths from which the optimization of one problem begins.
+
+    ``ends`` are configurations that reach its goals, and ``vias`` those that reach its waypoints.
+    """
 
     def __init__(
         self,
@@ -100,7 +104,7 @@ class Starts:
             yield from self._sampled(1)
 
     def _given(self) -> Iterator[Start]:
-        """Paths of the problem, bent so that they begin at the start and end at the nearest end."""
+        """Yield the problem's own paths, bent so that they begin at the start and end at the nearest end."""
         for path in self._problem.paths:
             nearest = min(self._ends, key=lambda end: float(np.linalg.norm(end.q - path[-1])))
             if self._vias:
@@ -112,7 +116,7 @@ class Starts:
             yield Start(bent, nearest.goal, np.zeros(0, dtype=np.int64))
 
     def _rough(self, number: int) -> Iterator[Start]:
-        """Paths that are free in the solver's model."""
+        """Yield paths that are free in the solver's model."""
         configurations = np.array([end.q for end in self._ends])
         looks, margins = ROUGHLY[number]
         for k, margin in enumerate(margins):
@@ -132,7 +136,7 @@ class Starts:
                 yield replace(self._along(corners), corners=corners)
 
     def _sampled(self, number: int) -> Iterator[Start]:
-        """A path of the sampling planner, if it is installed and finds one."""
+        """Yield a path of the sampling planner, if it is installed and finds one."""
         if missing_sampler():
             return
         begin = time.perf_counter()
@@ -153,7 +157,7 @@ class Starts:
             yield replace(self._along(corners), corners=corners, is_free=True)
 
     def _through_remembered(self) -> Iterator[Start]:
-        """Through configurations of earlier answers, to the nearest end."""
+        """Yield paths through configurations of earlier answers, to the nearest end."""
         if self._memory is None:
             return
         problem, end = self._problem, self._ends[0]
@@ -162,7 +166,7 @@ class Starts:
             yield self._through([self._q0, q, end.q], end.goal)
 
     def _through_random(self, count: int) -> Iterator[Start]:
-        """Through random configurations, the most hopeful of each lot by the solver's score."""
+        """Yield paths through random configurations, the most hopeful of each lot by the solver's score."""
         problem, ends = self._problem, self._ends
         rng = np.random.default_rng(problem.random_seed)
         known = problem.whole(np.array([self._q0, *(end.q for end in ends)]))
@@ -184,17 +188,17 @@ class Starts:
                 yield starts[int(np.argmin(scores))]
 
     def _line_to(self, end: End) -> Start:
-        """Through the waypoints to an end."""
+        """Return the path through the waypoints to an end."""
         return self._through([self._q0, *self._vias, end.q], end.goal, len(self._vias))
 
     def _along(self, corners: Annotated[Float64, "K n"]) -> Start:
-        """From corners that end at one of the ends, some of which are left out if there are too many."""
+        """Make a path from corners that end at one of the ends; some corners are left out if there are too many."""
         reached = min(self._ends, key=lambda end: float(np.abs(end.q - corners[-1]).max()))
         count = min(len(corners), self._problem.num_points)
         some = np.linspace(0, len(corners) - 1, count).round().astype(np.int64)
         return self._through(list(corners[some]), reached.goal)
 
     def _through(self, corners: list[Annotated[Float64, "n"]], goal: int, waypoints: int = 0) -> Start:
-        """Points along straight lines between corners; the first corners after the start are the waypoints."""
+        """Return points along straight lines between corners; the first corners after the start are the waypoints."""
         path, at = along_lines(np.array(corners), self._problem.num_points)
         return Start(path, goal, at[1 : 1 + waypoints])

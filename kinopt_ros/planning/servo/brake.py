@@ -1,4 +1,4 @@
-"""The quickest end of a motion, for emergencies."""
+"""Emergency stop: the quickest way to end a motion."""
 
 from typing import Annotated
 
@@ -9,13 +9,13 @@ from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.trajectory.braking import pieces_to_rest, planning_limits
 
 LEAD = 10_000_000
-"""ns until a brake begins: it has to arrive before."""
+"""Time until a brake begins, ns, as it has to arrive before."""
 
 
 def quickest_stop(
     setup: ServoSetup, last: Commanded, now: int, q: Annotated[Float64, "nq"], lead: int = LEAD
 ) -> tuple[Commanded, Motion]:
-    """To rest as fast as the robot's own limits allow, without scaling; with the check of that.
+    """Plan and check a motion to rest, as fast as the robot's own limits allow, without scaling.
 
     Args:
         setup: the robot, and the joints that move.

@@ -1,4 +1,4 @@
-"""The motion that was sent last: where the robot has to be, now and until it stands."""
+"""The motion that was sent last: where the robot has to be from now until it is at rest."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +13,7 @@ from kinopt_ros.trajectory.jerk_phases import MotionLimits
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 
 _NEAR = 1_000_000
-"""ns; no two waypoints of a motion should be nearer to each other in time: numbers of quintics suffer from that."""
+"""Least time between two waypoints of a motion, ns: coefficients of quintics suffer from shorter ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,24 +22,24 @@ class Commanded:
 
     trajectory: JointTrajectory
     start: int
-    """ns of the clock at the first waypoint."""
+    """Time of the first waypoint, ns of the clock."""
     turn: int
-    """ns of the clock until which the motion is what was wanted; then it brakes."""
+    """Time until which the motion is what was wanted, ns of the clock; then it brakes."""
     leave: int
-    """ns of the clock until which it is the motion before; it has to be sent by then."""
+    """Time until which it is the motion before, ns of the clock; it has to be sent by then."""
 
     @cached_property
     def times(self) -> Annotated[Int64, "T"]:
-        """ns of the clock at the waypoints."""
+        """Times of the waypoints, ns of the clock."""
         return self.start + self.trajectory.nanoseconds
 
     @property
     def end(self) -> int:
-        """ns of the clock when it is at rest."""
+        """Time at which it is at rest, ns of the clock."""
         return int(self.times[-1])
 
     def at(self, time: int) -> MotionState:
-        """The state at a time (ns of the clock); before the start and after the end that at the nearest end."""
+        """Return the state at a time (ns of the clock); before the start and after the end that at the nearest end."""
         if time >= self.end:
             still = np.zeros(len(self.trajectory.joint_names))
             return MotionState(self.trajectory.position[-1], still, still)
@@ -50,13 +50,16 @@ class Commanded:
         return MotionState(*(rows[0] for rows in evaluate(self.trajectory, seconds)))
 
     def near_waypoint(self, time: int) -> int:
-        """A time (ns of the clock), moved to a waypoint if one is within a millisecond. Beside one a part of a motion
-        would begin or end a moment before its jerk changes."""
+        """Return a time (ns of the clock), moved to a waypoint if one is within a millisecond.
+
+        Beside one a part of a motion would begin or end a moment before its jerk changes.
+        """
         nearest = int(self.times[np.argmin(np.abs(self.times - time))])
         return nearest if abs(nearest - time) < _NEAR else time
 
     def going_on(self, now: int, leave: int, pieces: list[Piece]) -> "Commanded":
-        """The motion that is this one from ``now`` until ``leave`` (ns of the clock) and other pieces then.
+        """Return the motion that is this one from ``now`` until ``leave`` (ns of the clock), and other pieces after
+        that.
 
         It begins with a part of this one because it arrives later than ``now``: a controller that replaces one by the
         other at any time before ``leave`` finds the same there, so that nothing jumps.
@@ -74,12 +77,12 @@ class Commanded:
         return Commanded(_trajectory(self.trajectory.joint_names, times, states), times[0], turn, leave)
 
     def rest(self, now: int) -> JointTrajectory:
-        """What is left of it, to within a millisecond."""
+        """Return what is left of it, to within a millisecond."""
         times, states = self._until(now, max(self.end, now + 2 * _NEAR))
         return _trajectory(self.trajectory.joint_names, times, states)
 
     def _until(self, now: int, end: int) -> tuple[list[int], list[MotionState]]:
-        """Times and states from about now to a time, with the waypoints between."""
+        """Return times and states from about now to a time, with the waypoints between."""
         begin = self.near_waypoint(now)
         times, states = [begin], [self.at(begin)]
         for row, time in enumerate(self.times.tolist()):
@@ -96,7 +99,7 @@ class Commanded:
 def begun(
     joints: tuple[str, ...], state: MotionState, now: int, lead: int, limits: MotionLimits
 ) -> Commanded:
-    """A motion to begin with: on for ``lead`` ns as measured, then to rest.
+    """Return a motion to begin with: on for ``lead`` ns as measured, then to rest.
 
     Args:
         joints: their names.

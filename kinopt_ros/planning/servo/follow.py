@@ -1,4 +1,4 @@
-"""Joint velocities that follow a target pose, which may stand or come in a stream."""
+"""Joint velocities that follow a target pose, which may be at rest or come in a stream."""
 
 from dataclasses import dataclass, field, replace
 from typing import Annotated
@@ -14,12 +14,12 @@ from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 STREAM = 200_000_000
-"""ns; targets farther apart than that are no stream, and have no velocity."""
+"""Interval, ns, beyond which targets are no stream and have no velocity."""
 AHEAD = 100_000_000
-"""ns by which a target may be older than two intervals of its stream when it is followed: it was on its way, and
+"""Time, ns, by which a target may be older than two intervals of its stream when it is followed: it was on its way, and
 motions are made ahead of time."""
 _CLOSEST = 1_000_000
-"""ns; targets that are nearer to each other in time say nothing about velocity."""
+"""Least time between targets, ns; nearer ones say nothing about velocity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,16 +28,16 @@ class Target:
 
     T_base_target: Annotated[Float64, "4 4"]
     time: int
-    """ns, when it was there."""
+    """Time when the target was there, ns."""
     twist: Annotated[Float64, "6"] = field(default_factory=lambda: np.zeros(6))
-    """m/s and rad/s in the axes of the base link, since the target before."""
+    """Velocity since the target before, m/s and rad/s in the axes of the base link."""
     steady: Annotated[Float64, "6"] = field(default_factory=lambda: np.zeros(6))
-    """The smaller one of that and the one before: a single jump is no velocity."""
+    """The smaller one of that velocity and the one before: a single jump is no velocity."""
     interval: int = 0
-    """ns since the target before; 0 without one."""
+    """Time since the target before, ns; 0 without one."""
 
     def followed_by(self, T_base_target: Annotated[Float64, "4 4"], time: int) -> "Target":
-        """The next target of the stream."""
+        """Return the next target of the stream."""
         passed = time - self.time
         if not 0 <= passed <= STREAM:
             return Target(T_base_target, time)
@@ -54,7 +54,8 @@ class Target:
         return Target(T_base_target, time, twist, steady, passed)
 
     def at(self, time: int) -> "tuple[Annotated[Float64, '4 4'], Annotated[Float64, '6']]":
-        """Pose and twist at a time: for two intervals of the stream and ``AHEAD`` as if it went on, then at rest."""
+        """Return pose and twist at a time: for two intervals of the stream and ``AHEAD`` as if it went on, then at
+        rest."""
         passed, longest = time - self.time, 2 * self.interval + AHEAD
         if passed <= 0 or not self.interval:
             return self.T_base_target, np.zeros(6)
@@ -74,7 +75,7 @@ def velocity_to_follow(
     gain: float,
     tolerance: tuple[float, float],
 ) -> Wanted:
-    """Velocities towards a target, so that the way to it can be braked on, plus its own velocity.
+    """Compute velocities towards a target, so that the way to it can be braked on, plus its own velocity.
 
     Args:
         setup: the robot.

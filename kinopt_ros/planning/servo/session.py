@@ -1,4 +1,5 @@
-"""Servo from its first command until the robot stands again: what is commanded, and whether the robot follows."""
+"""One run of servo, from its first command until the robot is at rest: what is commanded, and whether the robot
+follows."""
 
 from collections import deque
 from typing import Annotated
@@ -17,7 +18,7 @@ from kinopt_ros.verification.motion import ON_THE_WAY, contact_sentence
 from kinopt_ros.verification.sweep import first_contact
 
 LAG = 100_000_000
-"""ns by which a robot may follow later than commanded, besides the age of its state."""
+"""Time by which a robot may lag behind its command, besides the age of its state, ns."""
 
 
 class NotFollowingError(KinoptError):
@@ -39,7 +40,7 @@ class Session:
     def advance(
         self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"], wish: Wish | None, takes: int = 0
     ) -> Step:
-        """What there is to send in this period; it counts once it is accepted.
+        """Return what there is to send in this period; it counts once it is accepted.
 
         Args:
             setup: the robot, with the scene as it is now.
@@ -60,7 +61,7 @@ class Session:
         return servo_step(setup, self.commanded, now, q, wish, self._part, takes)
 
     def accept(self, setup: ServoSetup, step: Step) -> None:
-        """A step was done: its motion, if it has one, was sent in time."""
+        """Take a step as done: its motion, if it has one, was sent in time."""
         self.commanded, self._part, self._scene = step.commanded, step.part, setup.scene
 
     def check_follows(
@@ -96,7 +97,7 @@ class Session:
             )
 
     def _look_again(self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"]) -> Step | None:
-        """Whether what is left of the motion is free in another scene; if not, brake."""
+        """Brake if what is left of the motion is not free in another scene; None if it is."""
         if setup.scene is None or now >= self.commanded.end:
             return None
         rest = self.commanded.rest(now)

@@ -24,18 +24,19 @@ from kinopt_ros.verification.sweep import first_contact
 from kinopt_ros.verification.trajectory import Violation, verify_trajectory
 
 MOST_MARGIN = 0.1
-"""Part of a joint's range that the margin takes at most, at either end."""
+"""Largest margin at either end of a joint's range, as a share of the range."""
 BUFFER = 1e-3
-"""m, besides the clearance, that motions end away from things: from there the robot can be moved away again."""
+"""Distance besides the clearance at which motions end away from obstacles, m: from there the robot can be moved away
+again."""
 PATIENCE = 8
-"""Looks of the collision judge at a motion; one that needs more is too near to something to be cleared in time."""
+"""Most looks of the collision judge at a motion; one that needs more is too near to something to be cleared in time."""
 HEADROOM = 0.99
-"""Part of the velocity limits that is asked for; the rest is for what acceleration adds before it is back at zero."""
+"""Share of the velocity limits that is asked for; the rest is for what acceleration adds before it is back at zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class ServoSetup:
-    """Everything but the state; n joints."""
+    """All that servo needs but the state, for n joints."""
 
     robot: RobotModel
     base: str
@@ -45,15 +46,16 @@ class ServoSetup:
     variables: Annotated[Int64, "n"]
     velocity_scaling: float
     limits: MotionLimits
-    """Scaled ones; jerk as the robot has it."""
+    """Scaled limits; jerk is the robot's."""
     margin: Annotated[Float64, "n"]
-    """rad or m, that joints keep from their position limits."""
+    """Distance that joints keep from their position limits, rad or m."""
     start_tolerance: float
-    """rad or m, by which a joint may be outside its position limits when servo begins."""
+    """Distance by which a joint may be outside its position limits when servo begins, rad or m."""
     period: int
-    """ns."""
+    """Period of servo, ns."""
     scene: Scene | None
-    """What motions must be free of collisions with, besides the robot itself; None: nobody looks."""
+    """Scene that motions must be free of collisions with, besides the robot itself; None: collisions are not
+    checked."""
     clearance: float
 
     @property
@@ -69,18 +71,18 @@ class ServoSetup:
 
     @property
     def lower(self) -> Annotated[Float64, "n"]:
-        """Position limits, margin included."""
+        """Lower position limits, margin included."""
         return np.asarray(self.robot.limits.lower[self.variables] + self.margin)
 
     @property
     def upper(self) -> Annotated[Float64, "n"]:
-        """Position limits, margin included."""
+        """Upper position limits, margin included."""
         return np.asarray(self.robot.limits.upper[self.variables] - self.margin)
 
     def whole(
         self, q: Annotated[Float64, "nq"], position: Annotated[Float64, "n"]
     ) -> Annotated[Float64, "nq"]:
-        """The configuration ``q`` with the joints elsewhere."""
+        """Return the configuration ``q`` with other values of the joints."""
         full = q.copy()
         full[self.variables] = position
         return full
@@ -88,15 +90,17 @@ class ServoSetup:
     def away(
         self, measured: Annotated[Float64, "n"], commanded: Annotated[Float64, "n"]
     ) -> Annotated[Float64, "n"]:
-        """How far joints are from where they were commanded to be, rad or m. Whole turns of continuous joints do not
-        count: many drivers measure angles between half a turn and minus that."""
+        """Return how far joints are from where they were commanded to be, rad or m.
+
+        Whole turns of continuous joints do not count: many drivers measure angles between half a turn and minus that.
+        """
         endless = continuous_joints(self.robot, self.joints)
         return np.asarray(np.abs(measured - nearest_equivalent(commanded, measured, endless)))
 
     def T_base_frame(
         self, q: Annotated[Float64, "nq"], link: str, T_link_frame: Annotated[Float64, "4 4"] | None
     ) -> Annotated[Float64, "4 4"]:
-        """Pose of a frame on a link (None: of the link itself) in the base link."""
+        """Return the pose of a frame on a link (None: of the link itself) in the base link."""
         if link == self.base and T_link_frame is None:
             return np.eye(4)
         T_root_base, T_root_link = forward_kinematics(self.robot, q, links=(self.base, link))
@@ -110,7 +114,7 @@ class ServoSetup:
         q: Annotated[Float64, "nq"],
         braking: bool = False,
     ) -> Motion:
-        """The float64 check of a motion: numbers, limits, start, collisions of all of the way.
+        """Check a motion in float64: numbers, limits, start, collisions all the way.
 
         Args:
             trajectory: the motion.
@@ -162,8 +166,10 @@ class ServoSetup:
         return Motion(trajectory, report, contact)
 
     def _ends_too_near(self, trajectory: JointTrajectory, start: MotionState, q: Float64) -> str:
-        """Whether a motion ends so near to something that from there no motion, whichever way it goes, could be
-        told from a collision in time; nothing if it does not, or is as near where it starts."""
+        """Return why a motion ends too near to something to leave it again; nothing if it does not.
+
+        From such an end no motion could be told from a collision in time. An end as near as the start is accepted.
+        """
         assert self.scene is not None
         end = self.whole(q, trajectory.position[-1])
         if is_free(self.robot, self.scene, end, self.clearance + BUFFER):
@@ -193,7 +199,7 @@ def servo_setup(
     scene: Scene | None = None,
     clearance: float = 0.0,
 ) -> ServoSetup:
-    """What servo has to know.
+    """Gather what servo has to know of a robot.
 
     Args:
         robot: the robot.

@@ -1,4 +1,4 @@
-"""The next motion: some way towards a wanted velocity, then to rest; verified as a whole, or there is none."""
+"""Planning of servo's next motion: some way towards a wanted velocity, then to rest, verified as a whole."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,17 +17,17 @@ from kinopt_ros.trajectory.braking import MotionState, Piece, piece_towards, pie
 RECOVERY = 1.25
 """Factor by which the part of the wanted velocity grows, at most, from one period to the next."""
 LEAST_PART = 1.0 / 64.0
-"""Parts of a velocity below that are not tried before others were refused."""
+"""Smallest share of a velocity that is tried first; smaller ones are tried only after others were refused."""
 NOTHING = 1e-9
-"""rad/s or m/s; less is what rounding leaves of a velocity of nothing."""
+"""Velocity below which it counts as none, rad/s or m/s: rounding leaves so much."""
 
 Wish: TypeAlias = Callable[[MotionState, Annotated[Float64, "nq"], int], Wanted]
-"""What is wanted in a state of the joints, which is the configuration of the whole robot, at a time (ns)."""
+"""Function that returns what is wanted in a state of the joints, a configuration of the whole robot, at a time (ns)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What became of one period."""
+    """Outcome of one period."""
 
     commanded: Commanded
     """The motion that holds from now on: a new one, or the one before."""
@@ -35,7 +35,7 @@ class Step:
     """The new one with its check; None if there is none to send."""
     wanted: Wanted | None
     part: float
-    """Of the wanted velocity, in [0, 1]."""
+    """Share of the wanted velocity that is commanded, in [0, 1]."""
     status: Status = Status.SUCCESS
     sentence: str = ""
 
@@ -62,8 +62,8 @@ def servo_step(
         now: ns of the clock.
         q: the whole robot; values of the joints that servo moves do not matter.
         wish: what is wanted.
-        part: of the velocity that the step before could do; it grows slowly from one to the next, so that the robot
-            gets slower in front of an obstacle instead of hopping.
+        part: share of the wanted velocity that the step before could do. It grows slowly from one step to the next, so
+            that the robot gets slower in front of an obstacle instead of hopping.
         takes: ns that a step may take until its motion is sent.
 
     Raises:
@@ -79,7 +79,7 @@ def servo_step(
     state = last.at(leave)
     wanted = wish(state, setup.whole(q, state.position), leave)
     if wanted.reached:
-        # Of a robot that only passes by it would not be so: where the last motion ends counts.
+        # A robot that only passes by has not reached it: what counts is where the last motion ends.
         rest = last.trajectory.position[-1]
         wanted = replace(wanted, reached=wish(last.at(last.end), setup.whole(q, rest), leave).reached)
     if wanted.reached or (np.abs(wanted.velocity) < NOTHING).all():

@@ -1,4 +1,4 @@
-"""Joint velocities for a twist: inside the limits, and such that joints can stop before their position limits."""
+"""Joint velocities for a twist, inside the limits, from which joints can stop before their position limits."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -15,7 +15,7 @@ APPROACH = 0.4
 """Share of the acceleration limits with which joints slow down before their position limits."""
 
 LEAST_MADE = 0.02
-"""Part of a twist; who can make less of it is told why."""
+"""Share of a twist below which the reason for making so little is reported."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,21 +23,21 @@ class Wanted:
     """Joint velocities that are wanted."""
 
     velocity: Annotated[Float64, "n"]
-    """rad/s, m/s."""
+    """Wanted velocities, rad/s or m/s."""
     scale: float = 1.0
-    """Part of the twist that velocity limits allow."""
+    """Share of the twist that velocity limits allow."""
     near_singular: bool = False
-    """Whether velocities are damped, as some direction can hardly be moved in."""
+    """Whether velocities are damped because the tip can hardly move in some direction."""
     blocked: tuple[str, ...] = ()
     """Joints that are held back by a position limit."""
     hindrance: str = ""
     """Why next to nothing of the twist can be made; empty if more can."""
     position_error: float = float("nan")
-    """m, to the target pose; NaN for twists."""
+    """Distance to the target pose, m; NaN for twists."""
     orientation_error: float = float("nan")
-    """rad."""
+    """Angle to the target pose, rad; NaN for twists."""
     reached: bool = False
-    """Whether the target pose is, and does not move."""
+    """Whether the target pose is reached and does not move."""
 
 
 def velocity_for_twist(
@@ -46,7 +46,7 @@ def velocity_for_twist(
     q: Annotated[Float64, "nq"],
     twist: Annotated[Float64, "6"],
 ) -> Wanted:
-    """Velocities for a twist of the tip.
+    """Compute joint velocities for a twist of the tip.
 
     Args:
         setup: the robot.
@@ -85,7 +85,7 @@ def _hindrance(found: JointVelocity, twist: Annotated[Float64, "6"]) -> str:
 
 
 def _bounds(setup: ServoSetup, state: MotionState, velocity: Float64) -> Annotated[Float64, "2 n"]:
-    """Least and largest velocities with which joints can stop before their position limits, if all brake together."""
+    """Return the least and largest velocities from which joints can stop before their limits, if all brake together."""
     limits = setup.planning
     longest = braking_time(velocity, limits, np.zeros_like(velocity))
     # Half of the time to stop, in which the way is as long as at full speed, and what passes until a brake begins.

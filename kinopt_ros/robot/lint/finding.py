@@ -1,4 +1,4 @@
-"""What is found in a description."""
+"""Findings in a robot description: their severity, line, text and remedy."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -6,35 +6,35 @@ from enum import Enum
 
 
 class Severity(Enum):
-    """How bad it is."""
+    """How bad a finding is."""
 
     ERROR = "error"
     """The robot, or the part that is named, cannot be used."""
     WARNING = "warning"
     """It is used, but hardly as meant."""
     NOTE = "note"
-    """Worth knowing."""
+    """The description is fine, but this is worth knowing."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing, and what to do about it."""
+    """One finding, and what to do about it."""
 
     severity: Severity
     line: int
-    """In the text, from 1; 0 where no line is to blame."""
+    """Line in the text, from 1; 0 where no line is to blame."""
     what: str
     remedy: str
 
 
 MOST = 500
-"""Findings about one file: nobody reads more."""
+"""Most findings about one file: nobody reads more."""
 _LONGEST = 600
 _RANKS = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """By line; of too many the worst ones, and how many there are. Long ones are cut."""
+    """Sort findings by line. Long texts are cut, and of too many findings the worst are kept and the rest counted."""
     found = sorted(findings, key=lambda finding: _RANKS.index(finding.severity))
     more = len(found) - MOST
     kept = [

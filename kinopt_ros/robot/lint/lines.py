@@ -19,20 +19,20 @@ class Node:
     children: list["Node"] = field(default_factory=list)
 
     def all(self, tag: str) -> list["Node"]:
-        """Children with a tag."""
+        """Return the children with a tag."""
         return [child for child in self.children if child.tag == tag]
 
     def first(self, tag: str) -> "Node | None":
-        """The first child with a tag."""
+        """Return the first child with a tag."""
         return next(iter(self.all(tag)), None)
 
     def get(self, name: str, default: str = "") -> str:
-        """An attribute without white space around it."""
+        """Return an attribute without white space around it."""
         return self.attributes.get(name, default).strip()
 
 
 def parse_lines(text: str, what: str) -> Node | Finding:
-    """The root element, or why there is none."""
+    """Parse a text; return the root element, or why there is none."""
     tags = text.count("<")
     if len(text) > MAX_TEXT_LENGTH or tags > MOST_TAGS:
         size = f"{len(text)} characters and {tags} tags; at most {MAX_TEXT_LENGTH} and {MOST_TAGS} are read"

@@ -1,4 +1,4 @@
-"""Where the files of mesh URIs are."""
+"""Search of the files that mesh URIs mean."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from kinopt_ros.geometry.mesh_files import package_folders
 
 
 def mesh_file(uri: str, urdf: Path) -> Path | None:
-    """The file that a mesh URI means, which need not exist; None if its package cannot be found.
+    """Return the file that a mesh URI means, which need not exist; None if its package cannot be found.
 
     ``package://name/...`` is looked for in the prefixes of AMENT_PREFIX_PATH and ROS_PACKAGE_PATH and in the folders
     above the URDF, since a clone usually holds its own meshes.

@@ -17,7 +17,7 @@ _LIMIT_ROUNDING = 1e-6
 
 
 def lint_srdf(text: str, robot: RobotModel) -> list[Finding]:
-    """Everything worth saying about an SRDF, by line; ``robot`` is that of the URDF alone."""
+    """List everything worth saying about an SRDF, by line; ``robot`` is that of the URDF alone."""
     root = parse_lines(text, "SRDF")
     if isinstance(root, Finding):
         return [root]
@@ -60,7 +60,7 @@ def lint_srdf(text: str, robot: RobotModel) -> list[Finding]:
 
 
 def _too_many(root: Node) -> Finding | None:
-    """The loader refuses it, and looking at all takes long."""
+    """Return findings about too many elements: the loader refuses them, and looking at all takes long."""
     chains = sum(len(group.all("chain")) for group in root.all("group"))
     for tag, count, most in (
         ("group", len(root.all("group")), MAX_GROUPS),
@@ -212,7 +212,7 @@ def _end_effector(node: Node, groups: set[str], links: set[str]) -> Iterator[Fin
 
 
 def _what_the_loader_says(text: str, robot: RobotModel, known: list[Finding]) -> Iterator[Finding]:
-    """What only loading shows: why the SRDF is refused, and groups without a tip."""
+    """Yield findings that only loading shows: why the SRDF is refused, and groups without a tip."""
     try:
         loaded = apply_srdf(robot, text)
     except RobotDescriptionError as error:

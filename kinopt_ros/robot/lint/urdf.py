@@ -18,11 +18,11 @@ _TYPES = frozenset(kind.value for kind in JointType)
 _AXIS_LENGTH = 1e-3
 
 MeshFinder = Callable[[str], Path | None]
-"""The file of a mesh URI, or None if it cannot be resolved."""
+"""Function that returns the file of a mesh URI, or None if it cannot be resolved."""
 
 
 def lint_urdf(text: str, find_mesh: MeshFinder | None = None) -> list[Finding]:
-    """Everything worth saying about a URDF, by line.
+    """List everything worth saying about a URDF, by line.
 
     Args:
         text: the URDF, after xacro.
@@ -231,7 +231,7 @@ def _limits(joint: Node, who: str, kind: str) -> Iterator[Finding]:
 
 
 def _number(node: Node, attribute: str, default: float | None) -> float | None:
-    """The number of an attribute; None if it is none."""
+    """Return the number of an attribute; None if it is none."""
     if attribute not in node.attributes:
         return default
     return finite_number(node.attributes[attribute].strip())
@@ -285,7 +285,7 @@ def _mimic(joint: Node, who: str, kind: str, joints: Mapping[str, Node]) -> Iter
 
 
 def _mimic_limits(joints: list[Node], by_name: Mapping[str, Node]) -> Iterator[Finding]:
-    """Limits of mimic joints that contradict their driver's; a robot with them is loaded without."""
+    """Find limits of mimic joints that contradict their driver's; a robot with them is loaded without."""
     ranges: dict[str, Range] = {}
     for joint in joints:
         limit, resolved = joint.first("limit"), _driver(joint, by_name)
@@ -309,8 +309,8 @@ def _mimic_limits(joints: list[Node], by_name: Mapping[str, Node]) -> Iterator[F
 
 
 def _driver(joint: Node, by_name: Mapping[str, Node]) -> tuple[Node, tuple[float, float]] | None:
-    """The joint at the end of a chain of mimic joints, with multiplier and offset; None if there is none, or the chain
-    is broken."""
+    """Find the joint at the end of a chain of mimic joints, with multiplier and offset; None if there is none, or the
+    chain is broken."""
     multiplier, offset, passed = 1.0, 0.0, set[str]()
     while (mimic := joint.first("mimic")) is not None:
         passed.add(joint.get("name"))
@@ -325,7 +325,7 @@ def _driver(joint: Node, by_name: Mapping[str, Node]) -> tuple[Node, tuple[float
 
 
 def _range(joint: Node) -> Range | None:
-    """The limits of a joint; None if they are missing or broken."""
+    """Return the limits of a joint; None if they are missing or broken."""
     if joint.get("type") == "continuous":
         return -math.inf, math.inf
     limit = joint.first("limit")
@@ -378,7 +378,7 @@ def _tree(links: list[Node], joints: list[Node], by_link: Mapping[str, Node]) ->
 
 
 def _inertias(links: list[Node], joints: list[Node]) -> Iterator[Finding]:
-    """Moving links without mass, in a file that gives masses at all."""
+    """Find moving links without mass, in a file that gives masses at all."""
     if not any(link.all("inertial") for link in links):
         return
     mover: dict[str, Node] = {}

@@ -41,7 +41,7 @@ NAME = "optimize_trajectory"
 FEEDBACK_SECONDS = 0.05
 """Least time between two messages of feedback."""
 RESULT_SECONDS = 60
-"""For so long a result can be asked for."""
+"""Time that a result is kept for clients to fetch, s."""
 
 
 class OptimizeTrajectoryAction:
@@ -63,11 +63,11 @@ class OptimizeTrajectoryAction:
         self.output = output
         self._urgent = urgent
         self._goals: dict[bytes, _Goal] = {}
-        """Those that have no result yet, by the client's number; under the server's lock, as the next ones."""
+        """Goals without a result by the client's number; guarded by the server's lock, as the next two are."""
         self._early: set[bytes] = set()
         """Numbers of goals that were cancelled before they were taken."""
         self._controllers: dict[str, ControllerHandOver] = {}
-        """By the action's name. One that motions are no longer handed to may still do one."""
+        """Controllers by their action's name; one that gets no new motions may still execute an old one."""
         self._taking, self.ending = Pace(), Pace()
         self.server = GoalServer(
             context.node,
@@ -85,13 +85,13 @@ class OptimizeTrajectoryAction:
         )
 
     def close(self) -> None:
-        """End all goals: who waits for a result shall not wait for ever."""
+        """End all goals, so that nobody waits for a result for ever."""
         for goal in list(self._goals.values()):
             goal.refuse(EndingError("the node is shutting down"))
         self.server.close()
 
     def controller(self) -> ControllerHandOver | None:
-        """The controller that motions are handed to; None if they are published. On the executor's thread.
+        """Return the controller that motions are handed to; None if they are published. On the executor's thread.
 
         Raises:
             MissingPackageError: there should be one, but control_msgs is not installed.
@@ -105,8 +105,10 @@ class OptimizeTrajectoryAction:
         return self._controllers[name]
 
     def _close_controllers(self) -> None:
-        """Leave those that neither a goal nor a motion needs: names come by parameter, and nobody may fill the memory
-        with them."""
+        """Close controllers that neither a goal nor a motion needs.
+
+        Names come by parameter, and nobody may fill the memory with them.
+        """
         for name, controller in list(self._controllers.items()):
             needed = any(goal.controller is controller for goal in list(self._goals.values()))
             if not needed and not controller.moves:
@@ -120,17 +122,17 @@ class OptimizeTrajectoryAction:
 
     @property
     def moving(self) -> list[str]:
-        """The controllers' actions that have not told the end of a motion yet. On any thread."""
+        """Actions of controllers that have not told the end of a motion yet. On any thread."""
         return [name for name, controller in list(self._controllers.items()) if controller.moves]
 
     def forget(self, goal: _Goal) -> None:
-        """A goal has its result."""
+        """Remove a goal that has its result."""
         with self.server.changing:
             self._goals.pop(goal.number, None)
             self.server.listen(bool(self._goals))
 
     def _take(self, goal: Any) -> GoalResponse:
-        """Every goal is taken: what is wrong with it is said in its result."""
+        """Take every goal: what is wrong with it is said in its result."""
         del goal
         self._taking.wait()
         return GoalResponse.ACCEPT
@@ -151,7 +153,7 @@ class OptimizeTrajectoryAction:
         let_go(handle.request)
 
     def _cancel(self, handle: Any) -> CancelResponse:
-        """Called with the server's lock."""
+        """Cancel a goal; called with the server's lock."""
         number = _number(handle)
         goal = self._goals.get(number)
         if goal is not None:
@@ -185,7 +187,7 @@ class _Goal:
         self._told = -FEEDBACK_SECONDS
 
     def is_over(self) -> bool:
-        """Whether it has its result."""
+        """Whether the goal has its result."""
         return self._ended
 
     def begin(self) -> None:
@@ -216,11 +218,11 @@ class _Goal:
     # On any thread.
 
     def cancel(self) -> None:
-        """End as cancelled, now."""
+        """End the goal as cancelled, now."""
         self._end(_failed(Status.PREEMPTED, "the goal was cancelled"), self.handle.canceled)
 
     def must_wait(self) -> bool:
-        """Whether what it needs is still being prepared, and there is time to wait for that."""
+        """Check whether what the goal needs is still being prepared, and there is time to wait for that."""
         asked = self._asked
         if self._ended or asked is None:
             return False
@@ -229,7 +231,7 @@ class _Goal:
         )
 
     def refuse(self, error: Exception) -> None:
-        """End with the code and sentence of an error."""
+        """End the goal with the code and sentence of an error."""
         if isinstance(error, KinoptError):
             result = _failed(error.status, "")
             result.status = error_message(error)
@@ -242,7 +244,7 @@ class _Goal:
         self._end(result, self.handle.abort)
 
     def work(self) -> None:
-        """Plan, publish if that is wanted, end."""
+        """Plan, publish if that is wanted, and end the goal."""
         asked = self._asked
         if self._ended or asked is None:
             return
@@ -304,7 +306,7 @@ class _Goal:
             self._conclude(result, transition)
 
     def _take_end(self) -> bool:
-        """Whether whoever asks may end the goal: the first one does."""
+        """Check whether the caller may end the goal: the first one may."""
         with self._lock:
             first, self._ended = not self._ended, True
             return first
@@ -330,7 +332,7 @@ class _Goal:
         action.server.notify_execute(self.handle, conclude)
 
     def _report(self, progress: Progress) -> bool:
-        """Tell the client where the search is; whether to go on."""
+        """Tell the client how far the search is; return whether to go on."""
         if self._ended:
             return False
         now = time.monotonic()
@@ -346,7 +348,7 @@ class _Goal:
             )
             try:
                 self.handle.publish_feedback(feedback)
-            except RuntimeError:  # of which InvalidHandle and RCLError are two
+            except RuntimeError:  # InvalidHandle and RCLError are among them
                 if rclpy.ok():  # otherwise the node is going away
                     raise
                 return False
@@ -361,7 +363,7 @@ class _GoalTask(Task):
         self._goal = goal
 
     def must_wait(self) -> bool:
-        """As the goal says."""
+        """Check what the goal says."""
         return self._goal.must_wait()
 
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:

@@ -39,11 +39,12 @@ _STARTS = {
     "ur5": (0.0, -1.2, 1.6, -1.9, -1.5, 0.0),
     "iiwa": (0.0, 0.6, 0.0, -1.4, 0.0, 1.1, 0.0),
 }
-"""Where the robots begin (rad), with room for the circle; others in the middle of their limits."""
+"""Configurations in which the robots begin (rad), with room for the circle; others begin in the middle of their
+limits."""
 
 
 def default_robots() -> tuple[dict[str, str], str]:
-    """ROBOTS, with Pandas in place of robots that are not installed; and a sentence about these, or nothing."""
+    """Return ROBOTS, with Pandas in place of robots that are not installed, and a sentence about these, or nothing."""
     known = robot_names()
     robots = {namespace: robot if robot in known else "panda" for namespace, robot in ROBOTS.items()}
     missing = sorted({robot for robot in ROBOTS.values() if robot not in known})
@@ -52,7 +53,7 @@ def default_robots() -> tuple[dict[str, str], str]:
 
 
 def robots_of(words: Sequence[str]) -> dict[str, str]:
-    """Robots by namespace, from words such as ``left=panda``; ``default_robots`` without any.
+    """Return robots by namespace, from words such as ``left=panda``; ``default_robots`` without any.
 
     Raises:
         KinoptError: a word of another form, a namespace twice, or a robot that there is none of.
@@ -71,7 +72,7 @@ def robots_of(words: Sequence[str]) -> dict[str, str]:
 
 
 def parameters_of(robots: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Parameters of the nodes, by namespace."""
+    """Return parameters of the nodes, by namespace."""
     return {namespace: bundled_parameters(robot) for namespace, robot in robots.items()}
 
 
@@ -88,18 +89,18 @@ class Tracked:
     tip: str
     asked: int = 0
     late: int = 0
-    """Targets left out as the answer before had not come."""
+    """Number of targets left out as the answer before had not come."""
     solved: int = 0
     failures: list[str] = field(default_factory=list)
     largest_error: float = 0.0
-    """m, of the tip from its target, by forward kinematics here."""
+    """Largest distance of the tip from its target, by forward kinematics here, m."""
     largest_step: float = 0.0
-    """rad or m, of a joint between two targets."""
+    """Largest change of a joint between two targets, rad or m."""
     waiting: Any = None
     target: Annotated[Float64, "4 4"] = field(default_factory=lambda: np.eye(4))
 
     def pretend(self) -> None:
-        """Stand where the last answer was."""
+        """Publish joint states as if the robot were where the last answer was."""
         names = [name for name in self.robot.variable_names if "/" not in name]
         values = [float(self.q[self.robot.variable_index[name]]) for name in names]
         message = JointState(name=names, position=values)
@@ -107,7 +108,7 @@ class Tracked:
         self.client.publish_joint_state(message)
 
     def ask(self, angle: float) -> None:
-        """For the place on the circle at an angle (rad)."""
+        """Ask for the pose on the circle at an angle (rad), unless an answer is still outstanding."""
         if self.waiting is not None:
             self.late += 1
             return
@@ -119,7 +120,7 @@ class Tracked:
         self.waiting = self.client.send("solve_ik", request)
 
     def take(self) -> None:
-        """Go where an answer says, if it came."""
+        """Go where an answer says, if it has come."""
         if self.waiting is None or not self.waiting.done():
             return
         answer, self.waiting = self.waiting.result(), None
@@ -175,7 +176,7 @@ def track(robots: Mapping[str, str], duration: float = DURATION, name: str = "ki
 
 
 def shown(tracked: Sequence[Tracked]) -> Table:
-    """A row for each robot."""
+    """Return a row for each robot."""
     table = Table("robot", "type", "targets", "solved", "left out", "largest error (m)", "largest step (rad)")
     for one in tracked:
         numbers = one.asked, one.solved, one.late

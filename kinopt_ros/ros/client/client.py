@@ -1,4 +1,4 @@
-"""A client of the node for the demonstration, benchmarks and tests: calls, a pretended robot, what is published."""
+"""Client of the node for the demonstration, benchmarks and tests: calls, a pretended robot, what is published."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.services.every import SERVICES
 
 PREPARED_SECONDS = 800.0
-"""For so long a compiler may be at work, on a new and busy machine."""
+"""Longest time to wait for the node's compilers on a new and busy machine, s."""
 
 
 class NodeTimeoutError(Exception):
@@ -26,8 +26,10 @@ class NodeTimeoutError(Exception):
 
 
 class Client:
-    """Talks to the node ``kinopt`` of this domain, or to another one (``/left/kinopt``), and publishes joint states
-    where that one listens. Call rclpy.init before, close after."""
+    """Client of the node ``kinopt`` of this domain, or of another one (``/left/kinopt``).
+
+    It also publishes joint states where that node listens. Call rclpy.init before, close after.
+    """
 
     def __init__(self, name: str = "kinopt_client", node: str = "kinopt") -> None:
         self.node = Node(name)
@@ -54,7 +56,7 @@ class Client:
         self.node.create_subscription(Scene, f"{node}/scene", self.scenes.append, latched)
 
     def call(self, service: str, request: Any, timeout: float = 30.0) -> Any:
-        """The node's answer.
+        """Send a request; return the node's answer.
 
         Raises:
             NodeTimeoutError: none came within the timeout (s).
@@ -115,7 +117,7 @@ class Client:
         raise NodeTimeoutError(f"the node is not ready after {timeout:g} s: {sentence}")
 
     def pretend_robot(self, positions: Mapping[str, float], rate: float = 50.0) -> None:
-        """Publish joint states from now on, as a robot standing there would; call again to move it."""
+        """Publish joint states from now on, as a robot at rest there would; call again to move it."""
         self.stop_robot()
         message = JointState(name=list(positions), position=list(positions.values()))
         message.velocity = [0.0] * len(positions)
@@ -150,8 +152,10 @@ class Client:
     def move_to(
         self, target: PoseStamped, timeout: float = 30.0, patience: float = PREPARED_SECONDS
     ) -> tuple[MotionReport, JointTrajectory | None]:
-        """Ask for a motion; the report, and the trajectory if one was published. While the node prepares what it needs
-        for that, ask again, for ``patience`` (s)."""
+        """Ask for a motion; return the report, and the trajectory if one was published.
+
+        While the node prepares what it needs for that, ask again, for ``patience`` (s).
+        """
         end = time.monotonic() + patience
         while True:
             report, trajectory = self._move_to(target, timeout)
@@ -176,7 +180,7 @@ class Client:
         self.spin_until(lambda: False, duration)
 
     def spin_until(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Handle what arrives until a condition holds; whether it did within the timeout (s)."""
+        """Handle what arrives until a condition holds; return whether it did within the timeout (s)."""
         end = time.monotonic() + timeout
         while not condition():
             remaining = end - time.monotonic()
@@ -186,6 +190,6 @@ class Client:
         return True
 
     def close(self) -> None:
-        """Leave the graph."""
+        """Leave the ROS graph."""
         self._executor.shutdown()
         self.node.destroy_node()

@@ -24,11 +24,11 @@ from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 _READY = (0.0, -0.785398163397448, 0.0, -2.356194490192345, 0.0, 1.570796326794897, 0.785398163397448)
 _POSE = (0.45, 0.2, 0.45, 3.141592653589793, 0.0, 0.4)
 _ARRIVED = 1e-6
-"""rad or m, from the last point."""
+"""Largest distance from the last point at which the robot counts as arrived, rad or m."""
 _LATE_SECONDS = 10.0
-"""How much longer than its motion the robot may take on a busy machine."""
+"""Time that the robot may take longer than its motion on a busy machine, s."""
 _SHOWN = 4
-"""Points shown from either end of the trajectory."""
+"""Number of points shown from either end of the trajectory."""
 
 
 def run(once: bool) -> int:
@@ -168,7 +168,7 @@ def _follow(
     trajectory: JointTrajectory,
     duration: float,
 ) -> bool:
-    """Whether the robot arrives."""
+    """Follow the motion; return whether the robot arrives."""
     joints = zip(trajectory.joint_names, trajectory.points[-1].positions, strict=True)
     goal = {str(name): float(value) for name, value in joints}
 

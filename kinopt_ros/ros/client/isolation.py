@@ -1,4 +1,5 @@
-"""ROS on this machine alone: for the demonstration, benchmarks and tests, whose nodes nobody else shall reach."""
+"""Isolation of ROS traffic to this machine, for the demonstration, benchmarks and tests, whose nodes nobody else shall
+reach."""
 
 import ipaddress
 import os
@@ -12,7 +13,8 @@ from kinopt_ros.errors import MissingPackageError, quoted
 PROFILE = Path(__file__).parent / "this_machine" / "fastdds.xml"
 """Configuration of Fast DDS: its only transports are shared memory and UDP on 127.0.0.1."""
 MIDDLEWARE = "rmw_fastrtps_cpp"
-"""The only one that can be kept to an address: Cyclone DDS listens on all of them whatever its configuration says."""
+"""The only middleware that can be kept to an address: Cyclone DDS listens on all of them whatever its configuration
+says."""
 _DOMAINS = range(1, 102)
 """Domains whose ports are free of the system's ephemeral ones."""
 _ELSEWHERE = (
@@ -63,7 +65,7 @@ def isolate() -> str:
 
 
 def elsewhere(pid: int) -> list[str]:
-    """Sockets of a process that could be reached from elsewhere, as "udp 0.0.0.0:7400"; none if all is well."""
+    """Return sockets of a process that could be reached from elsewhere, as "udp 0.0.0.0:7400"; none if all is well."""
     inodes = set()
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -84,7 +86,7 @@ def elsewhere(pid: int) -> list[str]:
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """An address as the kernel prints it: words of four bytes, each a number in this machine's order."""
+    """Return an address as the kernel prints it: words of four bytes, each a number in this machine's order."""
     words = [int(text[start : start + 8], 16) for start in range(0, len(text), 8)]
     return ipaddress.ip_address(struct.pack(f"={len(words)}I", *words))
 
@@ -111,5 +113,5 @@ def _require_middleware() -> None:
 
 
 def _is_fast_dds_2() -> bool:
-    """Whether the middleware that was loaded is that of Jazzy."""
+    """Check whether the middleware that was loaded is that of Jazzy."""
     return "/libfastrtps.so" in Path("/proc/self/maps").read_text()

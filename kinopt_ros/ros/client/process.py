@@ -1,4 +1,4 @@
-"""A node in a process of its own, on this machine only: for the demonstration, benchmarks and tests."""
+"""Node in a process of its own, on this machine only, for the demonstration, benchmarks and tests."""
 
 import signal
 import subprocess
@@ -16,7 +16,7 @@ from kinopt_ros.ros.client.isolation import isolate
 __all__ = ["NodeProcess", "isolate"]
 
 _STOP_SECONDS = 30.0
-"""Until a node is killed: nodes end within a second or two, on a busy machine later."""
+"""Time until a node is killed, s: nodes end within a second or two, on a busy machine later."""
 
 
 class NodeProcess:
@@ -83,7 +83,7 @@ class NodeProcess:
         self._directory.cleanup()
 
     def log_text(self) -> str:
-        """What the node has printed so far."""
+        """Return what the node has printed so far."""
         return self._log.read_text(errors="replace") if self._log is not None and self._log.exists() else ""
 
     def interrupt(self) -> None:
@@ -92,7 +92,7 @@ class NodeProcess:
             self._process.send_signal(signal.SIGINT)
 
     def wait(self, timeout: float) -> int | None:
-        """Exit status, or None if it has not ended within the timeout (s)."""
+        """Return the exit status, or None if it has not ended within the timeout (s)."""
         if self._process is None:
             return None
         try:

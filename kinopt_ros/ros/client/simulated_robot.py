@@ -43,9 +43,9 @@ from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 
 NODE = "simulated_robot"
 RATE = 50.0
-"""Joint states per second."""
+"""Number of joint states per second."""
 TOPIC = "kinopt/joint_trajectory"
-"""Where the node publishes, unless that is remapped."""
+"""Topic on which the node publishes, unless it is remapped."""
 _LATCHED = QoSProfile(
     depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
 )
@@ -83,7 +83,7 @@ class SimulatedRobotTopics:
         self._advance()
 
     def now(self) -> int:
-        """ns of the node's clock."""
+        """Present time, ns of the node's clock."""
         return int(self._node.get_clock().now().nanoseconds)
 
     def at_rest(self) -> bool:
@@ -91,7 +91,7 @@ class SimulatedRobotTopics:
         return all(controller.end <= self.now() for controller in self.robot.controllers.values())
 
     def preempt(self, controller: SimulatedController) -> None:
-        """Another motion takes the place of an action's goal."""
+        """Let another motion take the place of an action's goal."""
         for action in self._actions:
             if action.controller is controller:
                 action.end("replaced", "another motion has taken its place")
@@ -106,7 +106,10 @@ class SimulatedRobotTopics:
         self._node.destroy_publisher(self._states)
 
     def _take(self, controller: SimulatedController | None, message: Any) -> None:
-        """A trajectory by topic: what cannot be followed is dropped, with a line in the log, as controllers do."""
+        """Take a trajectory by topic.
+
+        What cannot be followed is dropped, with a line in the log, as controllers do.
+        """
         try:
             chosen = controller or self.robot.controller_of(message.joint_names)
             chosen.take(*given(message), self.now())
@@ -199,7 +202,7 @@ class _FollowAction:
 
 
 def given(message: Any) -> tuple[Sequence[str], list[Waypoint], int]:
-    """Joints, points and start (ns, 0: now) of a trajectory as it came, whatever may be wrong with it."""
+    """Return joints, points and start (ns, 0: now) of a trajectory as it came, whatever may be wrong with it."""
     points = [
         Waypoint(
             point.time_from_start.sec * 10**9 + point.time_from_start.nanosec,
@@ -215,7 +218,7 @@ def given(message: Any) -> tuple[Sequence[str], list[Waypoint], int]:
 
 
 def _follow_joint_trajectory() -> Any:
-    """The action's type; None where control_msgs is not installed."""
+    """Return the action's type; None where control_msgs is not installed."""
     try:
         return import_module("control_msgs.action").FollowJointTrajectory
     except ImportError:
@@ -262,7 +265,7 @@ class SimulatedRobotNode(Node):
             self.get_logger().info("waiting for robot_description")
 
     def _given(self, name: str, default: Any, any_type: bool = False) -> Any:
-        """A parameter's value; it counts as the robot begins, so nobody sets it afterwards."""
+        """Return a parameter's value; it counts as the robot begins, so nobody sets it afterwards."""
         descriptor = ParameterDescriptor(name=name, read_only=True, dynamic_typing=any_type)
         return self.declare_parameter(name, default, descriptor).value
 
@@ -307,7 +310,7 @@ class SimulatedRobotNode(Node):
             ) from error
 
     def _where(self, model: RobotModel) -> dict[str, float]:
-        """Where the joints begin: where they were, else in the state that a parameter names."""
+        """Return where the joints begin: where they were, else in the state that a parameter names."""
         q = named_configuration(model, self._start) if self._start else model.default_q
         start = dict(zip(model.variable_names, q.tolist(), strict=True))
         before = self._topics_of_robot
@@ -331,7 +334,7 @@ def _rate(given: Any) -> float:
 
 
 def _controllers(robot: RobotModel, words: Sequence[str]) -> Mapping[str, Sequence[str]] | None:
-    """Controllers of words such as ``arm_controller=panda_arm``; None for the usual ones."""
+    """Return controllers of words such as ``arm_controller=panda_arm``; None for the usual ones."""
     if not words:
         return None
     chosen: dict[str, Sequence[str]] = {}
@@ -345,7 +348,7 @@ def _controllers(robot: RobotModel, words: Sequence[str]) -> Mapping[str, Sequen
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """``kinopt_simulated_robot [ROBOT] --ros-args ...``: run one until the process is interrupted."""
+    """Run a robot until the process is interrupted: ``kinopt_simulated_robot [ROBOT] --ros-args ...``."""
     words = sys.argv if arguments is None else arguments
     try:
         with naming_arguments():

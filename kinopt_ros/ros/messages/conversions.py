@@ -1,4 +1,5 @@
-"""Messages to arrays and back: pure functions. Only here and in rotations.py quaternions change order.
+"""Conversions of messages to arrays and back, as pure functions. Only here and in rotations.py quaternions change
+order.
 
 ROS writes quaternions xyzw; everything inside is wxyz or a matrix.
 """
@@ -39,24 +40,24 @@ _XYZW = [1, 2, 3, 0]
 
 
 def status_message(status: Status, message: str = "") -> StatusMsg:
-    """A code and its sentence."""
+    """Return the message of a status code and its sentence."""
     return StatusMsg(code=int(status), message=message)
 
 
 def said(*sentences: str) -> str:
-    """Those of some sentences that say something, as one."""
+    """Join the sentences that are not empty."""
     return "; ".join(filter(None, sentences))
 
 
 def sentence_of(error: KinoptError) -> str:
-    """What an exception says, with a remedy for clients of the node instead of one for users of the library."""
+    """Return an exception's text, with a remedy for the node's clients instead of one for users of the library."""
     if isinstance(error, PreparingError):
         return f"{error.what}; ~/ready says when that is done"
     return str(error)
 
 
 def error_message(error: KinoptError) -> StatusMsg:
-    """The code and sentence of an exception."""
+    """Return the status message of an exception."""
     sentence = str(error)
     if isinstance(error, PreparingError):  # whose own remedy is one for users of the library
         sentence = (
@@ -69,7 +70,7 @@ def error_message(error: KinoptError) -> StatusMsg:
 def matrices_from_poses(
     poses: Sequence[Pose], what: str = "poses", error: Callable[[str], KinoptError] = InvalidGoalError
 ) -> Annotated[Float64, "B 4 4"]:
-    """Transforms of B poses.
+    """Return the transforms of B poses.
 
     Raises:
         KinoptError: of the type given, if a number is not finite or a quaternion is not of unit length.
@@ -80,7 +81,7 @@ def matrices_from_poses(
 
 
 def poses_from_matrices(T: Annotated[Float64, "B 4 4"]) -> list[Pose]:
-    """Poses of B transforms; NaN transforms give NaN poses."""
+    """Return the poses of B transforms; NaN transforms give NaN poses."""
     quaternions = np.full((len(T), 4), np.nan)
     finite = np.isfinite(T).all(axis=(1, 2))
     quaternions[finite] = matrix_to_quaternion(T[finite, :3, :3])[:, _XYZW]
@@ -91,7 +92,7 @@ def poses_from_matrices(T: Annotated[Float64, "B 4 4"]) -> list[Pose]:
 
 
 def flat_array(values: Float64) -> "array[float]":
-    """Row-major numbers in the type that message fields take without copying one by one."""
+    """Return row-major numbers in the type that message fields take without copying one by one."""
     result = array("d")
     result.frombytes(np.ascontiguousarray(values, dtype=np.float64).tobytes())
     return result
@@ -100,7 +101,7 @@ def flat_array(values: Float64) -> "array[float]":
 def configuration_from_joint_state(
     message: JointState, robot: RobotModel, base: Annotated[Float64, "nq"]
 ) -> Annotated[Float64, "nq"]:
-    """``base`` with the positions that a joint state names.
+    """Return ``base`` with the positions that a joint state names.
 
     Names are variables of the robot; fixed and mimic joints are accepted and skipped, since their values follow
     from the others. Any order, any subset.
@@ -117,7 +118,7 @@ def configuration_from_joint_state(
 
 
 def trajectory_message(trajectory: JointTrajectory, frame_id: str) -> JointTrajectoryMsg:
-    """The message of a trajectory; stamp 0, which controllers take as now."""
+    """Return the message of a trajectory; stamp 0, which controllers take as now."""
     message = JointTrajectoryMsg(joint_names=list(trajectory.joint_names))
     message.header.frame_id = frame_id
     for t, q, v, a in zip(
@@ -139,7 +140,7 @@ def trajectory_message(trajectory: JointTrajectory, frame_id: str) -> JointTraje
 
 
 def trajectory_from_message(message: JointTrajectoryMsg) -> JointTrajectory:
-    """The trajectory of a message whose points carry positions, velocities and accelerations."""
+    """Return the trajectory of a message whose points carry positions, velocities and accelerations."""
     points = message.points
     return JointTrajectory(
         tuple(message.joint_names),
@@ -152,7 +153,7 @@ def trajectory_from_message(message: JointTrajectoryMsg) -> JointTrajectory:
 
 
 def duration_message(seconds: float) -> Duration:
-    """A ROS duration, rounded to whole nanoseconds.
+    """Return a ROS duration, rounded to whole nanoseconds.
 
     Raises:
         InvalidRequestError: more than its 32 bits of seconds can say (68 years).
@@ -164,12 +165,12 @@ def duration_message(seconds: float) -> Duration:
 
 
 def seconds(duration: Duration) -> float:
-    """Seconds of a ROS duration."""
+    """Return the seconds of a ROS duration."""
     return float(duration.sec + duration.nanosec * 1e-9)
 
 
 def nonnegative(value: float, what: str, error: Callable[[str], KinoptError], default: float) -> float:
-    """``value``, or the default where a request leaves it 0.
+    """Return ``value``, or the default where a request leaves it 0.
 
     Raises:
         KinoptError: of the type given, if it is negative or not finite.
@@ -182,7 +183,7 @@ def nonnegative(value: float, what: str, error: Callable[[str], KinoptError], de
 
 
 def _matrix(pose: Pose, what: str, index: int, error: Callable[[str], KinoptError]) -> tuple[float, ...]:
-    """The sixteen numbers of a pose's transform."""
+    """Return the sixteen numbers of a pose's transform."""
     p, q = pose.position, pose.orientation
     px, py, pz = p.x, p.y, p.z
     x, y, z, w = q.x, q.y, q.z, q.w

@@ -1,4 +1,4 @@
-"""Shapes as visualization_msgs/Marker, as RViz draws them. Pure functions."""
+"""Conversion of shapes to visualization_msgs/Marker, as RViz draws them. Pure functions."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -27,15 +27,15 @@ from kinopt_ros.kinematics.se3 import pose
 from kinopt_ros.ros.messages.conversions import poses_from_matrices
 
 MOST_DRAWN = 20_000
-"""Most points, cubes or triangles that are drawn of a shape; of more, evenly chosen ones."""
+"""Most points, cubes or triangles that are drawn of a shape; of more, evenly chosen ones are drawn."""
 PLANE_SIZE = 10.0
-"""m, edge of the square that stands for a plane, and its thickness is a thousandth of that."""
+"""Edge of the square that stands for a plane, m; its thickness is a thousandth of that."""
 _AROUND = 24
-"""Sides of the polygon that stands for a circle."""
+"""Number of sides of the polygon that stands for a circle."""
 
 
 def color(red: float, green: float, blue: float, alpha: float) -> ColorRGBA:
-    """A colour."""
+    """Return a colour message."""
     return ColorRGBA(r=red, g=green, b=blue, a=alpha)
 
 
@@ -46,7 +46,7 @@ def body_markers(
     shapes: Sequence[PlacedShape],
     painted: ColorRGBA,
 ) -> list[Marker]:
-    """The markers of a body, numbered from 0 in a namespace."""
+    """Return the markers of a body, numbered from 0 in a namespace."""
     markers: list[Marker] = []
     for placed in shapes:
         for kind, T, scale, points in _drawn(placed.shape):
@@ -61,12 +61,12 @@ def body_markers(
 
 
 def points_of(points: Annotated[Float64, "N 3"]) -> list[Point]:
-    """Messages of points."""
+    """Return messages of points."""
     return [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
 
 
 def _drawn(shape: Shape) -> list[tuple[int, Float64, Any, Float64]]:
-    """Markers of a shape: type, pose in the shape's frame, scale, and points."""
+    """Return markers of a shape: type, pose in the shape's frame, scale, and points."""
     none, here = np.empty((0, 3)), np.eye(4)
     match shape:
         case Box(x=x, y=y, z=z):
@@ -101,12 +101,12 @@ def _drawn(shape: Shape) -> list[tuple[int, Float64, Any, Float64]]:
 
 
 def _chosen(rows: Any) -> Any:
-    """All rows, or evenly chosen ones of too many."""
+    """Return all rows, or evenly chosen ones of too many."""
     return rows[:: -(-len(rows) // MOST_DRAWN)] if len(rows) > MOST_DRAWN else rows
 
 
 def _cone(cone: Cone) -> Annotated[Float64, "N 3"]:
-    """The corners of triangles of a cone."""
+    """Return the corners of triangles of a cone."""
     angle = np.linspace(0.0, 2.0 * np.pi, _AROUND + 1)
     z = 0.5 * cone.length
     rim = np.stack(
@@ -119,7 +119,7 @@ def _cone(cone: Cone) -> Annotated[Float64, "N 3"]:
 
 
 def _ground(ground: HeightMap) -> Annotated[Float64, "N 3"]:
-    """The corners of triangles of a height map, coarser if it is large."""
+    """Return the corners of triangles of a height map, coarser if it is large."""
     step = max(1, int(np.ceil(np.sqrt(2.0 * ground.heights.size / MOST_DRAWN))))
     i, j = (np.unique([*range(0, size, step), size - 1]) for size in ground.heights.shape)
     x, y = np.meshgrid(i * ground.resolution, j * ground.resolution, indexing="ij")

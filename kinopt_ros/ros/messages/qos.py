@@ -3,5 +3,7 @@
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 QUEUED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-"""A burst of requests, or of answers to a busy client, must not be lost on the way, as it is with ROS's usual depth of
-10: the node's queue, not the middleware, says how many may wait."""
+"""Quality of service of requests and answers that come in bursts.
+
+None must be lost on the way, as with ROS's usual depth of 10: the node's queue, not the middleware, says how many may
+wait."""

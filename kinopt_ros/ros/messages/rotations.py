@@ -22,14 +22,14 @@ except ImportError:
 
 
 def matrix_from_quaternion(xyzw: Annotated[Float64, "4"]) -> Annotated[Float64, "3 3"]:
-    """Rotation matrix of a unit quaternion."""
+    """Return the rotation matrix of a unit quaternion."""
     if _tf is not None:
         return np.asarray(_tf.quaternion_matrix(xyzw), dtype=np.float64)[:3, :3]
     return np.asarray(_t3d.quaternions.quat2mat(np.roll(xyzw, 1)), dtype=np.float64)
 
 
 def quaternion_from_matrix(R: Annotated[Float64, "3 3"]) -> Annotated[Float64, "4"]:
-    """Unit quaternion of a rotation matrix."""
+    """Return the unit quaternion of a rotation matrix."""
     if _tf is not None:
         T = np.eye(4)
         T[:3, :3] = R
@@ -38,14 +38,14 @@ def quaternion_from_matrix(R: Annotated[Float64, "3 3"]) -> Annotated[Float64, "
 
 
 def quaternion_from_rpy(roll: float, pitch: float, yaw: float) -> Annotated[Float64, "4"]:
-    """Unit quaternion of Rz(yaw) Ry(pitch) Rx(roll), rad: URDF's rpy."""
+    """Return the unit quaternion of Rz(yaw) Ry(pitch) Rx(roll), rad: URDF's rpy."""
     if _tf is not None:
         return np.asarray(_tf.quaternion_from_euler(roll, pitch, yaw, axes="sxyz"), dtype=np.float64)
     return np.roll(np.asarray(_t3d.euler.euler2quat(roll, pitch, yaw, axes="sxyz"), dtype=np.float64), -1)
 
 
 def rpy_from_matrix(R: Annotated[Float64, "3 3"]) -> tuple[float, float, float]:
-    """Roll, pitch, yaw (rad) of a rotation matrix; at pitch = +-pi/2 yaw is chosen to be 0."""
+    """Return roll, pitch, yaw (rad) of a rotation matrix; at pitch = +-pi/2 yaw is chosen to be 0."""
     if _tf is not None:
         T = np.eye(4)
         T[:3, :3] = R

@@ -1,4 +1,4 @@
-"""Messages of the scene to shapes and scenes, and back."""
+"""Conversion of scene messages to shapes and scenes, and back."""
 
 from array import array
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ _ROUND: dict[str, Callable[[float, float], Shape]] = {
 
 
 def shapes_from_messages(messages: Sequence[Any]) -> tuple[PlacedShape, ...]:
-    """The shapes of an object. Reads the files of meshes.
+    """Return the shapes of an object. Reads the files of meshes.
 
     Raises:
         InvalidShapeError: one is not usable; the message begins with its index.
@@ -70,17 +70,17 @@ def shapes_from_messages(messages: Sequence[Any]) -> tuple[PlacedShape, ...]:
 
 
 def is_large(messages: Sequence[Any]) -> bool:
-    """Whether reading these shapes may take more than some milliseconds."""
+    """Check whether reading these shapes may take more than some milliseconds."""
     return any(m.resource or len(m.points) + len(m.triangles) + len(m.heights) > 3000 for m in messages)
 
 
 def transform_from_pose(pose: Pose, what: str) -> Annotated[Float64, "4 4"]:
-    """The transform of one pose. Raises InvalidShapeError, whose message begins with ``what[0]``."""
+    """Return the transform of one pose. Raises InvalidShapeError, whose message begins with ``what[0]``."""
     return np.array(matrices_from_poses([pose], what, InvalidShapeError)[0])
 
 
 def scene_message(scene: Scene, robot: RobotModel, without_shapes: bool = False) -> SceneMsg:
-    """The message of a scene."""
+    """Return the message of a scene."""
 
     def body(id: str, frame: str, pose: Pose, shapes: Sequence[PlacedShape]) -> CollisionObject:
         message = CollisionObject(id=id, pose=pose)
@@ -113,7 +113,7 @@ def scene_message(scene: Scene, robot: RobotModel, without_shapes: bool = False)
 
 
 def shape_message(placed: PlacedShape) -> ShapeMsg:
-    """The message of a shape."""
+    """Return the message of a shape."""
     message = ShapeMsg(pose=poses_from_matrices(placed.T_frame_shape[None])[0])
     match placed.shape:
         case Box(x=x, y=y, z=z):
@@ -212,7 +212,7 @@ def _dimensions(message: Any, names: str) -> list[float]:
 
 
 def _rows(values: Sequence[float], kind: Any, what: str) -> Any:
-    """Flat numbers, three by three."""
+    """Return flat numbers, three by three."""
     if len(values) % 3:
         raise InvalidShapeError(f"{what} has {len(values)} numbers; allowed is three of each")
     if len(values) > 3 * MAX_POINTS:
@@ -225,7 +225,7 @@ def _stacked(transforms: Sequence[Float64]) -> Annotated[Float64, "N 4 4"]:
 
 
 def _indices(triangles: Annotated[Int64, "T 3"]) -> "array[int]":
-    """Numbers in the type that message fields of uint32 take without copying one by one."""
+    """Return numbers in the type that message fields of uint32 take without copying one by one."""
     result = array("I")
     result.frombytes(np.ascontiguousarray(triangles, dtype=np.uint32).tobytes())
     return result

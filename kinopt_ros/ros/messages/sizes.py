@@ -1,4 +1,4 @@
-"""Messages of any size: what is too long is refused before anybody works on it, and let go of in pieces."""
+"""Limits on the sizes of messages: too long ones are refused before anybody works on them, and freed in pieces."""
 
 import threading
 from array import array
@@ -11,10 +11,11 @@ from kinopt_ros.planning.scheduler import QueueFullError
 MOST_LISTED = 10_000
 """Entries that a list of a request may have at least, however few targets max_batch allows."""
 MOST_IN_ALL = 20
-"""As many times that, all lists of a request may have together, those in entries of lists included."""
+"""Factor on that number for all lists of a request together, those in entries of lists included."""
 MOST_WAITING = 100_000
-"""Entries that the lists of all requests of a scheduler have together; a single one may have more. Python looks through
-all of them now and then, while no other thread runs."""
+"""Most entries that the lists of all requests of a scheduler have together; a single request may have more.
+
+Python looks through all of them now and then, while no other thread runs."""
 _PIECE = 200
 _VARIABLE = (list, str, array)
 _SLOTS: dict[type, tuple[tuple[str, bool], ...]] = {}
@@ -22,10 +23,10 @@ _BYTES: dict[type, int] = {}
 
 
 class Room:
-    """Room for requests that wait. Thread-safe."""
+    """Limits how many entries of lists all waiting requests have together. Thread-safe."""
 
     def __init__(self, most: int = MOST_WAITING) -> None:
-        """For so many entries."""
+        """``most``: entries of all waiting requests together."""
         self._most = most
         self._lock = threading.Lock()
         self._taken = 0
@@ -51,7 +52,7 @@ class Room:
 
 
 def check_lengths(message: Any, max_batch: int) -> int:
-    """Look at all lists of a request, those of nested messages included. Arrays of numbers may have any length.
+    """Check all lists of a request, those of nested messages included. Arrays of numbers may have any length.
 
     Returns:
         Entries of all lists together.
@@ -75,7 +76,7 @@ def check_lengths(message: Any, max_batch: int) -> int:
 
 
 def entries_of(message: Any) -> int:
-    """Entries of all lists together, whatever is allowed; of more than wait, so many."""
+    """Count entries of all lists together, whatever is allowed; counting ends at MOST_WAITING."""
     total = 0
     for _, values in _lists(message):
         total += len(values)
@@ -85,8 +86,10 @@ def entries_of(message: Any) -> int:
 
 
 def weight(message: Any, most: int) -> int:
-    """About how many bytes a message has, counted until there are ``most``: arrays, texts, and what rclpy makes of
-    messages in lists."""
+    """Estimate how many bytes a message takes; counting ends at ``most``.
+
+    Counts arrays, texts, and what rclpy makes of messages in lists.
+    """
     total = 0
     for value in _held(message):
         if isinstance(value, array):
@@ -102,8 +105,11 @@ def weight(message: Any, most: int) -> int:
 
 
 def let_go(message: Any) -> None:
-    """Empty a message that nobody needs any more, piece by piece: Python would forget 100,000 poses in one step of 40
-    ms, in which no other thread runs. Arrays are replaced and stay as they are for those who look at them."""
+    """Empty a message that nobody needs any more, piece by piece.
+
+    Python would free 100,000 poses in one step of 40 ms, in which no other thread runs. Arrays are replaced, so those
+    who still hold them see them unchanged.
+    """
     for slot, is_nested in _slots(type(message)):
         value = getattr(message, slot)
         if is_nested:
@@ -119,7 +125,7 @@ def let_go(message: Any) -> None:
 
 
 def _lists(message: Any) -> Iterator[tuple[str, list[Any]]]:
-    """All lists, each before what its entries hold."""
+    """Yield all lists, each before what its entries hold."""
     for name, value in _named(message):
         if isinstance(value, list):
             yield name, value
@@ -131,7 +137,7 @@ def _held(message: Any) -> Iterator[Any]:
 
 
 def _named(message: Any) -> Iterator[tuple[str, Any]]:
-    """All values of a message that may be of any size, at any depth, with their fields."""
+    """Yield all values of a message that may be of any size, at any depth, with their fields."""
     for slot, is_nested in _slots(type(message)):
         value = getattr(message, slot)
         if is_nested:
@@ -144,7 +150,8 @@ def _named(message: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _slots(kind: type) -> tuple[tuple[str, bool], ...]:
-    """Slots of a type of messages whose values may be of any size, and whether that are messages that hold such."""
+    """Return slots of a type of messages whose values may be of any size, and whether these are messages that hold
+    such."""
     known = _SLOTS.get(kind)
     if known is None:
         known = _SLOTS[kind] = tuple(_found(kind)) if _is_message(kind) else ()
@@ -160,7 +167,7 @@ def _found(kind: type) -> Iterator[tuple[str, bool]]:
 
 
 def _bytes(kind: type) -> int:
-    """About how many bytes an entry of a list takes, but for what it holds."""
+    """Estimate how many bytes an entry of a list takes, but for what it holds."""
     known = _BYTES.get(kind)
     if known is None:
         parts = (30 + _bytes(type(value)) for _, value in _fields(kind)) if _is_message(kind) else ()
@@ -169,7 +176,7 @@ def _bytes(kind: type) -> int:
 
 
 def _fields(kind: Any) -> Iterator[tuple[str, Any]]:
-    """Slots of an empty message of a type, and their values."""
+    """Yield slots of an empty message of a type, and their values."""
     empty = kind()
     for slot in kind.__slots__:
         yield slot, getattr(empty, slot)

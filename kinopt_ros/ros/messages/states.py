@@ -1,4 +1,4 @@
-"""Reads joint states that requests give as flat arrays."""
+"""Reader of joint states that requests give as flat arrays."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -19,7 +19,7 @@ def states_from_positions(
     positions: Sequence[float],
     base: Annotated[Float64, "nq"],
 ) -> Annotated[Float64, "N nq"]:
-    """``base`` with what each of N rows of positions names; ``base`` alone if nothing is named.
+    """Return ``base`` with what each of N rows of positions names; ``base`` alone if nothing is named.
 
     Fixed and mimic joints may be named: their values follow from the others.
 

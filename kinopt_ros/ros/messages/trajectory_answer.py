@@ -1,4 +1,4 @@
-"""Fills answers of kinopt_msgs/PlanTrajectory and results of kinopt_msgs/OptimizeTrajectory."""
+"""Filling of answers of kinopt_msgs/PlanTrajectory and results of kinopt_msgs/OptimizeTrajectory."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
 
 
 def empty_answer(response: Any) -> Any:
-    """A response that says that there is no motion."""
+    """Return a response that says that there is no motion."""
     response.goal_index = -1
     response.clearance = response.length = response.violation.time = float("nan")
     return response
@@ -50,7 +50,7 @@ def _violation(asked: TrajectoryRequest, attempt: PathAttempt) -> PathViolation:
 
 
 def whole_controller(message: JointTrajectory, names: list[str], positions: list[float]) -> JointTrajectory:
-    """A motion with the controller's joints that stand still put in.
+    """Return a motion with the controller's joints that do not move put in.
 
     Args:
         message: of some of the controller's joints, in its order.

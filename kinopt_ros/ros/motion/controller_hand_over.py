@@ -1,4 +1,5 @@
-"""Hands verified motions to a controller's action control_msgs/FollowJointTrajectory, where control_msgs is installed.
+"""Hand-over of verified motions to a controller's action control_msgs/FollowJointTrajectory, if control_msgs is
+installed.
 
 Without parameter ``controller_action`` motions are published on ~/joint_trajectory, and what becomes of them is not
 known.
@@ -23,9 +24,9 @@ from kinopt_ros.status import Status
 
 PARAMETER = "controller_action"
 SERVER_SECONDS = 2.0
-"""A controller that is not there by then is none."""
+"""Time after which a controller that has not appeared counts as missing, s."""
 LOOKS, LOOK_SECONDS = 5, 1.0
-"""A controller that is not there when it is looked for so often, so many seconds apart, has gone."""
+"""Checks in a row that a controller has to miss to count as gone, and the time between two of them, s."""
 
 _STATES = {
     GoalStatus.STATUS_SUCCEEDED: "as succeeded",
@@ -34,17 +35,17 @@ _STATES = {
 }
 
 Ended = Callable[[bool, str], None]
-"""Told once whether the controller did all of a motion, and if not, why."""
+"""Function that is called once with whether the controller did all of a motion, and if not, why."""
 
 
 class ControllerError(KinoptError):
-    """A controller that is not there, or does not do what it was asked to."""
+    """A controller is not there, or does not do what it was asked to."""
 
     status = Status.FAILURE
 
 
 def follow_joint_trajectory() -> Any:
-    """The type of the controller's action.
+    """Return the type of the controller's action.
 
     Raises:
         MissingPackageError: control_msgs is not installed.
@@ -68,7 +69,7 @@ class _Client(ActionClient):  # type: ignore[type-arg]  # generic in later versi
         urgent.wake()  # there is something new to listen to
 
     def send_goal_async(self, *goal: Any, **options: Any) -> Any:
-        """As rclpy's."""
+        """Send a goal as rclpy does."""
         with self._sending:
             return super().send_goal_async(*goal, **options)
 
@@ -82,7 +83,7 @@ class _Client(ActionClient):  # type: ignore[type-arg]  # generic in later versi
         """Have what waits for it called at once: rclpy would keep the one that it replaces, and look at it for ever."""
 
     def remove_future(self, future: Any) -> None:
-        """As above."""
+        """Do nothing, for the same reason as in ``add_future``."""
 
 
 class ControllerHandOver:
@@ -164,7 +165,11 @@ class Execution:
     """One motion that a controller was asked to do."""
 
     def __init__(self, ended: Ended, refused: Callable[[str], None]) -> None:
-        """``refused``: told why the controller does not stop."""
+        """
+        Args:
+            ended: told once how the motion ended.
+            refused: told why the controller does not stop.
+        """
         self._ended = ended
         self._refused = refused
         self._lock = threading.Lock()
@@ -174,12 +179,12 @@ class Execution:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the motion has ended."""
         return self._over
 
     def cancel(self) -> None:
-        """Tell the controller to stop, as soon as it has taken the motion, unless it is done. Returns at once. One that
-        has refused to is told again."""
+        """Tell the controller to stop, as soon as it has taken the motion, unless it is done. Returns at once. A
+        controller that has refused is told again."""
         with self._lock:
             tell = self._handle is not None and not self._cancelled and not self._over
             self._cancelled = True
@@ -191,7 +196,7 @@ class Execution:
         self._end(False, sentence)
 
     def taken(self, future: Any) -> None:
-        """The controller has answered whether it takes the motion."""
+        """Read the controller's answer whether it takes the motion."""
         try:
             handle = future.result()
             if not handle.accepted:

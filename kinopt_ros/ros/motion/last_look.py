@@ -1,4 +1,4 @@
-"""The last look at a motion before the robot moves: whether what it was planned for is still so.
+"""Last check of a motion before the robot moves: whether what it was planned for still holds.
 
 Planning takes milliseconds to seconds. Meanwhile obstacles come, joints move, another robot is loaded. Nothing is sent
 to the robot but through here (``MotionOutput`` sees to that), and what is sent is sent while nobody can change the
@@ -28,37 +28,40 @@ from kinopt_ros.verification.motion import contact_sentence
 from kinopt_ros.verification.sweep import first_contact
 
 AWAY = 0.01
-"""rad or m; farther away from where the robot is no motion is sent. MoveIt has the same."""
+"""Distance of the robot from a motion's start beyond which it is not sent, rad or m. MoveIt has the same."""
 STILL = 1e-3
-"""rad or m, by which joints that a motion leaves out may have moved since it was checked for collisions."""
+"""Largest movement, since the collision check, of joints that a motion leaves out, rad or m."""
 OTHER_VELOCITY, MOST_OTHER_VELOCITY = 0.05, 0.1
 """How much faster or slower a joint may be than a motion begins: a share of its velocity limit, and rad/s or m/s."""
 LOOKS = 20
-"""Times that a motion is looked at again because something has changed while it was looked at."""
+"""Most times that a motion is checked again because something has changed while it was checked."""
 
 
 class UncheckableError(KinoptError):
-    """A motion that nobody can check for collisions, though it should be."""
+    """A motion that should be checked for collisions cannot be."""
 
     status = Status.UNSUPPORTED_FEATURE
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedFor:
-    """What a motion was planned for. It holds for the robot that is like that, and for no other."""
+    """Robot, scene and state that a motion was planned for. It holds for the robot that is like that, and for no
+    other."""
 
     loaded: LoadedRobot
     q: Annotated[Float64, "nq"]
     """The configuration that was planned from; joints that the motion leaves out were taken to stay there."""
     scene: Scene | None
-    """The scene that the motion was checked in; None: nobody asked for that."""
+    """Scene that the motion was checked in; None if nobody asked for that."""
     clearance: float = 0.0
-    """m, with a scene."""
+    """Clearance that was asked for, m; counts with a scene only."""
     unchecked: str = ""
-    """What to do to have motions sent that nobody can check for collisions, for the sentence that refuses one."""
+    """Remedy in the sentence that refuses a motion that nobody can check for collisions: what to do to have it sent."""
     goes_on: bool = False
-    """Whether it goes on from the motion before, as those of servo do: who sends it watches the robot follow, and makes
-    another one rather than to have this one looked at again."""
+    """Whether the motion goes on from the one before, as those of servo do.
+
+    Who sends such motions watches the robot follow, and makes another one rather than to have this one checked
+    again."""
 
 
 class LastLook:
@@ -68,7 +71,7 @@ class LastLook:
         self._context = context
 
     def send(self, planned: PlannedFor, message: TrajectoryMessage, send: Callable[[], bool]) -> bool:
-        """Send a motion, if it is still valid: what ``send`` returns.
+        """Send a motion, if it is still valid; return what ``send`` returns.
 
         Args:
             planned: what the motion was planned for.
@@ -149,7 +152,7 @@ class LastLook:
     def _look(
         self, planned: PlannedFor, motion: JointTrajectory, variables: list[int]
     ) -> tuple[Scene, Annotated[Float64, "nq"]]:
-        """Check a motion in the scene as it is now; returns that, and where the other joints are."""
+        """Check a motion in the scene as it is now; return that scene, and where the other joints are."""
         self._check_robot(planned)
         assert planned.scene is not None
         robot = planned.loaded.model

@@ -19,18 +19,18 @@ from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.status import Status
 
 HOLD_SECONDS = 2
-"""For so long a stop stays at its end. Controllers drop a motion that is over when it arrives, and go on with the one
+"""Time that a stop stays at its end, s. Controllers drop a motion that is over when it arrives, and go on with the one
 before: a brake takes 20 ms, the way to a busy controller, or the difference of two clocks, may be more."""
 
 
 class EmergencyStopError(KinoptError):
-    """A motion that was asked for during an emergency stop."""
+    """A motion was asked for during an emergency stop."""
 
     status = Status.EMERGENCY_STOP
 
 
 class Look(Protocol):
-    """Looks at a motion once more: LastLook."""
+    """Last check of a motion: LastLook."""
 
     def send(self, planned: PlannedFor, message: JointTrajectory, send: Callable[[], bool]) -> bool:
         """Call ``send`` if the motion is still valid; else raise KinoptError."""
@@ -41,7 +41,7 @@ def _agreed() -> bool:
 
 
 class EndingError(KinoptError):
-    """A motion that was asked for while the node ends."""
+    """A motion was asked for while the node ends."""
 
     status = Status.PREEMPTED
 
@@ -52,13 +52,13 @@ class Published:
 
     message: JointTrajectory
     robot: RobotModel
-    """That it was planned for; another one may be in service by now."""
+    """Robot that the motion was planned for; another one may be in service by now."""
     start: int
-    """ns of the node's clock at which its first point counts."""
+    """Time of the motion's first point, ns of the node's clock."""
 
     @property
     def end(self) -> int:
-        """Likewise of its last point."""
+        """Time of the motion's last point, ns of the node's clock."""
         last = self.message.points[-1].time_from_start if self.message.points else None
         return self.start + (0 if last is None else last.sec * 10**9 + last.nanosec)
 
@@ -105,7 +105,7 @@ class MotionOutput:
 
     @property
     def runs(self) -> bool:
-        """Whether a motion that was published is not over."""
+        """Whether a published motion is not over."""
         now = self._clock()
         return any(motion.end > now for motion in self._published)
 
@@ -115,7 +115,7 @@ class MotionOutput:
         return self._halted
 
     def halt(self, owner: str) -> "Stop":
-        """End every motion, and refuse new ones until ``release``. Returns the right to publish stops.
+        """End every motion, and refuse new ones until ``release``. Return the right to publish stops.
 
         Args:
             owner: who stops, for the one who loses the right to publish.
@@ -134,12 +134,12 @@ class MotionOutput:
         return stop
 
     def close(self) -> None:
-        """Refuse new motions for ever: the node ends. The one who has the right keeps it."""
+        """Refuse new motions for ever, as the node ends. The one who has the right keeps it."""
         with self._lock:
             self._closed = True
 
     def wait_until_heard(self, seconds: float) -> bool:
-        """Wait until all who listen have got what was published; whether they have in so many seconds."""
+        """Wait until all listeners have got what was published; return whether they have within so many seconds."""
         return bool(self._publisher.wait_for_all_acked(Duration(seconds=seconds)))
 
     def release(self) -> None:
@@ -148,7 +148,7 @@ class MotionOutput:
             self._halted = False
 
     def claim(self, owner: str, lost: Callable[[str], None]) -> "Claim":
-        """The right to publish one motion, which somebody else may have had until now.
+        """Return the right to publish one motion, which somebody else may have had until now.
 
         Args:
             owner: who asks, for the one who loses the right.
@@ -180,7 +180,7 @@ class MotionOutput:
         keep: bool = False,
         agreed: Callable[[], bool] = _agreed,
     ) -> bool:
-        """See ``Claim.publish``."""
+        """Publish a motion of a claim; see ``Claim.publish``."""
 
         def send() -> bool:
             with self._lock:
@@ -201,7 +201,7 @@ class MotionOutput:
         send: Callable[[], None],
         agreed: Callable[[], bool] = _agreed,
     ) -> bool:
-        """See ``Claim.hand_over``."""
+        """Hand a motion of a claim over; see ``Claim.hand_over``."""
 
         def send_if_held() -> bool:
             with self._lock:
@@ -213,7 +213,7 @@ class MotionOutput:
         return self._look.send(planned, message, send_if_held)
 
     def publish_stop(self, stop: "Stop", message: JointTrajectory, robot: RobotModel) -> bool:
-        """See ``Stop.publish``."""
+        """Publish a stop; see ``Stop.publish``."""
         with self._lock:
             if self._newest is not stop:
                 return False
@@ -295,17 +295,17 @@ class Claim:
 
 
 class Stop:
-    """The right to publish stops, which nobody looks at once more: a robot that brakes is better than one that does
+    """The right to publish stops, which are not checked once more: a robot that brakes is better than one that does
     not."""
 
     def __init__(self, output: MotionOutput) -> None:
         self._output = output
 
     def lost(self, owner: str) -> None:
-        """Somebody else stops, or moves the robot after that."""
+        """Take notice that somebody else stops the robot, or moves it after that."""
 
     def publish(self, message: JointTrajectory, robot: RobotModel) -> bool:
-        """Publish the stop of a motion of a robot, if nobody else has asked for a motion since. Whether it was
+        """Publish the stop of a robot's motion, if nobody else has asked for a motion since; return whether it was
         published."""
         return self._output.publish_stop(self, message, robot)
 

@@ -1,4 +1,4 @@
-"""The motion that a robot is in: what the next one has to leave without a jump."""
+"""The motion that a robot is in, which the next one has to leave without a jump."""
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from kinopt_ros.verification.motion import AT_REST
 
 
 def published_motion(output: MotionOutput, joints: tuple[str, ...]) -> Commanded | None:
-    """The motion of these joints that this node published last, unless another one moves some of them since; it may be
-    over."""
+    """Return the motion of these joints that this node published last; it may be over.
+
+    None if another motion has moved some of them since.
+    """
     of_these = [p for p in output.published if sorted(p.message.joint_names) == sorted(joints)]
     if not of_these or len(of_these[0].message.points) < 2:
         return None

@@ -26,7 +26,7 @@ from kinopt_ros.verification.configuration import limit_violation
 
 @dataclass
 class _Verdict:
-    """What there is to say of a state."""
+    """Verdict on a state."""
 
     status: StatusMsg = field(default_factory=StatusMsg)
     """SUCCESS: the state was judged; its message then says what the answer has no field for. Else why it was not."""
@@ -47,16 +47,16 @@ class CheckStateValidity(MoveItService):
     def __init__(self, context: Context) -> None:
         self._context = context
         self._checked: tuple[RobotModel, Scene] | None = None
-        """For which a check was done, so that meshes are read and the next one is quick."""
+        """Robot and scene that were checked last: their meshes are read, so the next check of them is quick."""
 
     def task(self, request: Any, reply: Reply) -> tuple[Task, None]:
-        """The task of a request."""
+        """Return the task of a request."""
         robot = self._context.loaded.model
         prepared = (robot, self._context.scene.of(robot)) == self._checked
         return HandlerTask(self._handle, request, reply, slow=not prepared), None
 
     def write(self, response: Any, answer: Any, asked: None) -> None:
-        """The verdict."""
+        """Write the verdict."""
         del asked
         if answer.status.code == Status.SUCCESS and answer.status.message:
             self._context.node.get_logger().info(
@@ -108,7 +108,7 @@ class CheckStateValidity(MoveItService):
 
 
 def _judged(robot: RobotModel, group: str) -> tuple[np.ndarray[Any, Any], set[str]]:
-    """Variables whose limits count, and links whose contacts do."""
+    """Return the variables whose limits count, and the links whose contacts do."""
     if not group:
         return np.arange(robot.nq), set(robot.link_names)
     variables = {i for joint in robot.group(group).joints for i in robot.variables_of(joint)}
@@ -129,7 +129,7 @@ def _kind(robot: RobotModel, scene: Scene, body: str) -> int:
 
 
 def _outside(robot: RobotModel, q: Any, variables: np.ndarray[Any, Any]) -> str:
-    """Which of some joints is outside of its limits; nothing if none is."""
+    """Return which of some joints is outside of its limits; nothing if none is."""
     excess = float(limit_violation(robot, q[None], variables)[0])
     if excess <= 0.0:
         return ""

@@ -1,4 +1,4 @@
-"""MoveIt's error codes for ours."""
+"""Translation of our status codes to MoveIt's error codes."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ MOVEIT_CODES = {
     Status.START_STATE_INVALID: -26,
     Status.NO_IK_SOLUTION: -31,
 }
-"""Values of moveit_msgs/MoveItErrorCodes. What is not listed has no counterpart there and is a FAILURE."""
+"""Values of moveit_msgs/MoveItErrorCodes by ours. What is not listed has no counterpart there and is a FAILURE."""
 
 
 def fill_error_code(message: Any, status: Any) -> None:

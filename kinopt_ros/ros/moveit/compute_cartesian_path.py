@@ -35,7 +35,7 @@ class ComputeCartesianPath(MoveItService):
         self._plan = plan
 
     def task(self, request: Any, reply: Reply) -> tuple[Task, Any]:
-        """The task of ~/compute_cartesian_path for the same."""
+        """Return the task of ~/compute_cartesian_path for an equivalent request."""
         refuse_constraints(request.path_constraints, "path_constraints")
         refuse_speed_limit(request)
         if not request.max_step > 0.0:
@@ -57,7 +57,7 @@ class ComputeCartesianPath(MoveItService):
         return task, task.asked
 
     def write(self, response: Any, answer: Any, asked: Any) -> None:
-        """The motion as far as it goes."""
+        """Write the motion as far as it goes."""
         fill_error_code(response.error_code, _status(answer))
         response.fraction = answer.fraction
         if asked is not None and answer.trajectory.points:

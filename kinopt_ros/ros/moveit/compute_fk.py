@@ -19,7 +19,7 @@ from kinopt_ros.status import Status
 
 
 class NoLinkError(KinoptError):
-    """A request for poses of no links."""
+    """A request asks for poses of no links."""
 
     status = Status.INVALID_LINK_NAME
 
@@ -37,7 +37,7 @@ class ComputeFk(MoveItService):
         self._compute_fk = compute_fk
 
     def task(self, request: Any, reply: Reply) -> tuple[Task, str]:
-        """The task of ~/compute_fk for the same, and the frame of its answer."""
+        """Return the task of ~/compute_fk for an equivalent request, and the frame of its answer."""
         if not request.fk_link_names:
             raise NoLinkError("fk_link_names is empty; give at least one link")
         robot = self._context.loaded.model
@@ -51,7 +51,7 @@ class ComputeFk(MoveItService):
         return self._compute_fk(given, reply), request.header.frame_id or robot.root_link
 
     def write(self, response: Any, answer: Any, asked: str | None) -> None:
-        """One pose for each link."""
+        """Write one pose for each link."""
         fill_error_code(response.error_code, answer.status)
         if asked is not None and answer.status.code == Status.SUCCESS:
             stamp = self._context.node.get_clock().now().to_msg()

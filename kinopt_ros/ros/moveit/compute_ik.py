@@ -27,23 +27,23 @@ from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.status import Status
 
 CONSTRAINED_SOLUTIONS = 32
-"""Solutions that are looked at for one that meets constraints."""
+"""Number of solutions that are tried for one that meets constraints."""
 
 
 class NoneMeetsThemError(KinoptError):
-    """Solutions of which none meets the constraints of the request."""
+    """None of the solutions meets the constraints of the request."""
 
     status = Status.NO_IK_SOLUTION
 
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """What an answer needs to know of its request."""
+    """Parts of a request that its answer needs."""
 
     request: IkRequest
     constraints: Any
     frames: Annotated[Float64, "nq"] | None
-    """Configuration in which frames of constraints are looked at; None without constraints."""
+    """Configuration in which frames of constraints are placed; None without constraints."""
 
 
 class ComputeIk(MoveItService):
@@ -60,7 +60,7 @@ class ComputeIk(MoveItService):
         self._solve_ik = solve_ik
 
     def task(self, request: Any, reply: Reply) -> tuple[Task, _Asked]:
-        """The task of ~/solve_ik for the same."""
+        """Return the task of ~/solve_ik for an equivalent request."""
         given = request.ik_request
         ours = self._read(given)
         frames = None
@@ -72,7 +72,7 @@ class ComputeIk(MoveItService):
         return task, _Asked(task.asked, given.constraints, frames)
 
     def write(self, response: Any, answer: Any, asked: _Asked | None) -> None:
-        """The state of the whole robot."""
+        """Write the state of the whole robot."""
         status = answer.status
         if asked is not None and status.code == Status.SUCCESS:
             q = self._chosen(answer, asked)
@@ -85,7 +85,7 @@ class ComputeIk(MoveItService):
         fill_error_code(response.error_code, status)
 
     def _chosen(self, answer: Any, asked: _Asked) -> Annotated[Float64, "nq"] | None:
-        """The first solution that meets the constraints; None if there is none."""
+        """Return the first solution that meets the constraints; None if there is none."""
         problem, robot = asked.request.problem, asked.request.loaded.model
         for solution in np.array(answer.positions).reshape(problem.num_solutions, -1):
             if not np.isfinite(solution).all():
@@ -131,7 +131,7 @@ class ComputeIk(MoveItService):
         return request
 
     def _in_root(self, state: Any, frames: list[str], poses: list[Any]) -> list[Any]:
-        """Poses of several frames in the root link's frame."""
+        """Return the poses of several frames in the root link's frame."""
         context, robot = self._context, self._context.loaded.model
         q = configuration_of(context, state, frames)
         T = [

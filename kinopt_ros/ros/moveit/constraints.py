@@ -1,4 +1,4 @@
-"""moveit_msgs/Constraints: which are met in a configuration, and refusing those that nobody would look at."""
+"""Evaluation of moveit_msgs/Constraints in a configuration, and refusal of those that are not supported."""
 
 from typing import Annotated, Any
 
@@ -18,9 +18,11 @@ from kinopt_ros.ros.robot.tips import tip_of
 _KINDS = ("joint_constraints", "position_constraints", "orientation_constraints", "visibility_constraints")
 _ROUNDING = 1e-9
 BOX, SPHERE, CYLINDER = 1, 2, 3
-"""Of shape_msgs/SolidPrimitive."""
+"""Types of shape_msgs/SolidPrimitive."""
 _EULER, _VECTOR = 0, 1
-"""Of moveit_msgs/OrientationConstraint: angles about x, then the new y, then the new z; or a rotation vector."""
+"""Parameterizations of moveit_msgs/OrientationConstraint.
+
+The first is angles about x, then the new y, then the new z; the second is a rotation vector."""
 
 
 def refuse_constraints(constraints: Any, what: str, kinds: tuple[str, ...] = _KINDS) -> None:
@@ -33,12 +35,12 @@ def refuse_constraints(constraints: Any, what: str, kinds: tuple[str, ...] = _KI
 
 
 def has_constraints(constraints: Any) -> bool:
-    """Whether there is anything to be met."""
+    """Check whether there are constraints of any kind."""
     return any(getattr(constraints, kind) for kind in _KINDS)
 
 
 def frames_of(constraints: Any) -> list[str]:
-    """Frames that constraints are given in."""
+    """Return the frames that constraints are given in."""
     return [
         one.header.frame_id
         for one in (*constraints.position_constraints, *constraints.orientation_constraints)
@@ -52,9 +54,10 @@ def evaluate(
     q: Annotated[Float64, "nq"],
     frames: Annotated[Float64, "nq"] | None = None,
 ) -> list[tuple[bool, float]]:
-    """For each constraint, in MoveIt's order (joints, positions, orientations), whether it is met, and its weight times
-    how far the value is from what is wanted (rad or m; a sum of three angles for orientations). Frames are where they
-    are in configuration ``frames``, or without it in q.
+    """Evaluate constraints in MoveIt's order: joints, positions, orientations.
+
+    Returns for each whether it is met, and its weight times the distance from the wanted value (rad or m; a sum of
+    three angles for orientations). Frames are placed as in configuration ``frames``, by default as in q.
 
     Raises:
         KinoptError: one that is not usable, or not supported (visibility, meshes, cones and prisms).
@@ -157,7 +160,7 @@ def _orientation(
 
 
 def _euler(R: Annotated[Float64, "3 3"]) -> Annotated[Float64, "3"]:
-    """Angles of Rx(a) Ry(b) Rz(c), b in [-pi/2, pi/2]."""
+    """Return the angles of Rx(a) Ry(b) Rz(c), b in [-pi/2, pi/2]."""
     return np.array(
         [
             np.arctan2(-R[1, 2], R[2, 2]),

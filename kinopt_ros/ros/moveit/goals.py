@@ -1,4 +1,4 @@
-"""Goals of motions, which MoveIt's clients give as constraints."""
+"""Conversion of goals of motions, which MoveIt's clients give as constraints."""
 
 import math
 from dataclasses import dataclass
@@ -18,28 +18,29 @@ from kinopt_ros.ros.moveit.constraints import BOX, CYLINDER, SPHERE, refuse_cons
 
 _Three = tuple[float, float, float]
 _NAMED = 3
-"""Moved joints that a sentence names."""
+"""Most moved joints that a sentence names."""
 _FREE = (math.inf, math.inf, math.inf)
 
 
 @dataclass(frozen=True)
 class _Shared:
-    """What all poses of a request have in common."""
+    """Parts that all poses of a request have in common."""
 
     link: str
     offset: _Three
-    """Of the point that is placed, in the link's frame, m."""
+    """Offset of the constrained point in the link's frame, m."""
     position: _Three
-    """Tolerances, m."""
+    """Tolerances of the position along three axes, m."""
     orientation: _Three
-    """Tolerances, rad."""
+    """Tolerances of the orientation about three axes, rad."""
 
 
 def goal_fields(
     context: Context, robot: RobotModel, goals: Any, q: Annotated[Float64, "nq"]
 ) -> dict[str, Any]:
-    """Fields of kinopt_msgs/PlanTrajectory for goal_constraints: alternatives, as there. A goal is joint_constraints,
-    or a position_constraint and an orientation_constraint, or one of these.
+    """Return fields of kinopt_msgs/PlanTrajectory for goal_constraints, which are alternatives there, too.
+
+    A goal is joint_constraints, or a position_constraint and an orientation_constraint, or one of these.
 
     Joint goals are reached exactly, positions to within the largest ball about the region's centre. Frames are where
     they are in configuration q; poses come out in the root link's frame.
@@ -89,8 +90,10 @@ def goal_fields(
 
 
 def keep_limits(robot: RobotModel, goals: Any, tolerance: float) -> str:
-    """Move joint constraints that are beyond a position limit to it: as far as their own tolerances reach, or
-    ``tolerance`` (rad or m). The sentence that says so; empty if none is moved."""
+    """Move joint constraints that are beyond a position limit to it; return a sentence that says so, or an empty one.
+
+    They are moved as far as their own tolerances reach, or ``tolerance`` (rad or m).
+    """
     moved = []
     for k, goal in enumerate(goals):
         for one in goal.joint_constraints:
@@ -142,7 +145,7 @@ def _pose(
 
 
 def _radius(shape: Any, what: str) -> float:
-    """Of the largest ball about the centre of a shape, m."""
+    """Return the radius (m) of the largest ball about the centre of a shape that is inside it."""
     size = list(shape.dimensions)
     if (shape.type, len(size)) not in ((BOX, 3), (SPHERE, 1), (CYLINDER, 2)):
         raise InvalidGoalError(
@@ -157,5 +160,5 @@ def _radius(shape: Any, what: str) -> float:
 
 
 def _angle(tolerance: float) -> float:
-    """No turn is farther than half of one: such a tolerance frees the axis."""
+    """Return the tolerance about an axis; infinite for half a turn or more, since no turn is farther."""
     return math.inf if tolerance >= math.pi else float(tolerance)

@@ -1,5 +1,7 @@
-"""Kinds of motion that MoveIt's clients ask for by planner_id (those of Pilz): honoured or refused, never taken for a
-way of searching."""
+"""Kinds of motion (Pilz's LIN and PTP) that MoveIt's clients ask for by planner_id.
+
+They are honoured or refused, and never taken for a way of searching.
+"""
 
 from enum import Enum
 from typing import Annotated, Any
@@ -18,16 +20,16 @@ from kinopt_ros.ros.messages.conversions import configuration_from_joint_state
 
 _PILZ = "pilz_industrial_motion_planner"
 _ALIKE = 0.01
-"""rad, up to which two orientations count as the same."""
+"""Angle up to which two orientations count as equal, rad."""
 _LEVER = 0.1
-"""m from the tip's origin: points that move on straight lines, too, if the tip does not turn."""
+"""Distance from the tip's origin of points that move on straight lines, too, if the tip does not turn, m."""
 
 
 class MotionType(Enum):
-    """What is asked of the way to the goal."""
+    """Requirement on the way to the goal."""
 
     ANY = "PTP"
-    """Nothing: the joints go as suits them."""
+    """No requirement: the joints move as suits them."""
     LINE = "LIN"
     """The tip moves on a straight line, and turns about one axis."""
 
@@ -37,7 +39,7 @@ _MISSING = {"CIRC": "arcs", "POLYLINE": "lines with rounded corners"}
 
 
 def motion_type(pipeline_id: str, planner_id: str) -> MotionType:
-    """The kind of motion that a planner_id asks for; of pipelines other than Pilz's most ask for none.
+    """Return the kind of motion that a planner_id asks for; of pipelines other than Pilz's most ask for none.
 
     Raises:
         UnsupportedFeatureError: a kind that this node does not do, or one that Pilz does not have.
@@ -70,7 +72,7 @@ def check_line(goals: Any) -> None:
 
 
 def tip_link(context: Context, robot: RobotModel, group: str) -> str:
-    """The link that moves on a line where the goal names none."""
+    """Return the link that moves on a line where the goal names none."""
     found = robot.group(context.group_name(robot, group))
     if found.tip_link is None:
         raise UnsupportedFeatureError(f"LIN: group {found.name!r} has no tip that could move on a line")
@@ -78,14 +80,14 @@ def tip_link(context: Context, robot: RobotModel, group: str) -> str:
 
 
 def line_fields(goal: dict[str, Any]) -> dict[str, Any]:
-    """Fields of kinopt_msgs/ComputeCartesianPath for a line to a pose, of those that ``goal_fields`` gives."""
+    """Return fields of kinopt_msgs/ComputeCartesianPath for a line to a pose, from those that ``goal_fields`` gives."""
     return {"waypoints": goal["poses"], "link": goal["tip_link"], "tool": goal["tool"]}
 
 
 def lines_to_joints(
     robot: RobotModel, tip: str, start: Annotated[Float64, "nq"], goal: Any
 ) -> list[StraightLine]:
-    """Lines that take the tip to where it is at joint values, turned as it is.
+    """Return lines that take the tip to where it is at joint values, with the orientation that it has.
 
     Three of its points move on them, which keeps its orientation. One that changes cannot be asked for in this way.
 

@@ -1,4 +1,4 @@
-"""Offers MoveIt's services where moveit_msgs is installed, and says so when somebody else offers them, too."""
+"""Offers MoveIt's services where moveit_msgs is installed, and warns when somebody else offers them, too."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -15,7 +15,7 @@ from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.ros.serving.serving import Serving
 
 MakeTask: TypeAlias = Callable[[Any, Reply], Task]
-"""Of a service of ours: the task of a request."""
+"""Function of one of our services that makes the task of a request."""
 PARAMETER = "moveit_services"
 WATCH_SECONDS = 2.0
 
@@ -23,7 +23,7 @@ WATCH_SECONDS = 2.0
 def offer_moveit_services(
     context: Context, serving: Serving, trajectories: Serving, tasks: Mapping[str, MakeTask]
 ) -> None:
-    """Offer them in the node's namespace, if parameter moveit_services says so and moveit_msgs is installed.
+    """Offer MoveIt's services in the node's namespace, if parameter moveit_services says so and moveit_msgs is there.
 
     Args:
         context: of the node.
@@ -63,7 +63,7 @@ def offer_moveit_services(
 
 
 class _Watch:
-    """Looks for others that offer the same services: whose answer a client would get is then a matter of luck."""
+    """Looks for others that offer equal services: whose answer a client would get is then a matter of luck."""
 
     def __init__(self, node: Node, names: list[str]) -> None:
         self._node = node

@@ -34,7 +34,7 @@ from kinopt_ros.status import Status
 
 
 class _Answer(PlanTrajectory.Response):  # type: ignore[misc]  # messages have no types
-    """Of ~/plan_trajectory, and with room for what ~/compute_cartesian_path says besides."""
+    """Answer of ~/plan_trajectory, with the additional fields of ~/compute_cartesian_path."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,16 +44,16 @@ class _Answer(PlanTrajectory.Response):  # type: ignore[misc]  # messages have n
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """What an answer needs to know of its request."""
+    """Parts of a request that its answer needs."""
 
     robot: RobotModel
     start: Annotated[Float64, "nq"]
     goals: Any
     group: str
     frames: Annotated[Float64, "nq"]
-    """Configuration in which frames of goals are looked at."""
+    """Configuration in which frames of goals are placed."""
     note: str
-    """About what was asked and is done otherwise; else nothing."""
+    """Sentence about what was asked and is done otherwise; empty if nothing is."""
 
 
 class PlanKinematicPath(MoveItService):
@@ -80,7 +80,7 @@ class PlanKinematicPath(MoveItService):
         self._follow_lines = follow_lines
 
     def task(self, request: Any, reply: Reply) -> tuple[Task, _Asked]:
-        """The task of ~/plan_trajectory or ~/compute_cartesian_path for the same."""
+        """Return the task of ~/plan_trajectory or ~/compute_cartesian_path for an equivalent request."""
         given, context = request.motion_plan_request, self._context
         robot = context.loaded.model
         refuse_unsupported(given, robot, robot.group(context.group_name(robot, given.group_name)).joints)
@@ -114,7 +114,7 @@ class PlanKinematicPath(MoveItService):
         return task, _Asked(robot, start, given.goal_constraints, given.group_name, q, said(note, moved))
 
     def write(self, response: Any, answer: Any, asked: _Asked | None) -> None:
-        """The motion."""
+        """Write the motion."""
         response = response.motion_plan_response
         response.planning_time = answer.wall_time
         if asked is None:
@@ -134,7 +134,8 @@ class PlanKinematicPath(MoveItService):
         fill_robot_state(response.trajectory_start, asked.robot, asked.start)
 
     def _reaches(self, answer: Any, asked: _Asked) -> bool:
-        """Whether a motion ends at a goal as MoveIt defines it: its angles are not those that ours are checked by."""
+        """Check whether a motion ends at a goal as MoveIt defines it: its angles are not those that ours are checked
+        by."""
         robot = asked.robot
         q = asked.start.copy()
         names = answer.trajectory.joint_names
@@ -146,14 +147,14 @@ class PlanKinematicPath(MoveItService):
 
 
 def _other_planner(given: Any) -> str:
-    """About a planner that is asked for and is none of ours; else nothing."""
+    """Return a sentence about a planner that is asked for and is none of ours; else nothing."""
     ours = given.planner_id in solver_names()
     asked_for = " ".join(filter(None, (given.pipeline_id, "" if ours else given.planner_id)))
     return f"{quoted(asked_for)} is no planner of this node, which used its own" if asked_for else ""
 
 
 def refuse_unsupported(given: Any, robot: RobotModel, joints: Sequence[str]) -> None:
-    """Raise a KinoptError for what nobody would look at in a MotionPlanRequest for some joints."""
+    """Raise a KinoptError for fields of a MotionPlanRequest for some joints that are not supported."""
     refuse_constraints(given.path_constraints, "path_constraints")
     refuse_speed_limit(given)
     if not given.goal_constraints:

@@ -1,4 +1,4 @@
-"""moveit_msgs/RobotState in and out."""
+"""Reading and writing of moveit_msgs/RobotState."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -24,7 +24,8 @@ _SEVERAL = (JointType.PLANAR, JointType.FLOATING)
 
 
 def joint_state_of(state: Any, robot: RobotModel) -> JointState:
-    """What a RobotState says of joints; those it does not name keep their present state, with is_diff and without.
+    """Return what a RobotState says of joints; those it does not name keep their present state, with is_diff and
+    without.
 
     Raises:
         InvalidStateError: it attaches objects, or is not usable.
@@ -65,7 +66,7 @@ def joint_state_of(state: Any, robot: RobotModel) -> JointState:
 
 
 def configuration_of(context: Context, state: JointState, frames: Sequence[str]) -> Annotated[Float64, "nq"]:
-    """The configuration that a request is about, complete as far as the poses of some frames need it.
+    """Return the configuration that a request is about, complete as far as the poses of some frames need it.
 
     Raises:
         KinoptError: the present state lacks what they need, or ``state`` is not usable.
@@ -120,14 +121,14 @@ def _joint_of_several(robot: RobotModel, name: str) -> Joint:
 
 
 def _variables(joint: Joint, T: Annotated[Float64, "4 4"]) -> list[float]:
-    """Variables of a planar or floating joint for its motion."""
+    """Return the variables of a planar or floating joint for its motion."""
     if joint.type is JointType.PLANAR:
         return [float(T[0, 3]), float(T[1, 3]), float(np.arctan2(T[1, 0], T[0, 0]))]
     return [*T[:3, 3].tolist(), *matrix_to_quaternion(T[:3, :3]).tolist()]
 
 
 def _motion(robot: RobotModel, joint: Joint, q: Annotated[Float64, "nq"]) -> Transform:
-    """The motion of a planar or floating joint."""
+    """Return the motion of a planar or floating joint."""
     T_root_parent, T_root_child = forward_kinematics(robot, q, links=(joint.parent_link, joint.child_link))
     [pose] = poses_from_matrices((inverse(T_root_parent @ joint.T_parent_joint) @ T_root_child)[None])
     p = pose.position

@@ -1,4 +1,4 @@
-"""Services of MoveIt's types on the way that all requests go: queue, lanes, deadlines, exactly one answer."""
+"""Serving of MoveIt's service types on the way that all requests go: queue, lanes, deadlines, exactly one answer."""
 
 import traceback
 from abc import ABC, abstractmethod
@@ -19,15 +19,16 @@ class MoveItService(ABC):
     """Reads requests of one of MoveIt's services for a service of ours, and writes its answers in MoveIt's terms."""
 
     name: ClassVar[str]
-    """As move_group offers it."""
+    """Name of the service, as move_group offers it."""
     type: ClassVar[Any]
     """Service type of moveit_msgs."""
     answer: ClassVar[Any]
-    """Makes the empty answer that a task fills: anything with a ``status``, kinopt_msgs/Status."""
+    """Function that makes the empty answer that a task fills: anything with a ``status``, kinopt_msgs/Status."""
 
     @abstractmethod
     def task(self, request: Any, reply: Reply) -> tuple[Task, Any]:
-        """The task of a request, and what ``write`` needs to know of it; KinoptError if it cannot be answered."""
+        """Return the task of a request, and what ``write`` needs to know of it; KinoptError if it cannot be
+        answered."""
 
     @abstractmethod
     def write(self, response: Any, answer: Any, asked: Any) -> None:
@@ -62,7 +63,7 @@ class _Way:
         self.asked: Any = None
 
     def send(self, answer: Any) -> None:
-        """Send an answer of ours; what is no success is logged, too: some of MoveIt's answers have no room for why."""
+        """Send an answer of ours; a failure is logged, too, as some of MoveIt's answers have no room for why."""
         service, log = self._service, self._node.get_logger()
         if answer.status.code != Status.SUCCESS:
             code = Status(answer.status.code).name

@@ -1,4 +1,4 @@
-"""What requests of ~/get_jacobian and ~/twist_to_joint_velocity have in common."""
+"""Common parts of requests of ~/get_jacobian and ~/twist_to_joint_velocity."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -18,12 +18,12 @@ from kinopt_ros.ros.robot.tips import tip_of
 from kinopt_ros.status import Status
 
 SINGULAR_LOG_SECONDS = 5.0
-"""At most one line about singularities in so many seconds; every answer says it in ``near_singular``."""
+"""Least time between two log lines about singularities, s; every answer says it in ``near_singular``."""
 
 
 @dataclass(frozen=True, eq=False)
 class DifferentialRequest:
-    """What a request asks, in terms of the library."""
+    """A request in terms of the library."""
 
     robot: RobotModel
     base: str

@@ -1,4 +1,4 @@
-"""Reads kinopt_msgs/SolveIK requests."""
+"""Reader of kinopt_msgs/SolveIK requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,19 +29,19 @@ from kinopt_ros.scene.tool_frames import Tip
 
 @dataclass(frozen=True, eq=False)
 class IkRequest:
-    """What a request asks, in terms of the library."""
+    """A request in terms of the library."""
 
     loaded: LoadedRobot
-    """The robot that was in service when it came."""
+    """Robot that was in service when the request came."""
     problem: IkProblem
     T_base_frame: Annotated[Float64, "4 4"]
     """Pose of the request's frame in the problem's base link."""
     assumed: str
-    """A sentence about joints that matter and that nobody published; else nothing."""
+    """Sentence about joints that matter and that nobody published; else nothing."""
     solver: str
     allow_fallback: bool
     timeout: float
-    """s"""
+    """Time that the request may take, s."""
 
 
 def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest:
@@ -118,7 +118,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
 
 
 def _assumed(robot: RobotModel, request: Any, problem: IkProblem, ways: Ways, state: RobotState) -> str:
-    """A sentence about joints whose values matter to the answer and that nobody published; else nothing."""
+    """Return a sentence about joints whose values matter to the answer and that nobody published; else nothing."""
     solved = {robot.variable_names[i] for i in problem.variables}
     matter = {robot.variable_names[i] for i in moving(robot, ways)} - solved
     if problem.scene is not None:  # where the other links are
@@ -132,7 +132,7 @@ def _assumed(robot: RobotModel, request: Any, problem: IkProblem, ways: Ways, st
 
 
 def avoiding(context: Context, robot: RobotModel, asked: bool, clearance: float) -> dict[str, Any]:
-    """Arguments of ``ik_problem`` for answers without collisions, if a request asks for such.
+    """Return arguments of ``ik_problem`` for answers without collisions, if a request asks for such.
 
     Raises:
         InvalidRequestError: a clearance that is negative or not finite, or one that nobody would look at.
@@ -146,7 +146,7 @@ def avoiding(context: Context, robot: RobotModel, asked: bool, clearance: float)
 
 
 def tips_of(request: Any) -> tuple[str, ...] | None:
-    """The links that a request names, by tip_link or tip_links; None if it names none."""
+    """Return the links that a request names, by tip_link or tip_links; None if it names none."""
     if request.tip_links and request.tip_link:
         raise InvalidRequestError(
             f"tip_link is {quoted(request.tip_link)} and tip_links is {shown(list(request.tip_links))}; give one of "
@@ -182,14 +182,16 @@ def _frame(
 
 
 def tool_of(pose: Any) -> Annotated[Float64, "4 4"] | None:
-    """None for the identity, which is what a request that names no tool has."""
+    """Return a tool's pose; None for the identity, which is what a request that names no tool has."""
     T = matrices_from_poses([pose], "tool")[0]
     return None if np.array_equal(T, np.eye(4)) else T
 
 
 def _tools(pose: Any, tips: Sequence[Tip] | None, several: bool) -> Float64 | None:
-    """The request's tool in the links of its tips, (4, 4) or one for each; None for the identity in links, which is
-    what a request that names no tool has."""
+    """Return the request's tool in the links of its tips, (4, 4) or one for each.
+
+    None for the identity in links, which is what a request that names no tool has.
+    """
     given = tool_of(pose)
     tools = [given] if tips is None else [tip.with_tool(given) for tip in tips]
     if all(tool is None for tool in tools):
@@ -200,7 +202,7 @@ def _tools(pose: Any, tips: Sequence[Tip] | None, several: bool) -> Float64 | No
 
 
 def tolerance_of(context: Context, request: Any, kind: str) -> Tolerance:
-    """The tolerance of a kind, "position" or "orientation", that a request gives, else the parameter's."""
+    """Return the tolerance of a kind, "position" or "orientation", that a request gives, else the parameter's."""
     one = getattr(request, f"{kind}_tolerance")
     three = getattr(request, f"{kind}_tolerances")
     if len(three) == 0:
@@ -235,7 +237,8 @@ def _timeout(context: Context, given: float) -> float:
 
 
 def _seeds(request: Any, B: int, n: int) -> Float64 | None:
-    """The request's seeds as (S, n) for all targets or (B, S, n): their number tells which. S is 1 unless given."""
+    """Return the request's seeds as (S, n) for all targets or (B, S, n): their number tells which. S is 1 unless
+    given."""
     if not request.seeds:
         if request.num_seeds:
             raise InvalidStateError(f"num_seeds is {request.num_seeds}, but seeds is empty")

@@ -1,4 +1,4 @@
-"""Reads the operations of kinopt_msgs/ApplyScene and SceneUpdate as changes of the scene."""
+"""Reader of the operations of kinopt_msgs/ApplyScene and SceneUpdate as changes of the scene."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -34,7 +34,7 @@ _FIELDS = {
 
 
 def apply(context: Context, request: Any) -> tuple[Scene, str]:
-    """Change the scene in service as a request says, wholly or not at all.
+    """Change the scene in service as a request says, completely or not at all.
 
     Returns:
         The scene that the changes make, and a sentence about joints that matter and that nobody published, or nothing.
@@ -67,8 +67,10 @@ def check_count(request: Any) -> None:
 
 
 class _Reader:
-    """Reads the operations of one request. What does not depend on the scene is read at once, the rest when the change
-    is made."""
+    """Reads the operations of one request.
+
+    What does not depend on the scene is read at once, the rest when the change is made.
+    """
 
     def __init__(self, context: Context, robot: RobotModel, state: Any) -> None:
         self._context = context
@@ -80,7 +82,7 @@ class _Reader:
         configuration_from_joint_state(state, robot, self._newest.q)  # refused even if no operation needs it
 
     def change(self, operation: Any) -> Change:
-        """The change that an operation asks for."""
+        """Return the change that an operation asks for."""
         readers: dict[str, Callable[[Any], Change]] = {
             SceneOperation.ADD: self._add,
             SceneOperation.MOVE: self._move,
@@ -98,7 +100,7 @@ class _Reader:
         return readers[operation.operation](operation)
 
     def assumed(self) -> str:
-        """A sentence about joints that mattered and that nobody published; else nothing."""
+        """Return a sentence about joints that mattered and that nobody published; else nothing."""
         return self._context.assumed(self._robot, self._ways, frozenset(self._given.name), self._newest)
 
     def _add(self, operation: Any) -> Change:
@@ -167,7 +169,7 @@ class _Reader:
         return np.asarray(T_root_frame @ _pose(given))
 
     def _q(self, frame: str, other: str = "") -> Annotated[Float64, "nq"]:
-        """The configuration, to be used for the pose of a frame in another one or in the root link."""
+        """Return the configuration, to be used for the pose of a frame in another one or in the root link."""
         ways = [(frame, other or self._robot.root_link)]
         self._ways += ways
         q = self._context.configuration(self._robot, ways, frozenset(self._given.name), self._newest)

@@ -1,4 +1,4 @@
-"""What servo is told: twists and target poses, read from messages; and what they want of a robot."""
+"""Commands of servo, twists and target poses, read from messages, and the joint velocities that they want."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -17,46 +17,46 @@ from kinopt_ros.trajectory.braking import MotionState
 
 TWIST, TARGET = "servo/twist", "servo/target_pose"
 _SAME_CLOCK = 1_000_000_000
-"""ns; stamps that are farther from now are of another clock, or old."""
+"""Largest difference of a stamp from now, ns; stamps farther away are of another clock, or old."""
 
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """The newest command."""
+    """The newest command of servo."""
 
     name: str
     ends: int
-    """ns of the node's clock until which it holds."""
+    """Time until which the command holds, ns of the node's clock."""
 
     def wanted(self, setup: ServoSetup, state: MotionState, q: Annotated[Float64, "nq"], time: int) -> Wanted:
-        """Joint velocities that it wants in a state, at a time (ns)."""
+        """Return joint velocities that it wants in a state, at a time (ns)."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class TwistCommand(Command):
-    """Move at this velocity."""
+    """Command to move at a velocity."""
 
     twist: Annotated[Float64, "6"]
     axes: Tip
-    """The frame that gives the axes."""
+    """Frame that gives the axes of the twist."""
 
     def wanted(self, setup: ServoSetup, state: MotionState, q: Annotated[Float64, "nq"], time: int) -> Wanted:
-        """See Command."""
+        """Return joint velocities; see Command."""
         R = setup.T_base_frame(q, self.axes.link, self.axes.T_link_tip)[:3, :3]
         return velocity_for_twist(setup, state, q, np.concatenate([R @ self.twist[:3], R @ self.twist[3:]]))
 
 
 @dataclass(frozen=True, eq=False)
 class TargetCommand(Command):
-    """Go there, and stay."""
+    """Command to go to a pose, and stay."""
 
     target: Target
     gain: float
     tolerance: tuple[float, float]
 
     def wanted(self, setup: ServoSetup, state: MotionState, q: Annotated[Float64, "nq"], time: int) -> Wanted:
-        """See Command."""
+        """Return joint velocities; see Command."""
         return velocity_to_follow(setup, state, q, self.target, time, self.gain, self.tolerance)
 
 
@@ -105,7 +105,7 @@ def target_command(
 
 
 def _frame(context: Context, setup: ServoSetup, name: str, q: Annotated[Float64, "nq"]) -> Tip:
-    """A frame by name: the base link, a link, a tool frame, or what tf knows, fixed to the root link."""
+    """Return a frame by name: the base link, a link, a tool frame, or what tf knows, fixed to the root link."""
     robot = setup.robot
     if not name:
         return Tip(setup.base)

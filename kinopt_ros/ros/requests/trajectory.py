@@ -1,4 +1,4 @@
-"""Reads kinopt_msgs/PlanTrajectory requests and kinopt_msgs/OptimizeTrajectory goals, which say the same."""
+"""Reader of kinopt_msgs/PlanTrajectory requests and kinopt_msgs/OptimizeTrajectory goals, whose fields are alike."""
 
 import dataclasses
 import math
@@ -51,39 +51,39 @@ from kinopt_ros.scene.scene import Scene
 from kinopt_ros.scene.tool_frames import Tip
 
 LINE_TOLERANCE = 1e-3
-"""m, of straight lines that give none."""
+"""Tolerance of straight lines that give none, m."""
 AT_REST = 1e-3
-"""rad/s or m/s, up to which a joint that the motion leaves out counts as standing still."""
+"""Largest velocity at which a joint that the motion leaves out counts as at rest, rad/s or m/s."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryRequest:
-    """What a request asks, in terms of the library."""
+    """A request in terms of the library."""
 
     loaded: LoadedRobot
-    """The robot that was in service when it came."""
+    """Robot that was in service when the request came."""
     problem: TrajectoryProblem
     assumed: str
-    """A sentence about joints that matter and that nobody published; else nothing."""
+    """Sentence about joints that matter and that nobody published; else nothing."""
     solver: str
     allow_fallback: bool
     timeout: float
-    """s"""
+    """Time that the request may take, s."""
 
 
 @dataclass(frozen=True, eq=False)
 class StartState:
-    """Where a motion starts."""
+    """Configuration and velocity at which a motion starts."""
 
     q: Annotated[Float64, "nq"]
     velocity: Annotated[Float64, "nq"]
     state: RobotState
-    """What was measured."""
+    """Measured state of the robot."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Frame:
-    """How poses of a request are read."""
+    """Reads poses of a request."""
 
     robot: RobotModel
     base: str
@@ -166,7 +166,7 @@ def _check_counts(request: Any, tips: int) -> None:
 def _what_moves(
     context: Context, robot: RobotModel, request: Any
 ) -> tuple[str, tuple[Tip, ...], tuple[str, ...]]:
-    """Base link, tips and joints. A group without a tip will do where no pose is asked for."""
+    """Return base link, tips and joints. A group without a tip will do where no pose is asked for."""
     named = tips_of(request)
     tips = None if named is None else tuple(tip_of(context, robot, name) for name in named)
     group = request.group or None
@@ -185,7 +185,7 @@ def _what_moves(
 def controller_order(
     context: Context, robot: RobotModel, joints: Sequence[str], publish: bool
 ) -> tuple[str, ...]:
-    """Joints of a motion in the order in which the controller has them.
+    """Return the joints of a motion in the order in which the controller has them.
 
     Raises:
         InvalidRequestError: it shall be published, and the controller lacks one of them.
@@ -205,7 +205,7 @@ def controller_order(
 def start_state(
     context: Context, robot: RobotModel, given: Any, needed: Sequence[int], publish: bool
 ) -> StartState:
-    """Where a motion starts: what a request says, else what was measured.
+    """Return where a motion starts: what a request says, else what was measured.
 
     Args:
         context: of the node.
@@ -245,14 +245,16 @@ def assumed_sentence(
     named: Sequence[str],
     scene: Scene | None = None,
 ) -> str:
-    """About variables that matter and that nobody published; else nothing. With a scene all of them matter: they say
-    where the links are that must not be hit."""
+    """Return a sentence about variables that matter and that nobody published; else nothing.
+
+    With a scene all of them matter: they say where the links are that must not be hit.
+    """
     matter = needed if scene is None else range(robot.nq)
     return assumed_default([robot.variable_names[i] for i in matter if not state.known[i]], named)
 
 
 def demand(context: Context, scene: Scene | None, request: Any) -> dict[str, Any]:
-    """What a motion must be free of collisions with, as arguments of problems.
+    """Return what a motion must be free of collisions with, as arguments of problems.
 
     Raises:
         InvalidRequestError: a clearance that is not usable, or that nobody would look at.
@@ -267,7 +269,7 @@ def demand(context: Context, scene: Scene | None, request: Any) -> dict[str, Any
 
 
 def pace(context: Context, request: Any) -> dict[str, float]:
-    """Scaling factors, as arguments of problems."""
+    """Return scaling factors, as arguments of problems."""
     return {
         name: nonnegative(getattr(request, name), name, InvalidRequestError, context.parameter(name))
         for name in ("velocity_scaling", "acceleration_scaling")
@@ -275,7 +277,7 @@ def pace(context: Context, request: Any) -> dict[str, float]:
 
 
 def trajectory_timeout(context: Context, given: float) -> float:
-    """Seconds that a request may take.
+    """Return the seconds that a request may take.
 
     Raises:
         InvalidRequestError: it asks for more than is allowed.
@@ -304,7 +306,7 @@ def _goals(context: Context, place: _Frame, request: Any, joints: Sequence[str])
 def _pose_goals(
     context: Context, place: _Frame, request: Any, poses: Sequence[Any], what: str
 ) -> list[PoseGoal]:
-    """Alternatives, each of one pose per tip."""
+    """Return alternatives, each of one pose per tip."""
     tips = len(place.tips)
     if tips == 0 or len(poses) % tips:
         raise InvalidGoalError(
@@ -339,7 +341,7 @@ def _pose_goals(
 def _tools(
     tips: Sequence[Tip], T_tip_tool: Annotated[Float64, "4 4"] | None
 ) -> Annotated[Float64, "T 4 4"] | None:
-    """Poses of a tool in the links of tips; None for their own frames."""
+    """Return poses of a tool in the links of tips; None for their own frames."""
     tools = [tip.with_tool(T_tip_tool) for tip in tips]
     if all(tool is None for tool in tools):
         return None
@@ -430,7 +432,8 @@ def _tip(context: Context, place: _Frame, given: str, what: str) -> Tip:
 
 
 def _velocity(robot: RobotModel, start: StartState, joints: Sequence[str]) -> Annotated[Float64, "nq"]:
-    """Velocities at the start; sensors never read 0, and what does not move shall not be said to."""
+    """Return velocities at the start; 0 for joints that the motion leaves out and that are nearly at rest: sensors
+    never read 0."""
     velocity = start.velocity.copy()
     others = np.ones(robot.nq, dtype=np.bool_)
     others[commanded_variables(robot, joints)] = False

@@ -1,4 +1,4 @@
-"""What services and the action of trajectories do alike: plan within the time that a request has."""
+"""Planning within the time that a request has, for services and the action of trajectories."""
 
 import time
 from typing import Any
@@ -14,7 +14,7 @@ from kinopt_ros.status import Status
 
 
 class LatePlanError(KinoptError):
-    """A request whose time was up before anybody could begin with it."""
+    """The time of a request was up before work on it could begin."""
 
     status = Status.TIMED_OUT
 
@@ -28,7 +28,7 @@ def check_in_time(waited: float, timeout: float) -> None:
 def plan(
     asked: TrajectoryRequest, response: Any, statistics: Statistics, report: Report | None
 ) -> Pooled[TrajectoryResult]:
-    """Plan, and fill a response.
+    """Plan a motion, and fill a response.
 
     Raises:
         KinoptError: the request cannot be answered.

@@ -7,7 +7,7 @@ from kinopt_ros.ros.robot.joint_limits import PREFIX
 
 
 def bundled_parameters(name: str) -> dict[str, Any]:
-    """URDF, SRDF and joint limits of a bundled robot, by parameter name."""
+    """Return URDF, SRDF and joint limits of a bundled robot, by parameter name."""
     urdf, srdf = find_robot(name)
     limits = bundled_joint_limits(name)
     return {

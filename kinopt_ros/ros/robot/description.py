@@ -1,4 +1,4 @@
-"""Where the robot's description comes from, parameter or topic, and when it must be read again."""
+"""Source of the robot's description, parameter or topic, and when it must be read again."""
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
@@ -32,7 +32,7 @@ NAMING = ("default_group", "controller_joints", "tool_frames")
 """Parameters with names that the robot must have."""
 _URDF, _SRDF, _VIRTUAL = "robot_description", "robot_description_semantic", "virtual_joint"
 _SRDF_FOLLOWS = 0.5
-"""s for which a URDF waits for an SRDF that may follow: without it, groups are missing and warnings mislead."""
+"""Time for which a URDF waits for an SRDF that may follow, s: without it, groups are missing and warnings mislead."""
 _NAME = re.compile(r"<robot\b[^>]*?\bname\s*=\s*[\"']([^\"']*)")
 
 
@@ -56,7 +56,7 @@ class Description:
         self._from_topic = {_URDF: "", _SRDF: ""}
         self._texts: WeakKeyDictionary[RobotModel, tuple[str, str]] = WeakKeyDictionary()
         self._tried: tuple[tuple[str, str, bool], RobotModel | KinoptError] | None = None
-        """The texts that were looked at last, and what came of it."""
+        """The texts that were tried last, and what came of it."""
         self._changes = False
         """Whether the parameters that are being set have other values than before."""
         self._held = self._due = False
@@ -68,11 +68,11 @@ class Description:
         self._srdf_follows.cancel()
 
     def take_urdf(self, text: str) -> None:
-        """A robot_description arrived by topic."""
+        """Take a robot_description that arrived by topic."""
         self._take(_URDF, text)
 
     def take_srdf(self, text: str) -> None:
-        """A robot_description_semantic arrived by topic."""
+        """Take a robot_description_semantic that arrived by topic."""
         self._take(_SRDF, text)
 
     @property
@@ -81,7 +81,7 @@ class Description:
         return bool(self._text(_URDF))
 
     def close(self) -> None:
-        """Nobody declares anything any more."""
+        """End the wait of those who declare parameters."""
         self._executor_thread.close()
 
     def load(self) -> None:
@@ -101,7 +101,7 @@ class Description:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Put off ``load`` until all is set that one request sets."""
+        """Put off ``load`` until all parameters are set that one request sets."""
         self._held = True
         try:
             yield
@@ -112,13 +112,15 @@ class Description:
                 self.load()
 
     def was_set(self, given: list[Parameter[Any]]) -> None:
-        """These parameters have passed ``check`` and were set: build the robot anew if that changes anything, or if the
-        one in service is another one, as after a failure."""
+        """Take notice of parameters that have passed ``check`` and were set.
+
+        Builds the robot anew if that changes anything, or if the one in service is another one, as after a failure.
+        """
         if self.concerned_by(given) and (self._changes or not self._serves()):
             self.load()
 
     def _serves(self) -> bool:
-        """Whether the robot in service is the one of the present texts."""
+        """Check whether the robot in service is the one of the present texts."""
         if not self._loader.is_ready:
             return False
         return self.texts_of(self._loader.loaded.model) == (self._text(_URDF), self._text(_SRDF))
@@ -143,7 +145,7 @@ class Description:
         return SetParametersResult(successful=True)
 
     def _try(self, urdf: str, srdf: str, moving: bool) -> RobotModel:
-        """The robot of some texts; of the same ones as before without building it anew."""
+        """Return the robot of some texts; of the same ones as before without building it anew."""
         texts = urdf, srdf, moving
         if self._tried is None or self._tried[0] != texts:
             try:
@@ -156,7 +158,7 @@ class Description:
         return found
 
     def _is_same(self, given: Parameter[Any]) -> bool:
-        """Whether a parameter has the value given already; NaN is the same as NaN here."""
+        """Check whether a parameter has the value given already; NaN equals NaN here."""
         if not self._node.has_parameter(given.name):
             return False
         present = self._node.get_parameter(given.name).value
@@ -165,7 +167,7 @@ class Description:
         return type(present) is type(given.value) and bool(present == given.value)
 
     def concerned_by(self, given: list[Parameter[Any]]) -> bool:
-        """Whether a change of these parameters changes the robot or its solvers."""
+        """Check whether a change of these parameters changes the robot or its solvers."""
         if self.is_declaring:
             return False
         names = {parameter.name for parameter in given}
@@ -177,11 +179,11 @@ class Description:
         )
 
     def replaced_by(self, given: list[Parameter[Any]]) -> bool:
-        """Whether these parameters bring another description."""
+        """Check whether these parameters bring another description."""
         return any(parameter.name in (_URDF, _SRDF, _VIRTUAL) for parameter in given)
 
     def texts_of(self, robot: RobotModel) -> tuple[str, str]:
-        """URDF and SRDF that a robot was built from."""
+        """Return the URDF and SRDF that a robot was built from."""
         return self._texts.get(robot, ("", ""))
 
     def _take(self, name: str, text: str) -> None:
@@ -197,7 +199,7 @@ class Description:
                 self.load()
 
     def _has_srdf(self) -> bool:
-        """Whether there is an SRDF that may belong to the URDF: not the one of another robot."""
+        """Check whether there is an SRDF that may belong to the URDF: not the one of another robot."""
         if parameters.value(self._node, _SRDF):
             return True
         urdf, srdf = (_NAME.search(self._text(name)[:10_000]) for name in (_URDF, _SRDF))
@@ -210,7 +212,7 @@ class Description:
         return str(parameters.value(self._node, name) or self._from_topic[name])
 
     def _build(self) -> RobotModel:
-        """The robot of the newest texts."""
+        """Build the robot of the newest texts."""
         urdf, srdf = self._text(_URDF), self._text(_SRDF)
         moving = parameters.value(self._node, _VIRTUAL)
         robot = robot_from_urdf(urdf, srdf or None, virtual_joint=moving)

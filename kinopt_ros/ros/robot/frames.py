@@ -32,7 +32,8 @@ class Frames:
     def T_link_frame(
         self, robot: RobotModel, link: str, frame: str, q: Annotated[Float64, "nq"]
     ) -> Annotated[Float64, "4 4"]:
-        """Pose of a frame in a link of the robot, in configuration q. An empty name is the robot's root link.
+        """Return the pose of a frame in a link of the robot, in configuration q. An empty name is the robot's root
+        link.
 
         Raises:
             FrameError: neither the robot nor tf knows the frame.
@@ -45,14 +46,15 @@ class Frames:
     def T_root_frame(
         self, robot: RobotModel, frame: str, q: Annotated[Float64, "... nq"]
     ) -> Annotated[Float64, "... 4 4"]:
-        """Pose of a frame in the robot's root link, in one configuration or many. Raises as T_link_frame does."""
+        """Return the pose of a frame in the robot's root link, in one configuration or many. Raises as T_link_frame
+        does."""
         frame = frame or robot.root_link
         if frame in robot.link_index:
             return forward_kinematics(robot, q, links=(frame,))[..., 0, :, :]
         return np.broadcast_to(self._outside(robot, frame), (*q.shape[:-1], 4, 4))
 
     def _outside(self, robot: RobotModel, frame: str) -> Float64:
-        """T_root_frame of a frame that is no link."""
+        """Return T_root_frame of a frame that is no link."""
         virtual = robot.virtual_joint
         if virtual is not None and virtual.type is JointType.FIXED and virtual.parent_frame == frame:
             return np.eye(4)

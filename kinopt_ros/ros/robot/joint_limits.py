@@ -46,7 +46,7 @@ _VALUES = {
 
 
 def declaration(node: Node, robot: RobotModel) -> Iterator[Callable[[], None]]:
-    """Steps that declare the parameters of every joint; for the thread that serves the node's callbacks."""
+    """Yield steps that declare the parameters of every joint; for the thread that serves the node's callbacks."""
     joints = _limited_names(robot)
     wanted = {f"{PREFIX}{name}.{key}" for name in joints for key in _KEYS}
     for name in node.get_parameters_by_prefix(PREFIX.rstrip(".")):
@@ -57,7 +57,7 @@ def declaration(node: Node, robot: RobotModel) -> Iterator[Callable[[], None]]:
 
 
 def unknown_limits(node: Node, robot: RobotModel) -> list[str]:
-    """Names of given parameters that belong to no joint and no key: they would be lost without a word."""
+    """Return names of given parameters that belong to no joint and no key: they would be lost without a word."""
     known = {f"{PREFIX}{name}.{key}" for name in _limited_names(robot) for key in _KEYS}
     return sorted(
         name for name in parameters.given_at_start(node) if name.startswith(PREFIX) and name not in known
@@ -65,7 +65,7 @@ def unknown_limits(node: Node, robot: RobotModel) -> list[str]:
 
 
 def converted(given: list[Parameter[Any]]) -> list[Parameter[Any]]:
-    """Limits that somebody sets, as the node keeps them: floats, and NaN for one that is unset."""
+    """Return limits that somebody sets, as the node keeps them: floats, and NaN for one that is unset."""
     return [
         Parameter(parameter.name, value=_stored(key, parameter.value))
         if parameter.name.startswith(PREFIX) and (key := parameter.name.rpartition(".")[2]) in _KEYS
@@ -86,7 +86,7 @@ def check(given: list[Parameter[Any]]) -> SetParametersResult:
 
 
 def with_joint_limits(node: Node, robot: RobotModel, proposed: Mapping[str, Any] | None = None) -> RobotModel:
-    """The robot with the limits that the node's parameters give on top of its description.
+    """Return the robot with the limits that the node's parameters give on top of its description.
 
     Args:
         node: the node.
@@ -144,7 +144,7 @@ def _forget(node: Node, name: str) -> None:
 
 
 def _stored(key: str, given: Any) -> Any:
-    """A value as the node keeps it; what is not allowed as it came, to be refused."""
+    """Return a value as the node keeps it; what is not allowed as it came, to be refused."""
     if given is None:
         return True if key in _VALUES else math.nan
     return float(given) if type(given) is int and key not in _VALUES else given
@@ -155,7 +155,7 @@ def _is_unset(value: Any) -> bool:
 
 
 def _limited_names(robot: RobotModel) -> list[str]:
-    """Active and mimic joints; for planar and floating ones their variables."""
+    """Return active and mimic joints; for planar and floating ones their variables."""
     names = []
     for joint in robot.joints:
         several = joint.type.num_variables > 1

@@ -16,7 +16,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.xml_text import MAX_NAME_LENGTH
 
 _MOST_NAMES = 10_000
-"""Joints remembered, of this robot and of others on the same topic."""
+"""Most joints remembered, of this robot and of others on the topic."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class _Reading:
 
 @dataclass(frozen=True, eq=False)
 class RobotState:
-    """The state of one robot."""
+    """Measured state of one robot."""
 
     q: Annotated[Float64, "nq"]
     """Positions; the robot's default where nobody published one."""
@@ -42,8 +42,8 @@ class RobotState:
     def require_fresh(
         self, variables: Iterable[int], robot: RobotModel, timeout: float, parameter: str = "state_timeout"
     ) -> None:
-        """Raise StaleStateError if one of the variables was published, but longer ago than timeout (s), which a
-        parameter says."""
+        """Raise StaleStateError if a variable was published, but longer ago than timeout (s), which a parameter
+        says."""
         if self.age.max(initial=0.0) <= timeout:
             return
         old = [int(i) for i in variables if self.known[i] and self.age[i] > timeout]
@@ -71,8 +71,9 @@ class JointStates:
         self._lock = threading.Lock()
 
     def update(self, message: Any) -> None:
-        """Take a message. A velocity that is not finite counts as not measured: ros2_control publishes NaN for
-        interfaces that a joint does not have.
+        """Take a message. A velocity that is not finite counts as not measured.
+
+        ros2_control publishes NaN for interfaces that a joint does not have.
 
         Raises:
             InvalidStateError: lengths differ, a joint is named twice or names are too many or too long, and nothing was
@@ -113,7 +114,7 @@ class JointStates:
             raise InvalidStateError(f"the position of {shortened(lost)} is not finite")
 
     def of(self, robot: RobotModel) -> RobotState:
-        """The state of a robot, from what was received so far."""
+        """Return the state of a robot, from what was received so far."""
         with self._lock:
             readings = [self._readings.get(name) for name in robot.variable_names]
         now = time.monotonic()

@@ -52,7 +52,7 @@ class RobotLoader:
         self._newest = 0
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="robot_loader")
         self._afterwards = ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm_up")
-        """For what a robot that serves may need later: another description does not wait for compilers at work."""
+        """Prepares what a robot in service may need later, so that a new description need not wait for compilers."""
         self._lock = threading.Lock()
         self._closed = False
         self._loaded: LoadedRobot | None = None
@@ -169,8 +169,8 @@ class RobotLoader:
         chain: Sequence[str],
         told: set[str],
     ) -> None:
-        """Prepare what only some requests need, as long as the robot serves; say what is not possible and not told, and
-        when all is done."""
+        """Prepare what only some requests need, as long as the robot serves; log what is not possible, and when all is
+        done."""
 
         def tell(sentences: Iterable[str]) -> None:
             for sentence in sentences:

@@ -1,5 +1,7 @@
-"""rclpy's six parameter services with an answer to every request: what rclpy or a callback would raise is refused with
-a sentence, and sizes are looked at before anything is done."""
+"""rclpy's six parameter services, with an answer to every request.
+
+What rclpy or a callback would raise is refused with a sentence, and sizes are checked before anything is done.
+"""
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
@@ -30,19 +32,20 @@ from kinopt_ros.ros.robot.parameters import refusal
 Callback = Callable[[Any, Any], Any]
 
 MOST_SET = 1000
-"""Parameters that one request may set."""
+"""Most parameters that one request may set."""
 MOST_ASKED = 10_000
-"""Names that one request may ask about."""
+"""Most names that one request may ask about."""
 MOST_SIZE = 1_000_000
-"""Characters and entries that one answer may have beyond those of each value once: whoever names a value again and
-again does not get it as often."""
+"""Most characters and entries that one answer may have beyond those of each value once.
+
+Whoever names a value again and again does not get it as often."""
 _EACH = 100
-"""What every value counts besides."""
+"""Size that every value counts besides its characters and entries."""
 _TYPES = {int(kind) for kind in Parameter.Type}
 
 
 class Work(Protocol):
-    """The node's, which parameters may cause much of: KinoptNode."""
+    """The part of the node (KinoptNode) whose work parameters may cause."""
 
     ending: bool
     """Whether the process shall end."""
@@ -52,8 +55,8 @@ class Work(Protocol):
 
 
 def careful(node: Any, kind: Any, callback: Callback) -> Callback:
-    """A callback for a service of this kind; the one given, unless it belongs to a parameter service. ``node`` is a
-    Node and Work."""
+    """Wrap a callback for a parameter service; callbacks of other services are returned as they are. ``node`` is a Node
+    and Work."""
     if kind is SetParameters:
         return _set_each(node, node, callback)
     if kind is SetParametersAtomically:
@@ -134,7 +137,7 @@ def _wrong_count(count: int) -> str:
 
 
 def _wrong(node: Node, parameter: ParameterMessage) -> str:
-    """Why a parameter cannot even be looked at; empty: it can."""
+    """Return why a parameter cannot even be checked; empty if it can."""
     name = quoted(parameter.name)
     if not node.has_parameter(parameter.name):  # rclpy names it not, and takes the empty name for declared
         return f"there is no parameter {name}; `ros2 param list` shows those that there are"
@@ -147,7 +150,10 @@ def _wrong(node: Node, parameter: ParameterMessage) -> str:
 
 
 def _asked(node: Node, callback: Callback) -> Callback:
-    """These answers have no room for a sentence: the log says why they are empty, as rclpy's are for unknown names."""
+    """Wrap the callback of a service that asks about names; too many names get an empty answer.
+
+    These answers have no room for a sentence: the log says why they are empty, as rclpy's are for unknown names.
+    """
 
     def answer(request: Any, response: Any) -> Any:
         names = request.prefixes if isinstance(request, ListParameters.Request) else request.names

@@ -31,13 +31,13 @@ _TINY = 1e-9
 _SOLVERS = ("solver", "ik.solver", "trajectory.solver")
 _DESCRIPTIONS = ("robot_description", "robot_description_semantic")
 _LONGEST = 100_000
-"""Characters of any other text."""
+"""Longest text of any other parameter, characters."""
 _MOST_NAMES = 1000
-"""Names in a list, which have no more characters together than any other text."""
+"""Most names in a list, which together have no more characters than any other text."""
 LONGEST_OF_ACTION = "/_action/cancel_goal"
-"""What stands behind an action's name in the longest of its services' and topics' names."""
+"""Longest suffix of an action's name in the names of its services and topics."""
 _NO_NAMES = [""]
-"""An empty list of names, as ROS writes it: of a list without anything in it nobody knows what it is a list of."""
+"""Empty list of names, as ROS writes it: an empty list has no type otherwise."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Spec:
     maximum: float | None = None
     read_only: bool = False
     choices: tuple[str, ...] = ()
-    """Of a text: what it may be, as of ``Option``; empty: any text."""
+    """Texts that are allowed, as in ``Option.choices``; empty if any text is."""
 
     def check(self, given: Any) -> Any:
-        """The value given if it is allowed; whole numbers pass for floats, as people write them in YAML.
+        """Return the value given if it is allowed; whole numbers pass for floats, as people write them in YAML.
 
         Raises:
             InvalidRequestError: it is not.
@@ -88,13 +88,15 @@ class Spec:
         ).check(given)
 
     def stored(self, given: Any) -> Any:
-        """The value given as rclpy keeps it: always of one type, and never unset. `ros2 param dump` writes ``null`` for
-        what is unset, and a text "null" is what comes back. Raises as ``check``."""
+        """Return the value given as rclpy keeps it: always of one type, and never unset. Raises as ``check``.
+
+        `ros2 param dump` writes ``null`` for what is unset, and a text "null" is what comes back.
+        """
         allowed = self.check(given)
         return (allowed or _NO_NAMES) if isinstance(self.default, tuple) else allowed
 
     def descriptor(self) -> ParameterDescriptor:
-        """What `ros2 param describe` shows. Types are checked by ``check``: ROS would refuse 1 for 1.0."""
+        """Return what `ros2 param describe` shows. Types are checked by ``check``: ROS would refuse 1 for 1.0."""
         descriptor = ParameterDescriptor(
             name=self.name, description=self.description, read_only=self.read_only, dynamic_typing=True
         )
@@ -324,14 +326,16 @@ def declare(node: Node) -> None:
 
 
 def given_at_start(node: Node) -> Mapping[str, Parameter[Any]]:
-    """Parameters that the node was started with, declared or not: rclpy knows them and offers no way to ask."""
+    """Return parameters that the node was started with, declared or not: rclpy knows them and offers no way to ask."""
     given: Mapping[str, Parameter[Any]] = getattr(node, "_parameter_overrides", {})
     return given
 
 
 def converted(given: list[Parameter[Any]]) -> list[Parameter[Any]]:
-    """Parameters that somebody sets, as the node keeps them: whole numbers become floats where those are meant. What is
-    not allowed stays as it is, to be refused."""
+    """Return parameters that somebody sets, as the node keeps them: whole numbers become floats where those are meant.
+
+    What is not allowed stays as it is, to be refused.
+    """
     specs = _BY_NAME | {spec.name: spec for spec in _solver_specs()}
     return [_converted(parameter, specs.get(parameter.name)) for parameter in given]
 
@@ -346,23 +350,23 @@ def _converted(parameter: Parameter[Any], spec: Spec | None) -> Parameter[Any]:
 
 
 def described(name: str, description: str) -> ParameterDescriptor:
-    """Descriptor of a parameter that is no Spec, of any type."""
+    """Return the descriptor of a parameter that is no Spec, of any type."""
     return ParameterDescriptor(name=name, description=description, dynamic_typing=True)
 
 
 def value(node: Node, name: str) -> Any:
-    """Present value of a declared parameter."""
+    """Return the present value of a declared parameter."""
     present = node.get_parameter(name).value
     return _BY_NAME[name].check(present) if name in _BY_NAME else present
 
 
 def checked(parameter: Parameter[Any]) -> Any:
-    """The value of a parameter of the table, as ``value`` will give it."""
+    """Return the value of a parameter of the table, as ``value`` will give it."""
     return _BY_NAME[parameter.name].check(parameter.value)
 
 
 def solver_options(node: Node) -> dict[str, dict[str, Any]]:
-    """Options of every installed solver, as the parameters have them."""
+    """Return options of every installed solver, as the parameters have them."""
     options: dict[str, dict[str, Any]] = {}
     for info in list_solvers():
         options[info.name] = {
@@ -372,12 +376,12 @@ def solver_options(node: Node) -> dict[str, dict[str, Any]]:
 
 
 def solver_parameter_names() -> frozenset[str]:
-    """Names of the parameters that belong to solvers."""
+    """Return names of the parameters that belong to solvers."""
     return frozenset(spec.name for spec in _solver_specs())
 
 
 def ik_solver(node: Node) -> str:
-    """The solver for inverse kinematics."""
+    """Return the solver for inverse kinematics."""
     return str(value(node, "ik.solver") or value(node, "solver"))
 
 
@@ -434,7 +438,7 @@ def _check_action_name(parameter: Parameter[Any]) -> None:
 
 
 def refusal(reason: str) -> SetParametersResult:
-    """The answer to parameters that cannot be set."""
+    """Return the answer to parameters that cannot be set."""
     return SetParametersResult(successful=False, reason=reason)
 
 

@@ -7,7 +7,7 @@ from kinopt_ros.scene.tool_frames import Tip, find_tip, tool_frames
 
 
 def tip_of(context: Context, robot: RobotModel, name: str) -> Tip:
-    """The link that a name stands for, and where on it.
+    """Return the link that a name stands for, and where on it.
 
     Raises:
         KinoptError: nothing has this name.

@@ -1,4 +1,4 @@
-"""Says in the log what a node without a description is waiting for: soon, then rarely."""
+"""Log messages that say what a node without a description is waiting for: soon, then rarely."""
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
@@ -10,7 +10,7 @@ from rclpy.node import Node
 
 PERIOD = 5.0
 _ROUNDS = (1, 6)
-"""After how many periods it is said first, and then again; from there after twice as many each time."""
+"""Numbers of periods after which it is said first, and then again; from there after twice as many each time."""
 
 
 class _Description(Protocol):
@@ -30,7 +30,7 @@ class WaitingForRobot:
         self._timer = node.create_timer(PERIOD, self.look, clock=steady)
 
     def look(self) -> None:
-        """Say it if it is time to."""
+        """Log what the node waits for if it is time to."""
         if self._description.is_there:
             self._timer.cancel()
             return

@@ -14,7 +14,7 @@ from kinopt_ros.ros.serving.service import QueuedService
 from kinopt_ros.status import Status
 
 QUICK_OPERATIONS = 20
-"""Requests of more go to the slow lane."""
+"""Most operations of a quick request; requests of more go to the slow lane."""
 
 
 class ApplySceneService(QueuedService):
@@ -25,7 +25,7 @@ class ApplySceneService(QueuedService):
     counts = True  # as refusals say the version of the scene
 
     def task(self, request: Any, reply: Reply) -> Task:
-        """As of QueuedService."""
+        """Return the task of a request, as QueuedService has it."""
         operations = request.operations
         slow = len(operations) > QUICK_OPERATIONS or any(is_large(o.object.shapes) for o in operations)
         return HandlerTask(self.handle, request, reply, slow=slow)

@@ -22,14 +22,14 @@ from kinopt_ros.status import Status
 from kinopt_ros.verification.configuration import limit_violation
 
 QUICK_STATES = 4
-"""Larger batches go to the slow lane."""
+"""Most states of a quick request; larger batches go to the slow lane."""
 MOST_NAMED = 3
 """Most pairs, or joints, that a sentence names."""
 LIMIT_CHECKS = ("finite numbers", "joint limits", "mimic joint limits")
 
 
 class CheckStateService(QueuedService):
-    """Limits and collisions of one or many states."""
+    """Service that checks limits and collisions of one or many states."""
 
     name = "check_state"
     type = CheckState
@@ -37,10 +37,10 @@ class CheckStateService(QueuedService):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._checked: tuple[RobotModel, Scene] | None = None
-        """For which a check was done, so that meshes are read and the next one is quick."""
+        """Robot and scene that were checked last: their meshes are read, so the next check of them is quick."""
 
     def task(self, request: Any, reply: Reply) -> Task:
-        """As of QueuedService."""
+        """Return the task of a request, as QueuedService has it."""
         robot = self._context.loaded.model
         prepared = (robot, self._context.scene.of(robot)) == self._checked
         many = len(request.positions) > QUICK_STATES * max(len(request.joint_names), 1)
@@ -109,7 +109,7 @@ def _point(p: Annotated[Float64, "3"] | None) -> Point:
 
 
 def _contacts_sentence(found: list[tuple[str, str, float]], clearance: float) -> str:
-    """What touches what, the deepest first."""
+    """Return a sentence that says what touches what, the deepest first."""
     said = [
         f"{a!r} and {b!r} are {-d:.4g} m in each other"
         if d < 0.0
@@ -121,7 +121,7 @@ def _contacts_sentence(found: list[tuple[str, str, float]], clearance: float) ->
 
 
 def _limits_sentence(robot: RobotModel, q: Annotated[Float64, "nq"]) -> str:
-    """Which joints are outside of their limits."""
+    """Return a sentence that says which joints are outside of their limits."""
     limits = robot.limits
     outside = np.flatnonzero((q < limits.lower) | (q > limits.upper))
     said = [

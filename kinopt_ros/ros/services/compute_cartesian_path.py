@@ -38,24 +38,24 @@ from kinopt_ros.solvers.result import IkResult
 
 
 class ComputeCartesianPathService(QueuedService):
-    """One motion along straight lines, that moves nothing."""
+    """Service that plans one motion along straight lines; it moves nothing."""
 
     name = "compute_cartesian_path"
     type = ComputeCartesianPath
     takes_seconds = True
 
     def task(self, request: Any, reply: Reply) -> "_PathTask":
-        """As of QueuedService."""
+        """Return the task of a request, as QueuedService has it."""
         return _PathTask(request.client, _read(self._context, request, reply.arrived), reply)
 
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """What a request asks, in terms of the library."""
+    """A request in terms of the library."""
 
     loaded: LoadedRobot
     arguments: dict[str, Any]
-    """Of ``plan_cartesian_path``."""
+    """Arguments for ``plan_cartesian_path``."""
     assumed: str
     solver: str
     allow_fallback: bool
@@ -131,7 +131,7 @@ class _PathTask(Task):
         self._fallback_reason = ""
 
     def must_wait(self) -> bool:
-        """Whether what it needs is still being prepared, and there is time to wait for that."""
+        """Check whether what it needs is still being prepared, and there is time to wait for that."""
         until = self._reply.arrived + self.asked.timeout
         return self.asked.loaded.pool.must_wait(self.asked.arguments["scene"] is not None, True, until)
 
@@ -140,7 +140,7 @@ class _PathTask(Task):
         return [self, *others]
 
     def slow(self) -> None:
-        """Plan."""
+        """Plan the motion, and answer."""
         asked, reply = self.asked, self._reply
         response = reply.response()
         response.queue_time = reply.queue_time = time.monotonic() - reply.arrived

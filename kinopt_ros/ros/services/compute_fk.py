@@ -15,17 +15,17 @@ from kinopt_ros.ros.serving.service import QueuedService
 from kinopt_ros.status import Status
 
 QUICK_STATES = 64
-"""Larger batches go to the slow lane."""
+"""Most states of a quick request; larger batches go to the slow lane."""
 
 
 class ComputeFkService(QueuedService):
-    """Poses of links in one or many states."""
+    """Service that computes poses of links in one or many states."""
 
     name = "compute_fk"
     type = ComputeFK
 
     def task(self, request: Any, reply: Reply) -> Task:
-        """As of QueuedService."""
+        """Return the task of a request, as QueuedService has it."""
         many = len(request.positions) > QUICK_STATES * max(len(request.joint_names), 1)
         return HandlerTask(self.handle, request, reply, slow=many)
 

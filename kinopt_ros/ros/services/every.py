@@ -1,4 +1,4 @@
-"""All services of the node: what it offers, and what clients and documentation know of."""
+"""List of all services of the node: what it offers, and what clients and documentation know of."""
 
 from kinopt_ros.ros.services.apply_scene import ApplySceneService
 from kinopt_ros.ros.services.check_state import CheckStateService

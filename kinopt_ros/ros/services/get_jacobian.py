@@ -13,13 +13,13 @@ from kinopt_ros.ros.serving.service import QueuedService
 
 
 class GetJacobianService(QueuedService):
-    """The Jacobian of a tip in one state."""
+    """Service that computes the Jacobian of a tip in one state."""
 
     name = "get_jacobian"
     type = GetJacobian
 
     def task(self, request: Any, reply: Reply) -> Task:
-        """As of QueuedService."""
+        """Return the task of a request, as QueuedService has it."""
         return HandlerTask(self.handle, request, reply)
 
     def handle(self, request: Any, response: Any) -> None:

@@ -13,13 +13,13 @@ from kinopt_ros.status import Status
 
 
 class GetSceneService(QueuedService):
-    """The scene in service."""
+    """Service that returns the scene in service."""
 
     name = "get_scene"
     type = GetScene
 
     def task(self, request: Any, reply: Reply) -> Task:
-        """As of QueuedService."""
+        """Return the task of a request, as QueuedService has it."""
         return HandlerTask(self.handle, request, reply)
 
     def handle(self, request: Any, response: Any) -> None:

@@ -13,7 +13,7 @@ from kinopt_ros.status import Status
 
 
 class ListSolversService(ImmediateService):
-    """Solvers, groups and the robot."""
+    """Service that lists solvers, groups and the robot."""
 
     name = "list_solvers"
     type = ListSolvers

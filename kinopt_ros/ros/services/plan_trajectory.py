@@ -15,14 +15,14 @@ from kinopt_ros.ros.serving.service import QueuedService
 
 
 class PlanTrajectoryService(QueuedService):
-    """One motion, as of the action ~/optimize_trajectory, that moves nothing."""
+    """Service that plans one motion, as the action ~/optimize_trajectory does; it moves nothing."""
 
     name = "plan_trajectory"
     type = PlanTrajectory
     takes_seconds = True
 
     def task(self, request: Any, reply: Reply) -> "_PlanTask":
-        """As of QueuedService."""
+        """Return the task of a request, as QueuedService has it."""
         asked = read_trajectory_request(self._context, request, reply.arrived)
         return _PlanTask(request.client, asked, reply, self._context.statistics)
 
@@ -37,7 +37,7 @@ class _PlanTask(Task):
         self._statistics = statistics
 
     def must_wait(self) -> bool:
-        """Whether what it needs is still being prepared, and there is time to wait for that."""
+        """Check whether what it needs is still being prepared, and there is time to wait for that."""
         until = self._reply.arrived + self.asked.timeout
         return self.asked.loaded.pool.must_wait(self.asked.problem.scene is not None, True, until)
 
@@ -46,7 +46,7 @@ class _PlanTask(Task):
         return [self, *others]
 
     def slow(self) -> None:
-        """Plan."""
+        """Plan the motion, and answer."""
         response = self._reply.response()
         response.queue_time = self._reply.queue_time = time.monotonic() - self._reply.arrived
         try:

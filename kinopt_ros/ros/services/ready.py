@@ -9,7 +9,7 @@ from kinopt_ros.ros.serving.service import ImmediateService
 
 
 class ReadyService(ImmediateService):
-    """Whether a robot is in service, and what is still being prepared for it; if none is, why."""
+    """Service that says whether a robot is in service, what is still being prepared for it, and if none is, why."""
 
     name = "ready"
     type = Trigger

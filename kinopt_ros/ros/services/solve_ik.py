@@ -23,24 +23,25 @@ from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
 
 HURRIED_SECONDS = 0.005
-"""Time of a first try on the thread that takes requests in."""
+"""Time of a first try on the thread that takes requests in, s."""
 QUICK_SECONDS = 0.05
-"""Time of a try in the quick lane; what is not done by then goes on in the slow lane. Longer than any usual request
-takes, also where threads wait for the interpreter."""
+"""Time of a try in the quick lane, s; what is not done by then goes on in the slow lane.
+
+It is longer than any usual request takes, also where threads wait for the interpreter."""
 QUICK_TARGETS = 64
-"""Larger batches go to the slow lane at once."""
+"""Most targets of a request in the quick lane; larger batches go to the slow lane at once."""
 QUICK_SOLUTIONS = 64
-"""Likewise requests for more solutions, over all targets."""
+"""Most solutions, over all targets, of a request in the quick lane; requests for more go to the slow lane at once."""
 
 
 class DeadlinePassedError(KinoptError):
-    """A request whose time was up before anybody could begin with it."""
+    """The time of a request was up before work on it could begin."""
 
     status = Status.TIMED_OUT
 
 
 class SolveIkService(QueuedService):
-    """Inverse kinematics of one or many targets."""
+    """Service that solves inverse kinematics of one or many targets."""
 
     name = "solve_ik"
     type = SolveIK
@@ -48,10 +49,10 @@ class SolveIkService(QueuedService):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._scenes: WeakSet[Scene] = WeakSet()
-        """Those that requests were solved in: their shapes are prepared, and the next request is quick."""
+        """Scenes that requests were solved in: their shapes are prepared, so the next request is quick."""
 
     def task(self, request: Any, reply: Reply) -> "_IkTask":
-        """The task of a request; KinoptError if it cannot be answered."""
+        """Return the task of a request; KinoptError if it cannot be answered."""
         asked = read_ik_request(self._context, request, reply.arrived)
         return _IkTask(self._context, request.client, asked, reply, self._scenes)
 
@@ -76,14 +77,15 @@ class _IkTask(Task):
         """Seconds spent on it, by all tries together."""
 
     def must_wait(self) -> bool:
-        """Whether checks of collisions are still being prepared, and there is time to wait for them."""
+        """Check whether collision checks are still being prepared, and there is time to wait for them."""
         asked = self.asked
         return asked.problem.scene is not None and asked.loaded.pool.must_wait(
             True, False, self.arrived + asked.timeout
         )
 
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
-        """Solve all together for some milliseconds; those that this time cut short, not their own, are left."""
+        """Solve all together for some milliseconds; return those that were cut short by this time and not by their
+        own."""
         if hurried and self.asked.problem.scene is not None:
             return [self]  # checks of collisions may take too long for the thread that takes requests in
         seconds = HURRIED_SECONDS if hurried else QUICK_SECONDS
@@ -136,7 +138,7 @@ class _IkTask(Task):
         return pooled
 
     def _in_time(self) -> bool:
-        """Whether there is time left; if not, that is the answer."""
+        """Check whether there is time left; if not, that is the answer."""
         waited = time.monotonic() - self.arrived
         if waited < self.asked.timeout:
             return True

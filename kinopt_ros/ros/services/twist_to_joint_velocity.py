@@ -18,13 +18,13 @@ from kinopt_ros.ros.serving.service import QueuedService
 
 
 class TwistToJointVelocityService(QueuedService):
-    """Joint velocities within the limits for a twist of a tip."""
+    """Service that computes joint velocities within the limits for a twist of a tip."""
 
     name = "twist_to_joint_velocity"
     type = TwistToJointVelocity
 
     def task(self, request: Any, reply: Reply) -> Task:
-        """As of QueuedService."""
+        """Return the task of a request, as QueuedService has it."""
         return HandlerTask(self.handle, request, reply)
 
     def handle(self, request: Any, response: Any) -> None:

@@ -14,7 +14,7 @@ Handler = Callable[[Any, Any], None]
 
 
 def answering(node: Node, handle: Handler) -> Callable[[Any, Any], Any]:
-    """A service callback that lets ``handle(request, response)`` fill the response.
+    """Return a service callback that lets ``handle(request, response)`` fill the response.
 
     If it raises, the answer is an empty response with the error's status.
     """

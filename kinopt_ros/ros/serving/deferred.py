@@ -15,11 +15,11 @@ from rclpy.node import Node
 
 _MOST_AT_ONCE = 32
 _ROUND_SECONDS = 0.005
-"""Most requests, and most time, to take them in one round: other callbacks wait meanwhile."""
+"""Most requests that are taken in one round, and most time for it, s: other callbacks wait meanwhile."""
 
 
 class Pending:
-    """An answer to come. ``send`` may be called once, from any thread, before or after rclpy asks for the answer."""
+    """Answer to come. ``send`` may be called once, from any thread, before or after rclpy asks for the answer."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -35,7 +35,7 @@ class Pending:
             deliver(response)
 
     def bind(self, deliver: Callable[[Any], None]) -> None:
-        """Say how an answer is delivered; one that is there already goes out now."""
+        """Set how an answer is delivered; one that is there already goes out now."""
         with self._lock:
             self._deliver = deliver
             response = self._response
@@ -46,7 +46,7 @@ class Pending:
 def create_deferred_service(
     node: Node, service_type: Any, name: str, begin: Callable[[Any, Pending, bool], None], **options: Any
 ) -> Any:
-    """A service of which ``begin(request, pending, alone)`` takes each request and returns at once.
+    """Create a service of which ``begin(request, pending, alone)`` takes each request and returns at once.
 
     Requests that wait behind the one that rclpy brings are taken at the same time: rclpy takes one per service and
     round, and a round costs about as much as an answer. ``alone`` says that there was none.
@@ -76,7 +76,7 @@ def create_deferred_service(
 
 
 def _waiting(service: Any) -> Iterator[tuple[Any, Any]]:
-    """Requests that have arrived, and their headers."""
+    """Yield requests that have arrived, and their headers."""
     end = time.monotonic() + _ROUND_SECONDS
     for _ in range(_MOST_AT_ONCE):
         if time.monotonic() >= end:

@@ -1,4 +1,4 @@
-"""/diagnostics: how the node, its services and its solvers are doing, once per second."""
+"""Diagnostics on /diagnostics: how the node, its services and its solvers are doing, once per second."""
 
 import importlib
 from typing import Any
@@ -14,12 +14,12 @@ from kinopt_ros.solvers.registry import list_solvers
 from kinopt_ros.status import Status
 
 PERIOD = 1.0
-"""s"""
+"""Period of messages, s."""
 _OK, _WARN, _ERROR = b"\x00", b"\x01", b"\x02"
 _BUSY = 0.5
 """Share of the queue that may be full before that is a warning."""
 _DEFECTS = (Status.FAILURE, Status.VERIFICATION_FAILED)
-"""Answers that nobody should ever see."""
+"""Codes of answers that nobody should ever see."""
 
 
 def create_diagnostics(

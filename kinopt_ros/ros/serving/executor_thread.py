@@ -1,5 +1,4 @@
-"""Has work of other threads done on the thread that serves a node's callbacks: rclpy's parameters may be touched by
-that one only."""
+"""Hand-over of work to the thread that serves a node's callbacks, as only that one may touch rclpy's parameters."""
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
@@ -13,7 +12,7 @@ from rclpy.node import Node
 from kinopt_ros.errors import NotReadyError
 
 _AT_ONCE = 2e-3
-"""s that other callbacks wait for a part of the work, at most one step longer."""
+"""Time that other callbacks wait for a part of the work, s, at most one step longer."""
 
 
 class _Work:
@@ -49,11 +48,11 @@ class ExecutorThread:
             raise work.error
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Let nobody wait any more."""
         self._closed.set()
 
     def _go_on(self) -> None:
-        """On the executor's thread."""
+        """Do a part of the work on the executor's thread."""
         if not self._waiting:
             return
         work = self._waiting[0]

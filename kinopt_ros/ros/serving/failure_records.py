@@ -1,4 +1,4 @@
-"""Keeps failed IK requests as records for `kinopt replay`, where parameter record_failures names a folder."""
+"""Records of failed IK requests for `kinopt replay`, where parameter record_failures names a folder."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from kinopt_ros.ros.robot.description import Description
 from kinopt_ros.solvers.result import IkResult
 
 MOST_FILES = 1000
-"""Records in the folder; when it holds so many, no more are written."""
+"""Most records in the folder; when it holds so many, no more are written."""
 MOST_ROWS = 16
-"""Failed targets of one request that are kept."""
+"""Most failed targets of one request that are kept."""
 _MOST_WAITING = 50
-"""Records that wait for the disk; more are dropped."""
+"""Most records that wait for the disk; more are dropped."""
 
 
 def checked_folder(given: str) -> Path | None:
-    """The folder of the parameter; None if it is empty.
+    """Return the folder of the parameter; None if it is empty.
 
     Raises:
         InvalidRequestError: it does not exist or cannot be written to.
@@ -50,7 +50,7 @@ def checked_folder(given: str) -> Path | None:
 
 
 class FailureRecords:
-    """Writes off the serving path. What cannot be written is lost, with one warning."""
+    """Writes records off the serving path. What cannot be written is lost, with one warning."""
 
     def __init__(self, node: Node, description: Description) -> None:
         self._node = node
@@ -77,7 +77,7 @@ class FailureRecords:
             self._writer.submit(self._write, folder, asked, result)
 
     def close(self) -> None:
-        """Write what is waiting, no more after that: requests that end later are not kept."""
+        """Write what is waiting, and no more after that: requests that end later are not kept."""
         with self._lock:
             self._closed = True
         self._writer.shutdown(wait=False)

@@ -1,4 +1,4 @@
-"""An action server that is told how goals end, takes goals of any size, and hears a cancel whatever else comes."""
+"""Action server that is told how goals end, takes goals of any size, and hears a cancel whatever else arrives."""
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
@@ -18,11 +18,11 @@ from rclpy.node import Node
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 
 CANCEL_SECONDS = 0.01
-"""So often somebody looks for cancels while the executor is at work."""
+"""Time between two looks for cancels while the executor is at work, s."""
 
 
 class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later versions only
-    """An action server that begins no callback by itself, and hears a cancel whatever else comes.
+    """Action server that begins no callback by itself, and hears a cancel whatever else arrives.
 
     Goals may be large, and reading one takes rclpy as long as it takes. So the executor only takes goals and asks for
     results. Cancels are taken by a timer of the urgent thread, as long as there are goals, and answered there; goals
@@ -38,22 +38,22 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         self._cancels_wait = False
         self._afterwards: list[Callable[[], None]] = []
         self.changing = threading.Lock()
-        """Held while goals begin and while they are cancelled, which are threads of their own."""
+        """Lock held while goals begin and while they are cancelled, which happens on different threads."""
         super().__init__(node, type_, name, **options)
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._poll = node.create_timer(CANCEL_SECONDS, self._take_cancels, urgent.group, clock=clock)
         self._poll.cancel()
 
     def afterwards(self, call: Callable[[], None]) -> None:
-        """Call something when the cancel that is being answered is answered. To be called by the callback of that."""
+        """Call something when the cancel that is being answered is answered. To be called by that cancel's callback."""
         self._afterwards.append(call)
 
     def close(self) -> None:
-        """End the goals that shall end, and no other one any more."""
+        """End the goals that shall end, and no other ones after that."""
         self._endings.shutdown()
 
     def listen(self, goals: bool) -> None:
-        """Say whether there are goals that may be cancelled."""
+        """Set whether there are goals that may be cancelled."""
         if not goals:
             self._poll.cancel()
         elif self._poll.is_canceled():
@@ -61,7 +61,7 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
             self._urgent.wake()
 
     def take_data(self) -> Any:
-        """What the executor goes on with: goals, and who asks for results."""
+        """Take what the executor goes on with: goals, and requests for results."""
         if self._is_cancel_request_ready:
             self._is_cancel_request_ready = False
             if not self._cancels_wait:
@@ -81,7 +81,7 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         """Leave the result to the thread that ends the goal: rclpy would have the executor send it."""
 
     def remove_future(self, future: Any) -> None:
-        """As above."""
+        """Do nothing, for the same reason as in ``add_future``."""
 
     def notify_execute(self, goal_handle: Any, execute_callback: Callable[[Any], Any] | None) -> None:
         """Run what ends a goal. ``execute()`` of a goal without a callback only says that it is worked on."""
@@ -107,8 +107,10 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
                 self._said.error(f"internal error in a cancel of {self._name}:\n{traceback.format_exc()}")
 
     def _answer_cancel(self, header: Any, request: Any) -> None:
-        """As rclpy does it, but for the goal behind one that has just ended: it takes that out of the very list that it
-        goes through, and so passes over the next one."""
+        """Answer a cancel as rclpy does, but do not pass over the goal behind one that has just ended.
+
+        rclpy takes an ended goal out of the very list that it goes through.
+        """
         with self._lock:
             answer = self._handle.process_cancel_request(
                 request, self._action_type.Impl.CancelGoalService.Response
@@ -117,11 +119,11 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         try:
             with self._lock:
                 self._handle.send_cancel_response(header, answer)
-        except RuntimeError as error:  # of which RCLError is one: the client may have gone away
+        except RuntimeError as error:  # RCLError is one: the client may have gone away
             self._said.warning(f"a cancel of {self._name} could not be answered: {error}")
 
     def _cancels(self, goal: Any) -> bool:
-        """Whether a goal is being cancelled from now on; not one that has ended meanwhile."""
+        """Check whether a goal is being cancelled from now on; not one that has ended meanwhile."""
         handle = self._goal_handles.get(bytes(goal.goal_id.uuid))
         if handle is None or self._cancel_callback(handle) != CancelResponse.ACCEPT:
             return False

@@ -1,4 +1,4 @@
-"""An executor that nothing ends but the end of ROS: what a callback raises is logged, and the others go on.
+"""Executor that nothing ends but the end of ROS: what a callback raises is logged, and the others go on.
 
 rclpy raises it out of ``spin_once``. If a message cannot even be taken (its text is no UTF-8), rclpy leaves its
 callback group as if a callback were running for ever, so that the node is deaf from then on. Here both are caught where
@@ -18,7 +18,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.logging import get_logger
 
 _PAUSE = 0.05
-"""s after a round that failed as a whole: the next one may fail likewise, and must not fill the log."""
+"""Pause after a round that failed as a whole, s: the next one may fail likewise, and must not fill the log."""
 _Callback: TypeAlias = Callable[[], Coroutine[None, None, None]]
 
 
@@ -28,20 +28,20 @@ class GuardedExecutor(SingleThreadedExecutor):
     _interrupted = False
 
     def interrupt(self) -> None:
-        """Have nobody wait in ``spin_once`` any more, until ``go_on``. On any thread, and in signal handlers."""
+        """Let nobody wait in ``spin_once`` any more, until ``go_on``. On any thread, and in signal handlers."""
         self._interrupted = True
         self.wake()
 
     def go_on(self) -> None:
-        """Wait again."""
+        """Let callers wait again."""
         self._interrupted = False
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Serve one callback."""
         try:
-            # By itself, rclpy waits on when it is woken and nothing has arrived.
+            # Without the second argument rclpy goes on waiting when it is woken and nothing has arrived.
             self._spin_once_impl(timeout_sec, self._is_interrupted)
-        except Exception:  # of a task, or of waiting itself: callbacks are guarded below
+        except Exception:  # raised by a task or by waiting: callbacks are guarded below
             if not rclpy.ok(context=self.context):
                 raise  # the end of ROS
             get_logger("kinopt").error(f"internal error between callbacks:\n{traceback.format_exc()}")
@@ -57,7 +57,7 @@ class GuardedExecutor(SingleThreadedExecutor):
 
 
 def _taken(node: Any, take: Callable[[Any], _Callback | None], entity: Any) -> _Callback | None:
-    """What to run for something that has arrived; nothing if it cannot be read."""
+    """Return what to run for something that has arrived; nothing if it cannot be read."""
     try:
         run = take(entity)
     except Exception as error:
@@ -79,7 +79,7 @@ async def _guarded(node: Any, entity: Any, run: _Callback) -> None:
 
 
 def _name(entity: Any) -> str:
-    """Topic or service, or else the kind of a callback."""
+    """Return the topic or service, or else the kind of a callback."""
     for attribute in ("topic_name", "service_name", "srv_name"):
         name = getattr(entity, attribute, None)
         if isinstance(name, str):

@@ -1,4 +1,4 @@
-"""Requests that a function answers."""
+"""Task of a request that a function answers."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from kinopt_ros.ros.serving.reply import Reply
 
 
 class HandlerTask(Task):
-    """A request that a function answers: ``handle(request, response)`` fills the response or raises."""
+    """Task of a request that a function answers: ``handle(request, response)`` fills the response or raises."""
 
     def __init__(
         self, handle: Callable[[Any, Any], None], request: Any, reply: Reply, slow: bool = False

@@ -1,4 +1,4 @@
-"""The way back to a client: exactly one answer, counted."""
+"""Reply to a client: exactly one answer, counted."""
 
 import threading
 import time
@@ -38,7 +38,7 @@ class Pace:
 
 
 class Way(Protocol):
-    """Brings an answer to a client, as a Pending one does."""
+    """Way to bring an answer to a client, as a Pending one does."""
 
     def send(self, response: Any) -> None:
         """Give the answer, once."""
@@ -58,14 +58,14 @@ class Reply:
         self._pending = pending
         self.arrived = time.monotonic()
         self.sent = False
-        """Whether there was an answer."""
+        """Whether an answer was sent."""
         self.queue_time = 0.0
-        """Seconds spent waiting, as far as known."""
+        """Time spent waiting, as far as known, s."""
         self.entries = 0
-        """Room that the request takes until it is answered."""
+        """Room that the request takes until it is answered, in entries of lists."""
 
     def response(self) -> Any:
-        """An empty response of the service's type."""
+        """Return an empty response of the service's type."""
         return self._response_type()
 
     def send(self, response: Any) -> None:
@@ -80,7 +80,7 @@ class Reply:
         self._pace.wait()
         try:
             self._pending.send(response)
-        except RuntimeError as error:  # of which InvalidHandle and RCLError are two
+        except RuntimeError as error:  # InvalidHandle and RCLError are among them
             if rclpy.ok():  # otherwise the service went away first, and nobody waits any more
                 # Not raised: that would end the thread, and with it the answers to everybody else.
                 self._context.node.get_logger().error(

@@ -1,4 +1,4 @@
-"""What a service of the node is: its name, its type, and who answers its requests."""
+"""Base of the node's services: name, type, and who answers the requests."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -12,32 +12,32 @@ class Service:
     """A service of the node. ``services/every.py`` lists all of them; nothing else has to be changed for a new one."""
 
     name: ClassVar[str]
-    """As in ``~/name``, and of the file that it is in."""
+    """Name of the service, as in ``~/name``, and of the file that it is in."""
     type: ClassVar[Any]
-    """Of kinopt_msgs, or of ROS."""
+    """Service type, from kinopt_msgs or from ROS."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
 
 class QueuedService(Service, ABC):
-    """One whose requests wait for a thread, by the scheduler's rules."""
+    """Service whose requests wait for a thread, by the scheduler's rules."""
 
     counts: ClassVar[bool] = False
-    """Whether it looks at the lengths of lists itself, before it reads them."""
+    """Whether the service checks the lengths of a request's lists itself, before it reads them."""
     takes_seconds: ClassVar[bool] = False
-    """Whether its requests go to the threads of trajectories."""
+    """Whether its requests go to the threads that plan trajectories."""
 
     @abstractmethod
     def task(self, request: Any, reply: Reply) -> Task:
-        """The task of a request; KinoptError if it cannot be answered."""
+        """Return the task of a request; KinoptError if it cannot be answered."""
 
 
 class ImmediateService(Service, ABC):
-    """One that costs little and is answered at once, whatever else is going on."""
+    """Service that costs little and is answered at once, whatever else is going on."""
 
     urgent: ClassVar[bool] = False
-    """Whether it is answered even while large messages are read."""
+    """Whether the service is answered even while large messages are read."""
 
     @abstractmethod
     def handle(self, request: Any, response: Any) -> None:

@@ -1,4 +1,4 @@
-"""Takes requests of services and has them worked on."""
+"""Takes requests of services and passes them to the scheduler."""
 
 from collections.abc import Callable
 from typing import Any

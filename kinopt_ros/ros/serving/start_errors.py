@@ -1,4 +1,4 @@
-"""Sentences for what rclpy raises about the arguments that a process was started with."""
+"""Error messages for what rclpy raises about the arguments that a process was started with."""
 
 import re
 from collections.abc import Iterator
@@ -17,15 +17,15 @@ _HINTS = {
 
 @contextmanager
 def naming_arguments() -> Iterator[None]:
-    """Around what reads arguments. Raises InvalidRequestError with a sentence in place of rclpy's errors."""
+    """Raise InvalidRequestError with a sentence in place of rclpy's errors, around what reads arguments."""
     try:
         yield
-    except RuntimeError as error:  # of which RCLError and UnknownROSArgsError are two
+    except RuntimeError as error:  # RCLError and UnknownROSArgsError are among them
         raise argument_error(error) from error
 
 
 def argument_error(error: Exception) -> InvalidRequestError:
-    """The error of rclpy in terms of who gave the arguments."""
+    """Return rclpy's error in terms of who gave the arguments."""
     said = re.sub(r", at [^\s,]+:\d+", "", str(error))
     for prefix in ("failed to initialize rcl: ", "Failed to parse ROS arguments: "):
         said = said.removeprefix(prefix)

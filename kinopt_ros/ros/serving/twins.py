@@ -1,4 +1,4 @@
-"""Looks for another node of the same name: clients would get the answer of either, and both would move the robot."""
+"""Watch for another node of equal name: clients would get the answer of either, and both would move the robot."""
 
 import os
 
@@ -10,7 +10,7 @@ WATCH_SECONDS = 2.0
 
 
 class TwinWatch:
-    """Says so when a node of this one's full name appears or is gone. ROS itself allows several."""
+    """Logs when a node of this one's full name appears or is gone. ROS itself allows several."""
 
     def __init__(self, node: Node) -> None:
         self._node = node

@@ -1,4 +1,4 @@
-"""What is heard whatever else comes: callbacks on a thread of their own.
+"""Urgent callbacks on a thread of their own, which run whatever else arrives.
 
 To read a message of 100,000 poses takes rclpy a second. What is in the group of ``UrgentExecutor`` is served by a
 thread that takes nothing else, so an emergency stop, a cancel or ~/ready never waits behind that. Messages of this
@@ -25,11 +25,11 @@ class UrgentExecutor(GuardedExecutor):
         self.group = MutuallyExclusiveCallbackGroup()
 
     def get_nodes(self) -> list[Node]:
-        """The node. It is not added: rclpy would take it from the other executor."""
+        """Return the node. It is not added: rclpy would take it from the other executor."""
         return [self._node]
 
     def can_execute(self, entity: Any) -> bool:
-        """Whether it is of the group, and its turn."""
+        """Check whether a callback is of the group, and it is its turn."""
         return entity.callback_group is self.group and super().can_execute(entity)
 
 
@@ -42,5 +42,5 @@ class RestExecutor(GuardedExecutor):
         self.add_node(node)
 
     def can_execute(self, entity: Any) -> bool:
-        """Whether it is not urgent, and its turn."""
+        """Check whether a callback is not urgent, and it is its turn."""
         return entity.callback_group is not self._urgent.group and super().can_execute(entity)

@@ -25,26 +25,27 @@ from kinopt_ros.verification.sweep import first_contact
 from kinopt_ros.verification.trajectory import TrajectoryReport
 
 LATE = 500_000_000
-"""ns after its end for which a motion may still be running, as its controller began with it later."""
+"""Time after its end for which a motion may still be running, ns, as its controller began with it later."""
 _NOTHING = "no motion that this node has published is running"
 LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
-"""ns until a stop begins, in the order of trial: a busy machine needs longer until it is sent."""
+"""Times until a stop begins, ns, in the order of trial: a busy machine needs longer until it is sent."""
 BEYOND = 0.1
-"""rad or m beyond its position limits that a joint may be measured."""
+"""Distance beyond its position limits at which a joint may be measured, rad or m."""
 FARTHEST = 1e6
-"""rad or m that a joint without limits may be measured at."""
+"""Farthest that a joint without limits may be measured from 0, rad or m."""
 FASTER = 2.0
-"""Times its velocity limit that a joint may be measured to move."""
+"""Factor by which a joint's measured velocity may exceed its limit."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
-"""What the stop of a motion of this node may fail in: that was verified, and a robot that brakes as fast as it can
-cannot do better. (All joints have their accelerations back at zero at the same time; until then one at its velocity
-limit may pass that by a little.)"""
+"""Checks that the stop of one of this node's motions may fail and still be sent.
+
+The motion was verified, and a robot that brakes as fast as it can cannot do better. (All joints have their
+accelerations back at zero at the same time; until then one at its velocity limit may pass that by a little.)"""
 _STILL_SENT_AS_MEASURED = ("position limits",)
-"""Likewise of a stop that begins as measured; nobody has verified that."""
+"""Checks that a stop may fail and still be sent if it begins at measured joint states, which nothing has verified."""
 
 
 class EmergencyStop:
-    """Handler of std_msgs/Bool on ~/emergency_stop. On the thread of what is urgent."""
+    """Handler of std_msgs/Bool on ~/emergency_stop; it runs on the thread of urgent callbacks."""
 
     def __init__(
         self,
@@ -68,7 +69,7 @@ class EmergencyStop:
         self._moving_controllers = moving
         self._cancel = cancel
         self._sent: list[tuple[ServoSetup, JointTrajectory, Annotated[Float64, "nq"]]] = []
-        """Stops that nobody has looked at yet, and the configurations of the robot that they begin in."""
+        """Stops that have not been checked yet, and the configurations of the robot that they begin in."""
 
     def take(self, message: Any) -> None:
         """Stop, or allow motions again. What is so already is left as it is, as latched messages come twice; but a
@@ -108,7 +109,10 @@ class EmergencyStop:
         return "; ".join(dict.fromkeys(filter(None, said)))
 
     def _stop_or_say(self, claim: Stop, motion: Published) -> str:
-        """Publish the stop of a motion; says what was done, or why nothing was; nothing about a motion that is over."""
+        """Publish the stop of a motion; return what was done, or why nothing was.
+
+        Says nothing about a motion that is over.
+        """
         try:
             return self._stop(claim, motion.robot, tuple(motion.message.joint_names))
         except KinoptError as error:
@@ -170,7 +174,7 @@ class EmergencyStop:
         )
 
     def _look(self, sent: list[tuple[ServoSetup, JointTrajectory, Annotated[Float64, "nq"]]]) -> None:
-        """Say what stops run into. On a thread of its own."""
+        """Report what stops run into. On a thread of its own."""
         log = self._context.node.get_logger()
         try:
             found = [sentence for stop in sent for sentence in self._contact(*stop)]
@@ -186,7 +190,8 @@ class EmergencyStop:
     def _contact(
         self, setup: ServoSetup, trajectory: JointTrajectory, q: Annotated[Float64, "nq"]
     ) -> list[str]:
-        """What a stop that was sent runs into, if it matters: one sentence, or why that is not known; or nothing."""
+        """Return what a stop that was sent runs into, if it matters: one sentence, or why that is not known; or
+        nothing."""
         context, robot = self._context, setup.robot
         if not (context.parameter("servo.avoid_collisions") or context.parameter("ik.avoid_collisions")):
             return []
@@ -204,7 +209,7 @@ class EmergencyStop:
     def _moving(
         self, setup: ServoSetup, published: Commanded, now: int, lead: int
     ) -> tuple[Commanded, Annotated[Float64, "nq"]]:
-        """The motion that the robot is in, and the configuration of the whole robot."""
+        """Return the motion that the robot is in, and the configuration of the whole robot."""
         context = self._context
         state = context.joint_states.of(setup.robot)
         index = setup.variables
@@ -222,7 +227,7 @@ class EmergencyStop:
 
 
 def _credible(setup: ServoSetup, state: RobotState) -> bool:
-    """Whether a robot can be as measured. A stop that begins where it cannot be would make it jump."""
+    """Check whether a robot can be as measured. A stop that begins where it cannot be would make it jump."""
     index, limits = setup.variables, setup.robot.limits
     q, velocity = state.q[index], np.abs(state.velocity[index])
     inside = (

@@ -21,9 +21,9 @@ from kinopt_ros.ros.messages.marker_shapes import body_markers, color, points_of
 from kinopt_ros.scene.scene import Scene
 
 SECONDS = 0.5
-"""Between two looks at what has changed."""
+"""Time between two looks at what has changed, s."""
 NEAR = 0.05
-"""m; nearer pairs are drawn in another colour."""
+"""Distance up to which the nearest pair is drawn in another colour, m."""
 OBJECTS, ATTACHED, SPHERES = color(0.2, 0.7, 0.3, 0.8), color(0.6, 0.3, 0.8, 0.8), color(0.6, 0.6, 0.6, 0.35)
 COLLISION, CLOSE, CLEAR = color(0.9, 0.1, 0.1, 1.0), color(1.0, 0.6, 0.0, 1.0), color(0.2, 0.6, 1.0, 1.0)
 
@@ -41,7 +41,7 @@ class MarkersTopic:
         """Namespaces and numbers of the markers that listeners have."""
         self._spheres: tuple[RobotModel, list[Marker]] | None = None
         self._measured: tuple[Scene, RobotModel, bytes] | None = None
-        """For what the clearance was drawn last."""
+        """Scene, robot and joint values for which the clearance was drawn last."""
         self._busy = threading.Lock()
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="markers")
         self._timer = context.node.create_timer(SECONDS, self._look)
@@ -109,7 +109,7 @@ class MarkersTopic:
 
 
 def scene_markers(scene: Scene, robot: RobotModel) -> list[Marker]:
-    """Markers of all objects in namespaces ``objects/<id>`` and ``attached/<id>``."""
+    """Return markers of all objects in namespaces ``objects/<id>`` and ``attached/<id>``."""
     markers = []
     for body in scene.objects.values():
         markers += body_markers(
@@ -121,7 +121,7 @@ def scene_markers(scene: Scene, robot: RobotModel) -> list[Marker]:
 
 
 def sphere_markers(robot: RobotModel) -> list[Marker]:
-    """Markers of the spheres that stand for the robot's links, in namespaces ``spheres/<link>``."""
+    """Return markers of the spheres that stand for the robot's links, in namespaces ``spheres/<link>``."""
     from kinopt_ros.collision.spheres import robot_spheres
 
     spheres = robot_spheres(robot)
@@ -137,7 +137,7 @@ def sphere_markers(robot: RobotModel) -> list[Marker]:
 
 
 def clearance_markers(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"]) -> list[Marker]:
-    """A line between the nearest points of the two bodies that are nearest to each other, and their distance."""
+    """Return a line between the nearest points of the two bodies that are nearest to each other, and their distance."""
     from kinopt_ros.verification.collision import clearance_of
 
     nearest = clearance_of(robot, scene, q)

@@ -21,11 +21,11 @@ from kinopt_ros.status import Status
 MOST_WAITING = 5000
 """Most updates that wait; more are refused."""
 MOST_BYTES = 160_000_000
-"""Memory for updates that wait, about; a single one may have more."""
+"""Approximate memory for updates that wait, bytes; a single one may have more."""
 PUBLISH_SECONDS = 0.2
-"""The scene is published at least so often while updates wait."""
+"""Longest time between two publications of the scene while updates wait, s."""
 _SAID_SECONDS = 0.5
-"""Least time between two reports of updates that were refused or lost: in a burst they would be lost themselves."""
+"""Least time between two reports of refused or lost updates, s: in a burst they would be lost themselves."""
 
 
 class SceneUpdateTopic:
@@ -78,7 +78,7 @@ class SceneUpdateTopic:
             let_go(update)
 
     def lost(self, event: Any) -> None:
-        """The middleware could not deliver some: they came faster than they could be taken."""
+        """Count updates that the middleware could not deliver: they came faster than they could be taken."""
         with self._lock:
             self._lost += event.total_count_change
             begin = not self._at_work

@@ -47,15 +47,15 @@ from kinopt_ros.verification.sweep import least_clearance
 STATUS_SECONDS = 0.1
 """Least time between two messages of ~/servo/status that say the same."""
 _MOST_LATE = 2**32 - 1
-"""Largest number of the message: time may be set forward, too."""
+"""Largest number of late steps that fits in the message; setting the clock forward may make more."""
 _END_SECONDS = 1.0
-"""For so long closing waits for a period that is being worked on."""
+"""Longest time that closing waits for a period that is being worked on, s."""
 _SAY_MISSED = 3
-"""Motions that may come too late, one after the other, before that is said."""
+"""Motions in a row that may come too late before that is reported."""
 _FORGET = 0.98
-"""Factor per period by which the time for a step is expected to be less again than it was."""
+"""Factor per period by which the expected time of a step decays."""
 CLEARANCE_RANGE = 0.1
-"""m; how much farther things are is not said."""
+"""Largest clearance that is reported, m."""
 _SETUP = (
     "servo.tip_link",
     "controller_joints",
@@ -73,8 +73,11 @@ _SETUP = (
 
 
 class ServoTopic:
-    """Servo. Commands are taken on the executor's thread; motions are made on a thread of its own, so that neither
-    waits for what else the node does."""
+    """Handler of servo's commands.
+
+    Commands are taken on the executor's thread; motions are made on a thread of its own, so that neither waits for what
+    else the node does.
+    """
 
     def __init__(self, context: Context, output: MotionOutput, statuses: Any) -> None:
         self._context = context
@@ -83,7 +86,7 @@ class ServoTopic:
         self._logger = context.node.get_logger()
         self._wake = threading.Condition()
         self._incoming: tuple[str, Any, int] | None = None
-        """The newest message, and when it came (ns of the node's clock)."""
+        """Newest message, and when it came (ns of the node's clock)."""
         self._lost_to: str | None = None
         self._closed = False
         self._claim: Claim | None = None
@@ -92,15 +95,15 @@ class ServoTopic:
         self._session: Session | None = None
         self._command: Command | None = None
         self._distrust = False
-        """Whether the robot did not follow, or there was an emergency stop: then commands have to pause before they
-        count again."""
+        """Whether commands have to pause before they count again: the robot did not follow, or there was an emergency
+        stop."""
         self._came = 0
-        """ns, when the last command came."""
+        """Time when the last command came, ns."""
         self._late = 0
         self._missed = 0
-        """Motions in a row that came too late."""
+        """Number of motions in a row that came too late."""
         self._takes = 0
-        """ns that a step has taken lately, at most: motions leave each other that much later."""
+        """Longest time that a step has taken lately, ns: motions leave each other that much later."""
         self._status = ServoStatus(
             state=ServoStatus.IDLE, status=status_message(Status.SUCCESS), clearance=math.nan, scale=1.0
         )
@@ -118,8 +121,10 @@ class ServoTopic:
         self._take(TARGET, message)
 
     def announce_emergency(self, stopped: bool, sentence: str) -> None:
-        """Say on ~/servo/status that there is an emergency stop, or no longer. Its end moves nothing: a stream of
-        commands that has not paused since does not count, whenever it began."""
+        """Publish on ~/servo/status that there is an emergency stop, or no longer.
+
+        Its end moves nothing: a stream of commands that has not paused since does not count, whenever it began.
+        """
         with self._wake:
             self._distrust = True
             self._say(status_message(Status.EMERGENCY_STOP if stopped else Status.SUCCESS, sentence), True)
@@ -143,7 +148,7 @@ class ServoTopic:
             self._wake.notify_all()
 
     def _lose(self, owner: str) -> None:
-        """Somebody else has asked for a motion: what was commanded before does not count any more."""
+        """Drop what was commanded, because somebody else has asked for a motion."""
         with self._wake:
             self._incoming, self._lost_to = None, owner
 
@@ -163,7 +168,7 @@ class ServoTopic:
                 self._session = None
 
     def _serve(self) -> None:
-        """One period after the other until the robot stands and nothing is commanded."""
+        """Work on one period after the other until the robot is at rest and nothing is commanded."""
         self._late = self._missed = 0
         due = self._now()
         while not self._closed:
@@ -186,8 +191,10 @@ class ServoTopic:
             due = self._sleep_until(due, period)
 
     def _sleep_until(self, due: int, period: int) -> int:
-        """Until a time of the node's clock, at most a period (ns) away. Returns it, or the present time if that was set
-        back: it may be simulated, and stand still."""
+        """Sleep until a time of the node's clock, at most a period (ns) away; return it.
+
+        Returns the present time if the clock was set back: it may be simulated, and stand still.
+        """
         while not self._closed and (left := due - self._now()) > 0:
             if left > period:
                 return self._now()
@@ -227,7 +234,7 @@ class ServoTopic:
         self._step(setup, state, now)
 
     def _read(self, setup: ServoSetup, state: RobotState, name: str, message: Any, arrived: int) -> None:
-        """The newest message becomes the command; one that cannot be used ends the one before."""
+        """Make the newest message the command; one that cannot be used ends the one before."""
         pause = arrived - self._came
         self._came = arrived
         if self._distrust and pause < round(self._context.parameter("servo.timeout") * 1e9):
@@ -240,7 +247,7 @@ class ServoTopic:
             self._command = target_command(self._context, setup, message, arrived, state.q, before)
 
     def _present_setup(self, loaded: LoadedRobot) -> ServoSetup:
-        """The robot as servo has to know it, with parameters and scene as they are now."""
+        """Return the robot as servo has to know it, with parameters and scene as they are now."""
         context, robot = self._context, loaded.model
         values = {name: context.parameter(name) for name in _SETUP}
         scene = None
@@ -281,7 +288,7 @@ class ServoTopic:
         state.require_fresh(needed, robot, self._context.parameter(parameter), parameter)
 
     def _begin(self, setup: ServoSetup, state: RobotState, now: int) -> None:
-        """From where the robot is, or on from the motion that it is in."""
+        """Begin from where the robot is, or go on from the motion that it is in."""
         index = setup.variables
         check_begins_inside(setup.robot, setup.joints, index, state.q[index], setup.start_tolerance)
         if self._claim is None or not self._claim.holds:
@@ -291,7 +298,7 @@ class ServoTopic:
         self._session = Session(setup, begin)
 
     def _check_follows(self, setup: ServoSetup, state: RobotState, now: int) -> None:
-        """Raise NotFollowingError; then commands count again only after a pause."""
+        """Raise NotFollowingError if the robot does not follow; then commands count again only after a pause."""
         assert self._session is not None
         index = setup.variables
         try:
@@ -337,8 +344,11 @@ class ServoTopic:
         self._report(setup, state, step, command)
 
     def _send(self, setup: ServoSetup, state: RobotState, message: JointTrajectory) -> bool:
-        """Whether a motion was sent. If not, somebody else has the robot, or the scene has changed since the period
-        began: the next period hears of it."""
+        """Send a motion; return whether it was sent.
+
+        If not, somebody else has the robot, or the scene has changed since the period began: the next period hears of
+        it.
+        """
         claim, loaded = self._claim, self._loaded
         if claim is None or loaded is None:
             return False
@@ -350,7 +360,7 @@ class ServoTopic:
             return False
 
     def _report(self, setup: ServoSetup, state: RobotState, step: Step, command: Command | None) -> None:
-        """Say what was done."""
+        """Report what was done."""
         status = self._status
         if step.motion is not None:
             status.checks = list(step.motion.report.checks)
@@ -391,18 +401,18 @@ class ServoTopic:
         return math.inf if least >= CLEARANCE_RANGE else least
 
     def _refuse(self, error: KinoptError) -> None:
-        """A command cannot be done: it ends, and the robot comes to rest."""
+        """End a command that cannot be done; the robot comes to rest."""
         if isinstance(error, EmergencyStopError):
             self._distrust = True
         self._end(error.status, sentence_of(error))
 
     def _end(self, status: Status, sentence: str) -> None:
-        """There is no command any more."""
+        """Clear the command."""
         self._command = None
         self._say_now(self._state(), status, sentence)
 
     def _rest(self) -> None:
-        """The robot stands."""
+        """Take notice that the robot is at rest."""
         self._session = None
         if self._claim is not None:
             self._claim.give_up()

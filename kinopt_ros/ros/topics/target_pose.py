@@ -44,11 +44,11 @@ from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION
 from kinopt_ros.verification.configuration import verify_configurations
 
 ALTERNATIVES = 4
-"""Goal configurations to which the way is looked at, the nearest first."""
+"""Number of goal configurations to which the way is checked, the nearest first."""
 PLANS = 5
-"""Times that a motion is planned at most, as what it was planned for has changed before it could be published."""
+"""Most times that a motion is planned, as what it was planned for has changed before it could be published."""
 _LOOK_SECONDS = 0.02
-"""s between two looks whether all is prepared."""
+"""Time between two looks whether all is prepared, s."""
 _ALLOWED = "With parameter ik.avoid_collisions: false the robot moves unchecked"
 
 
@@ -86,7 +86,7 @@ class TargetPoseTopic:
         report = MotionReport(header=target.header)
         claim: Claim | None = None
         owners: list[str] = []
-        """Who has the robot instead."""
+        """Name of who has the robot instead."""
         try:
             # Only now: targets that come in a steady stream must not keep one another from being reached.
             claim = self._output.claim("~/target_pose", owners.append)
@@ -132,8 +132,10 @@ class TargetPoseTopic:
     def _plan(
         self, target: Any, report: MotionReport, deadline: float
     ) -> tuple[TrajectoryMessage, PlannedFor, float] | None:
-        """The motion, what it was planned for and how long it takes (s); None if there is none, and the report says
-        why."""
+        """Plan a motion; return it, what it was planned for and how long it takes (s).
+
+        Returns None if there is none, and the report says why.
+        """
         context = self._context
         loaded = context.loaded
         robot = loaded.model
@@ -201,14 +203,16 @@ class TargetPoseTopic:
         return message, planned, motion.trajectory.duration
 
     def _wait_until_prepared(self, claim: Claim, deadline: float) -> None:
-        """Wait for what checks of collisions need, if they are wanted, until the deadline (``time.monotonic()``): for
-        the robot that is in service then, and as long as nobody else has asked for a motion."""
+        """Wait for what collision checks need, if they are wanted, until the deadline (``time.monotonic()``).
+
+        Waits for the robot that is in service then, and as long as nobody else has asked for a motion.
+        """
         if self._context.parameter("ik.avoid_collisions"):
             while claim.holds and self._context.loaded.pool.must_wait(True, False, deadline):
                 time.sleep(_LOOK_SECONDS)
 
     def _avoiding(self, loaded: LoadedRobot) -> dict[str, Any]:
-        """Arguments of ``ik_problem`` for a goal without collisions, unless a parameter says that nobody shall look.
+        """Return arguments of ``ik_problem`` for a goal without collisions, unless a parameter turns checks off.
 
         Raises:
             KinoptError: nobody can.
@@ -229,7 +233,7 @@ class TargetPoseTopic:
     def _solve(
         self, robot: RobotModel, loaded: LoadedRobot, T_base_target: Any, asked: dict[str, Any]
     ) -> tuple[PooledResult, IkProblem]:
-        """The goal, and where collisions matter others to go to if the way to it is not free."""
+        """Return the goal, and where collisions matter others to go to if the way to it is not free."""
         context = self._context
         solver = parameters.ik_solver(context.node)
         alternatives = ALTERNATIVES if "scene" in asked else 1
@@ -258,7 +262,7 @@ class TargetPoseTopic:
 
 
 def _note_motion(motion: Motion, report: MotionReport) -> bool:
-    """Put the check of a motion into the report; whether it may be sent."""
+    """Put the check of a motion into the report; return whether it may be sent."""
     report.checks = list(dict.fromkeys([*report.checks, *motion.report.checks]))
     report.not_checked = list(dict.fromkeys([*report.not_checked, *motion.report.not_checked]))
     if not motion.report.ok:
@@ -273,7 +277,7 @@ def _note_motion(motion: Motion, report: MotionReport) -> bool:
 
 
 def _note_end(robot: RobotModel, problem: IkProblem, motion: Motion, report: MotionReport) -> bool:
-    """Put into the report how far from the target the motion's last point is; whether that is within the tolerances.
+    """Put into the report how far from the target the motion's last point is; return whether that is within tolerances.
 
     The target itself is asked once more: the solver's answer is verified, what became of it here is not.
     """
@@ -295,7 +299,7 @@ def _note_end(robot: RobotModel, problem: IkProblem, motion: Motion, report: Mot
 
 
 def _note_answer(pooled: PooledResult, report: MotionReport) -> bool:
-    """Put the solver's answer into the report; whether there is a solution."""
+    """Put the solver's answer into the report; return whether there is a solution."""
     result = pooled.result
     report.solver_used = result.solver
     report.checks, report.not_checked = list(result.checks), list(result.not_checked)

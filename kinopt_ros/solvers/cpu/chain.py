@@ -1,4 +1,4 @@
-"""A kinematic chain in the form the kernel wants: every motion about or along local z, everything in two arrays."""
+"""Kinematic chain in the form that the kernel takes: every motion about or along local z, everything in two arrays."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -12,20 +12,20 @@ from kinopt_ros.robot.chain import KinematicChain, Motion
 from kinopt_ros.solvers.cpu.seeds import scrambled_halton
 
 TABLE_SIZE = 256
-"""Seed configurations with known tip poses. More cost time in every solve, fewer need more attempts."""
+"""Number of seed configurations with known tip poses. More cost time in every solve, fewer need more attempts."""
 TABLE_RANGE = 0.9
-"""Part of the joint range that table seeds use: starts at a limit are poor ones."""
+"""Share of the joint range that table seeds use: starts at a limit are poor ones."""
 QUICK_TOLERANCE = 1e-6
 """Position (m) and orientation (rad) tolerance of the quick path."""
 AIM_RATIO = 0.5
-"""Attempts go on to this part of the tolerance, so that rounding elsewhere cannot spoil the verdict."""
+"""Share of the tolerance to which attempts go on, so that rounding elsewhere cannot spoil the verdict."""
 KIND_COLUMN = 1
-"""Which number of a motion's kind is its variable."""
+"""Index of the variable among the numbers of a motion's kind."""
 
 
 @dataclass(frozen=True, eq=False)
 class PackedChain:
-    """What the kernel needs to know of a chain of m motions driven by n variables.
+    """A chain of m motions driven by n variables, as the kernel needs it.
 
     ``numbers``: inverse of the first fixed transform (position, rotation rows), transposed rotation of the last
     one, position of the last one; per motion multiplier, offset, cos and sin of the twist, shift, cos and sin of
@@ -42,7 +42,7 @@ class PackedChain:
     lower: Annotated[Float64, "n"]
     upper: Annotated[Float64, "n"]
     motions: int
-    """m"""
+    """Number m of motions."""
 
 
 def pack_chain(
@@ -76,14 +76,14 @@ def pack_chain(
 
 
 def seed_table(variables: Annotated[Float64, "6 n"], size: int) -> Annotated[Float64, "size n"]:
-    """Seeds spread evenly over the sampling ranges (see ``variable_rows``)."""
+    """Return seeds spread evenly over the sampling ranges (see ``variable_rows``)."""
     low, high = variables[2], variables[3]
     u = 0.5 + TABLE_RANGE * (scrambled_halton(size, variables.shape[1]) - 0.5)
     return np.ascontiguousarray(np.clip(low + u * (high - low), low, high))
 
 
 def motion_kinds(chain: KinematicChain) -> Int64:
-    """Per motion: is translation, variable, whether an earlier motion has the same variable."""
+    """Return per motion: is translation, variable, whether an earlier motion has the same variable."""
     columns = chain.column.tolist()
     adds = [column in columns[:i] for i, column in enumerate(columns)]
     return np.array([chain.motion != Motion.ROTATION, columns, adds], dtype=np.int64).T.reshape(-1)

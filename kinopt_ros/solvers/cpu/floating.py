@@ -1,4 +1,4 @@
-"""Requests with a floating joint to solve for, in closed form.
+"""Closed-form solution of requests with a floating joint to solve for.
 
 Whatever the other joints are, one pose F of the floating joint brings the tip to its target: it follows from
 ``T_base_target = T_base_parent F T_child_tip``, and likewise where the way leads upwards through the joint. So the
@@ -22,7 +22,7 @@ from kinopt_ros.solvers.result import IkCandidates
 
 
 def floating_joint(problem: IkProblem, robot: RobotModel) -> Joint | None:
-    """The floating joint that decides where the tip is; None if none of those to solve for does.
+    """Return the floating joint that decides where the tip is; None if none of those to solve for does.
 
     Raises:
         UnsupportedFeatureError: there is one, and the request asks for what this solver cannot do with it.
@@ -50,7 +50,7 @@ def _check_supported(problem: IkProblem, joint: Joint) -> None:
 
 
 def solve_floating(problem: IkProblem, robot: RobotModel, joint: Joint) -> IkCandidates:
-    """Candidates whose floating joint follows from the target and the other joints."""
+    """Return candidates whose floating joint follows from the target and the other joints."""
     B, K = problem.batch_size, problem.num_solutions
     others = _others(problem, robot, joint)[:, :K]
     S = others.shape[1]
@@ -71,7 +71,7 @@ def solve_floating(problem: IkProblem, robot: RobotModel, joint: Joint) -> IkCan
 
 
 def _others(problem: IkProblem, robot: RobotModel, joint: Joint) -> Annotated[Float64, "B S n"]:
-    """Values of the variables to solve for, of which those of the floating joint do not count."""
+    """Return values of the variables to solve for, of which those of the floating joint do not count."""
     still = standing(problem, robot)[:, None]
     if len(problem.joints) == 1:
         return still
@@ -89,7 +89,7 @@ def _values(
     full: Annotated[Float64, "N nq"],
     request: Annotated[np.ndarray, "N"],
 ) -> Annotated[Float64, "N 7"]:
-    """The seven variables of the joint that bring the tip to its target."""
+    """Return the seven variables of the joint that bring the tip to its target."""
     (target,) = problem.targets
     base, tip = problem.base_link, target.link
     upwards = joint in joints_between(robot, base, tip)[0]
@@ -101,5 +101,5 @@ def _values(
         T_far_tip = T_far_tip @ target.T_link_tool
     T_near_far = inverse(T_base_near) @ target.T_base_target[request] @ inverse(T_far_tip)
     T = inverse(joint.T_parent_joint) @ (inverse(T_near_far) if upwards else T_near_far)
-    # Of the two quaternions of a rotation always the same one: the other is no other solution.
+    # A rotation has two quaternions: matrix_to_quaternion always gives the same one, as the other is no new solution.
     return np.concatenate([T[:, :3, 3], matrix_to_quaternion(T[:, :3, :3])], axis=1)

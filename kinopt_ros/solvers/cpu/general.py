@@ -42,24 +42,24 @@ from kinopt_ros.solvers.cpu.kernel import (
 )
 
 ROWS = 6
-"""Rows per target: three of position, three of orientation."""
+"""Number of rows per target: three of position, three of orientation."""
 AIM = 5e-7
-"""Attempts go on to this error (m and rad) even if more is allowed, except along loose axes."""
+"""Error (m and rad) to which attempts go on even if more is allowed, except along loose axes."""
 LOOSE_POSITION, LOOSE_ORIENTATION = 5e-3, 0.05
 """Tolerances above these (m, rad) are used: what is inside 0.9 of them does not count."""
 SLACK, LOOSE_AIM, ACCEPT = 0.9, 0.95, 0.999
 LIMIT_ROUNDS = 3
-"""How often variables that are pushed out of their limits are taken out of a step, and the rest solved again."""
+"""Most times that variables pushed out of their limits are taken out of a step, and the rest solved again."""
 POSTURE_STEPS = 40
 POSTURE_REACH = 0.4
 """Largest wish of a posture step, rad or m: the targets are linear only so far."""
 POSTURE_DONE = 2e-4
-"""A posture step that moves no variable by more than this is the last, rad or m."""
+"""Largest change of a variable, rad or m, at which a posture step is the last."""
 LEAST_WEIGHT = 1e-3
-"""Variables without weight count this part of the heaviest."""
+"""Share of the heaviest weight that variables without weight count."""
 
 FLIPS = 3
-"""Configurations tried per variable of a solution, see ``_flip``."""
+"""Number of configurations tried per variable of a solution, see ``_flip``."""
 
 # Entries of ``search``.
 USE_SEEDS, TABLE_TRIES, LAST, RANDOM_SEED, POLISH, ENOUGH, MOST_STEPS = range(7)
@@ -69,7 +69,7 @@ SEEDS, TABLE, RANDOM, POLISHED = range(4)
 
 @njit(**_INNER)
 def _set_goals(base, targets, b, goals):
-    """Position and rotation columns of every target in the frame before its first motion."""
+    """Write position and rotation columns of every target in the frame before its first motion."""
     for t in range(base.shape[0]):
         for i in range(3):
             r0, r1, r2 = base[t, 3 + 3 * i], base[t, 4 + 3 * i], base[t, 5 + 3 * i]
@@ -84,7 +84,7 @@ def _set_goals(base, targets, b, goals):
 
 @njit(**_INNER)
 def _turn_to(x0, x1, x2, y0, y1, y2, z0, z1, z2, goal):
-    """2 sin(angle / 2) * axis of the rotation from columns x, y, z to the goal's columns."""
+    """Return 2 sin(angle / 2) * axis of the rotation from columns x, y, z to the goal's columns."""
     # R = sum of goal_k tip_k^T
     q = _quaternion(
         goal[3] * x0 + goal[6] * y0 + goal[9] * z0,
@@ -103,7 +103,7 @@ def _turn_to(x0, x1, x2, y0, y1, y2, z0, z1, z2, goal):
 
 @njit(**_INNER)
 def _orientation_rows(goal, tolerance, rotation, rows, directions):
-    """Orientation errors of one target, and the direction whose angular velocity changes each, in place.
+    """Write orientation errors of one target, and the direction whose angular velocity changes each, in place.
 
     ``rotation``: columns of the tip's rotation, 9 numbers. Definitions: kinematics/pose_errors.py; angles are
     measured by 2 sin(angle / 2), as in ``kernel.py``.
@@ -135,7 +135,7 @@ def _orientation_rows(goal, tolerance, rotation, rows, directions):
         if sine > 1e-12:
             f = np.sqrt(max(0.0, 2.0 - 2.0 * cosine)) / sine  # 2 sin(angle / 2) / sin(angle)
             if cosine > 0.0:
-                f = 1.0 / np.sqrt(0.5 + 0.5 * cosine)  # the same, without cancellation
+                f = 1.0 / np.sqrt(0.5 + 0.5 * cosine)  # this form has no cancellation
             c0, c1, c2 = f * c0, f * c1, f * c2
         elif cosine < 0.0:  # half a turn, about any perpendicular axis
             k = (one + 1) % 3
@@ -172,8 +172,10 @@ def _orientation_rows(goal, tolerance, rotation, rows, directions):
 
 @njit(**_INNER)
 def _judge(rows, tolerance, scalar, first, loose):
-    """Error of three rows in units of what is accepted, squared, and whether the aim is met. Rows that shall not count
-    any more are shortened or zeroed in place."""
+    """Return the error of three rows in units of what is accepted, squared, and whether the aim is met.
+
+    Rows that shall not count any more are shortened or zeroed in place.
+    """
     error = 0.0
     met = True
     if scalar:
@@ -210,7 +212,7 @@ def _judge(rows, tolerance, scalar, first, loose):
 def _residuals(
     base, tip, motions, kinds, starts, goals, tolerance, scalar, q, axes, rows, directions, jacobian
 ):
-    """Weighted errors of all targets and their Jacobian (a row of ``jacobian`` per variable), in place.
+    """Write weighted errors of all targets and their Jacobian (a row of ``jacobian`` per variable), in place.
 
     Returns the largest error in units of what is accepted, squared (at most 1: a solution), and whether all aims
     are met.
@@ -290,7 +292,7 @@ def _drop_rows(rows, tolerance, scalar, jacobian):
 
 @njit(**_INNER)
 def _cholesky_solve(a, x):
-    """x = a^-1 x for a symmetric positive definite a, of which the lower triangle is used and overwritten."""
+    """Replace x by a^-1 x for a symmetric positive definite a, of which the lower triangle is used and overwritten."""
     size = x.shape[0]
     for i in range(size):
         for j in range(i + 1):
@@ -315,7 +317,7 @@ def _cholesky_solve(a, x):
 
 @njit(**_INNER)
 def _move(variables, rows, jacobian, wish, ease, normal, y, frozen, change, q, squared):
-    """One step inside the limits (see the module); the largest change of a variable."""
+    """Make one step inside the limits (see the module); return the largest change of a variable."""
     n, size = jacobian.shape
     damping = DAMPING * min(squared, FAR) + MIN_DAMPING
     for j in range(n):
@@ -365,7 +367,7 @@ def _move(variables, rows, jacobian, wish, ease, normal, y, frozen, change, q, s
 def _descend(
     tree, goals, tolerance, scalar, work, posture, weight, ease, plain, wish, q, draws, max_steps, max_stalls
 ):
-    """Steps from q, in place, until all aims are met or progress ends. Error as of ``_residuals``, and steps made.
+    """Make steps from q, in place, until all aims are met or progress ends; return the error and the number of steps.
 
     Up to ``draws`` steps before lead from a solution towards the posture, along the self-motion.
     """
@@ -425,7 +427,7 @@ def _cost(weight, reference, q):
 
 @njit(**_INNER)
 def _score(poses, goals, tolerance, base, scores):
-    """Squared distance of every table entry from the targets, in what is not free."""
+    """Write the squared distance of every table entry from the targets, in what is not free."""
     for i in range(scores.shape[0]):
         scores[i] = 0.0
     for t in range(goals.shape[0]):
@@ -459,8 +461,10 @@ def _nearest(scores):
 
 @njit(**_INNER)
 def _flip(source, number, variables, q):
-    """A configuration that may lead from one branch to another: joint j turned by half a turn, mirrored, or mirrored
-    with half turns of its neighbours, as wrists flip."""
+    """Make a configuration that may lead from one branch to another.
+
+    Joint j is turned by half a turn, mirrored, or mirrored with half turns of its neighbours, as wrists flip.
+    """
     n = q.shape[0]
     _copy(source, q)
     j, kind = number // FLIPS, number % FLIPS
@@ -482,10 +486,13 @@ def _flip(source, number, variables, q):
 
 @njit(**_INNER)
 def _keep(q, cost, separation, periodic, found, costs, flips, count):
-    """Add a solution to the found ones, in the place of those that it is not distinct from, if it is better than all
-    of these; of too many, the better stay. The new number of solutions."""
+    """Add a solution to the found ones; return their new number.
+
+    It takes the place of those that it is not distinct from, if it is better than all of these; of too many, the better
+    stay.
+    """
     n = q.shape[0]
-    left = 0  # those that stay, moved together
+    left = 0  # number of rows that stay, which are moved together
     flipped = FLIPS * n
     for look in range(2):
         for k in range(count):
@@ -660,7 +667,7 @@ def solve_general(
 
 @njit(**_OUTER)
 def tree_poses(base, tip, motions, kinds, starts, table, poses):
-    """Poses (x, y, z, qw, qx, qy, qz) of every target's tip for the table of seeds, as ``goals`` are given."""
+    """Compute poses (x, y, z, qw, qx, qy, qz) of every target's tip for the table of seeds, as ``goals`` are given."""
     axes = np.empty((motions.shape[0], 6))
     for t in range(base.shape[0]):
         a, z = starts[t], starts[t + 1]
@@ -697,7 +704,9 @@ _COMPILED = (
 
 
 def load_or_compile(may_compile: bool) -> bool:
-    """Make both entry points ready: load them if they were compiled before, else compile them if that may be.
+    """Make both entry points ready; return whether they are.
+
+    They are loaded if they were compiled before, else compiled if that may be.
 
     Whether they are ready.
     """

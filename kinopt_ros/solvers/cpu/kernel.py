@@ -99,7 +99,7 @@ class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
 
 
 def _spread(builder, value, kind):
-    """The same number in all lanes."""
+    """Copy a number to all lanes."""
     if kind == _LANES:
         return value
     nothing = ir.Constant(_VECTOR, ir.Undefined)
@@ -111,7 +111,7 @@ def _spread(builder, value, kind):
 
 
 def _operator(function, instruction):
-    """Arithmetic between lanes, or lanes and a number."""
+    """Build arithmetic between lanes, or lanes and a number."""
 
     @infer_global(function)
     class Template(AbstractTemplate):  # type: ignore[misc]
@@ -137,7 +137,7 @@ _operator(operator.truediv, "fdiv")
 
 
 def _function(function, instruction):
-    """An instruction of one argument."""
+    """Build an instruction of one argument."""
 
     @infer_global(function)
     class Template(AbstractTemplate):  # type: ignore[misc]
@@ -157,7 +157,7 @@ _function(np.sqrt, "sqrt")
 
 @intrinsic
 def _choose(typing_context, a, b, x, y):
-    """Per lane x where a > b, else y (also where a or b is not a number)."""
+    """Return per lane x where a > b, else y (also where a or b is not a number)."""
 
     def generate(context, builder, sig, args):
         a, b, x, y = (_spread(builder, value, kind) for value, kind in zip(args, sig.args, strict=True))
@@ -168,7 +168,7 @@ def _choose(typing_context, a, b, x, y):
 
 @intrinsic
 def _lanes_below(typing_context, a, b):
-    """Bits of the lanes in which a <= b."""
+    """Return bits of the lanes in which a <= b."""
 
     def generate(context, builder, sig, args):
         a, b = (_spread(builder, value, kind) for value, kind in zip(args, sig.args, strict=True))
@@ -183,7 +183,7 @@ def _lanes_below(typing_context, a, b):
 
 @intrinsic
 def _memory(typing_context, size):
-    """So many numbers on the stack of the function that calls this."""
+    """Reserve so many numbers on the stack of the function that calls this."""
 
     def generate(context, builder, sig, args):
         memory = builder.alloca(ir.DoubleType(), size=args[0])
@@ -195,7 +195,7 @@ def _memory(typing_context, size):
 
 @intrinsic
 def _pointer(typing_context, array):
-    """To the first element of an array, which the caller keeps alive."""
+    """Return a pointer to the first element of an array, which the caller keeps alive."""
 
     def generate(context, builder, sig, args):
         return context.make_array(sig.args[0])(context, builder, args[0]).data
@@ -205,7 +205,7 @@ def _pointer(typing_context, array):
 
 @intrinsic
 def _after(typing_context, pointer, count):
-    """The pointer so many elements on."""
+    """Return the pointer so many elements on."""
 
     def generate(context, builder, sig, args):
         return builder.gep(args[0], [args[1]])
@@ -215,7 +215,7 @@ def _after(typing_context, pointer, count):
 
 @intrinsic
 def _at(typing_context, pointer, index):
-    """One element."""
+    """Return one element."""
 
     def generate(context, builder, sig, args):
         return builder.load(builder.gep(args[0], [args[1]]), align=8)
@@ -234,7 +234,7 @@ def _put(typing_context, pointer, index, value):
 
 @intrinsic
 def _lanes_at(typing_context, pointer, index):
-    """The index-th group of lanes."""
+    """Return the index-th group of lanes."""
 
     def generate(context, builder, sig, args):
         place = builder.bitcast(args[0], _VECTOR.as_pointer())
@@ -255,7 +255,7 @@ def _put_lanes(typing_context, pointer, index, value):
 
 @intrinsic
 def _as_indices(typing_context, pointer):
-    """The same memory, holding integers."""
+    """Cast a pointer to numbers to a pointer to integers."""
 
     def generate(context, builder, sig, args):
         return builder.bitcast(args[0], ir.IntType(64).as_pointer())
@@ -265,7 +265,7 @@ def _as_indices(typing_context, pointer):
 
 @intrinsic
 def _lane_numbers(typing_context):
-    """0, 1, 2 ..."""
+    """Return the number of every lane: 0, 1, 2 ..."""
 
     def generate(context, builder, sig, args):
         return ir.Constant(_VECTOR, [float(lane) for lane in range(LANES)])
@@ -275,7 +275,7 @@ def _lane_numbers(typing_context):
 
 @njit(**_INLINE)
 def _sin_cos(x):
-    """Both at once, for |x| < 1e6, within 1e-15: three times as quick as two calls of the C library.
+    """Return sine and cosine for |x| < 1e6, within 1e-15: three times as quick as two calls of the C library.
 
     Polynomials of fdlibm (k_sin.c, k_cos.c) on [-pi/4, pi/4].
     """
@@ -308,7 +308,7 @@ def _sin_cos(x):
 
 @njit(**_INNER)
 def _forward(motions, kinds, q, tip, axes):
-    """Pose of the tip; z axis and origin of every motion go to the rows of ``axes``.
+    """Compute the pose of the tip; z axis and origin of every motion go to the rows of ``axes``.
 
     The fixed transform before a motion is a shift and a twist about x: the turns about z on both sides of it
     were moved into the joint offsets. 33 multiplications per joint instead of 48.
@@ -348,7 +348,7 @@ def _forward(motions, kinds, q, tip, axes):
 
 @njit(**_INNER)
 def _quaternion(xx, xy, xz, yx, yy, yz, zx, zy, zz):
-    """Unit quaternion (w, x, y, z) of the rotation whose columns are x, y, z (Shepperd 1978)."""
+    """Return the unit quaternion (w, x, y, z) of the rotation whose columns are x, y, z (Shepperd 1978)."""
     trace = xx + yy + zz
     if trace >= xx and trace >= yy and trace >= zz:
         w = 0.5 * np.sqrt(max(0.0, 1.0 + trace))
@@ -372,7 +372,7 @@ def _solve_6x6(
     a00, a10, a11, a20, a21, a22, a30, a31, a32, a33, a40, a41, a42, a43, a44, a50, a51, a52, a53, a54, a55,
     b0, b1, b2, b3, b4, b5,
 ):  # fmt: skip
-    """x of A x = b for a symmetric positive definite A by A = L D L^T, unrolled, in registers."""
+    """Solve A x = b for a symmetric positive definite A by A = L D L^T, unrolled, in registers."""
     d0 = 1.0 / a00
     l10, l20, l30, l40, l50 = a10 * d0, a20 * d0, a30 * d0, a40 * d0, a50 * d0
     d1 = 1.0 / (a11 - l10 * a10)
@@ -407,7 +407,7 @@ def _solve_6x6(
 
 @njit(**_INLINE)
 def _six_at(rows, i):
-    """Row i of a table of six columns, in all lanes."""
+    """Return row i of a table of six columns, in all lanes."""
     return (
         _lanes_at(rows, 6 * i), _lanes_at(rows, 6 * i + 1), _lanes_at(rows, 6 * i + 2),
         _lanes_at(rows, 6 * i + 3), _lanes_at(rows, 6 * i + 4), _lanes_at(rows, 6 * i + 5),
@@ -426,7 +426,7 @@ def _put_six(rows, i, a, b, c, d, e, f):
 
 @njit(**_INLINE)
 def _forward_lanes(motions, kinds, num_motions, q, tip, axes):
-    """``_forward`` in all lanes: six rows of ``axes`` for every motion."""
+    """Compute ``_forward`` in all lanes: six rows of ``axes`` for every motion."""
     px = py = pz = xy = xz = yx = yz = zx = zy = 0.0 * _lanes_at(q, 0)
     xx = yy = zz = 1.0 + px
     for i in range(num_motions):
@@ -460,7 +460,7 @@ def _forward_lanes(motions, kinds, num_motions, q, tip, axes):
 
 @njit(**_INLINE)
 def _rotation_error(goal, xx, xy, xz, yx, yy, yz, zx, zy, zz):
-    """2 sin(angle / 2) * axis of the rotation that brings the tip's rotation to the goal's.
+    """Return 2 sin(angle / 2) * axis of the rotation that brings the tip's rotation to the goal's.
 
     The antisymmetric part of R_goal R_tip^T is sin(angle) * axis, and cos(angle / 2) follows from its trace.
     """
@@ -486,7 +486,7 @@ def _rotation_error(goal, xx, xy, xz, yx, yy, yz, zx, zy, zz):
 def _step(
     kinds, motions, variables, n, num_motions, axes, jacobian, moves, q, px, py, pz, e0, e1, e2, e3, e4, e5, weight
 ):  # fmt: skip
-    """One damped step inside the limits: change = J^T (J J^T + damping * I)^-1 error, q += change.
+    """Make one damped step inside the limits: change = J^T (J J^T + damping * I)^-1 error, q += change.
 
     A variable at a limit that the error's gradient pushes outwards is taken out, so that the others make up for
     it (D. Bertsekas, "Projected Newton methods for optimization problems with simple constraints", SIAM Journal
@@ -563,7 +563,7 @@ def _step(
 def _descend(
     kinds, motions, tip, variables, n, num_motions, goal, effort, work, q, weight, max_steps, max_stalls, in_order
 ):  # fmt: skip
-    """Steps from q, in place, in all lanes, until one reaches the aim or none makes progress.
+    """Make steps from q, in place, in all lanes, until one reaches the aim or none makes progress.
 
     The first ``in_order`` lanes are waited for while they make progress, even if a later one was quicker. Returns
     position errors and 2 sin(half the angle errors), both squared, steps made, and bits of the lanes at their aim.
@@ -617,8 +617,11 @@ def _descend(
 
 @njit(**_INNER)
 def _random_value(random_seed, number, n, j, low, high):
-    """Variable j of the number-th random configuration: a pure function of its arguments (splitmix64, Steele et al.
-    2014), so that there is no generator state to keep between calls or to share between threads."""
+    """Return variable j of the number-th random configuration: a pure function of its arguments.
+
+    It is splitmix64 (Steele et al. 2014), so there is no generator state to keep between calls or to share between
+    threads.
+    """
     start = np.uint64(random_seed) * _MIX_1 + np.uint64(number) * np.uint64(n)
     x = (start + np.uint64(j) + np.uint64(1)) * _MIX_0
     x = (x ^ (x >> _U30)) * _MIX_1
@@ -630,7 +633,7 @@ def _random_value(random_seed, number, n, j, low, high):
 
 @njit(**_INNER)
 def _random_configuration(random_seed, number, variables, q):
-    """The number-th random configuration."""
+    """Write the number-th random configuration."""
     n = q.shape[0]
     for j in range(n):
         q[j] = _random_value(
@@ -640,14 +643,14 @@ def _random_configuration(random_seed, number, variables, q):
 
 @njit(**_INNER)
 def _copy(source, target):
-    """target[:] = source, which numba would take two more seconds to compile."""
+    """Copy target[:] = source, which numba would take two more seconds to compile."""
     for j in range(target.shape[0]):
         target[j] = source[j]
 
 
 @njit(**_INLINE)
 def _nearest_turn(value, reference, lower, upper, period):
-    """The value of a joint of that period that is nearest to the reference among those inside the limits."""
+    """Return the value of a joint of that period that is nearest to the reference among those inside the limits."""
     if period > 0.0:
         turns = np.rint((reference - value) / period)
         if value + period * turns > upper:
@@ -662,7 +665,7 @@ def _nearest_turn(value, reference, lower, upper, period):
 
 @njit(**_INNER)
 def _choose_turn(variables, reference, q):
-    """``_nearest_turn`` of every variable."""
+    """Apply ``_nearest_turn`` to every variable."""
     for j in range(q.shape[0]):
         q[j] = _nearest_turn(
             q[j], reference[j], variables[LOWER, j], variables[UPPER, j], variables[PERIOD, j]
@@ -671,8 +674,11 @@ def _choose_turn(variables, reference, q):
 
 @njit(**_INLINE)
 def _set_goal(base, target, goal):
-    """goal = base^-1 target tip_rotation^-1; ``base`` holds the inverse of the first fixed transform (position,
-    rotation rows) and then the transposed rotation of the last one."""
+    """Compute goal = base^-1 target tip_rotation^-1.
+
+    ``base`` holds the inverse of the first fixed transform (position, rotation rows) and then the transposed rotation
+    of the last one.
+    """
     for i in range(3):
         b0, b1, b2 = _at(base, 3 + 3 * i), _at(base, 4 + 3 * i), _at(base, 5 + 3 * i)
         r0 = b0 * _at(target, 0) + b1 * _at(target, 4) + b2 * _at(target, 8)
@@ -687,7 +693,7 @@ def _set_goal(base, target, goal):
 
 @njit(**_INNER)
 def _score_table(poses, size, goal, scores):
-    """Squared distance of every table pose from the goal: |dp|^2 + (w 2 sin(angle / 2))^2."""
+    """Compute the squared distance of every table pose from the goal: |dp|^2 + (w 2 sin(angle / 2))^2."""
     gx, gy, gz = _at(goal, 0), _at(goal, 1), _at(goal, 2)
     w, x, y, z = _quaternion(
         _at(goal, 3), _at(goal, 6), _at(goal, 9), _at(goal, 4), _at(goal, 7), _at(goal, 10),
@@ -706,7 +712,8 @@ def _score_table(poses, size, goal, scores):
 
 @njit(**_INNER)
 def _nearest_of_each_lane(scores, size, nearest):
-    """Index of the smallest score of every lane: so some good seeds are found in one pass, if not quite the best."""
+    """Write the index of the smallest score of every lane: so some good seeds are found in one pass, if not quite the
+    best."""
     index = _lane_numbers()
     best, smallest = 0.0 * index, np.inf + index
     for i in range((size + LANES - 1) // LANES):
@@ -719,7 +726,7 @@ def _nearest_of_each_lane(scores, size, nearest):
 
 @njit(**_INNER)
 def _search(robot, goal, effort, seeds, num_seeds, table_tries, first, last, random_seed, work, best):
-    """Attempts, some at once: seeds, near ones of the table, random numbers first to last.
+    """Make attempts, some at once: seeds, near ones of the table, random numbers first to last.
 
     Ends when one reaches the aim, or ends inside the accepted tolerances; seeds go first. ``best`` receives the
     solution, or the attempt of the smallest normalised error. Returns that error, steps made, success.
@@ -786,19 +793,19 @@ def _search(robot, goal, effort, seeds, num_seeds, table_tries, first, last, ran
 
 @njit(**_INLINE)
 def _limits(variables, n, j):
-    """Lower and upper limit and period of variable j."""
+    """Return lower limit, upper limit and period of variable j."""
     return _at(variables, LOWER * n + j), _at(variables, UPPER * n + j), _at(variables, PERIOD * n + j)
 
 
 @njit(**_INLINE)
 def _work_size(n, m, k):
-    """Of the memory that ``_work_parts`` divides."""
+    """Return the size of the memory that ``_work_parts`` divides, in numbers."""
     return LANES * (8 * n + 6 * m + 2) + (k + LANES - 1) // LANES * LANES
 
 
 @njit(**_INLINE)
 def _work_parts(work, n, k):
-    """Configurations, errors, table seeds chosen, scores of the table, and the rest for ``_descend``."""
+    """Divide memory: configurations, errors, table seeds chosen, scores of the table, and the rest for ``_descend``."""
     errors = _after(work, LANES * n)
     nearest = _after(errors, LANES)
     scores = _after(nearest, LANES)
@@ -807,7 +814,8 @@ def _work_parts(work, n, k):
 
 @njit(**_INLINE)
 def _unpack(numbers, shape):
-    """Numbers of variables, motions and seeds, and pointers into the packed arrays, see ``chain.PackedChain``."""
+    """Return numbers of variables, motions and seeds, and pointers into the packed arrays, see
+    ``chain.PackedChain``."""
     n, m, k = _at(shape, NUM_VARIABLES), _at(shape, NUM_MOTIONS), _at(shape, NUM_SEEDS)
     kinds = _after(shape, SHAPE_HEADER)
     tip = _after(numbers, BASE_SIZE)
@@ -823,7 +831,7 @@ _NUMBERS, _SHAPE = "float64[::1]", "int64[::1]"
 
 @njit("boolean(float64[:, ::1], float64[::1], float64[::1])", **_OUTER)
 def solve_one(target, packed, q):
-    """The quickest way to one answer: table seeds, then random ones. Whether q solves the target to 1e-6.
+    """Search one answer the quickest way: table seeds, then random ones. Return whether q solves the target to 1e-6.
 
     ``packed``: shape, as if its integers were floats, and numbers in one array.
     """
@@ -902,7 +910,7 @@ def solve_many(targets, seeds, reference, numbers, shape, effort, search, q, err
 
 @njit(f"void({_NUMBERS}, {_SHAPE}, float64[:, ::1], float64[:, ::1])", **_OUTER)
 def tip_poses(numbers, shape, configurations, poses):
-    """Poses (x, y, z, qw, qx, qy, qz) of the tip, for the table of seeds."""
+    """Compute poses (x, y, z, qw, qx, qy, qz) of the tip, for the table of seeds."""
     m = shape[NUM_MOTIONS]
     kinds = shape[SHAPE_HEADER : SHAPE_HEADER + KIND_SIZE * m].reshape((m, KIND_SIZE))
     tip = numbers[BASE_SIZE : BASE_SIZE + TIP_SIZE]

@@ -1,4 +1,4 @@
-"""Solutions with a high manipulability index: from many solutions uphill along the self-motion.
+"""Search of solutions with a high manipulability index: from many solutions uphill along the self-motion.
 
 A step goes along the null space of the task's Jacobian, where the index grows, and back onto the targets by Newton's
 method; it counts if the index has grown. What is looked at does not depend on the weight, which only decides what of
@@ -19,24 +19,24 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.result import IkCandidates
 
 STARTS = 16
-"""Solutions to start from, at least: those of several branches, and of several places of the self-motion."""
+"""Least number of solutions to start from, so that there are several branches and places of the self-motion."""
 STEPS = 80
 FIRST_STEP, LARGEST_STEP, LEAST_STEP = 0.1, 0.2, 1e-3
-"""Of the variable that moves most, rad or m."""
+"""Step lengths of the variable that moves most, rad or m."""
 DIFFERENCE = 1e-5
-"""For slopes of the index, rad or m."""
+"""Step of the finite differences of the index, rad or m."""
 CORRECTIONS = 4
 ON_TARGET = 1e-8
 """Errors (m and rad) at which a corrected configuration counts as on the targets."""
 DAMPING = 1e-12
 MOST_ROWS = 2000
-"""Configurations that are moved together: the clock is looked at between steps of so many."""
+"""Most configurations that are moved together; the clock is looked at between their steps."""
 
 
 def prefer_manipulability(
     problem: IkProblem, robot: RobotModel, solve: Callable[[IkProblem], IkCandidates]
 ) -> IkCandidates:
-    """Candidates of a problem with ``manipulability``; ``solve`` finds those of one without."""
+    """Return candidates for a problem with ``manipulability``; ``solve`` finds those of one without."""
     without = solve(replace(problem, manipulability=0.0))
     many = max(problem.num_solutions, STARTS)
     found = solve(replace(problem, manipulability=0.0, num_solutions=many, turns=False))
@@ -72,7 +72,7 @@ def prefer_manipulability(
 def _least_index(
     problem: IkProblem, task: Task, chains: Sequence[KinematicChain], without: IkCandidates
 ) -> Annotated[Float64, "B"]:
-    """What the index of an answer must not be below: that of the answer of weight 0, if there is a posture."""
+    """Return the least index that an answer may have: that of the answer of weight 0, if there is a posture."""
     least = np.full(problem.batch_size, -np.inf)
     if problem.posture is None or problem.num_solutions > 1:
         return least
@@ -89,7 +89,8 @@ def _climb(
     q: Annotated[Float64, "N n"],
     request: Annotated[Int64, "N"],
 ) -> Iterator[tuple[Annotated[Float64, "m n"], Annotated[Int64, "m"], Annotated[Float64, "m"]]]:
-    """Ever higher configurations on the targets, which of the given ones they were reached from, and their index."""
+    """Climb to ever higher configurations on the targets; return them, which of the given ones each came from, and
+    their index."""
     lower, upper = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
     which = np.arange(len(q))
     index = task.index(q, request)
@@ -114,7 +115,8 @@ def _climb(
 def _uphill(
     task: Task, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"], lower: Float64, upper: Float64
 ) -> Annotated[Float64, "N n"]:
-    """The steepest way up that stays on the targets, to first order, and inside the limits; 0 where there is none."""
+    """Return the steepest way up that stays on the targets, to first order, and inside the limits; 0 where there is
+    none."""
     N, n = q.shape
     J = task.jacobian(q, request)
     free = n - J.shape[1]
@@ -129,7 +131,7 @@ def _uphill(
         blocked = ((q <= lower) & (direction < 0.0)) | ((q >= upper) & (direction > 0.0))
         if not blocked.any():
             break
-        # Of the motions that leave blocked variables where they are, the nearest to the slope.
+        # The motion nearest to the slope that leaves blocked variables where they are.
         held = null * blocked[..., None]
         slope -= np.linalg.pinv(held) @ (held @ slope)
         direction = np.where(blocked, 0.0, (null @ slope)[..., 0])
@@ -141,7 +143,7 @@ def _uphill(
 def _corrected(
     task: Task, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"], lower: Float64, upper: Float64
 ) -> tuple[Annotated[Float64, "N n"], Annotated[Bool, "N"]]:
-    """The configurations brought back onto the targets inside the limits, and which of them are there."""
+    """Bring configurations back onto the targets inside the limits; return them, and which of them are there."""
     for _ in range(CORRECTIONS):
         error = task.errors(q, request)
         if np.abs(error).max(initial=0.0) <= ON_TARGET:

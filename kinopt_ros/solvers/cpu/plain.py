@@ -1,4 +1,4 @@
-"""Requests of the plain kind: one pose of one link, any solution."""
+"""Plain requests: one pose of one link, any solution."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from kinopt_ros.solvers.held import Prepared
 
 TABLE_TRIES = 10
-"""Table seeds tried per request before random ones."""
+"""Number of table seeds tried per request before random ones."""
 AIM = 5e-7
-"""Attempts go on to this error (m and rad) even if much more is allowed: it costs one more step, as convergence is
+"""Error (m and rad) to which attempts go on even if much more is allowed: it costs one more step, as convergence is
 quadratic. Tighter tolerances are met with a margin."""
 LOOSE_POSITION, LOOSE_ORIENTATION = 5e-3, 0.05
 """Above either tolerance (m, rad) a second search aims for the tolerance itself: so arms of fewer than six axes use
@@ -36,7 +36,7 @@ def solve_plain(
     hopeless: Callable[[], Bool],
     cores: Cores,
 ) -> IkCandidates:
-    """Candidates for requests with the same held values; tolerances in m and rad."""
+    """Return candidates for requests with the same held values; tolerances in m and rad."""
     work = _PlainWork.start(problem, prepared.packed, prepared.columns)
     cut = np.zeros(problem.batch_size, dtype=np.bool_)
     for effort, restarts in _passes(*tolerances, max_restarts):
@@ -63,7 +63,7 @@ class _PlainWork:
 
     @classmethod
     def start(cls, problem: IkProblem, packed: "PackedChain", columns: Int64) -> "_PlainWork":
-        """Nothing tried yet: the state is the best attempt."""
+        """Return work of which nothing is tried yet: the state is the best attempt."""
         batch = problem.batch_size
         state = np.ascontiguousarray(problem.state[:, packed.variables])
         seeds = state[:, None]
@@ -83,7 +83,7 @@ class _PlainWork:
         )
 
     def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
-        """See ``search.Work``; never long."""
+        """Search, see ``search.Work``; never takes long."""
         from kinopt_ros.solvers.cpu.kernel import solve_many
 
         tries = TABLE_TRIES if use_seeds else 0
@@ -107,7 +107,7 @@ class _PlainWork:
     def candidates(
         self, problem: IkProblem, columns: Int64, timed_out: Bool, robot: RobotModel
     ) -> IkCandidates:
-        """In the problem's variables; those that do not move the tip stay where they are."""
+        """Return candidates in the problem's variables; those that do not move the tip stay where they are."""
         n = len(problem.variables)
         attempt = standing(problem, robot) if len(columns) < n else np.empty((problem.batch_size, n))
         attempt[:, columns] = self.q
@@ -116,7 +116,7 @@ class _PlainWork:
 
 
 def standing(problem: IkProblem, robot: RobotModel) -> Annotated[Float64, "B n"]:
-    """The state of the solved variables, inside the limits."""
+    """Return the state of the solved variables, inside the limits."""
     variables = problem.variables
     return np.asarray(
         np.clip(problem.state[:, variables], robot.limits.lower[variables], robot.limits.upper[variables])
@@ -124,13 +124,13 @@ def standing(problem: IkProblem, robot: RobotModel) -> Annotated[Float64, "B n"]
 
 
 def signed(random_seed: int) -> int:
-    """A seed from 0 to 2**64 - 1 as the kernels take it."""
+    """Return a seed from 0 to 2**64 - 1 as the kernels take it."""
     return (random_seed + 2**63) % 2**64 - 2**63
 
 
 @lru_cache(maxsize=64)
 def _passes(position: float, angle: float, max_restarts: int) -> list[tuple[Float64, int]]:
-    """Efforts (see the kernel) and random restarts of the searches to make, one after the other.
+    """Return efforts (see the kernel) and random restarts of the searches to make, one after the other.
 
     The kernel measures orientation errors by 2 sin(angle / 2).
     """

@@ -62,7 +62,7 @@ class CpuSolver(Solver):
 
     @classmethod
     def unavailable_reason(cls) -> str | None:
-        """Why the plugin cannot run here; None if it can."""
+        """Return why the plugin cannot run here; None if it can."""
         if find_spec("numba") is None:
             return "the package numba is not installed (pip install numba)"
         return None
@@ -94,7 +94,7 @@ class CpuSolver(Solver):
         super().close()
 
     def chain_ik(self, base_link: str, tip_link: str, held: Mapping[int, float] | None = None) -> "ChainIk":
-        """The quick path to one unverified answer per call; ``held`` as in ``build_chain``."""
+        """Return the quick path to one unverified answer per call; ``held`` as in ``build_chain``."""
         from kinopt_ros.solvers.cpu.prepared import whole_chain
         from kinopt_ros.solvers.cpu.quick import ChainIk
 
@@ -110,7 +110,7 @@ class CpuSolver(Solver):
     def path_scores(
         self, problem: TrajectoryProblem, paths: Annotated[Float64, "S T n"], margin: float
     ) -> Annotated[Float64, "S"]:
-        """How hopeful it is to begin from paths, the less the better; see ``paths.optimize.path_scores``."""
+        """Score how hopeful it is to begin from paths, the less the better; see ``paths.optimize.path_scores``."""
         from kinopt_ros.solvers.cpu.paths.optimize import path_scores
 
         return path_scores(self.robot, problem, paths, margin)
@@ -124,7 +124,7 @@ class CpuSolver(Solver):
         seed: int,
         go_on: Callable[[], bool],
     ) -> Annotated[Float64, "K n"] | None:
-        """Corners of a path that seems free to begin from; see ``paths.rough_path``."""
+        """Search a path that seems free to begin from; return its corners, or None; see ``paths.rough_path``."""
         from kinopt_ros.solvers.cpu.paths.rough_path import rough_path
 
         return rough_path(self.robot, problem, ends, margin, looks, seed, go_on)
@@ -203,7 +203,7 @@ def _load_general() -> None:
 
 
 def _plain_tolerances(problem: IkProblem) -> tuple[float, float] | None:
-    """Tolerances (m, rad) of a problem that the quicker kernel can solve, else None."""
+    """Return tolerances (m, rad) of a problem that the quicker kernel can solve, else None."""
     if len(problem.targets) > 1 or problem.num_solutions > 1 or problem.posture is not None or problem.turns:
         return None
     if problem.manipulability > 0.0:

@@ -11,19 +11,19 @@ from kinopt_ros.solvers.held import PreparedChains
 
 
 def prepared_chains(robot: RobotModel, quick_restarts: int) -> PreparedChains[PackedChain]:
-    """Chains of problems with one target."""
+    """Return the packed chains of problems with one target."""
     return PreparedChains(robot, lambda chains: _packed(robot, chains[0], quick_restarts))
 
 
 def prepared_trees(robot: RobotModel) -> PreparedChains[PackedTree]:
-    """Chains of all targets."""
+    """Return the packed chains of all targets."""
     return PreparedChains(robot, lambda chains: pack_tree(chains, robot.limits.lower, robot.limits.upper))
 
 
 def whole_chain(
     robot: RobotModel, base_link: str, tip_link: str, held: Mapping[int, float] | None, quick_restarts: int
 ) -> PackedChain:
-    """A chain of which every joint moves but the held ones; not kept."""
+    """Return a chain of which every joint moves but the held ones; it is not kept."""
     chain = build_chain(robot, base_link, tip_link, held)
     if (chain.motion == Motion.QUATERNION).any():
         raise UnsupportedFeatureError(

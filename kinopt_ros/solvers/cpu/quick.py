@@ -26,7 +26,7 @@ class ChainIk:
         """Indices in the robot's q of the answer's columns."""
 
     def solve(self, T_base_target: Annotated[Float64, "4 4"]) -> tuple[Annotated[Float64, "n"], bool]:
-        """A configuration and whether it reaches the target; if not, it is the best attempt."""
+        """Return a configuration and whether it reaches the target; if not, it is the best attempt."""
         q = np.empty(self._n)
         try:
             return q, solve_one(T_base_target, self._packed, q)

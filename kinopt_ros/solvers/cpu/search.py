@@ -1,4 +1,4 @@
-"""Spends attempts on requests: all of them a little first, then the hard ones, on several cores, until a deadline."""
+"""Distribution of attempts among requests: all of them a little first, then the hard ones, on several cores."""
 
 import os
 import threading
@@ -12,16 +12,18 @@ import numpy as np
 from kinopt_ros.array import Bool
 
 LOOK_SECONDS = 1e-3
-"""Time between two looks at the clock, about."""
+"""Approximate time between two looks at the clock, s."""
 FIRST_BLOCK = 4
-"""Requests or restarts before the pace is known."""
+"""Number of requests or restarts before the pace is known."""
 DATED_BLOCK = 64
 """Most requests between two looks at the clock if there is a deadline: all may be harder than those before."""
 TOGETHER = 8
-"""Restarts come in multiples of this. Kernels make some of them at once, and end when the first of those is done: which
-they are must not depend on the pace. (A multiple of ``kernel.LANES``.)"""
+"""Number that restarts come in multiples of, itself a multiple of ``kernel.LANES``.
+
+Kernels make some of them at once, and end when the first of those is done: which they are must not depend on the
+pace."""
 WORTH_THREADS = 32
-"""Requests from which on several threads are used: handing work to one costs some 50 us."""
+"""Number of requests from which on several threads are used: handing work to one costs some 50 us."""
 
 
 class Work(Protocol):
@@ -30,11 +32,12 @@ class Work(Protocol):
     done: Annotated[Bool, "B"]
 
     def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
-        """For every row that is not done: seeds and the table, if wanted; what follows from solutions; random
-        restarts ``first`` to ``last``; then bring the best attempt as near as it gets, if wanted.
+        """Search for every row that is not done; return whether all was done before ``end`` (time.monotonic()).
 
-        Whether it went through: work that takes long looks at the clock itself, and stops at ``end`` (a value of
-        time.monotonic())."""
+        Tries seeds and the table if ``use_seeds``, then what follows from solutions, then random restarts ``first`` to
+        ``last``. If ``polish``, the best attempt is then brought as near as it gets. Work that takes long looks at the
+        clock itself, and stops at ``end``.
+        """
 
 
 class Cores:
@@ -63,7 +66,7 @@ class Cores:
                 future.result()
 
     def close(self) -> None:
-        """End the threads. Who is at work goes on alone."""
+        """End the threads. A thread that is at work goes on alone."""
         with self._lock:
             self._closed = True
             if self._pool is not None:
@@ -144,7 +147,7 @@ class _Blocks:
         self._lock = threading.Lock()
 
     def take(self, size: int) -> slice | None:
-        """The next block of at most ``size``, or None if all are taken."""
+        """Return the next block of at most ``size``, or None if all are taken."""
         with self._lock:
             first = self._next
             if first >= self._count:
@@ -158,6 +161,8 @@ def _whole_groups(count: int) -> int:
 
 
 def _pace(units: int, seconds: float) -> int:
-    """How many units to do until the next look at the clock, from how long some took. It grows with care: the next
-    ones may be harder."""
+    """Return how many units to do until the next look at the clock, from how long some took.
+
+    The number grows with care, since the next ones may be harder.
+    """
     return max(1, min(4 * units, int(units * LOOK_SECONDS / max(seconds, 1e-9))))

@@ -12,7 +12,7 @@ from kinopt_ros.array import Float64, frozen
     maxsize=64
 )  # the costly part of packing a chain, which noise in a held joint makes happen in every call
 def scrambled_halton(size: int, dimensions: int) -> Annotated[Float64, "size dimensions"]:
-    """The first points of a scrambled Halton sequence in [0, 1); always the same ones.
+    """Return the first points of a scrambled Halton sequence in [0, 1); always the same ones.
 
     Digits are permuted, as plain Halton points are strongly correlated in high dimensions (Braaten and Weller,
     "An improved low-discrepancy sequence for multidimensional quasi-Monte Carlo integration", 1979).

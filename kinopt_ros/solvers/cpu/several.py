@@ -21,15 +21,17 @@ if TYPE_CHECKING:
     from kinopt_ros.solvers.held import Prepared
 
 STEPS = 2800
-"""Steps between two looks at the clock for one variable and one link, some milliseconds; they grow with the number of
-variables and the square of that of links."""
+"""Number of steps between two looks at the clock for one variable and one link, some milliseconds.
+
+They grow with the number of variables and the square of that of links."""
 POSTURE_ATTEMPTS = 10
-"""Random restarts in search of a better posture, once there is a solution: all that near postures need."""
+"""Number of random restarts in search of a better posture, once there is a solution: all that near postures need."""
 FAR = 0.5
-"""Solutions of which a variable is farther from the posture than this (rad or m) may be of the wrong branch ..."""
+"""Distance of a variable from the posture, rad or m, beyond which a solution may be of the wrong branch."""
 FAR_ATTEMPTS = 60
-"""... and get so many: with 10, up to 5 % of random targets seen from random states get another branch than the
-closest; with 60, about 1 %."""
+"""Number of restarts for such solutions.
+
+With 10, up to 5 % of random targets seen from random states get another branch than the closest; with 60, about 1 %."""
 
 
 def solve_several(
@@ -41,7 +43,7 @@ def solve_several(
     hopeless: Callable[[], Bool],
     cores: Cores,
 ) -> IkCandidates:
-    """Candidates for requests with the same held values."""
+    """Return candidates for requests with the same held values."""
     work = _Work.start(problem, prepared.packed, prepared.columns, robot, branch_attempts)
     restarts = max(max_restarts, work.enough)
     cut = search(work, restarts, hopeless, problem.deadline, cores)
@@ -63,7 +65,7 @@ class _Work:
     seeds: Annotated[Float64, "B S n"]
     reference: Annotated[Float64, "B n"]
     posture: Annotated[Float64, "B n"]
-    """Without rows if there is none."""
+    """Wanted postures; without rows if there is none."""
     weight: Annotated[Float64, "n"]
     tolerance: Annotated[Float64, "T 6"]
     scalar: Annotated[Int64, "T 2"]
@@ -71,7 +73,7 @@ class _Work:
     periodic: Annotated[Bool, "n"]
     signed_seed: int
     enough: int
-    """Random restarts after which a request that has a solution is done."""
+    """Number of random restarts after which a request that has a solution is done."""
     found: Annotated[Float64, "B K n"]
     costs: Annotated[Float64, "B K"]
     flips: Annotated[Int64, "B K"]
@@ -91,7 +93,7 @@ class _Work:
         robot: RobotModel,
         branch_attempts: int,
     ) -> "_Work":
-        """Nothing tried yet: the state is the best attempt."""
+        """Return work of which nothing is tried yet: the state is the best attempt."""
         B, K, n = problem.batch_size, problem.num_solutions, len(packed.variables)
         state = np.ascontiguousarray(problem.state[:, packed.variables])
         wanted = problem.posture
@@ -127,7 +129,7 @@ class _Work:
         )
 
     def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
-        """See ``search.Work``. Restarts go on from where they stopped, which is ``first``."""
+        """Search, see ``search.Work``. Restarts go on from where they stopped, which is ``first``."""
         from kinopt_ros.solvers.cpu.general import solve_general
 
         tree = self.packed
@@ -148,12 +150,12 @@ class _Work:
         return True
 
     def candidates(self, problem: IkProblem, columns: Int64, cut: Bool, robot: RobotModel) -> IkCandidates:
-        """In the problem's variables; those that do not move a tip stay where they are."""
+        """Return candidates in the problem's variables; those that do not move a tip stay where they are."""
         still = standing(problem, robot)
         attempt = still.copy()
         attempt[:, columns] = self.best
         most = problem.num_solutions
-        if not problem.turns:  # of thousands that a deadline cut short none may have so many
+        if not problem.turns:  # thousands may be cut short by a deadline, and none have so many
             most = max(1, int(self.count.max(initial=0)))
         q = np.repeat(still[:, None], most, axis=1)
         q[:, :, columns] = self.found[:, :most]
@@ -164,8 +166,10 @@ class _Work:
 
 
 def _tolerances(position: Tolerance, orientation: Tolerance) -> tuple[list[float], list[int]]:
-    """Six tolerances as the kernel takes them, and which three of them are one. The kernel measures angles by
-    2 sin(angle / 2)."""
+    """Return six tolerances as the kernel takes them, and which three of them are one.
+
+    The kernel measures angles by 2 sin(angle / 2).
+    """
     numbers: list[float] = []
     scalar = []
     for tolerance, rotates in ((position, False), (orientation, True)):

@@ -1,4 +1,4 @@
-"""Several chains with common variables, in the form that the general kernel wants."""
+"""Several chains with common variables, packed for the general kernel."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -21,9 +21,9 @@ class PackedTree:
     motions: Annotated[Float64, "M 9"]
     kinds: Annotated[Int64, "M 3"]
     starts: Annotated[Int64, "T+1"]
-    """Where each chain's motions start."""
+    """Index at which each chain's motions start."""
     rows: Annotated[Float64, "6 n"]
-    """Limits and the like of the variables."""
+    """Limits, periods and ranges of the variables."""
     table: Annotated[Float64, "k n"]
     poses: Annotated[Float64, "T 7 k"]
     variables: Annotated[Int64, "n"]

@@ -11,13 +11,13 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import periodic_variables
 
 _MOST_TURNS = 8
-"""Whole turns of one joint that are considered, nearest first: an endless joint has no end of them."""
+"""Most whole turns of one joint that are considered, nearest first: an endless joint has no end of them."""
 
 
 def with_whole_turns(
     problem: IkProblem, q: Annotated[Float64, "B K n"], robot: RobotModel
 ) -> Annotated[Float64, "B K n"]:
-    """The K best of all solutions and their equivalents inside the limits, measured as solutions are sorted.
+    """Return the K best of all solutions and their equivalents inside the limits, measured as solutions are sorted.
 
     Args:
         problem: what was asked.
@@ -43,8 +43,7 @@ def with_whole_turns(
 def _choices(
     q: Float64, reference: Float64, weight: Float64, periodic: Bool, lower: Float64, upper: Float64
 ) -> list[list[tuple[float, float, float]]]:
-    """For every variable its equivalent values inside the limits, best first, each after its cost and its distance
-    from q."""
+    """Return every variable's equivalent values inside the limits, best first, as (cost, distance from q, value)."""
     choices = []
     for j, value in enumerate(q):
         turns = [0.0]
@@ -62,8 +61,10 @@ def _choices(
 
 
 def _best(choices: list[list[list[tuple[float, float, float]]]], most: int) -> list[list[float]]:
-    """The ``most`` combinations of least cost of all solutions, from the best on: each next one changes the turn of one
-    joint of one before."""
+    """Return the ``most`` combinations of least cost of all solutions, from the best on.
+
+    Each next one changes the turn of one joint of one before.
+    """
     heap = [(sum(c[0][0] for c in own), k, (0,) * len(own)) for k, own in enumerate(choices)]
     heapq.heapify(heap)
     seen = {entry[1:] for entry in heap}

@@ -1,4 +1,4 @@
-"""A kinematic chain as kernels take it: numbers in arrays, so that one kernel serves all robots with as many joints."""
+"""Kinematic chain as kernels take it: numbers in arrays, so that one kernel serves all robots with as many joints."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -19,7 +19,7 @@ MULTIPLIER, OFFSET, COS_TWIST, SIN_TWIST, SHIFT_X, SHIFT_Y, SHIFT_Z, COS_FIXED, 
 
 @dataclass(frozen=True)
 class ChainShape:
-    """What a kernel is compiled for."""
+    """Shape of a chain that a kernel is compiled for."""
 
     motions: int
     variables: int
@@ -34,13 +34,13 @@ class KernelChain:
     shape: ChainShape
     motions: Annotated[Float64, "m 9"]
     translates: Annotated[Int64, "m"]
-    """1 for motions along z, 0 for turns about it."""
+    """Kind of each motion: 1 for motions along z, 0 for turns about it."""
     column: Annotated[Int64, "m"]
-    """Which variable drives a motion."""
+    """Index of the variable that drives each motion."""
     frame: Annotated[Float64, "15"]
     """First fixed transform (position, rotation rows), and position of the last one."""
     R_last: Annotated[Float64, "3 3"]
-    """Rotation of the last one; taken off the targets instead."""
+    """Rotation of the last fixed transform; it is taken off the targets instead."""
     ranges: Annotated[Float64, "7 n"]
     """Limits, lower end and width of the sampled range, largest change per step (rad, m); 1 for rotations; periods, 0
     for none."""
@@ -48,7 +48,7 @@ class KernelChain:
     """Indices in the robot's q."""
 
     def packed_targets(self, T_base_target: Annotated[Float64, "B 4 4"]) -> Annotated[Float64, "B 12"]:
-        """Position and rotation rows that the frame before ``R_last`` shall have."""
+        """Return the position and rotation rows that the frame before ``R_last`` shall have."""
         R = T_base_target[:, :3, :3] @ self.R_last.T
         return np.concatenate([T_base_target[:, :3, 3], R.reshape(-1, 9)], axis=1)
 

@@ -1,4 +1,4 @@
-"""A child process that searches in the plugin's place, and how it is asked."""
+"""Child process that searches in the plugin's place, and how it is asked."""
 
 import os
 import signal
@@ -26,12 +26,12 @@ from kinopt_ros.solvers.hjcd.messages import Question, Ready, Refusal, Setup
 from kinopt_ros.solvers.result import IkCandidates
 
 START_SECONDS = 300.0
-"""That a child may take to be ready: it may have to compile."""
+"""Longest time that a child may take to be ready, as it may have to compile, s."""
 GRACE = 0.25
-"""Seconds after the deadline of a request within which its answer must be there: the search looks at the clock every
+"""Time after the deadline of a request within which its answer must be there, s: the search looks at the clock every
 some 10 ms."""
 _REAP_SECONDS = 5.0
-"""For a process to be gone that was killed. One that waits for a broken driver may never be."""
+"""Longest wait for a killed process to be gone, s. One that waits for a broken driver may never be."""
 
 
 class ChildError(RuntimeError):
@@ -74,7 +74,7 @@ class Child:
             replace(robot, collision=CollisionModel(), link_spheres={}, warnings=()), dict(options), shapes
         )
         self.started: Future[None] = Future()
-        """Done when requests may come, or with a ChildError."""
+        """Future that is done when requests may come, or with a ChildError."""
         threading.Thread(target=self._begin, args=(setup,), name="hjcd child", daemon=True).start()
 
     @property
@@ -83,7 +83,7 @@ class Child:
         return self._process.pid
 
     def solve(self, problem: IkProblem, every_lane: bool) -> IkCandidates:
-        """Its engine's answer; see there.
+        """Return the answer of its engine; see ``Engine.solve``.
 
         Raises:
             ChildError: there is none, and there will be none from this child.
@@ -125,7 +125,7 @@ class Child:
             self.started.set_result(None)
 
     def _ask(self, message: Setup | Question, until: float | None) -> object:
-        """What it says to a message; held by one thread at a time.
+        """Return what it says to a message; held by one thread at a time.
 
         Raises:
             ChildError: nothing, by then.
@@ -139,8 +139,10 @@ class Child:
 
     @contextmanager
     def _ended_at(self, until: float | None) -> Iterator[None]:
-        """End the process at a time: then nobody waits for it any longer, be it for an answer or for a message to be
-        taken."""
+        """End the process at a time.
+
+        Then nobody waits for it any longer, be it for an answer or for a message to be taken.
+        """
         if until is None:
             yield
             return
@@ -157,7 +159,7 @@ class Child:
         self._finalizer()
 
     def _fate(self) -> str:
-        """Why it does not answer."""
+        """Return why it does not answer."""
         if self._over:
             return "the child process was ended: the solver is closed, or another request failed in it"
         if self._late:
@@ -171,7 +173,7 @@ class Child:
 
 
 def _end(process: "subprocess.Popen[bytes]", ours: socket.socket) -> None:
-    """Must not depend on the process: one that waits for a broken driver outlives a kill."""
+    """End the process without depending on it: one that waits for a broken driver outlives a kill."""
     process.kill()
     with suppress(OSError):
         ours.shutdown(socket.SHUT_RDWR)  # wakes who sends or waits
@@ -181,7 +183,7 @@ def _end(process: "subprocess.Popen[bytes]", ours: socket.socket) -> None:
 
 
 def _nothing(problem: IkProblem) -> IkCandidates:
-    """The deadline came before anything was looked at."""
+    """Return the answer of a request whose deadline came before anything was tried."""
     B, n = problem.batch_size, len(problem.variables)
     attempt = problem.state[:, problem.variables].copy()
     return IkCandidates(

@@ -1,4 +1,4 @@
-"""The child process: one engine, which answers as long as the plugin is there to ask.
+"""Main program of the child process: one engine, which answers as long as the plugin is there to ask.
 
 It is a new interpreter that imports nothing but the library: neither ROS nor the program that the plugin is part of.
 """
@@ -46,13 +46,14 @@ def main(descriptor: int) -> None:
 
 
 def _listen(connection: Connection, asked: "queue.SimpleQueue[Setup | Question]") -> None:
-    """A thread of its own, so that the process ends with the plugin's also while it computes or compiles."""
+    """Read messages on a thread of its own, so that the process ends with the plugin's also while it computes or
+    compiles."""
     while True:
         try:
             asked.put(connection.recv())
         except (EOFError, OSError):  # the other end is closed
             os._exit(0)
-        except Exception:  # of no sense: not the same version of the package there and here
+        except Exception:  # not readable: another version of the package is at the other end
             traceback.print_exc()
             os._exit(1)
 

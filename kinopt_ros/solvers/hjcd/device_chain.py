@@ -1,4 +1,4 @@
-"""A chain whose arrays are on a device."""
+"""Kinematic chain whose arrays are on a device."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -13,11 +13,11 @@ from kinopt_ros.solvers.hjcd.kernels.kit import kit
 
 @dataclass(frozen=True, eq=False)
 class DeviceChain:
-    """For kernels of both precisions."""
+    """A chain on the device, for kernels of both precisions."""
 
     chain: KernelChain
     single: Any
-    """The struct ``Chain`` of a kit."""
+    """The chain as the struct ``Chain`` of a kit, in single precision."""
     double: Any
 
     @property
@@ -43,7 +43,7 @@ def _struct(chain: KernelChain, scalar: Any, device: Any) -> Any:
 
 
 def _inwards(ranges: Annotated[Float64, "7 n"]) -> Annotated[np.ndarray, "7 n"]:
-    """In float32, limits not rounded outwards."""
+    """Convert limits to float32 without rounding them outwards."""
     rounded = ranges.astype(np.float32)
     for row, beyond, way in ((LOWER, np.less, np.inf), (UPPER, np.greater, -np.inf)):
         outside = beyond(rounded[row].astype(np.float64), ranges[row])

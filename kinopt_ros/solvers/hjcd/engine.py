@@ -1,4 +1,4 @@
-"""The search on a device of this process: the plugin's, or that of its child process."""
+"""Search on a device of this process: the plugin's, or that of its child process."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ class DeviceLostError(RuntimeError):
 
 
 class Engine:
-    """May be used from several threads."""
+    """Search engine on one device. May be used from several threads."""
 
     def __init__(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
         """Options are complete and legal.
@@ -46,7 +46,7 @@ class Engine:
         self._chains = PreparedChains(robot, self._pack)
         self._made_anew = False
         self._proven: PreparedChains[DeviceChain] | None = None
-        """Of those that were made: the ones that answered."""
+        """The prepared chains that answered last, and so are known to work."""
 
     @property
     def device(self) -> str:
@@ -55,7 +55,7 @@ class Engine:
 
     @property
     def algorithm(self) -> Search:
-        """What answers."""
+        """The algorithm that answers requests."""
         return self._algorithm
 
     @property
@@ -64,12 +64,12 @@ class Engine:
         return self._kernels.loaded
 
     def load(self, shapes: Iterable[ChainShape]) -> None:
-        """Have their kernels."""
+        """Load or compile the kernels of chains of a shape."""
         for shape in shapes:
             self._kernels.load(shape)
 
     def solve(self, problem: IkProblem, every_lane: bool) -> IkCandidates:
-        """See ``Solver._solve_ik``, and ``_solve_pool`` for ``every_lane``.
+        """Return candidates; see ``Solver._solve_ik``, and ``_solve_pool`` for ``every_lane``.
 
         Raises:
             DeviceLostError: the device failed, and will, as long as this process lives.
@@ -92,8 +92,11 @@ class Engine:
         self._forget()
 
     def _is_lost(self, chains: PreparedChains[DeviceChain], error: RuntimeError) -> bool:
-        """Forget all that lies on the device, so that the next request puts it there again; and whether that is in
-        vain: it was done before and did not help, or the device does not answer any more."""
+        """Forget all that lies on the device, so that the next request puts it there again; return whether that is in
+        vain.
+
+        It is if it was done before and did not help, or if the device does not answer any more.
+        """
         lost = is_sticky(error)
         with self._device_lock:  # nobody captures a graph meanwhile: then one cannot wait for the device
             self._algorithm.forget()

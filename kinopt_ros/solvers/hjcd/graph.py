@@ -1,4 +1,4 @@
-"""Launches that are made as one: Warp's graphs, which are CUDA's on CUDA devices."""
+"""Several launches made as one: Warp's graphs, which are CUDA's on CUDA devices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import warp as wp
 
 
 class Graph:
-    """What a round consists of, captured once.
+    """Launches of a round, captured once.
 
     It reads and writes the arrays that its launches were put together with: what changes from round to round, how many
     targets there are included, is in these.
@@ -30,5 +30,5 @@ class Graph:
         self._launches = launches  # they keep the arrays
 
     def launch(self) -> None:
-        """Once more, on the device's stream."""
+        """Launch the round once more, on the device's stream."""
         wp.capture_launch(self._graph)

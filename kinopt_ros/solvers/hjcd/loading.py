@@ -1,4 +1,4 @@
-"""Which kernels are loaded; requests with a deadline never wait for the compiler."""
+"""Loading of kernels; requests with a deadline never wait for the compiler."""
 
 import threading
 from typing import Any
@@ -11,7 +11,7 @@ _loading = threading.Lock()
 
 
 class Kernels:
-    """Those of one algorithm on one device. Thread-safe."""
+    """Kernels of one algorithm on one device. Thread-safe."""
 
     def __init__(self, algorithm: Any) -> None:
         self._algorithm = algorithm
@@ -22,7 +22,7 @@ class Kernels:
 
     @property
     def loaded(self) -> tuple[ChainShape, ...]:
-        """What is there."""
+        """Shapes of chains whose kernels are loaded."""
         return tuple(self._ready.copy())
 
     def load(self, shape: ChainShape) -> None:
@@ -34,7 +34,7 @@ class Kernels:
         self._ready.add(shape)
 
     def need(self, shape: ChainShape, may_wait: bool) -> None:
-        """Load, or have another thread do it.
+        """Load kernels, or have another thread do it.
 
         Raises:
             NotReadyError: it is not loaded, and there is no time to wait.
@@ -60,7 +60,7 @@ class Kernels:
         )
 
     def wait(self) -> None:
-        """Until no thread compiles."""
+        """Wait until no thread compiles."""
         for thread in list(self._threads.values()):
             thread.join()
 

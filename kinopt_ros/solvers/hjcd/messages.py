@@ -1,4 +1,4 @@
-"""What the plugin and its child process say to each other, as pickles over a socket."""
+"""Messages between the plugin and its child process, as pickles over a socket."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,18 +10,18 @@ from kinopt_ros.solvers.hjcd.chain import ChainShape
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """The first message. Answered by ``Ready`` or a ``Refusal``."""
+    """First message. Answered by ``Ready`` or a ``Refusal``."""
 
     robot: RobotModel
     options: dict[str, Any]
-    """Complete and legal."""
+    """Options of the plugin, complete and legal."""
     shapes: tuple[ChainShape, ...]
-    """Of chains whose kernels are to be loaded."""
+    """Shapes of the chains whose kernels are to be loaded."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """Requests may come."""
+    """Message that requests may come."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +35,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why there is no answer."""
+    """Message that there is no answer, and why."""
 
     sentence: str
     later: bool = False
-    """Whether it may be asked again: kernels are being compiled."""
+    """Whether it may be asked again, as kernels are being compiled."""

@@ -28,9 +28,9 @@ from kinopt_ros.solvers.hjcd.rounds import Launch, Rounds
 
 NAME = "hjcd_ik"
 STARTS_ON_CPU = 200
-"""That 20 ms are enough for, candidates included."""
+"""Number of starts that a CPU does in 20 ms, candidates included."""
 LOOKS = 4
-"""How often it is looked at which targets are done, while candidates are refined."""
+"""Number of looks at which targets are done, while candidates are refined."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class PaperSettings:
     """Parameters of Algorithms 2 to 4."""
 
     starts: int
-    """M."""
+    """Number M of starts."""
     coarse: CoarseSettings
     refine: RefineSettings
 
@@ -66,7 +66,7 @@ class _Buffers:
 
 
 class PaperSearch:
-    """Not thread-safe."""
+    """Search by Algorithm 2 of the paper. Not thread-safe."""
 
     name = NAME
 
@@ -94,7 +94,7 @@ class PaperSearch:
         self._buffers.clear()
 
     def run(self, chain: DeviceChain, portion: Portion) -> Outcome:
-        """Algorithm 2 for every target of the portion; the problem's own starts take the place of random ones."""
+        """Run Algorithm 2 for every target of the portion; the problem's own starts take the place of random ones."""
         b, given = portion.own.shape[:2]
         starts, L = self._settings.starts, b * self.lanes
         given = min(given, starts)

@@ -100,7 +100,7 @@ class HjcdSolver(Solver):
 
     @classmethod
     def unavailable_reason(cls) -> str | None:
-        """Why the plugin cannot run here; None if it can. Without a CUDA device it runs on the CPU."""
+        """Return why the plugin cannot run here; None if it can. Without a CUDA device it runs on the CPU."""
         if find_spec("warp") is None:
             return "the package warp-lang is not installed (pip install warp-lang)"
         return None
@@ -164,7 +164,7 @@ class HjcdSolver(Solver):
         return stand_in.solve(problem, every_lane)
 
     def _found_lost(self, error: "DeviceLostError") -> "StandIn":
-        """What answers from now on, whoever finds out first."""
+        """Return what answers from now on, whoever finds out first."""
         from kinopt_ros.solvers.hjcd.stand_in import StandIn
 
         with self._lock:
@@ -177,7 +177,7 @@ class HjcdSolver(Solver):
             return self._stand_in
 
     def _load_for(self, robot: RobotModel, group_name: str) -> None:
-        """Have the kernels for a group's plain requests."""
+        """Load the kernels for a group's plain requests."""
         chain = group_chain(robot, group_name)
         types = {robot.joint(name).type for name in robot.group(group_name).joints}
         able = types <= self.capabilities.joint_types

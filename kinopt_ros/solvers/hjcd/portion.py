@@ -1,4 +1,4 @@
-"""What a search is given at a time, and what it ends with."""
+"""Portion of requests that a search is given at a time, and its outcome."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -17,45 +17,45 @@ class Portion:
     """Some requests, to be searched for together. Nobody's answer depends on who else is in it."""
 
     targets: Annotated[Float64, "b 12"]
-    """See ``KernelChain.packed_targets``."""
+    """Target poses, see ``KernelChain.packed_targets``."""
     own: Annotated[Float64, "b s n"]
     """Starts that the problem gives, rad or m; tried besides the search's."""
     round: int
-    """How often the search was in vain: other starts every time."""
+    """Number of times that the search was in vain: other starts every time."""
     seed: int
     every_lane: bool
     """Whether all solutions are of use, or only the first."""
     gate: float
-    """Lanes with larger errors (m, rad) after the float32 stage are given up."""
+    """Errors (m, rad) after the float32 stage above which lanes are given up."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Where the lanes of every request ended, in float64."""
+    """Configurations and errors, in float64, at which the lanes of every request ended."""
 
     q: Annotated[Float64, "b lanes n"]
     errors: Annotated[Float64, "b lanes 2"]
-    """m and rad."""
+    """Errors of every lane, m and rad."""
     steps: Annotated[Int64, "b"]
 
 
 class Idle:
-    """Marks for the targets of a buffer that are there, and for room that is not used."""
+    """Marks of the targets of a buffer that are there, and of room that is not used."""
 
     def __init__(self, targets: int, device: Any) -> None:
         self.array = wp.empty(targets, dtype=wp.int32, device=device)
-        """1 for those that are idle."""
+        """Marks: 1 for targets that are idle."""
         self._used = -1
 
     def use(self, targets: int) -> None:
-        """The first so many targets are there, the others idle."""
+        """Mark the first so many targets as there, the others as idle."""
         if targets != self._used:
             self.array.assign((np.arange(len(self.array)) >= targets).astype(np.int32))
             self._used = targets
 
 
 def capacity_for(count: int) -> int:
-    """The least capacity that holds so many targets."""
+    """Return the least capacity that holds so many targets."""
     return next(capacity for capacity in CAPACITIES if count <= capacity)
 
 
@@ -93,7 +93,7 @@ def outcome_of(
     steps: Annotated[np.ndarray, "L"],
     targets: int,
 ) -> Outcome:
-    """From arrays as kernels have them; copies."""
+    """Return copies of arrays as kernels have them."""
     n = len(q)
     return Outcome(
         np.array(q.T.reshape(targets, -1, n)),

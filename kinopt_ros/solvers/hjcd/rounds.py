@@ -1,4 +1,4 @@
-"""What rounds of a search consist of, put together once, and made one launch where graphs are wanted."""
+"""Rounds of a search, put together once, and made one launch where graphs are wanted."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -10,14 +10,16 @@ from kinopt_ros.solvers.hjcd.portion import capacity_for
 from kinopt_ros.solvers.recent import Recent
 
 KEPT = 64
-"""Rounds that are kept; the longest unused ones go first."""
+"""Number of rounds that are kept; the longest unused ones go first."""
 Launch: TypeAlias = tuple[Any, int | tuple[int, int], list[Any]]
-"""A kernel, the numbers of its threads, and its arguments."""
+"""Launch of a kernel: the kernel, the numbers of its threads, and its arguments."""
 
 
 class Rounds:
-    """Kept, as most requests are like others, and Warp takes longer to put a launch together than to make it. Not
-    thread-safe."""
+    """Rounds that were put together. Not thread-safe.
+
+    They are kept, as most requests are like others, and Warp takes longer to put a launch together than to make it.
+    """
 
     def __init__(self, device: Any, graphs: bool) -> None:
         """``graphs``: whether rounds are captured, for as many targets as there is room for, and replayed."""
@@ -28,7 +30,7 @@ class Rounds:
         return len(self._known)
 
     def size(self, targets: int) -> int:
-        """For how many targets a round of so many is launched."""
+        """Return the number of targets that a round is launched for if there are ``targets`` of them."""
         return capacity_for(targets) if self._graphs else targets
 
     def launch(self, key: tuple[object, ...], plan: Callable[[], Sequence[Launch]]) -> None:

@@ -1,4 +1,4 @@
-"""Starts Warp: the only place that touches the process."""
+"""Start of Warp: the only place that touches the process."""
 
 import logging
 import os
@@ -14,12 +14,13 @@ from kinopt_ros.private_files import cache_folder, others_hand, private_folder, 
 
 _lock = threading.Lock()
 _folder: list[Path] = []
-"""Where kernels are kept, once Warp was told."""
+"""Folder in which kernels are kept, once Warp was told."""
 _log = logging.getLogger(__name__)
 
 
 def start(device: str) -> Any:
-    """The Warp device of a name: ``auto`` (the first CUDA device, else the CPU), ``cpu``, ``cuda`` or ``cuda:N``.
+    """Return the Warp device of a name: ``auto`` (the first CUDA device, else the CPU), ``cpu``, ``cuda`` or
+    ``cuda:N``.
 
     Raises:
         InvalidRequestError: another name.
@@ -50,8 +51,10 @@ def start(device: str) -> Any:
 
 
 def _kernel_folder(chosen: str | None) -> Path:
-    """Where Warp keeps compiled kernels, which it loads as code: what the program has chosen, or who started it, if
-    nobody else can write there; else a private folder."""
+    """Return the folder in which Warp keeps compiled kernels, which it loads as code.
+
+    It is what the program has chosen, or who started it, if nobody else can write there; else a private folder.
+    """
     chosen = chosen or os.environ.get("WARP_CACHE_PATH")
     if chosen:
         reason = others_hand(Path(chosen))

@@ -26,20 +26,22 @@ from kinopt_ros.solvers.recent import Recent
 
 NAME = "screened_lm"
 RANGE = 0.95
-"""Part of the range that starts use: those at a limit are poor ones."""
+"""Share of the range that starts use: those at a limit are poor ones."""
 FIRST_STEPS = 6
-"""Steps before a first look at which targets are done."""
+"""Number of steps before a first look at which targets are done."""
 NEAR, EXACT = 1e-4, 1e-9
-"""m and rad: where float32 steps end, and float64 ones."""
+"""Errors at which float32 steps end, and float64 ones, m and rad."""
 POLISH_STEPS = 8
 PATIENCE = 2
-"""Steps that may fail to lower the error by a tenth before a lane is given up."""
+"""Number of steps that may fail to lower the error by a tenth before a lane is given up."""
 QUICK_ROUNDS = 3
-"""Later ones are four times as patient: what is left by then is near a singularity, or cannot be reached."""
+"""Number of quick rounds.
+
+Later ones are four times as patient: what is left by then is near a singularity, or cannot be reached."""
 LANES_ON_CPU = 1024
-"""That 10 ms are enough for."""
+"""Number of lanes that a CPU does in 10 ms."""
 KEPT = 64
-"""Tables of starts that are kept, 64 kB each."""
+"""Number of tables of starts that are kept, 64 kB each."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,9 @@ class ScreenSettings:
     """Sizes of the search."""
 
     starts: int
-    """Configurations whose tips are known, per round."""
+    """Configurations per round whose tip poses are known."""
     lanes: int
-    """Of these the ones that are refined."""
+    """Number of these configurations that are refined."""
     steps: int
     """Most float32 steps."""
 
@@ -73,7 +75,7 @@ class _Buffers:
 
 
 class ScreenedSearch:
-    """Not thread-safe."""
+    """Search by ``screened_lm``. Not thread-safe."""
 
     name = NAME
 
@@ -99,7 +101,7 @@ class ScreenedSearch:
         self._tables.clear()
 
     def run(self, chain: DeviceChain, portion: Portion) -> Outcome:
-        """One round for every target of the portion."""
+        """Make one round for every target of the portion."""
         b, given = portion.own.shape[:2]
         L = b * self.lanes
         arrays = self._arrays(chain.chain.shape.variables, b)
@@ -155,7 +157,7 @@ class ScreenedSearch:
         return self._buffers[key]
 
     def _table(self, chain: DeviceChain, round_number: int, seed: int) -> tuple[Any, Any]:
-        """Random starts and the poses of their tips; the same for all targets."""
+        """Return random starts and the poses of their tips; the same for all targets."""
         key = chain, round_number, seed
         table = self._tables.get(key)
         if table is None:

@@ -1,4 +1,4 @@
-"""Spends rounds on requests: one for all, then others for those that are left."""
+"""Distribution of rounds among requests: one for all, then others for those that are left."""
 
 import threading
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.turns import FARTHEST_TURN, less_turns, near_zero
 
 ACCEPT = 0.999
-"""Part of the tolerances that is used: rounding elsewhere shall not spoil the verdict."""
+"""Share of the tolerances that is used: rounding elsewhere shall not spoil the verdict."""
 GATE = 3e-3
-"""Lanes with larger errors (m, rad) are not polished, unless the tolerances are larger still."""
+"""Errors (m, rad) above which lanes are not polished, unless the tolerances are larger still."""
 LANES_PER_SOLUTION = 8
-"""How many lanes are spent on a solution, if several are wanted: some fail, some end where others did."""
+"""Number of lanes spent on a solution, if several are wanted: some fail, some end where others did."""
 
 
 class Search(Protocol):
@@ -28,15 +28,15 @@ class Search(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the algorithm."""
+        """Name of the algorithm."""
 
     @property
     def lanes(self) -> int:
-        """How many configurations per request it ends with."""
+        """Number of configurations per request that it ends with."""
 
     @property
     def most_targets(self) -> int:
-        """Largest portion; on a CPU what takes some 10 ms, as the clock is looked at in between."""
+        """Most targets at once; on a CPU what takes some 10 ms, as the clock is looked at in between."""
 
     def load(self, shape: ChainShape) -> None:
         """Compile, or load what was compiled before."""
@@ -45,7 +45,7 @@ class Search(Protocol):
         """Free memory of the device."""
 
     def run(self, chain: DeviceChain, portion: Portion) -> Outcome:
-        """One round for every target of the portion.
+        """Make one round for every target of the portion.
 
         Raises:
             RuntimeError: the device is full, or lost; what it found is not used.
@@ -61,7 +61,7 @@ def search(
     every_lane: bool,
     hopeless: Callable[[], Bool],
 ) -> IkCandidates:
-    """Candidates for requests with one target and the same held values.
+    """Return candidates for requests with one target and the same held values.
 
     Args:
         problem: the requests.
@@ -108,7 +108,7 @@ def search(
 
 
 class _OwnStarts:
-    """The problem's state and seeds, some at a time."""
+    """Starts from the problem's state and seeds, some at a time."""
 
     def __init__(self, starts: Annotated[Float64, "B s n"], most: int) -> None:
         self._starts, self._most = starts, most
@@ -123,7 +123,7 @@ class _OwnStarts:
 
 
 class _Work:
-    """What is known of every request; B of them, n variables of the chain."""
+    """State of every request; B of them, n variables of the chain."""
 
     def __init__(
         self, problem: IkProblem, prepared: Prepared[DeviceChain], algorithm: Search, every_lane: bool
@@ -186,7 +186,7 @@ class _Work:
         self.done[row] = len(found) >= self._problem.num_solutions
 
     def candidates(self) -> IkCandidates:
-        """In the problem's variables; those that do not move the tip stay where they are."""
+        """Return candidates in the problem's variables; those that do not move the tip stay where they are."""
         problem, columns = self._problem, self._columns
         attempt = problem.state[:, problem.variables].copy()
         attempt[:, columns] = self._best
@@ -206,7 +206,7 @@ class _Work:
     def _turned(
         self, q: Annotated[Float64, "... n"], near: Annotated[Float64, "... n"]
     ) -> Annotated[Float64, "... n"]:
-        """Joints that could make whole turns take the turn nearest to given values, as far as limits allow."""
+        """Turn joints that could make whole turns to the turn nearest to given values, as far as limits allow."""
         ranges = self._chain.ranges
         period = ranges[PERIOD]
         if not period.any():

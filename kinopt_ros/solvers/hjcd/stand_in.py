@@ -1,4 +1,4 @@
-"""Goes on in a child process once the device is lost for this one."""
+"""Stand-in that goes on in a child process once the device is lost for this one."""
 
 import threading
 from collections.abc import Mapping
@@ -13,7 +13,8 @@ from kinopt_ros.solvers.result import IkCandidates
 
 
 class StandIn:
-    """At most one child at a time; another one when a request comes after its end. May be used from several threads."""
+    """At most one child process at a time; a new one when a request comes after its end. May be used from several
+    threads."""
 
     def __init__(
         self, robot: RobotModel, options: Mapping[str, Any], shapes: tuple[ChainShape, ...], reason: str
@@ -38,7 +39,7 @@ class StandIn:
         return None if child is None else child.pid
 
     def begin(self) -> None:
-        """Have a child, and do not wait for it.
+        """Start a child, and do not wait for it.
 
         Raises:
             ChildError: there cannot be one.
@@ -46,7 +47,7 @@ class StandIn:
         self._some_child()
 
     def solve(self, problem: IkProblem, every_lane: bool) -> IkCandidates:
-        """The child's answer.
+        """Return the child's answer.
 
         Raises:
             ChildError: it did not start, died, hung, or said no; it is ended.

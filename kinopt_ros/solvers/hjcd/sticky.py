@@ -1,4 +1,4 @@
-"""What Warp's errors say about a device."""
+"""Meaning of Warp's errors for a device."""
 
 import re
 
@@ -8,10 +8,10 @@ terminated and relaunched"), or which tell of broken hardware or of a context th
 
 
 def is_sticky(error: Exception) -> bool:
-    """Whether an error names one of them: nothing that this process does brings the device back."""
+    """Check whether an error names one of them: nothing that this process does brings the device back."""
     return any(int(number) in STICKY for number in re.findall(r"CUDA error (\d+)", str(error)))
 
 
 def about_memory(error: Exception) -> bool:
-    """Whether the device was full: another process would find it as full, and need more."""
+    """Check whether the device was full: another process would find it as full, and need more."""
     return re.search(r"failed to allocate|out of memory", str(error), re.IGNORECASE) is not None

@@ -1,4 +1,4 @@
-"""Of the lanes that a target's beam ends with, the one that answers."""
+"""Choice of the answer among the lanes that a target's beam ends with."""
 
 import math
 
@@ -17,7 +17,7 @@ def answers(
     upper: tuple[jax.Array, ...],
     turns: tuple[bool, ...],
 ) -> tuple[jax.Array, jax.Array]:
-    """Of the solutions that are as exact as can be the one nearest to the state, else the best attempt.
+    """Return for every target the exact solution that is nearest to the state, else the best attempt.
 
     Args:
         q: per variable the values of all lanes, shape (keep * B,), ordered by start, then by target.

@@ -21,7 +21,7 @@ from kinopt_ros.solvers.jax_lm.shapes import BeamShape, RowShape
 from kinopt_ros.solvers.jax_lm.step import Bounds, step, sum_of_squares
 
 Lanes: TypeAlias = tuple[jax.Array, ...]
-"""Per variable the values of all lanes; lanes are ordered by start, then by target."""
+"""Values of all lanes per variable; lanes are ordered by start, then by target."""
 State: TypeAlias = tuple[Lanes, jax.Array]
 Refined: TypeAlias = tuple[jax.Array, Lanes, jax.Array, jax.Array, jax.Array]
 
@@ -29,9 +29,9 @@ FLOAT32_DONE = 1e-11
 """Squared error (m) below which differences are rounding."""
 FLOAT64_MIN_DAMPING = 1e-12
 LARGEST = 3e38
-"""In place of costs that are no numbers; less than infinity, which marks lanes that are taken."""
+"""Stand-in for costs that are not numbers; less than infinity, which marks lanes that are taken."""
 FEW = 8
-"""Lanes kept that are looked for one by one."""
+"""Number of kept lanes up to which they are looked for one by one."""
 
 
 def beam(
@@ -43,7 +43,7 @@ def beam(
     requests: jax.Array,
     starts: jax.Array,
 ) -> jax.Array:
-    """One answer or best attempt per target.
+    """Compute one answer or best attempt per target.
 
     Args:
         chain: shape of the chain.
@@ -135,14 +135,17 @@ def beam(
 
 
 def constants(chain: LaneChain, allowed: Annotated[Float64, "3 6"]) -> Annotated[Float64, "c"]:
-    """What ``beam`` has to know of a chain, besides its shape: its numbers, frame before the first motion and ranges;
-    accepted errors, aims at which the polish ends, and slack, as in ``rows``."""
+    """Return what ``beam`` has to know of a chain, besides its shape.
+
+    These are its numbers, frame before the first motion and ranges; accepted errors, aims at which the polish ends, and
+    slack, as in ``rows``.
+    """
     parts = (chain.numbers, chain.T_base_first[:3], chain.ranges, allowed)
     return np.concatenate([part.reshape(-1) for part in parts])
 
 
 def _before_first(T_base_target: jax.Array, T_base_first: jax.Array) -> jax.Array:
-    """Frames before the first motion in each target's frame, (12, B): position, rotation columns."""
+    """Return frames before the first motion in each target's frame, (12, B): position, rotation columns."""
     R, p = T_base_target[:, :, :3], T_base_target[:, :, 3]
     R_first, p_first = T_base_first[:3, :3], T_base_first[:3, 3]
 
@@ -158,12 +161,15 @@ def _chosen(condition: jax.Array, yes: Lanes, no: Lanes) -> Lanes:
 
 
 def _nearest(error: jax.Array, targets: int) -> jax.Array:
-    """Least error of every target's lanes."""
+    """Return the least error of every target's lanes."""
     return error.reshape(-1, targets).min(axis=0)
 
 
 def _kept(q: Lanes, cost: jax.Array, keep: int) -> Lanes:
-    """Lanes of the least cost, target by target; of equal ones the first, which begin at the problem's own seeds."""
+    """Return the lanes of the least cost, target by target.
+
+    Of equal ones the first are kept, which begin at the problem's own seeds.
+    """
     S, B = cost.shape
     cost = jnp.where(jnp.isfinite(cost), jnp.maximum(cost, FLOAT32_DONE), LARGEST)
     if keep <= FEW:
@@ -180,7 +186,7 @@ def _kept(q: Lanes, cost: jax.Array, keep: int) -> Lanes:
 
 
 def _frame(frames: jax.Array, copies: int) -> Frame:
-    """Frames for lanes: every target ``copies`` times, targets last."""
+    """Return frames for lanes: every target ``copies`` times, targets last."""
     lanes = [jnp.tile(frames[k], copies) for k in range(12)]
     return Frame(
         (lanes[0], lanes[1], lanes[2]),

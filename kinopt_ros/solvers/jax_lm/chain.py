@@ -1,4 +1,4 @@
-"""A kinematic chain as a program sees it: what is fixed when the program is compiled, and numbers that may change."""
+"""Kinematic chain as a program sees it: what is fixed when the program is compiled, and numbers that may change."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -13,15 +13,16 @@ from kinopt_ros.robot.chain import KinematicChain, Motion, chain_between
 from kinopt_ros.robot.model import RobotModel
 
 _EXACT = 1e-14
-"""Numbers as near as this to 0, 1 or -1 come from right angles and are taken as such; answers are verified with the
-robot's own numbers."""
+"""Distance from 0, 1 or -1 up to which numbers are taken to come from right angles.
+
+Answers are verified with the robot's own numbers."""
 _ROUNDING = 2e-7
-"""Of float32, relative."""
+"""Relative rounding error of float32."""
 
 
 @dataclass(frozen=True)
 class ChainShape:
-    """What a compiled program depends on: one program serves all chains of equal shape."""
+    """Shape of a chain that a compiled program depends on: one program serves all chains of equal shape."""
 
     variables: int
     translation: tuple[bool, ...]
@@ -31,7 +32,7 @@ class ChainShape:
     turns: tuple[bool, ...]
     """Per variable, whether whole turns lead to other values of it inside its limits."""
     exact: tuple[float | None, ...]
-    """Of the chain's numbers those that are known to be 0, 1 or -1; None for the others."""
+    """Values of the chain's numbers that are known to be 0, 1 or -1; None for the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +47,9 @@ class LaneChain:
     ranges: Annotated[Float64, "4 n"]
     """Lower and upper limits, largest steps back and forth of the variables, rad or m."""
     ranges32: Annotated[np.ndarray, "4 n"]
-    """Likewise in float32, inside the float64 limits."""
+    """``ranges`` in float32, rounded so that they are inside the float64 limits."""
     period: Annotated[Float64, "n"]
-    """2 pi, or 0: none."""
+    """Period of each variable: 2 pi, or 0 if it has none."""
     sample: Annotated[Float64, "2 n"]
     """Ends of the ranges that starts are drawn from."""
     variables: Annotated[Int64, "n"]
@@ -96,7 +97,7 @@ def lane_chain(robot: RobotModel, chain: KinematicChain) -> LaneChain:
 def _narrowed(
     lower: Annotated[Float64, "n"], upper: Annotated[Float64, "n"]
 ) -> tuple[Annotated[Float64, "n"], Annotated[Float64, "n"]]:
-    """Limits that stay inside the given ones when they are rounded to float32."""
+    """Return limits that stay inside the given ones when they are rounded to float32."""
     margin = _ROUNDING * np.maximum(1.0, np.maximum(np.abs(lower), np.abs(upper)))
     margin = np.where(np.isfinite(margin), margin, 0.0)
     narrow = upper - lower < 2.0 * margin

@@ -45,7 +45,7 @@ class MotionAxis:
 def forward(
     shape: ChainShape, numbers: jax.Array, start: Frame, q: tuple[jax.Array, ...]
 ) -> tuple[Frame, list[MotionAxis]]:
-    """Pose of the tip, and the axes of all motions, in the frame in which ``start`` is given.
+    """Compute the pose of the tip, and the axes of all motions, in the frame in which ``start`` is given.
 
     Args:
         shape: the chain's.
@@ -90,6 +90,6 @@ def _combined(x: Vector, y: Vector, z: Vector, factors: Vector) -> Vector:
 
 
 def _turned(a: Vector, b: Vector, cosine: Component, sine: Component) -> tuple[Vector, Vector]:
-    """a turned towards b, and b away from a."""
+    """Return a turned towards b, and b away from a."""
     first = plus(scaled(cosine, a), scaled(sine, b))
     return first, minus(scaled(cosine, b), scaled(sine, a))

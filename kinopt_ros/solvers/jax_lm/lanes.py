@@ -22,14 +22,14 @@ from kinopt_ros.differentiable.components import (
 )
 
 _PI = (3.140625, 9.67502593994140625e-4, 1.509957990978376e-7)
-"""Parts whose products with small whole numbers are exact."""
+"""Pi in parts whose products with small whole numbers are exact."""
 _TAYLOR = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(1, 6))
-"""Of the sine; up to a quarter turn what is left out is less than float32 resolves."""
+"""Taylor coefficients of the sine; up to a quarter turn what they leave out is less than float32 resolves."""
 Vector: TypeAlias = tuple[Component, Component, Component]
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """a x b"""
+    """Return a x b."""
     return (
         sub(mul(a[1], b[2]), mul(a[2], b[1])),
         sub(mul(a[2], b[0]), mul(a[0], b[2])),
@@ -38,22 +38,22 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def scaled(f: Component, a: Vector) -> Vector:
-    """f a"""
+    """Return f a."""
     return mul(f, a[0]), mul(f, a[1]), mul(f, a[2])
 
 
 def plus(a: Vector, b: Vector) -> Vector:
-    """a + b"""
+    """Return a + b."""
     return add(a[0], b[0]), add(a[1], b[1]), add(a[2], b[2])
 
 
 def minus(a: Vector, b: Vector) -> Vector:
-    """a - b"""
+    """Return a - b."""
     return sub(a[0], b[0]), sub(a[1], b[1]), sub(a[2], b[2])
 
 
 def chosen(condition: jax.Array, a: Component) -> Component:
-    """a where a condition holds, else 0."""
+    """Return a where a condition holds, else 0."""
     if isinstance(a, float) and a == 0.0:
         return a
     kept = jnp.where(condition, magnitude(a), 0.0)
@@ -61,7 +61,7 @@ def chosen(condition: jax.Array, a: Component) -> Component:
 
 
 def cosine_and_sine(angle: Component) -> tuple[jax.Array, Component]:
-    """Of an angle, rad.
+    """Compute cosine and sine of an angle, rad.
 
     On CPUs XLA calls the C library lane by lane, so float32 has a polynomial, which processors take many lanes of at
     once; good to 2e-7 up to 1e5 rad.
@@ -81,7 +81,7 @@ def cosine_and_sine(angle: Component) -> tuple[jax.Array, Component]:
 
 
 def _sine_beyond(halves: jax.Array, part: float, x: jax.Array) -> jax.Array:
-    """Sine of the angle from (halves + part) half turns to x, negative where ``halves`` is odd."""
+    """Return the sine of the angle from (halves + part) half turns to x, negative where ``halves`` is odd."""
     r, half_turns = x, halves + part
     for factor in _PI:
         r = r - half_turns * factor

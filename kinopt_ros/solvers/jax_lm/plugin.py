@@ -105,7 +105,7 @@ class JaxLmSolver(Solver):
 
     @classmethod
     def unavailable_reason(cls) -> str | None:
-        """Why the plugin cannot run here; None if it can."""
+        """Return why the plugin cannot run here; None if it can."""
         for package in ("jax", "jaxlib"):
             if find_spec(package) is None:
                 return f"the package {package} is not installed (pip install jax, or jax[cuda13] for graphics cards)"
@@ -117,12 +117,12 @@ class JaxLmSolver(Solver):
 
     @property
     def share_solved_by_beam(self) -> float:
-        """Part of all requests so far that needed no escalation; NaN before the first one."""
+        """Share of all requests so far that needed no escalation; NaN before the first one."""
         return self._counts.share
 
     @property
     def programs_compiled(self) -> int:
-        """How many programs were compiled, rather than found on disk."""
+        """Number of programs that were compiled, rather than found on disk."""
         return self._programs.compiled
 
     def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
@@ -171,7 +171,7 @@ class JaxLmSolver(Solver):
         )
 
     def _compile_for(self, robot: RobotModel, group_name: str) -> None:
-        """Have all programs for a group's plain requests."""
+        """Compile or load all programs for a group's plain requests."""
         from kinopt_ros.solvers.jax_lm.chain import lane_chain
         from kinopt_ros.solvers.jax_lm.search import needed, stages
 
@@ -220,7 +220,7 @@ def _effort(options: Mapping[str, Any], on_cpu: bool) -> Effort:
 
 
 def _batch_sizes(text: str) -> tuple[int, ...]:
-    """Ascending; empty for empty text."""
+    """Parse batch sizes; return them ascending, or none for empty text."""
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     if not all(part.isdecimal() and 1 <= int(part) <= LARGEST_BATCH for part in parts):
         raise InvalidRequestError(

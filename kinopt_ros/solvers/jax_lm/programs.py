@@ -32,9 +32,9 @@ from kinopt_ros.solvers.recent import Recent
 
 IN_MEMORY = 128
 ON_DISK = 400
-"""Programs kept (about 1.5 MB each); the longest unused ones go first."""
+"""Most programs kept on disk (about 1.5 MB each); the longest unused ones go first."""
 MOST_BYTES = 256 * 2**20
-"""Of a program."""
+"""Largest program on disk, bytes."""
 ONE_KERNEL = 128
 """Most lanes of programs for CPUs that are compiled as a whole."""
 Program: TypeAlias = Callable[..., jax.Array]
@@ -42,13 +42,13 @@ _log = logging.getLogger(__name__)
 
 
 class Programs:
-    """Thread-safe."""
+    """Compiled programs, in memory and on disk. Thread-safe."""
 
     def __init__(self, runtime: Runtime) -> None:
         """``runtime``: where programs run."""
         self.runtime = runtime
         self.compiled = 0
-        """How many were compiled, rather than found, since this object exists."""
+        """Number of programs that were compiled, rather than found, since this object exists."""
         self._folder = _folder()
         self._lock = threading.Lock()
         self._making: dict[ProgramKey, threading.Lock] = {}
@@ -57,12 +57,12 @@ class Programs:
         self._wanted: list[ProgramKey] = []
 
     def missing(self, keys: Iterable[ProgramKey]) -> list[ProgramKey]:
-        """Those that are not in memory."""
+        """Return the keys of programs that are not in memory."""
         with self._lock:
             return [key for key in keys if key not in self._programs]
 
     def get(self, key: ProgramKey) -> Program:
-        """A program; loads or compiles it if need be."""
+        """Return a program; load or compile it if need be."""
         with self._lock:
             program = self._programs.get(key)
             if program is not None:

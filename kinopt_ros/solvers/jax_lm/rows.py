@@ -32,7 +32,7 @@ from kinopt_ros.solvers.jax_lm.lanes import (
 from kinopt_ros.solvers.jax_lm.shapes import RowShape
 
 ORIENTATION_WEIGHT = 0.4
-"""Metres per radian."""
+"""Length that a radian counts as, m."""
 _STILL: Vector = (0.0, 0.0, 0.0)
 _LEAST_COSINE = 0.02
 """Below this cosine of half the angle, rows of a step are shorter than they should be, not infinite."""
@@ -60,7 +60,7 @@ def residual(
     slack: jax.Array,
     q: tuple[jax.Array, ...],
 ) -> Residual:
-    """Rows at q.
+    """Compute rows at q.
 
     Args:
         shape: the chain's.
@@ -95,7 +95,7 @@ def residual(
 
 
 def worst(rows: RowShape, at: Residual, allowed: jax.Array) -> jax.Array:
-    """Largest error in units of what is allowed, (6,), squared: at most 1 if all is."""
+    """Return the largest error in units of what is allowed, (6,), squared: at most 1 if all is."""
     largest: jax.Array | float = 0.0
     for group, per_axis in enumerate((rows.per_axis_position, rows.per_axis_orientation)):
         first = 3 * group
@@ -110,7 +110,7 @@ def worst(rows: RowShape, at: Residual, allowed: jax.Array) -> jax.Array:
 
 
 def _errors(rows: RowShape, tip: Frame) -> tuple[dict[int, Component], tuple[Component, Component]]:
-    """Errors from tip to target by row, and squared lengths of position and orientation error."""
+    """Return errors from tip to target by row, and squared lengths of position and orientation error."""
     values: dict[int, Component] = {i: sub(0.0, tip.p[i]) for i in range(3) if not rows.free_position[i]}
     position2: Component = 0.0
     for value in values.values():
@@ -160,7 +160,7 @@ def _orientation_errors(free: Free, tip: Frame) -> tuple[dict[int, Component], C
 def _columns(
     shape: ChainShape, rows: RowShape, tip: Frame, axes: list[MotionAxis]
 ) -> list[dict[int, Component]]:
-    """Geometric Jacobian in the target's frame, orientation weighted."""
+    """Compute the geometric Jacobian in the target's frame, orientation weighted."""
     columns: list[dict[int, Component]] = [dict.fromkeys(range(6), 0.0) for _ in range(shape.variables)]
     for translation, column, axis in zip(shape.translation, shape.column, axes, strict=True):
         if translation:
@@ -174,7 +174,7 @@ def _columns(
 
 
 def _turning(free: Free, tip: Frame, direction: Vector) -> Vector:
-    """How fast each orientation row changes by a turn about a direction."""
+    """Return how fast each orientation row changes by a turn about a direction."""
     if sum(free) != 2:
         return direction
     a = free.index(False)
@@ -204,7 +204,7 @@ def _without_slack(
     slack: jax.Array,
     jacobian: list[dict[int, Component]],
 ) -> tuple[dict[int, Component], list[dict[int, Component]]]:
-    """Rows shortened by the slack; those inside it are nothing, and nothing holds the variables there."""
+    """Shorten rows by the slack; those inside it become 0, and nothing holds the variables there."""
     for group, per_axis in enumerate((rows.per_axis_position, rows.per_axis_orientation)):
         first = 3 * group
         for i in range(first, first + 3):

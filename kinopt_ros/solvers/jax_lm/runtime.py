@@ -1,4 +1,4 @@
-"""Starts JAX: device, flags of the compiler, double precision where it is asked for and nowhere else."""
+"""Start of JAX: device, flags of the compiler, double precision where it is asked for and nowhere else."""
 
 import os
 import sys
@@ -17,12 +17,12 @@ DEVICES = ("auto", "cpu", "cuda")
 
 @dataclass(frozen=True)
 class Runtime:
-    """Where programs run, and how they are compiled for it."""
+    """Device on which programs run, and how they are compiled for it."""
 
     device: "jax.Device"
     compiler_options: tuple[tuple[str, Any], ...]
     fingerprint: str
-    """What a compiled program depends on besides its source."""
+    """Text that names what a compiled program depends on besides its source."""
 
     @property
     def on_cpu(self) -> bool:
@@ -82,7 +82,7 @@ def start(device: str, multi_output_fusion: bool) -> Runtime:
 
 
 def _import_jax(multi_output_fusion: bool) -> bool:
-    """Whether multi-output fusion is on."""
+    """Import JAX; return whether multi-output fusion is on."""
     global _fused
     if _fused is None:
         _fused = _start_jax(multi_output_fusion)
@@ -121,7 +121,7 @@ def _start_jax(multi_output_fusion: bool) -> bool:
 
 
 def _in_use() -> bool:
-    """Whether JAX has started in this process, and not by us."""
+    """Check whether JAX has started in this process, and not by us."""
     if "jax" not in sys.modules:
         return False
     try:

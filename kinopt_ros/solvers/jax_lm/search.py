@@ -1,4 +1,4 @@
-"""Spends beams on requests: one for all, then wider ones for those that are left."""
+"""Distribution of beams among requests: one for all, then wider ones for those that are left."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -23,13 +23,13 @@ from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.turns import near_zero
 
 AIM = 5e-7
-"""Beams go on to this error (m and rad) even if much more is allowed: it costs a step or two."""
+"""Error (m and rad) to which beams go on even if much more is allowed: it costs a step or two."""
 LOOSE_POSITION, LOOSE_ORIENTATION = 5e-3, 0.05
 """Tolerances above these (m, rad) are used, and not only kept."""
 MOST_KEPT = 1 << 18
 """Numbers (float32) in a table of starts that stays on the device; there are up to 64 of them."""
 ACCEPT, LOOSE_AIM, SLACK = 0.999, 0.95, 0.9
-"""Parts of a tolerance."""
+"""Shares of a tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +41,11 @@ class Stage:
     """Accepted errors, aims, slack."""
     width: Width
     number: int
-    """Stages of the same width start from different configurations."""
+    """Number of the stage; stages of equal width start from different configurations."""
 
 
 class Counts:
-    """How much the first beam solves. Thread-safe."""
+    """Counts of how much the first beam solves. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -65,7 +65,7 @@ class Counts:
 
 
 def stages(target: PoseTarget, effort: Effort) -> tuple[Stage, ...]:
-    """What to try, in order."""
+    """Return what to try, in order."""
     return _stages(target.position_tolerance, target.orientation_tolerance, effort)
 
 
@@ -101,12 +101,12 @@ def _stages(position: Tolerance, orientation: Tolerance, effort: Effort) -> tupl
 
 
 def needed(chain: LaneChain, plan: tuple[Stage, ...], requests: int) -> tuple[ProgramKey, ...]:
-    """Programs that a number of requests may take."""
+    """Return programs that a number of requests may take."""
     return _needed(chain, plan, _at_most(plan, requests))
 
 
 def _at_most(plan: tuple[Stage, ...], requests: int) -> int:
-    """A number of requests that needs no fewer programs."""
+    """Return a number of requests that needs no fewer programs."""
     return min(requests, max(2 * stage.width.targets[-1] for stage in plan))
 
 
@@ -128,7 +128,7 @@ def search(
     hopeless: Callable[[], Bool],
     counts: Counts,
 ) -> IkCandidates:
-    """Candidates for requests with one target and the same held values.
+    """Return candidates for requests with one target and the same held values.
 
     Raises:
         NotReadyError: there is a deadline, and a program has to be compiled.
@@ -150,7 +150,7 @@ def search(
 
 
 class _Work:
-    """What is known of every request; B of them, n variables of the chain."""
+    """State of every request; B of them, n variables of the chain."""
 
     def __init__(
         self, problem: IkProblem, prepared: Prepared[LaneChain], programs: Programs, tables: "Tables"
@@ -178,12 +178,14 @@ class _Work:
         return bool(self._seeds.shape[1])
 
     def todo(self) -> Annotated[Int64, "R"]:
-        """Requests that are neither solved nor given up."""
+        """Return requests that are neither solved nor given up."""
         return np.flatnonzero(~(self.solved | self.given_up))
 
     def run(self, stage: Stage, requests: Annotated[Int64, "R"] | None) -> None:
-        """One beam for each of some requests, or of all, as far as the deadline allows; half of its starts at most are
-        the problem's own."""
+        """Run one beam for each of some requests, or of all, as far as the deadline allows.
+
+        Half of its starts at most are the problem's own.
+        """
         runtime, seed = self._programs.runtime, self._problem.random_seed
         arguments = self._tables.arguments(self._prepared.packed, stage, runtime)
         most = max(1, stage.width.size.num_seeds // 2)
@@ -228,7 +230,7 @@ class _Work:
         self.solved = best[-2] <= 1.0
 
     def _known(self) -> Annotated[Float64, "n+2 B"]:
-        """The best that is known; before the first beam the state."""
+        """Return the best that is known; before the first beam the state."""
         if self._best is None:
             lower, upper = self._prepared.packed.ranges[:2]
             n = len(lower)
@@ -238,7 +240,7 @@ class _Work:
         return self._best
 
     def candidates(self) -> IkCandidates:
-        """In the problem's variables; those that do not move the tip stay where they are."""
+        """Return candidates in the problem's variables; those that do not move the tip stay where they are."""
         problem, best = self._problem, self._known()
         attempt = best[:-2].T
         if not self._prepared.in_order:
@@ -253,7 +255,7 @@ class _Work:
 
 
 class _Arguments:
-    """What programs for a chain and a stage are called with that stays the same from request to request."""
+    """Arguments of programs for a chain and a stage that stay the same from request to request."""
 
     def __init__(self, chain: LaneChain, stage: Stage, runtime: Runtime) -> None:
         self._chain, self._stage, self._runtime = chain, stage, runtime
@@ -266,17 +268,17 @@ class _Arguments:
         """The first two arguments."""
 
     def first(self, seed: int) -> Annotated[np.ndarray, "n"]:
-        """The first start of every target."""
+        """Return the first start of every target."""
         return self._table(seed)[:, 0]
 
     def starts(self, targets: int, seed: int) -> Annotated[np.ndarray, "n num_seeds*targets"]:
-        """Start values, the last argument."""
+        """Return start values, the last argument of a program."""
         return np.repeat(self._table(seed), targets, axis=1)
 
     def with_own(
         self, own: Annotated[Float64, "r s n"], targets: int, seed: int
     ) -> Annotated[np.ndarray, "n num_seeds*targets"]:
-        """Likewise, the first ones given; the last request's serve for targets beyond."""
+        """Return start values of which the first are given in ``own``; targets beyond repeat the last request's."""
         starts = self.starts(targets, seed)
         lanes = starts.reshape(len(starts), -1, targets)
         lanes[:, : own.shape[1], : len(own)] = own.transpose(2, 1, 0)
@@ -284,7 +286,7 @@ class _Arguments:
         return starts
 
     def on_device(self, array: np.ndarray) -> jax.Array:
-        """The array where programs run."""
+        """Put an array where programs run."""
         with jax.enable_x64(True):
             there: jax.Array = jax.device_put(array, self._runtime.device)
         return there
@@ -295,7 +297,7 @@ class _Arguments:
 
 
 class Tables:
-    """What requests have in common with those before, of one solver: it ends with it. Thread-safe."""
+    """Tables that requests have in common with those before, for one solver, and end with it. Thread-safe."""
 
     def __init__(self) -> None:
         self.needed = lru_cache(maxsize=256)(_needed)
@@ -320,7 +322,7 @@ def _refuse_to_compile(keys: Sequence[ProgramKey], programs: Programs) -> None:
 def _tolerances(
     position: Tolerance, orientation: Tolerance
 ) -> tuple[Annotated[Float64, "6"], tuple[bool, bool]]:
-    """Accepted errors by row (m, and 2 sin(angle / 2) for angles), and whether they bound components."""
+    """Return accepted errors by row (m, and 2 sin(angle / 2) for angles), and whether they bound components."""
     values, per_axis = [], []
     for tolerance in (position, orientation):
         several = isinstance(tolerance, tuple)

@@ -1,4 +1,4 @@
-"""What a compiled program depends on, as values that can be compared: no JAX here."""
+"""Shapes that a compiled program depends on, as values that can be compared: no JAX here."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,19 +37,19 @@ class BeamShape:
     keep: int = 4
     init_steps: int = 6
     total_steps: int = 16
-    """Those of the best, ``init_steps`` included ..."""
+    """Most steps of the starts that are kept, ``init_steps`` included."""
     polish_steps: int = 8
-    """... and so many more, if need be: they end once every target has a lane that is where it should be."""
+    """Additional steps, if need be: they end once every target has a lane that meets its aims."""
 
     @property
     def more_steps(self) -> int:
-        """Most steps of those that go on."""
+        """Most steps of the kept starts after the first ``init_steps``."""
         return self.total_steps - self.init_steps + self.polish_steps
 
 
 @dataclass(frozen=True)
 class ProgramKey:
-    """What a program is compiled for."""
+    """Key of a compiled program: all that it is compiled for."""
 
     chain: ChainShape
     rows: RowShape
@@ -60,13 +60,13 @@ class ProgramKey:
         return self._hash
 
     @cached_property
-    def _hash(self) -> int:  # of some hundred numbers
+    def _hash(self) -> int:  # takes a while for some hundred numbers
         return hash((self.chain, self.rows, self.size, self.targets))
 
 
 @lru_cache(maxsize=1024)
 def program_key(chain: ChainShape, rows: RowShape, size: BeamShape, targets: int) -> ProgramKey:
-    """The same object for equal arguments: it is looked up with every request."""
+    """Return a key, the same object for equal arguments, since it is looked up with every request."""
     return ProgramKey(chain, rows, size, targets)
 
 
@@ -77,10 +77,10 @@ class Width:
     size: BeamShape
     targets: tuple[int, ...]
     worth: float = 0.25
-    """A program for many targets is used if more than this part of it is."""
+    """Share of a program for many targets that must be in use for it to be chosen."""
 
     def portions(self, count: int) -> Iterator[int]:
-        """Programs that cover a number of targets."""
+        """Yield programs that cover a number of targets."""
         while count > 0:
             fits = [size for size in self.targets if self.worth * size < count] or [self.targets[0]]
             yield fits[-1]
@@ -89,10 +89,10 @@ class Width:
 
 @dataclass(frozen=True, eq=False)
 class Effort:
-    """What is spent on a request."""
+    """Beams and rounds that are spent on a request."""
 
     beam: Width
     escalation: Width
     rounds: int
-    """Of escalation."""
+    """Most rounds of escalation."""
     autodiff: bool

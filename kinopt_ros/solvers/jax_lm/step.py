@@ -21,20 +21,20 @@ LARGEST_ERROR2 = 10.0
 
 @dataclass(frozen=True)
 class Bounds:
-    """Per variable (rad or m), scalars."""
+    """Bounds of each variable (rad or m), scalars."""
 
     lower: tuple[jax.Array, ...]
     upper: tuple[jax.Array, ...]
     least: tuple[jax.Array, ...]
-    """Largest change backwards per step, negative, and ..."""
+    """Largest change backwards per step, negative."""
     most: tuple[jax.Array, ...]
-    """... forwards."""
+    """Largest change forwards per step."""
 
 
 def step(
     at: Residual, bounds: Bounds, q: tuple[jax.Array, ...], active_set: bool, min_damping: float = MIN_DAMPING
 ) -> tuple[jax.Array, ...]:
-    """q after one step.
+    """Return q after one step.
 
     Args:
         at: rows at q.
@@ -65,7 +65,7 @@ def step(
 
 
 def sum_of_squares(rows: tuple[Component, ...]) -> jax.Array:
-    """Squared length."""
+    """Return the squared length."""
     return jnp.asarray(plain(dot(rows, rows)))
 
 
@@ -80,7 +80,7 @@ def _change(at: Residual, damping: jax.Array) -> tuple[jax.Array, ...]:
 
 
 def _solve(a: list[list[Component]], b: Sequence[Component]) -> list[Component]:
-    """x of A x = b by block elimination, unrolled; A is symmetric and positive definite, its lower triangle is given.
+    """Solve A x = b by block elimination, unrolled; A is symmetric and positive definite, its lower triangle is given.
 
     Blocks of two: XLA makes loops of what does not depend on one another, and these are half as many as of Cholesky's.
     """
@@ -100,7 +100,7 @@ def _solve(a: list[list[Component]], b: Sequence[Component]) -> list[Component]:
 
 
 def _inverse(a: list[list[Component]]) -> list[list[Component]]:
-    """Of a symmetric matrix of one or two rows, whose lower triangle is given."""
+    """Invert a symmetric matrix of one or two rows, of which the lower triangle is given."""
     if len(a) == 1:
         return [[1.0 / jnp.asarray(plain(a[0][0]))]]
     (p, *_), (r, s, *_) = a

@@ -53,7 +53,7 @@ _STRINGS = tuple(name for name in ODD_NAMES if "\0" not in name)
 
 
 class _Node:
-    """What the code that reads requests asks a node for."""
+    """Stand-in for a node, with what the code that reads requests asks of it."""
 
     def get_parameter(self, name: str) -> Any:
         """The default."""

@@ -44,7 +44,7 @@ ARM_SRDF = """<robot name="arm">
 
 
 def use(robot: RobotModel) -> None:
-    """What every robot that is accepted must do."""
+    """Do what every robot that is accepted must be able to do."""
     T = forward_kinematics(robot, robot.default_q)
     assert T.shape == (len(robot.link_names), 4, 4)
     assert np.isfinite(robot.default_q).all()

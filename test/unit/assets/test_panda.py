@@ -140,7 +140,7 @@ def test_all_frames_agree_with_example_robot_data(pinocchio: Any) -> None:
 
 
 class Collisions:
-    """Which pairs of links touch, judged by Coal."""
+    """Finds which pairs of links touch, judged by Coal."""
 
     def __init__(self, pinocchio: Any) -> None:
         self.pin = pinocchio

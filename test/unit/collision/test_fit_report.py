@@ -1,4 +1,4 @@
-"""What `kinopt doctor --collision` has to say."""
+"""Tests of what `kinopt doctor --collision` reports."""
 
 import dataclasses
 
@@ -109,7 +109,7 @@ def test_pairs_that_always_collide(srdf, what):
 
 
 def test_lines_for_an_srdf():
-    """Those that somebody must decide are comments: pasted whole, the lines leave out what is left out now."""
+    """Pairs that a person must decide on are comments: pasted whole, the lines exclude what is excluded now."""
     robot = robot_from_urdf(URDF.replace('upper="0"', 'upper="3"'))
     low = dataclasses.replace(robot, default_q=np.array([-1.0, 0.0]))
     lines = report_fit(low, robot_spheres(low)).srdf

@@ -35,7 +35,7 @@ def ball() -> Mesh:
 
 
 def in_pieces(hulls: Hulls, points: Float64) -> Float64:
-    """How far points (in the frame of the box) are outside of the nearest piece, at least."""
+    """Return how far points (in the frame of the box) are outside of the nearest piece, at least."""
     found = np.full(len(points), np.inf)
     directions = np.random.default_rng(0).normal(size=(200, 3))
     directions /= np.linalg.norm(directions, axis=1)[:, None]

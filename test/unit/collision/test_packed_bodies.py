@@ -1,4 +1,4 @@
-"""What is compared with what, in the order that simple loops would have it."""
+"""Tests of what is compared with what, in the order that simple loops would have it."""
 
 from itertools import product
 

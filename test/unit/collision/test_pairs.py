@@ -1,4 +1,4 @@
-"""Which pairs of links are checked."""
+"""Tests of the choice of pairs of links that are checked."""
 
 import dataclasses
 

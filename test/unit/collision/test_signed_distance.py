@@ -29,7 +29,7 @@ ROBOT_MESHES = (
 )
 
 BALLS = 5
-"""For each shape that is compared with coal."""
+"""Number of balls for each shape that is compared with coal."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def robot_meshes() -> Path:
 
 
 def coal_distance(coal, ball, geometry, place):
-    """Of a ball to a primitive."""
+    """Return coal's signed distance of a ball to a primitive."""
     request, result = coal.DistanceRequest(), coal.DistanceResult()
     request.enable_signed_distance, request.gjk_tolerance = True, 1e-9
     return coal.distance(
@@ -72,7 +72,7 @@ def depth_in_round(shape, point):
 
 
 def worst_against_coal(count, seed):
-    """Of so many pairs of a random ball and a random shape; each shape meets five balls."""
+    """Compare ``count`` pairs of a random ball and a random shape with coal; each shape meets five balls."""
     coal = pytest.importorskip("coal")
     from kinopt_ros.collision.coal_geometry import geometry_of
 
@@ -155,7 +155,7 @@ def test_gradients_are_unit_and_as_differences():
 
 
 def test_surface_points_have_a_gradient():
-    """On faces, edges, corners, apexes and centres."""
+    """Points are on faces, edges, corners, apexes and centres."""
     points = np.array(
         [[x, y, z] for x in (-0.5, 0, 0.5) for y in (-0.5, 0, 0.5) for z in (-0.5, 0, 0.5)], dtype=float
     )
@@ -196,7 +196,7 @@ def assert_as_trimesh(trimesh, mesh, count, rng):
 
 
 def unsigned_distance(mesh, point):
-    """To all triangles, in extended precision."""
+    """Return the distance to all triangles, in extended precision."""
     a, b, c = (mesh.vertices[mesh.triangles[:, corner]].astype(np.longdouble) for corner in range(3))
     p = point.astype(np.longdouble)
     normals = np.cross(b - a, c - a)

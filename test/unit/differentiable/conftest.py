@@ -10,7 +10,7 @@ ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/>'
 
 
 _once = lru_cache(robot_from_urdf)
-"""The same robot for all tests, so that what one test compiled serves the next."""
+"""Loads a description once for all tests, so that what one test compiled serves the next."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""What is known when a function is traced, and signs, change no result."""
+"""Tests that known zeros and ones, and signs, change no result when a function is traced."""
 
 import operator
 from collections.abc import Callable

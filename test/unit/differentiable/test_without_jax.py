@@ -1,4 +1,4 @@
-"""What is said where jax is not installed."""
+"""Tests of the messages where jax is not installed."""
 
 import subprocess
 import sys

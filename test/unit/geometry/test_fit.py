@@ -263,7 +263,7 @@ def test_many_shapes_of_one_link_take_little_memory(count):
 
 
 def test_fitting_can_be_given_up():
-    """It asked before the work and not within it."""
+    """The question must come within the work, not only before it."""
     asked = []
 
     def wanted():

@@ -27,7 +27,7 @@ def reference(name: str, path: Path):
 
 
 def pinocchio_configuration(model, robot, q):
-    """The same configuration in Pinocchio's order and representation."""
+    """Return a configuration in Pinocchio's order and representation."""
     theirs = pin.neutral(model)
     for joint in robot.joints:
         i = model.getJointId(joint.name)

@@ -36,7 +36,7 @@ def robot() -> RobotModel:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """What the search for paths, and its problems, look at."""
+    """Clock that the search for paths, and its problems, look at."""
     return Clock(monkeypatch, cartesian, ik, trajectory)
 
 
@@ -132,7 +132,7 @@ def test_several_waypoints(robot: RobotModel, solver: Solver, oracle: Any, T_sta
 
 
 def distance(p: Float64, a: Float64, b: Float64) -> Float64:
-    """Of points (M, 3) from the segment between a and b."""
+    """Return distances of points (M, 3) from the segment between a and b."""
     share = np.clip((p - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0)
     return np.linalg.norm(p - a - share[:, None] * (b - a), axis=1)
 

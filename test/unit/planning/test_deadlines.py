@@ -39,7 +39,7 @@ GOAL = np.array([0.7, 0.6, 0.1, -1.5, 0.0, 2.1, 0.8])
 SIDE = np.array([-1.5, 1.2, 0.0, -1.2, 0.0, 1.8, 0.8])
 OTHER_SIDE = np.array([1.5, 1.2, 0.0, -1.2, 0.0, 1.8, 0.8])
 SECONDS = 100.0
-"""To the deadline, of which none pass before the clock jumps."""
+"""Time to the deadline, s, of which none passes before the clock jumps."""
 MOST = 3
 """Pieces of work that may be done when the deadline has come: each ends before somebody looks at the clock."""
 
@@ -128,7 +128,7 @@ def clock_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Clock]:
 
 
 MOMENTS = (*range(1, 20), *range(20, 100, 9), *range(100, 600, 41))
-"""When the clock jumps: early ones all, later ones some."""
+"""Looks at the clock at which it jumps: early ones all, later ones some."""
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from kinopt_ros.errors import KinoptError, NotReadyError
 from kinopt_ros.planning.scheduler import FairQueue, QueueFullError, Scheduler, Task
 
 LONG = 20.0
-"""s that no test waits unless it fails."""
+"""Time that no test waits unless it fails, s."""
 
 
 class Recorded(Task):

@@ -1,4 +1,4 @@
-"""Who takes over when a solver cannot honour a problem, and that the answer says so."""
+"""Tests of who takes over when a solver cannot honour a problem, and that the answer says so."""
 
 import time
 from collections.abc import Mapping

@@ -87,7 +87,7 @@ def asked(robot: RobotModel, goals: Any = GOAL, **options: Any) -> TrajectoryPro
 
 
 def looked_at(robot: RobotModel, scene: Scene, trajectory: JointTrajectory) -> bool:
-    """Whether 500 samples of a motion are free."""
+    """Check whether 500 samples of a motion are free."""
     times = np.linspace(0.0, trajectory.duration, 500)
     full = np.repeat(robot.default_q[None], 500, axis=0)
     full[:, :7] = evaluate(trajectory, times)[0]

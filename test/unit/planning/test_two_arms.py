@@ -38,13 +38,13 @@ def robot_of(*parts: str, srdf: str | None = None) -> RobotModel:
 
 
 def two_arms(srdf: str | None = None) -> RobotModel:
-    """At mid-limits, which is the default configuration, and in a fifth of all states one arm is in the other."""
+    """Two arms: at mid-limits, the default configuration, and in a fifth of all states one is in the other."""
     parts = (ball("base", 0.05), ball("left", 0.1, 0.5), ball("right", 0.1, -0.5))
     return robot_of(*parts, joint("base", "left", -0.5), joint("base", "right", 0.5), srdf=srdf)
 
 
 def lump() -> RobotModel:
-    """Its first and its last link touch whatever the joints do."""
+    """Robot whose first and last link touch whatever the joints do."""
     parts = (ball("a", 0.2), ball("b", 0.2), ball("c", 0.2))
     return robot_of(*parts, joint("a", "b", 0.0), joint("b", "c", 0.0))
 

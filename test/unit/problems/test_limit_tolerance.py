@@ -17,7 +17,7 @@ from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.registry import create_solver
 
 LIMIT = 3.14159
-"""As many files have it."""
+"""Limit as many files have it."""
 BEYOND = 3.14159265
 
 

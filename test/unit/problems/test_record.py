@@ -123,7 +123,7 @@ def test_the_description_is_kept_once(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_no_half_description(tmp_path: Path) -> None:
-    """Its name is that of its whole content: who finds it takes it for whole, ever after."""
+    """A description is named after its whole content: who finds it takes it for whole, ever after."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:

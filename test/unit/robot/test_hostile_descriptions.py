@@ -156,7 +156,7 @@ def test_pipes_and_devices_are_no_robots(tmp_path: Path) -> None:
 
 
 def test_a_description_of_the_largest_size_takes_less_than_a_gigabyte() -> None:
-    """In a process of its own, which has no more."""
+    """It is read in a process of its own, which has no more."""
     program = (
         "import resource, sys\n"
         "from kinopt_ros.robot.urdf import robot_from_urdf\n"

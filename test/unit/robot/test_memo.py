@@ -1,4 +1,4 @@
-"""What follows from a robot is computed once, and forgotten with it."""
+"""Tests that what follows from a robot is computed once, and forgotten with it."""
 
 import gc
 import weakref

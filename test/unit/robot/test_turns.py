@@ -39,7 +39,7 @@ def screw(kind: str, multiplier: float, lower: float = -10.0, upper: float = 10.
 
 
 def tip(kind: str, multiplier: float, s: float) -> np.ndarray:
-    """Where a screw at an angle has the tip."""
+    """Return where a screw at an angle has the tip."""
     moved = multiplier * s
     if kind == "prismatic":
         return np.array([0.3, 0.0, moved])

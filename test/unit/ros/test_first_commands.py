@@ -18,7 +18,7 @@ ANSWERS = (
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_it_waits_for_the_last_answer(tmp_path: Path, shell: str) -> None:
-    """With stand-ins for ros2, which answers one after the other, and for sleep, which need not."""
+    """Stand-ins take the place of ros2, which answers one after the other, and of sleep, which need not."""
     answers = "\n".join(f"{n}) cat <<'END'\n{ANSWERS[n]}\nEND\n;;" for n in range(len(ANSWERS)))
     count = tmp_path / "count"
     count.write_text("0")

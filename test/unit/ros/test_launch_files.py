@@ -1,4 +1,4 @@
-"""What the launch files ask of launch, read by stand-ins for it: ROS launch is no part of the ROS wheels."""
+"""Tests of what the launch files ask of launch, read by stand-ins for it: ROS launch is no part of the ROS wheels."""
 
 import importlib.util
 import sys
@@ -119,7 +119,7 @@ def test_simulated_time_beside_a_robot_that_runs(described: Any, word: str) -> N
 def test_a_simulated_robot_has_the_clock_of_the_node(
     described: Any, file: str, given: dict[str, str]
 ) -> None:
-    """With another one its joint states would be stale, or of the future."""
+    """With another clock its joint states would be stale, or of the future."""
     _, nodes = described(file, use_sim_time="true", **given)
     (robot,) = (node for node in nodes if node.options["executable"] == "kinopt_simulated_robot")
     assert parameter(robot, "use_sim_time").options["value_type"] is bool

@@ -1,4 +1,4 @@
-"""What MoveIt's clients are told: names that they gave are not repeated without end."""
+"""Tests of what MoveIt's clients are told: names that they gave are not repeated without end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a process of nodes ends."""
+"""Tests of how a process of nodes ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytest.importorskip("rclpy", reason="ROS is not installed")
 from kinopt_ros.ros import spinning
 
 LONG = 20.0
-"""s that no test waits unless it fails."""
+"""Time that no test waits unless it fails, s."""
 
 
 class Executor:

@@ -58,7 +58,7 @@ def scene_of(*ids: str) -> Scene:
 
 
 def same(a: Scene, b: Scene) -> bool:
-    """Whether two scenes are equal to the last number."""
+    """Check whether two scenes are equal to the last number."""
 
     def bodies(scene: Scene) -> Any:
         worlds = [(b.id, b.shapes, b.T_root_object.tobytes()) for b in scene.objects.values()]

@@ -1,4 +1,4 @@
-"""When the robot changes, obstacles stay, and what names lost links is reported and dropped."""
+"""Tests that obstacles stay when the robot changes, and that what names lost links is reported and dropped."""
 
 import itertools
 from dataclasses import replace

@@ -90,7 +90,7 @@ def solid(shape: Shape) -> object:
 
 
 def least_distance(robot: RobotModel, scene: Scene, q: Float64) -> float:
-    """Of all pairs that must not touch."""
+    """Return the least distance of all pairs that must not touch, m."""
     poses = dict(zip(robot.link_names, forward_kinematics(robot, q), strict=True))
     shapes = {
         name: [(solid(s.shape), poses[name] @ s.T_frame_shape) for s in placed]

@@ -229,7 +229,7 @@ def test_the_check_does_not_take_the_solvers_word_for_mimic_limits() -> None:
 
 
 def test_requests_without_solutions_cost_next_to_nothing() -> None:
-    """Of a batch that a deadline cut short; what is allocated stands for the time, which tests cannot measure."""
+    """A deadline cut a batch short. Allocated memory stands for the time, which tests cannot measure."""
     B, K = 1000, 64
     many = ik_problem(ROBOT, np.repeat(T[:1], B, axis=0), tip_link="l7", num_solutions=K)
     claimed = np.full((B, K, ROBOT.nq), np.nan)

@@ -25,7 +25,7 @@ SOFT = MotionLimits(np.array([2.0, 1.0, 3.0]), np.array([1.0, 0.5, 1.0]), np.arr
 
 
 def assert_keeps(start: MotionState, pieces: list[tuple[int, MotionState]], limits: MotionLimits) -> None:
-    """By the check that every trajectory has to pass."""
+    """Check limits with ``verify_trajectory``, which every trajectory has to pass."""
     states = [start, *(state for _, state in pieces)]
     times = np.cumsum([0, *(nanoseconds for nanoseconds, _ in pieces)]) / 1e9
     trajectory = JointTrajectory(

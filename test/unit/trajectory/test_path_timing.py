@@ -81,7 +81,7 @@ def assert_sound(
 
 
 def distance_from_path(points: np.ndarray, path: np.ndarray) -> np.ndarray:
-    """Of each point, to the nearest of the path's edges."""
+    """Return each point's distance to the nearest of the path's edges."""
     edge = np.diff(path, axis=0)
     along = np.einsum("mkn,kn->mk", points[:, None] - path[:-1], edge) / np.einsum("kn,kn->k", edge, edge)
     nearest = path[:-1] + np.clip(along, 0.0, 1.0)[..., None] * edge

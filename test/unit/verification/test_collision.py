@@ -62,7 +62,7 @@ def solid(shape: Shape) -> object:
 
 
 def distances(robot: RobotModel, scene: Scene, q: Float64) -> dict[tuple[str, str], float]:
-    """Of every pair of bodies that must not touch."""
+    """Return distances of all pairs of bodies that must not touch, m."""
     poses = dict(zip(robot.link_names, forward_kinematics(robot, q), strict=True))
     bodies = {
         name: [(solid(s.shape), poses[name] @ s.T_frame_shape) for s in placed]

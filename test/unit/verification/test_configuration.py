@@ -100,7 +100,7 @@ def test_it_is_the_compiled_one_and_numpy_takes_its_place(monkeypatch: pytest.Mo
 
 def test_a_mimic_joint_may_overshoot_by_rounding_only() -> None:
     def overshoot(robot: RobotModel) -> float:
-        """Of the mimic joint where its driver is at the limit that follows."""
+        """Return how far the mimic joint is past its limit where its driver is at the limit derived from it."""
         (mimic,) = robot.mimic_joints
         return mimic.multiplier * robot.limits.upper[mimic.first_variable] + mimic.offset - mimic.upper
 

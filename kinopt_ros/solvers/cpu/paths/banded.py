@@ -17,7 +17,8 @@ _OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 @njit(**_OUTER)
 def factorize(A, last):
-    """A = U^T U in place, U upper, with the reciprocals of its diagonal. Whether A was positive definite."""
+    """Factorize A = U^T U in place, U upper, with the reciprocals of its diagonal; return whether A was positive
+    definite."""
     T, n, W = A.shape
     address, stride = A.ctypes.data, 8 * W
     for t in range(T):

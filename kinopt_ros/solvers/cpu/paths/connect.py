@@ -14,11 +14,11 @@ from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, set_frames
 from kinopt_ros.solvers.cpu.paths.nearness import TIGHT, balls_apart, place_resting, place_spheres, wanted_of
 
 RESOLUTION = 0.06
-"""rad or m, the most that a variable moves between two looks."""
+"""Largest movement of a variable between two collision checks, rad or m."""
 STRIDE = 10
-"""Looks between two nodes of a tree."""
+"""Number of collision checks between two nodes of a tree."""
 LONGEST = 1_000
-"""Looks at one shortcut: longer ones are not tried, as nobody could stop in between."""
+"""Most collision checks of one shortcut: longer ones are not tried, as nobody could stop in between."""
 
 # Entries of ``state``.
 DRAWN, SIDE, LOOKS, MEETING = range(4)
@@ -26,14 +26,14 @@ DRAWN, SIDE, LOOKS, MEETING = range(4)
 
 @njit(**_INNER)
 def _prepare(around, work):
-    """Put in place what rests."""
+    """Write the positions of spheres that do not move."""
     place_resting(around, work[1], work[2])
     work[4][: around.resting[1]] = True
 
 
 @njit(**_INNER)
 def _world_is_clear(around, anchors, k, wanted, positions, mask):
-    """Whether the spheres of one body are as far from obstacles as is wanted, or as the anchors have it."""
+    """Check whether the spheres of one body are as far from obstacles as is wanted, or as the anchors have it."""
     padded, skipped, numbers, integers, first = (
         around.padded,
         around.skipped,
@@ -52,7 +52,7 @@ def _world_is_clear(around, anchors, k, wanted, positions, mask):
 
 @njit(**_INNER)
 def _pair_is_clear(around, floor, one, two, wanted, positions, balls):
-    """Whether the spheres of two bodies are."""
+    """Check whether the spheres of two bodies are as far apart as is wanted, or as the anchors have it."""
     radii, first, ball = around.radii, around.body_first, around.body_ball
     for a in range(first[one], first[one + 1]):
         px, py, pz = positions[a, 0], positions[a, 1], positions[a, 2]
@@ -70,7 +70,7 @@ def _pair_is_clear(around, floor, one, two, wanted, positions, balls):
 
 @njit(**_INNER)
 def _is_clear(tree, around, anchors, q, wanted, work):
-    """Whether spheres at one configuration are as far from everything as is wanted, or as the anchors have it.
+    """Check whether spheres at one configuration are as far from everything as is wanted, or as the anchors have it.
 
     Balls around bodies first: of most bodies they are enough.
     """
@@ -114,7 +114,7 @@ def _is_clear(tree, around, anchors, q, wanted, work):
 
 @njit(**_INNER)
 def _looks(a, b):
-    """How many looks a line takes."""
+    """Return how many collision checks a line takes."""
     most = 0.0
     for i in range(a.shape[0]):
         most = max(most, abs(b[i] - a[i]))
@@ -123,7 +123,7 @@ def _looks(a, b):
 
 @njit(**_INNER)
 def _walk(tree, around, anchors, a, b, wanted, work, state, most):
-    """The share of a line that is clear, of ``most`` looks at most; ``a`` is taken to be clear."""
+    """Return the share of a line that is clear, by ``most`` checks at most; ``a`` is taken to be clear."""
     count = _looks(a, b)
     q = work[3]
     for k in range(1, min(count, most) + 1):
@@ -150,7 +150,7 @@ def _nearest(nodes, count, q):
 
 @njit(**_INNER)
 def _add(nodes, parents, counts, side, parent, q, share):
-    """A node on the line from a parent to q; its number."""
+    """Add a node on the line from a parent to q; return its number."""
     new = counts[side]
     for j in range(q.shape[0]):
         a = nodes[side, parent, j]
@@ -162,7 +162,7 @@ def _add(nodes, parents, counts, side, parent, q, share):
 
 @njit(**_OUTER)
 def grow(tree, around, anchors, wanted, draws, nodes, parents, counts, work, state, looks):
-    """Let the trees grow by about so many looks, or until they meet, are full, or no draws are left.
+    """Grow the trees by about so many checks, or until they meet, are full, or no draws are left.
 
     Args:
         tree, around, anchors, wanted: as ``kernel.improve`` takes them; of what is wanted, a distance (m).
@@ -200,7 +200,7 @@ def grow(tree, around, anchors, wanted, draws, nodes, parents, counts, work, sta
 
 @njit(**_OUTER)
 def shorten(tree, around, anchors, wanted, corners, count, draws, new, work, state):
-    """Replace stretches of a path by clear straight lines; how many corners it has then.
+    """Replace stretches of a path by clear straight lines; return how many corners it then has.
 
     Args:
         corners: (N, n), of which the first ``count``; changed.

@@ -10,7 +10,7 @@ _INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper
 
 @njit(**_INNER)
 def set_frames(tree, q, frames):
-    """Poses (M, 12) of all nodes after their motions: rotation (row-major), position."""
+    """Compute poses (M, 12) of all nodes after their motions: rotation (row-major), position."""
     parent, fixed, turns, column, multiplier, offset = tree
     for i in range(9):
         frames[0, i] = fixed[0, i]

@@ -38,35 +38,35 @@ WANTED, ACCEPTED, REST, VELOCITY, START = range(5)
 NEW, RUNNING, DONE, STUCK = range(4)
 
 FIRST_DAMPING = 1e-5
-"""Times the weight."""
+"""First damping, relative to the weight of constraints."""
 FIRST_WEIGHT, GROWTH, LAST_WEIGHT = 3e4, 10.0, 1e9
 LEAST_DAMPING, MOST_DAMPING = 1e-6, 1e3
-"""Times the weight of constraints."""
+"""Least and largest damping, relative to the weight of constraints."""
 ROUNDS = 3
-"""Solutions of one step, with more and more values at their limits."""
+"""Times that one step is solved for, with more and more values at their limits."""
 STEP_LIMIT = 0.5
-"""rad or m"""
+"""Largest change of a value in one step, rad or m."""
 HEAVY, HOPELESS = 1e7, -0.03
-"""Weight with which paths that lack so much (m) are given up."""
+"""Weight of constraints from which on a path is given up if its slack is below the second number (m)."""
 QUITE_HEAVY, FAR_OFF = 1e6, -0.05
-"""The same, sooner."""
+"""Smaller weight, at which only paths with still less slack (m) are given up."""
 CLOSER_EVERY = 3
-"""Steps after which more places between points are looked at."""
+"""Steps after which distances at more places between points are looked at."""
 NOTHING = 1e-6
-"""rad or m; steps so small gain nothing."""
+"""Step length below which nothing is gained, rad or m."""
 SETTLED = 0.02
 """Relative decrease below which the weight of constraints that do not hold grows."""
 FINISHED = 0.01
-"""... and below which a path on which all hold is good enough."""
+"""Relative decrease below which a path on which all constraints hold is good enough."""
 PATIENCE = 8
-"""Steps with one weight."""
+"""Most steps with one weight of constraints."""
 POLISH = 30
-"""Steps with all that has to hold holding."""
+"""Most steps while all constraints hold."""
 
 
 @njit(**_INNER)
 def _set_costs(x, cost, gradient, bend):
-    """The costs without constraints; half their gradient, and what velocities add to the matrix."""
+    """Compute the costs without constraints; half their gradient, and what velocities add to the matrix."""
     numbers, exact, rest, rates, first, most, start_row, start_block = (
         cost[0], cost[1], cost[3], cost[4], cost[5], cost[6], cost[7], cost[8],
     )  # fmt: skip
@@ -135,7 +135,8 @@ def _set_costs(x, cost, gradient, bend):
 def _set_constraints(
     tree, around, anchors, sticking, tasks, demand, x, frames, positions, kept, work, rows, found, g, D, E
 ):
-    """C(x), half its gradient and its matrix; returns C, the least slack of distances, the largest excess of tasks."""
+    """Compute C(x), half its gradient and its matrix; return C, the least slack of distances, the largest excess of
+    tasks."""
     T, n = x.shape
     g[:] = 0.0
     D[:] = 0.0
@@ -172,8 +173,10 @@ def _set_constraints(
 
 @njit(**_INNER)
 def _look_closer(kept, or_less):
-    """Look at as many places between points from now on as is wished; at fewer only with ``or_less``. Whether anything
-    changed."""
+    """Set the number of places between points that are checked to what is wished; return whether anything changed.
+
+    The number falls only with ``or_less``.
+    """
     looks, wished = kept[2], kept[3]
     changed = False
     for t in range(looks.shape[0] - 1):
@@ -218,7 +221,7 @@ def _assemble(cost, last, mu, damping, D, E, bend, A):
 
 @njit(**_INNER)
 def _hold(A, last, t, j, value, b):
-    """Take a value out of the step: what it changes by is given. Goes into the right-hand side ``b`` of the others."""
+    """Take a value out of the step, since its change is given. Changes the right-hand side ``b`` of the others."""
     n = A.shape[1]
     place = t * n
     for i in range(j):
@@ -304,7 +307,7 @@ def score_paths(tree, around, anchors, paths, wanted, accepted, work, found, sco
 def improve(
     tree, around, anchors, sticking, tasks, cost, last, given, low, high, x, kept, store, state, steps
 ):
-    """Up to so many steps; x, kept, store and state are updated, and go on from where they are at the next call.
+    """Make up to so many steps; x, kept, store and state are updated, and the next call goes on from there.
 
     Args:
         tree, around, anchors, sticking: of ``MovingTree``, ``Surroundings`` and ``nearness.py``.

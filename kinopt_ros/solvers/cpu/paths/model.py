@@ -1,4 +1,4 @@
-"""What the kernels know of a robot in a scene, made once per scene."""
+"""Model of a robot in a scene for the kernels, made once per scene."""
 
 import threading
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from kinopt_ros.solvers.recent import Recent
 from kinopt_ros.solvers.usual_gaps import usual_gaps
 
 MOST_MODELS = 16
-"""Of a scene: noise in a joint that a motion holds makes another one each time, of some megabytes."""
+"""Most models kept per scene. Noise in a joint that a motion holds makes a new one each time, of some megabytes."""
 
 
 def need_compiled(problem: TrajectoryProblem) -> None:
-    """Have the kernels ready: a problem with a deadline does not wait for the compiler (NotReadyError)."""
+    """Load or compile the kernels; raise NotReadyError if a problem with a deadline would wait for the compiler."""
     if problem.deadline is None:
         load_or_compile(may_compile=True)
     else:
@@ -31,16 +31,16 @@ def need_compiled(problem: TrajectoryProblem) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PathModel:
-    """Of a robot in a scene, when some variables move and the others stay."""
+    """Model of a robot in a scene of which some variables move and the others stay."""
 
     tree: MovingTree
     around: Surroundings
     floor: Annotated[Float64, "S S"]
-    """Distances of two spheres that need not be exceeded, as free configurations have them; infinite: none such."""
+    """Distance that two spheres need not exceed, as free configurations have it, m; infinite where there is none."""
 
 
 def path_model(robot: RobotModel, problem: TrajectoryProblem) -> PathModel:
-    """Of a problem; the last ones are kept as long as its scene."""
+    """Return the model of a problem; the last ones are kept as long as the scene lives."""
     held = problem.start.copy()
     held[problem.variables] = 0.0
     tree = _tree(robot, tuple(problem.variables.tolist()), held.tobytes())

@@ -1,4 +1,4 @@
-"""The part of a robot that some variables move, as compiled functions take it."""
+"""Part of a robot that some variables move, in the form that compiled functions take."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -14,32 +14,32 @@ from kinopt_ros.robot.model import RobotModel
 
 @dataclass(frozen=True, eq=False)
 class MovingTree:
-    """Nodes are motions about or along z, parents first; node 0 is the root, which does not move."""
+    """Tree of motions about or along z, parents first; node 0 is the root, which does not move."""
 
     parent: Annotated[Int64, "M"]
-    """-1 for node 0."""
+    """Parent of each node; -1 for node 0."""
     fixed: Annotated[Float64, "M 12"]
-    """Pose before the motion in the frame of the parent: rotation (row-major), then position."""
+    """Pose of each node before its motion in the frame of its parent: rotation (row-major), then position."""
     turns: Annotated[Bool, "M"]
-    """Whether about z; else along z."""
+    """Whether each node turns about z; else it moves along z."""
     column: Annotated[Int64, "M"]
-    """Which variable of the path drives it; -1 for node 0."""
+    """Variable of the path that drives each node; -1 for node 0."""
     multiplier: Annotated[Float64, "M"]
     offset: Annotated[Float64, "M"]
     node: Annotated[Int64, "L"]
-    """For every link of the robot the node that carries it."""
+    """Node that carries each link of the robot."""
     T_node_link: Annotated[Float64, "L 4 4"]
 
     @property
     def arrays(self) -> tuple[Int64, Float64, Bool, Int64, Float64, Float64]:
-        """As the kernels take it."""
+        """Arrays in the form that the kernels take."""
         return self.parent, self.fixed, self.turns, self.column, self.multiplier, self.offset
 
 
 def moving_tree(
     robot: RobotModel, variables: Annotated[Int64, "n"], q: Annotated[Float64, "nq"]
 ) -> MovingTree:
-    """All other variables stay at ``q``."""
+    """Build the tree of the links that ``variables`` move, while all others stay at ``q``."""
     column_of = {variable: k for k, variable in enumerate(variables.tolist())}
     T_root = link_poses(robot, q[None], robot.link_names)[0]
     parent, fixed, turns, column, multiplier, offset = [-1], [np.eye(4)], [True], [-1], [0.0], [0.0]

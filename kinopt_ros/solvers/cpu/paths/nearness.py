@@ -25,13 +25,13 @@ from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, add_point_row, s
 
 RAMP = 0.3
 TIGHT = 0.002
-"""m, that may be missing where what is wanted is less than elsewhere."""
+"""Distance that may be missing where what is wanted is less than elsewhere, m."""
 LOOK = 0.1
-"""m; distances are exact up to this beyond what matters."""
+"""Distance beyond what matters up to which distances are exact, m."""
 SWEEP = 1.5
-"""Spheres that move by more than this many radii are looked at in between."""
+"""Movement, in radii of theirs, from which on spheres are checked between points."""
 MOST_BETWEEN = 16
-"""Looks between two points."""
+"""Most checks between two points."""
 
 # Entries of ``found``.
 COST, SLACK = range(2)
@@ -39,7 +39,7 @@ COST, SLACK = range(2)
 
 @njit(**_INNER)
 def place_spheres(node, centers, frames, positions, first, end):
-    """Centres of some spheres, or of balls around bodies, rows of (S, 3), from the poses of the nodes."""
+    """Compute centres of some spheres, or of balls around bodies, rows of (S, 3), from the poses of the nodes."""
     for s in range(first, end):
         m = node[s]
         a, b, c = centers[s, 0], centers[s, 1], centers[s, 2]
@@ -52,7 +52,10 @@ def place_spheres(node, centers, frames, positions, first, end):
 
 @njit(**_INNER)
 def place_resting(around, positions, balls):
-    """Centres of the spheres and balls that rest, in (S, 3) and (B, 3): the first ones, in the root's frame anyway."""
+    """Write centres of the spheres and balls that do not move, into (S, 3) and (B, 3).
+
+    They are the first ones, and are given in the root's frame.
+    """
     centers, ball, resting = around.centers, around.body_ball, around.resting
     for s in range(resting[0]):
         for i in range(3):
@@ -64,7 +67,7 @@ def place_resting(around, positions, balls):
 
 @njit(**_INNER)
 def wanted_of(gaps, places, wanted, s, x, y, z):
-    """What is wanted of a sphere, and the gradient of that by its place."""
+    """Return the distance that is wanted of a sphere, and its gradient by the sphere's place."""
     best, gx, gy, gz = wanted, 0.0, 0.0, 0.0
     for a in range(gaps.shape[0]):
         gap = gaps[a, s]
@@ -81,7 +84,7 @@ def wanted_of(gaps, places, wanted, s, x, y, z):
 
 @njit(**_INNER)
 def _world_rows(around, gaps, places, less, wanted, accepted, positions, known, found, pushed, f, W):
-    """All spheres at one configuration against obstacles.
+    """Compute the cost of all spheres at one configuration against obstacles.
 
     ``less`` (S,) is what spheres stick out by; ``known`` (S,) are lower bounds of their distances, which become better
     ones; f (M, 6) and W (M, 6, 6) the sums of residuals times wrenches, and of products of wrenches, of nodes that are
@@ -127,7 +130,7 @@ def _world_rows(around, gaps, places, less, wanted, accepted, positions, known, 
 
 @njit(**_INNER)
 def _spread(parent, turns, column, multiplier, frames, pushed, f, W, screws, g, H):
-    """Add what wrenches on nodes are for the variables: g (n,), H (n, n), upper half. Clears ``pushed``."""
+    """Add the effect of wrenches on nodes on the variables: g (n,), H (n, n), upper half. Clears ``pushed``."""
     some = False
     for m in range(1, parent.shape[0]):
         some = some or pushed[m]
@@ -182,7 +185,7 @@ def _spread(parent, turns, column, multiplier, frames, pushed, f, W, screws, g, 
 
 @njit(**_INNER)
 def balls_apart(ball, balls, one, two, wanted):
-    """Whether the balls around two bodies are as far apart as is wanted."""
+    """Check whether the balls around two bodies are as far apart as is wanted."""
     x, y, z = balls[one, 0] - balls[two, 0], balls[one, 1] - balls[two, 1], balls[one, 2] - balls[two, 2]
     far = ball[one, 3] + ball[two, 3] + wanted
     return x * x + y * y + z * z >= far * far
@@ -190,7 +193,7 @@ def balls_apart(ball, balls, one, two, wanted):
 
 @njit(**_INNER)
 def _self_rows(tree, around, floor, less, gap, frames, positions, wanted, accepted, row, balls, found, g, H):
-    """All pairs of bodies at one configuration; ``balls`` of those that rest are in place.
+    """Compute the cost of all pairs of bodies at one configuration; ``balls`` of those that do not move are in place.
 
     ``less`` (P,) is what spheres of pairs stick out by, NaN where it is not known; there ``gap`` (P,) will do.
     """
@@ -241,7 +244,7 @@ def _self_rows(tree, around, floor, less, gap, frames, positions, wanted, accept
 
 @njit(**_INNER)
 def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, kept, work, found, g, D, E):
-    """Add what a path costs, with its derivatives.
+    """Add the cost of a path's nearness, with its derivatives.
 
     Args:
         tree, around: of ``MovingTree`` and ``Surroundings``.
@@ -367,7 +370,7 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
 
 @njit(**_INNER)
 def depth_cost(tree, around, anchors, sticking, path, demand, work, found):
-    """Mean over the points of a path of the squared distances that are missing, without what is between points.
+    """Compute the mean over a path's points of the squared distances that are missing, without places between points.
 
     ``sticking`` as for ``add_nearness``, but of one point, for all.
     """
@@ -412,7 +415,7 @@ def _distance(p, a, q, b):
 
 @njit(**_INNER)
 def set_anchor(tree, around, q, wanted, frames, positions, gaps, places, floor):
-    """Take down what one given configuration has: gaps (S,), places (S, 3); ``floor`` (S, S) is lowered to it."""
+    """Record what one given configuration has: gaps (S,), places (S, 3); ``floor`` (S, S) is lowered to it."""
     radii, padded, mask, skipped = around.radii, around.padded, around.mask, around.skipped
     first, pairs = around.body_first, around.pairs
     set_frames(tree, q, frames)
@@ -438,8 +441,11 @@ def set_anchor(tree, around, q, wanted, frames, positions, gaps, places, floor):
 
 @njit(**_OUTER)
 def sphere_distances(tree, around, path, wanted, work, gaps, obstacles, pair_gaps):
-    """Of spheres at every point of a path the distance from obstacles (T, S), and of which one (T, S), and the least
-    distances of spheres of pairs (T, P): infinite and -1 where that is not below ``wanted``."""
+    """Compute distances of spheres at every point of a path.
+
+    Writes the distance of every sphere from obstacles (T, S), which obstacle that is (T, S), and the least distance of
+    the spheres of every pair of bodies (T, P). Where a distance is not below ``wanted``, infinity and -1 stand instead.
+    """
     node, centers, radii, padded, mask, skipped = (
         around.node,
         around.centers,

@@ -1,4 +1,4 @@
-"""Paths of a request, one after the other, in pieces short enough to stop in between."""
+"""Optimization of the paths of a request, one after the other, in pieces short enough to stop in between."""
 
 import time
 from functools import lru_cache
@@ -19,27 +19,27 @@ from kinopt_ros.solvers.cpu.paths.sticking import nothing_sticks_out, sticking_o
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Report
 
 MOST_STEPS = 120
-"""Of one path."""
+"""Most steps of the optimization of one path."""
 PIECE = 0.01
-"""s between two looks at the clock."""
+"""Time between two looks at the clock, s."""
 BUFFER = 0.005
-"""m, beside the margin, that is aimed at."""
+"""Distance beyond the margin that is aimed at, m."""
 ACCEPTED = 0.5
-"""Share of the margin that will do."""
+"""Share of the margin that is enough to accept a path."""
 OFF_LIMITS, OFF_LIMITS_SHARE = 0.01, 0.05
-"""rad or m, and share of its range, that a variable keeps from its limits ..."""
+"""Distance (rad or m, and as a share of its range) that a variable keeps from its limits."""
 OFF_LIMITS_AFTER = 6
-"""... from so many points away from one that is nearer."""
+"""Points over which that distance grows to its full value, counted from a given point that is nearer to the limits."""
 LOOKS = 4
-"""How often the distances of the shapes themselves are asked for, for one path."""
+"""Most times that distances of the shapes themselves are computed for one path."""
 TOO_DEEP = 0.045
-"""m; spheres do not stick out by so much: a path that lacks more is in collision."""
+"""Missing distance beyond which a path is taken to be in collision, m: spheres do not stick out by so much."""
 PROGRESS = 0.6
-"""What may be left of the distance that is missing, at each further look."""
+"""Share of the missing distance that may be left at each further look."""
 AGAIN_WEIGHT = 3e5
 """Least weight of constraints with which a path goes on after a look."""
 DIRECTION_WEIGHT = 1e4
-"""Of the squared part of the path's first derivative that is not along the velocity at the start."""
+"""Weight of the squared part of the path's first derivative that is not along the velocity at the start."""
 
 
 def optimize_paths(
@@ -87,7 +87,7 @@ def optimize_paths(
 def path_scores(
     robot: RobotModel, problem: TrajectoryProblem, paths: Annotated[Float64, "S T n"], margin: float
 ) -> Annotated[Float64, "S"]:
-    """How hopeful it is to begin from paths, all with the same ends: the less the better.
+    """Score how hopeful it is to begin from paths, all with the same ends: the less the better.
 
     Mean squared depth by the optimizer's spheres at every fourth point, against the length: tens of microseconds a
     path. The scene's presence is assumed; errors as ``optimize_paths``.
@@ -108,12 +108,12 @@ def path_scores(
 
 
 def accepted(problem: TrajectoryProblem, margin: float) -> float:
-    """Distance of spheres (m) that will do."""
+    """Return the distance of spheres (m) that is enough."""
     return problem.clearance + min(ACCEPTED * margin, margin)
 
 
 class _Path:
-    """One path on its way."""
+    """One path under optimization."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class _Path:
         return bool(status in (kernel.NEW, kernel.RUNNING) and self.iterations < MOST_STEPS)
 
     def improve(self) -> None:
-        """Go on for about ``PIECE``, at least one step."""
+        """Make steps for about ``PIECE``, at least one."""
         begin = time.perf_counter()
         self._call(self._steps)
         taken = time.perf_counter() - begin
@@ -189,14 +189,16 @@ class _Path:
         )
 
     def prepare(self, rough: bool) -> None:
-        """A path that nearly leads around everything is kept to: heavy constraints, as the shapes have them."""
+        """Give a path that nearly leads around everything heavy constraints, with distances of the shapes, so that it
+        is kept to."""
         self._rough = rough
         if rough and self._spheres:
             self._state[kernel.WEIGHT_NOW] = AGAIN_WEIGHT
             self._look_at_shapes()
 
     def look_again(self) -> None:
-        """At the end, if spheres may have been misleading: have the path go on with what they stick out by."""
+        """At the end, let the path go on with corrections of the spheres (``sticking.py``) if these may have been
+        misleading."""
         missing = self._accepted - self.clearance
         may = self._spheres and self._looks < LOOKS and self.iterations < MOST_STEPS
         if not may or missing > TOO_DEEP or not (self._rough or missing > 0.0):
@@ -231,31 +233,31 @@ class _Path:
 
     @property
     def iterations(self) -> int:
-        """Steps so far."""
+        """Number of steps so far."""
         return int(self._state[kernel.ITERATIONS])
 
     @property
     def cost(self) -> float:
-        """Without constraints."""
+        """Cost without constraints."""
         return float(self._state[kernel.COSTS])
 
     @property
     def clearance(self) -> float:
-        """See ``optimize_paths``; at most what is wanted."""
+        """Clearance as defined in ``optimize_paths``, m, at most what is wanted."""
         if not self._spheres:
             return np.inf
         return float(min(self._state[kernel.SLACK_NOW] + self._accepted, self._wanted))
 
     @property
     def violation(self) -> float:
-        """Of the tasks and limits, as ``finish`` found it."""
+        """Largest violation of tasks and limits, as ``finish`` found it."""
         low, high = self._limits
         # Given points may be outside: a robot where its sensors say it is.
         outside = np.maximum(low - self._path, self._path - high)[~self._given]
         return max(float(self._state[kernel.EXCESS]), float(np.max(outside, initial=0.0)))
 
     def progress(self, stage: str) -> Progress:
-        """Of this path."""
+        """Return the progress of this path."""
         state = self._state
         terms = (
             ("smoothness", float(state[kernel.COSTS])),
@@ -270,8 +272,10 @@ def _inner_limits(
     path: Annotated[Float64, "T n"],
     ends: list[int],
 ) -> tuple[Annotated[Float64, "T n"], Annotated[Float64, "T n"]]:
-    """Limits of all points: inside the robot's, as what is interpolated between points goes beyond them a little, but
-    not farther inside than what is near: start, goal and waypoints."""
+    """Return limits of all points, inside the robot's, as interpolation between points goes beyond them a little.
+
+    They are not farther inside than the start, goal or waypoint nearby.
+    """
     away = np.abs(np.arange(len(path))[:, None] - np.array(ends)) / OFF_LIMITS_AFTER
     off = np.minimum(OFF_LIMITS, OFF_LIMITS_SHARE * (high - low))
 
@@ -287,7 +291,7 @@ def _inner_limits(
 def _costs(
     robot: RobotModel, problem: TrajectoryProblem, wanted: float, accepted: float, T: int
 ) -> tuple[tuple[Float64 | Int64, ...], Int64]:
-    """Arguments ``cost`` and ``last`` of the kernel."""
+    """Return the arguments ``cost`` and ``last`` of the kernel."""
     n, weights = len(problem.variables), problem.weights
     exact, step, blocks = quadratic_cost(T, weights.smoothness, weights.acceleration, weights.jerk)
     numbers = np.array([wanted, accepted, weights.rest, 0.0, 0.0])
@@ -315,7 +319,7 @@ def _costs(
 
 @lru_cache(maxsize=64)
 def _rates(T: int) -> tuple[Annotated[Float64, "T 5"], Annotated[Int64, "T"]]:
-    """Stencils of first derivatives, and the first point of each."""
+    """Return stencils of first derivatives, and the first point of each."""
     matrix = derivative_matrix(1, T)
     width = min(5, T)
     first = np.clip(np.arange(T) - 2, 0, T - width).astype(np.int64)

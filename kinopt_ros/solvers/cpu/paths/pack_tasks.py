@@ -1,4 +1,4 @@
-"""Goals, waypoints and constraints along a path, as ``tasks.py`` takes them."""
+"""Packing of goals, waypoints and constraints along a path, as ``tasks.py`` takes them."""
 
 import math
 from typing import Annotated
@@ -15,10 +15,10 @@ from kinopt_ros.solvers.cpu.paths import tasks
 from kinopt_ros.solvers.cpu.paths.moving_tree import MovingTree
 
 GOAL_SHARE = 0.5
-"""Of their tolerances, that goals shall be met within."""
+"""Share of their tolerances within which goals shall be met."""
 ALONG_SHARE = 0.97
 GOAL_WEIGHT, ALONG_WEIGHT = 10.0, 10.0
-"""Of squared errors (m or rad) against one of a distance; the second for the whole path together."""
+"""Weights of squared errors (m or rad) relative to those of distances; the second is for the whole path together."""
 
 
 def pack_tasks(
@@ -29,7 +29,10 @@ def pack_tasks(
     goal: int,
     passed: Annotated[Int64, "W"],
 ) -> tuple[Annotated[Float64, "K 50"], Annotated[Int64, "K 8"]]:
-    """Of one path, which ends at one of the goals. Joint goals are no tasks: these points stay."""
+    """Pack the tasks of one path, which ends at one of the goals, for the kernels.
+
+    Joint goals are no tasks, because their points stay where they are.
+    """
     T = len(path)
     packed: list[tuple[list[Float64], list[int]]] = []
     ends = [(T - 1, problem.goals[goal]), *zip(passed.tolist(), problem.waypoints, strict=True)]
@@ -52,7 +55,7 @@ def pack_tasks(
 
 
 def given_points(problem: TrajectoryProblem, goal: int, passed: Annotated[Int64, "W"]) -> list[int]:
-    """Points of a path, beside the first, that stay as they are."""
+    """Return the points of a path, beside the first, that stay as they are."""
     T = problem.num_points
     ends = [(T - 1, problem.goals[goal]), *zip(passed.tolist(), problem.waypoints, strict=True)]
     return [point for point, wanted in ends if isinstance(wanted, JointGoal)]
@@ -111,7 +114,7 @@ def _on_node(robot: RobotModel, tree: MovingTree, link: str) -> tuple[int, Float
 
 
 def _three(tolerance: Tolerance) -> tuple[tuple[float, float, float], bool]:
-    """Tolerances of the axes, and whether one number bounds all together."""
+    """Return tolerances of the axes, and whether one number bounds all together."""
     if isinstance(tolerance, tuple):
         return tolerance, False
     return (tolerance,) * 3, not math.isinf(tolerance)

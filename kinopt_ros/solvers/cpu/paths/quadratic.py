@@ -1,4 +1,4 @@
-"""The quadratic part of a path's cost: length, acceleration and jerk, which are the same for all variables."""
+"""Quadratic part of a path's cost: length, acceleration and jerk, which are the same for all variables."""
 
 from functools import lru_cache
 from typing import Annotated
@@ -11,7 +11,7 @@ from kinopt_ros.costs.stencils import REACH, derivative_matrix
 BAND = 6
 """Most blocks between two points that one stencil touches."""
 INNER = 3
-"""The same in ``step``, away from the ends."""
+"""Most blocks between two points that one stencil of a step's matrix touches, away from the ends."""
 
 
 @lru_cache(maxsize=64)

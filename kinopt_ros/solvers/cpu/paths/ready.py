@@ -1,4 +1,4 @@
-"""Memory that the kernel works in, and compiling it, or loading what was compiled before."""
+"""Memory of the optimization kernel, and its compilation, or loading what was compiled before."""
 
 import threading
 from collections.abc import Iterator
@@ -27,7 +27,9 @@ def check_compiled() -> None:
 
 
 def load_or_compile(may_compile: bool) -> bool:
-    """Make the kernel ready: load it if it was compiled before, else compile it if that may be. Whether it is ready.
+    """Make the kernel ready; return whether it is.
+
+    It is loaded if it was compiled before, else compiled if that may be.
 
     While another thread compiles, one that may not does not wait for it.
     """
@@ -51,7 +53,7 @@ def load_or_compile(may_compile: bool) -> bool:
 
 
 def workspace(T: int, n: int, M: int, S: int, B: int) -> tuple[Any, ...]:
-    """What ``nearness.py`` works in."""
+    """Return the memory that ``nearness.py`` works in."""
     return (
         np.empty(n),
         np.empty(n),
@@ -70,7 +72,7 @@ def workspace(T: int, n: int, M: int, S: int, B: int) -> tuple[Any, ...]:
 
 
 def store(T: int, n: int, M: int, S: int, B: int, last: Int64) -> tuple[Any, ...]:
-    """What the kernel works in."""
+    """Return the memory that the kernel works in."""
     width = int((last - np.arange(T)).max() + 1) * n
     rows = tasks.ROWS
     return (
@@ -97,7 +99,7 @@ def store(T: int, n: int, M: int, S: int, B: int, last: Int64) -> tuple[Any, ...
 
 
 def _model() -> tuple[Any, Any, Any]:
-    """Arguments tree, around and anchors of the kernel, empty."""
+    """Return empty arguments tree, around and anchors of the kernel."""
     f1, f2, f3 = np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0))
     i1, i2 = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64)
     b1, b2 = np.empty(0, dtype=np.bool_), np.empty((0, 0), dtype=np.bool_)
@@ -106,7 +108,7 @@ def _model() -> tuple[Any, Any, Any]:
 
 
 def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Functions and arguments, empty ones, of the types that they are called with."""
+    """Yield functions and empty arguments of the types that they are called with."""
     f1, f2, f3 = np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0))
     i1, i2, b1 = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64), np.empty(0, dtype=np.bool_)
     yield kernel.anchor_path, (*_model(), f2, 0.0)

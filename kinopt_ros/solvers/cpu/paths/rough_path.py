@@ -1,5 +1,4 @@
-"""Paths that seem free by the optimizer's spheres, found by growing trees: beginnings for the optimizer where lines and
-bends do not lead around."""
+"""Rough paths, free by the optimizer's spheres, found by growing trees where straight lines do not lead around."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -15,12 +14,12 @@ from kinopt_ros.solvers.cpu.paths.model import need_compiled, path_model
 from kinopt_ros.solvers.cpu.paths.optimize import accepted
 
 PIECE = 1_000
-"""Looks between two questions whether to go on."""
+"""Number of collision checks between two questions whether to go on."""
 MOST_NODES = 4_000
-"""Of each of the two trees."""
+"""Most nodes of each of the two trees."""
 SHORTCUTS = 60
 NEAR = 1.0
-"""rad or m; every second configuration is drawn so near to what lies between the start and one of the ends."""
+"""Spread of every second configuration around the region between the start and one of the ends, rad or m."""
 
 
 def rough_path(
@@ -32,7 +31,7 @@ def rough_path(
     seed: int,
     go_on: Callable[[], bool],
 ) -> Annotated[Float64, "K n"] | None:
-    """Corners of a path from the start to one of some ends, both taken to be clear, or None.
+    """Search a path from the start to one of some ends, both taken to be clear; return its corners, or None.
 
     Args:
         robot: the robot.
@@ -90,7 +89,7 @@ def rough_path(
 def _draws(
     rng: np.random.Generator, q0: Float64, ends: Float64, low: Float64, high: Float64
 ) -> Annotated[Float64, "K n"]:
-    """Random configurations: all over, and near to lines between start and ends."""
+    """Return random configurations: all over, and near to lines between start and ends."""
     count = PIECE // 10
     drawn = rng.uniform(low, high, (count, len(low)))
     some = ends[rng.integers(len(ends), size=count // 2)]
@@ -100,7 +99,7 @@ def _draws(
 
 
 def _back(nodes: Float64, parents: np.ndarray, node: int) -> Float64:
-    """From a node to its root."""
+    """Return the path from a node to its root."""
     found = [node]
     while parents[node] != node:
         node = parents[node]

@@ -1,9 +1,10 @@
-"""By how much spheres stick out of the shapes where a path is tight.
+"""How far spheres stick out of the shapes where a path is tight.
 
-The optimizer keeps spheres away from things, and they contain more than the shapes. Where a path is nearer to something
-than is wanted, the distance of the shapes themselves says how much more: D of a body and an obstacle, or of two bodies,
-less d, the least of their spheres. Nearby it is about the same. So there the distance that is wanted of spheres is
-lowered by D - d, and the optimizer goes on with their gradients.
+The optimizer keeps spheres away from obstacles, and spheres contain more than the shapes. Where a path is nearer to
+something than is wanted, the distance of the shapes themselves is computed. The spheres stick out by D - d: D is the
+distance of a body and an obstacle, or of two bodies, and d is the least distance of their spheres. That changes little
+nearby. So there the distance that is wanted of the spheres is lowered by D - d, and the optimizer goes on with their
+gradients.
 """
 
 from dataclasses import dataclass
@@ -22,30 +23,31 @@ from kinopt_ros.solvers.cpu.paths.model import PathModel
 from kinopt_ros.solvers.cpu.paths.ready import workspace
 
 PAIR_RAMP = 0.02
-"""m per rad; what is nearer than wanted at an anchor need not be farther away near it."""
+"""Growth, per rad from an anchor, of the distance that a pair needs that is nearer than wanted at the anchor, m per
+rad."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sticking:
-    """Along a path of T points."""
+    """Corrections of sphere distances along a path of T points."""
 
     world: Annotated[Float64, "T S"]
-    """Of spheres, against the obstacle that is nearest to each, m."""
+    """How far each sphere sticks out towards the obstacle that is nearest to it, m."""
     pairs: Annotated[Float64, "T P"]
-    """Of the spheres of pairs of bodies, m; NaN where it is not known."""
+    """How far the spheres of pairs of bodies stick out towards each other, m; NaN where it is not known."""
     pair_gaps: Annotated[Float64, "T P"]
-    """Distances of pairs that will do, as they have no more at an anchor, m; infinite where no anchor says so."""
+    """Distances that are enough for pairs, as they have no more at an anchor, m; infinite without such an anchor."""
     slack: float
-    """Least distance of the shapes at the points, less what will do, m; may be far too low where they overlap."""
+    """Least distance of the shapes at the points, less what is enough, m; may be far too low where they overlap."""
 
     @property
     def arrays(self) -> tuple[Float64, Float64, Float64]:
-        """As the kernel takes it."""
+        """Arrays in the form that the kernel takes."""
         return self.world, self.pairs, self.pair_gaps
 
 
 def nothing_sticks_out(T: int, model: PathModel) -> tuple[Float64, Float64, Float64]:
-    """For the kernel: spheres are taken at their word."""
+    """Return arrays for the kernel with no corrections: distances of spheres count as they are."""
     P = len(model.around.pairs)
     return np.zeros((T, len(model.around.radii))), np.full((T, P), np.nan), np.full((T, P), np.inf)
 
@@ -59,16 +61,16 @@ def sticking_out(
     wanted: float,
     accepted: float,
 ) -> Sticking:
-    """Of spheres that are nearer to something than ``wanted`` (m) at points of a path.
+    """Compute how far spheres stick out that are nearer to something than ``wanted`` (m) at points of a path.
 
     Args:
         robot: the robot.
         problem: what is asked, with a scene.
-        model: of both.
-        path: the points.
-        anchors: indices of points that are given: what shapes have there will do near them.
-        wanted: distance, m.
-        accepted: distance that will do, m.
+        model: model of the robot in that scene.
+        path: points of the path.
+        anchors: indices of points that are given: the distance that shapes have there is enough near them.
+        wanted: distance that is aimed at, m.
+        accepted: distance that is enough, m.
     """
     around = model.around
     T, n, S, P, M = len(path), path.shape[1], len(around.radii), len(around.pairs), len(model.tree.parent)
@@ -110,7 +112,7 @@ def sticking_out(
 def _near_anchors(
     path: Annotated[Float64, "T n"], anchors: list[int], distance: Annotated[Float64, "T K"]
 ) -> Annotated[Float64, "T K"]:
-    """What will do along a path: what there is at the anchors, and more the farther away from them."""
+    """Return distances that are enough along a path: those at the anchors, and more the farther away from them."""
     found = np.full(distance.shape, np.inf)
     for anchor in dict.fromkeys(anchors):
         way = np.linalg.norm(path - path[anchor], axis=1)
@@ -119,7 +121,10 @@ def _near_anchors(
 
 
 def _more(true: Annotated[Float64, "T G"], spheres: Annotated[Float64, "T G"]) -> Annotated[Float64, "T G"]:
-    """NaN where shapes overlap, as it is not known by how much, and where spheres are not near."""
+    """Return by how much distances of shapes exceed those of spheres.
+
+    NaN where shapes overlap, as it is not known by how much, and where spheres are not near.
+    """
     known = (true > 0.0) & np.isfinite(spheres)
     return np.where(known, np.maximum(true - np.where(known, spheres, 0.0), 0.0), np.nan)
 
@@ -127,8 +132,10 @@ def _more(true: Annotated[Float64, "T G"], spheres: Annotated[Float64, "T G"]) -
 def _filled(
     values: Annotated[Float64, "T G"], spheres: Annotated[Float64, "T G"]
 ) -> Annotated[Float64, "T G"]:
-    """Where shapes overlap: what is known before or after on the path, the less of both, but no more than the spheres
-    overlap."""
+    """Fill values where shapes overlap by those before or after on the path, the less of both.
+
+    They are no more than the spheres overlap.
+    """
     unknown = np.isfinite(spheres) & np.isnan(values)
     for k in np.flatnonzero(unknown.any(axis=0)).tolist():
         column = values[:, k]
@@ -147,24 +154,24 @@ class _Places:
     """Groups of pairs of shapes: B O of a body and an object, P of two bodies, and one of all others."""
 
     body: Annotated[Int64, "S"]
-    """Of every sphere."""
+    """Body of every sphere."""
     owner: Annotated[Int64, "N"]
     """Object of every obstacle."""
     objects: int
-    """O"""
+    """Number O of objects."""
     group: Annotated[Int64, "K"]
-    """Of every pair of shapes."""
+    """Group of every pair of shapes."""
     first_pair: int
     """Group of the first pair of bodies."""
 
     def of_world(
         self, sphere: Annotated[Int64, "m"], obstacle: Annotated[Int64, "m"]
     ) -> Annotated[Int64, "m"]:
-        """Groups of spheres and obstacles."""
+        """Return groups of spheres and obstacles."""
         return np.asarray(self.body[sphere] * self.objects + self.owner[obstacle])
 
     def shapes_of(self, groups: Annotated[Int64, "G"]) -> tuple[Annotated[Int64, "m"], Annotated[Int64, "m"]]:
-        """Pairs of shapes of some groups, in ascending order, and which of these groups each belongs to."""
+        """Return pairs of shapes of some groups, in ascending order, and which of these groups each belongs to."""
         place = np.searchsorted(groups, self.group)
         place[place == len(groups)] = 0
         own = np.flatnonzero(groups[place] == self.group) if len(groups) else np.zeros(0, dtype=np.int64)

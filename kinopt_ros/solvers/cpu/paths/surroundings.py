@@ -1,4 +1,4 @@
-"""What a path is kept away from: a robot's spheres on the nodes of a ``MovingTree``, obstacles, pairs of bodies."""
+"""Surroundings of a path: a robot's spheres on the nodes of a ``MovingTree``, obstacles, pairs of bodies."""
 
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
@@ -29,12 +29,12 @@ class Surroundings:
 
     node: Annotated[Int64, "S"]
     centers: Annotated[Float64, "S 3"]
-    """In the frame of the node, m."""
+    """Centres of the spheres in the frame of their node, m."""
     radii: Annotated[Float64, "S"]
     padded: Annotated[Float64, "S"]
-    """Radii for distances from obstacles: paddings added."""
+    """Radii for distances from obstacles, paddings added."""
     mask: Annotated[Int64, "S"]
-    """Row of ``skipped``, or NOWHERE."""
+    """Row of ``skipped`` for each sphere, or NOWHERE."""
     skipped: Annotated[Bool, "K N"]
     obstacles: Obstacles
     body_node: Annotated[Int64, "B"]
@@ -43,23 +43,23 @@ class Surroundings:
     body_ball: Annotated[Float64, "B 4"]
     """Centre, in the frame of the node, and radius of a ball that contains the body's spheres."""
     body_mask: Annotated[Int64, "B"]
-    """As ``mask``."""
+    """Mask of every body, as in ``mask``."""
     body_padded: Annotated[Float64, "B"]
     """Radius of the ball, for distances from obstacles."""
     pairs: Annotated[Int64, "P 2"]
     """Bodies that must not touch, at least one of which moves against the other."""
     names: tuple[str, ...]
-    """Of the bodies."""
+    """Names of the bodies."""
     owners: tuple[str, ...]
     """Names of the objects that the obstacles belong to."""
     resting: Annotated[Int64, "2"]
-    """How many spheres and bodies rest."""
+    """Numbers of spheres and of bodies that do not move."""
     source: Annotated[Int64, "S"]
-    """Index of each sphere among ``robot_spheres``; -1: of something that is carried."""
+    """Index of each sphere among ``robot_spheres``; -1 if it belongs to an attached object."""
 
     @property
     def arrays(self) -> "Around":
-        """As the kernels take them."""
+        """Arrays in the form that the kernels take."""
         return Around(
             self.node,
             self.centers,
@@ -100,7 +100,7 @@ class Around(NamedTuple):
 
 
 def surroundings(robot: RobotModel, tree: MovingTree, scene: Scene | None) -> Surroundings:
-    """Of a robot in a scene; without a scene nothing is in the way, not even the robot itself."""
+    """Build the surroundings of a robot in a scene; without a scene nothing can be hit, not even the robot itself."""
     bodies = [] if scene is None else _bodies(robot, tree, scene)
     names, nodes = [body.name for body in bodies], [body.node for body in bodies]
     pairs = _pairs(robot, scene, names, nodes)
@@ -140,18 +140,18 @@ def surroundings(robot: RobotModel, tree: MovingTree, scene: Scene | None) -> Su
 
 @dataclass(frozen=True, eq=False)
 class _Body:
-    """A link or something that is carried."""
+    """A link or an attached object."""
 
     name: str
     node: int
     centers: Annotated[Float64, "k 3"]
-    """In the frame of the node."""
+    """Centres of the spheres in the frame of the node, m."""
     radii: Annotated[Float64, "k"]
     source: Annotated[Int64, "k"]
 
 
 def _bodies(robot: RobotModel, tree: MovingTree, scene: Scene) -> list[_Body]:
-    """All that has spheres."""
+    """Return all bodies that have spheres."""
     found = []
     spheres = robot_spheres(robot)
     for link in dict.fromkeys(spheres.link.tolist()):
@@ -185,7 +185,7 @@ def _ball(centers: Float64, radii: Float64) -> Float64:
 def _world(
     scene: Scene | None, bodies: list[_Body]
 ) -> tuple[Int64, Float64, Bool, Obstacles, tuple[str, ...]]:
-    """Rows of ``skipped`` and paddings of all bodies, ``skipped``, the obstacles and their owners."""
+    """Return rows of ``skipped`` and paddings of all bodies, ``skipped``, the obstacles and their owners."""
     placed, owner = [], []
     for thing in () if scene is None else scene.objects.values():
         placed += [PlacedShape(s.shape, thing.T_root_object @ s.T_frame_shape) for s in thing.shapes]

@@ -33,7 +33,7 @@ ROWS = 6
 
 @njit(**_INNER)
 def _compose(F, numbers, k, out):
-    """Pose of what is fixed to a node, in the root's frame: rotation (row-major), position."""
+    """Compute the pose of what is fixed to a node, in the root's frame: rotation (row-major), position."""
     B = numbers[k : k + 12]
     for i in range(3):
         a, b, c = F[3 * i], F[3 * i + 1], F[3 * i + 2]
@@ -123,7 +123,7 @@ def _drop(errors, directions, k):
 
 @njit(**_INNER)
 def _shorten(errors, directions, first, tolerance, one, tight, aim, share):
-    """Replace three errors by what counts of them; how far they are beyond a share of their tolerances.
+    """Replace three errors by what counts of them; return how far they are beyond a share of their tolerances.
 
     With one tolerance for all three the first row becomes the length, where less than the middle is asked for.
     """
@@ -167,7 +167,7 @@ def _shorten(errors, directions, first, tolerance, one, tight, aim, share):
 
 @njit(**_INNER)
 def task_rows(tree, frames, numbers, integers, work, jacobian):
-    """Errors of one task at one configuration, and how the variables change them, jacobian (6, n).
+    """Compute errors of one task at one configuration, and how the variables change them, jacobian (6, n).
 
     ``work``: errors (6,), directions (6, 3), poses (3, 12), free (3,). Returns how far errors are beyond
     their tolerances, m or rad, whichever is more.

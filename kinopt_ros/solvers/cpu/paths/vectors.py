@@ -29,8 +29,10 @@ def _splat(builder, value):
 
 @intrinsic
 def subtract_rows(typing_context, target, factors, rows, stride, count):
-    """A chunk at ``target`` less the sum over p < count of the number at factors + p stride times the chunk at
-    rows + p stride."""
+    """Subtract from a chunk the sum over p < count of numbers times chunks.
+
+    The number is at factors + p stride and the chunk at rows + p stride; the result is at ``target``.
+    """
 
     def generate(context, builder, sig, args):
         target, factors, rows, stride, count = args
@@ -50,7 +52,7 @@ def subtract_rows(typing_context, target, factors, rows, stride, count):
 
 @intrinsic
 def subtract_scaled(typing_context, target, row, factor, chunks):
-    """Chunks at ``target`` less ``factor`` times those at ``row``."""
+    """Subtract ``factor`` times the chunks at ``row`` from those at ``target``."""
 
     def generate(context, builder, sig, args):
         target, row, factor, chunks = args
@@ -69,7 +71,7 @@ def subtract_scaled(typing_context, target, row, factor, chunks):
 
 @intrinsic
 def dot(typing_context, one, two, chunks):
-    """Sum of the products of the numbers in chunks at two places."""
+    """Return the sum of the products of the numbers in chunks at two places."""
 
     def generate(context, builder, sig, args):
         one, two, chunks = args

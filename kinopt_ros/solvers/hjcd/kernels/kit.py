@@ -14,12 +14,12 @@ Kit = SimpleNamespace
 
 @cache
 def kit(shape: ChainShape, scalar: Any) -> Kit:
-    """Everything below for m motions, n variables, and float32 or float64."""
+    """Build the types and functions for m motions, n variables, and float32 or float64."""
     m, n, one_to_one = shape.motions, shape.variables, shape.one_to_one
     S = scalar
     least_pivot = (
         1.0e-9 if S is wp.float32 else 1.0e-18
-    )  # of matrices of entries about 1; rounding may leave less
+    )  # the matrices' entries are about 1; rounding may leave smaller pivots
     vec3 = wp.types.vector(length=3, dtype=S)
     vec6 = wp.types.vector(length=6, dtype=S)
     mat33 = wp.types.matrix(shape=(3, 3), dtype=S)

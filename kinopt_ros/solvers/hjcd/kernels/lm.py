@@ -10,15 +10,17 @@ from kinopt_ros.solvers.hjcd.chain import ChainShape
 from kinopt_ros.solvers.hjcd.kernels.kit import kit
 
 WEIGHT = 0.4
-"""Metres that a radian counts as."""
+"""Length that a radian counts as, m."""
 WEIGHT_HERE = wp.constant(WEIGHT)
 LEAST_DAMPING = wp.constant(1e-8)
-"""Of J J', whose entries are about 1. More is slow near singularities; float32 needs the floor of pivots besides."""
+"""Least damping of J J', whose entries are about 1.
+
+More damping is slow near singularities. float32 needs the floor of pivots besides."""
 
 
 @cache
 def lm_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
-    """``descend`` and ``tips`` for chains of a shape."""
+    """Build ``descend`` and ``tips`` for chains of a shape."""
     K, single = kit(shape, scalar), kit(shape, wp.float32)
     S, n = scalar, shape.variables
     Chain, moved_by, jacobian, target_of, half_turn = (

@@ -21,14 +21,14 @@ def key_of(seed: wp.uint32, lane: int, step: int):
 
 @wp.func
 def uniform(key: wp.uint32, which: int):
-    """In (0, 1)."""
+    """Return a number in (0, 1)."""
     bits = hashed(key ^ wp.uint32(which))
     return (wp.float64(bits >> wp.uint32(8)) + wp.float64(0.5)) * wp.float64(5.9604644775390625e-08)
 
 
 @wp.func
 def normal(key: wp.uint32, which: int):
-    """Standard normal."""
+    """Return a standard normal number."""
     u = uniform(key, 2 * which)
     v = uniform(key, 2 * which + 1)
     turn = wp.float64(6.283185307179586)

@@ -23,12 +23,12 @@ from kinopt_ros.solvers.hjcd.reference.pj_ik import (
 from kinopt_ros.solvers.hjcd.reference.residual import METRES_PER_RADIAN
 
 PROPOSALS = 13
-"""Damped ones at four lengths, the dogleg, a single variable at four lengths either way."""
+"""Number of proposals: damped ones at four lengths, the dogleg, a single variable at four lengths either way."""
 
 
 @cache
 def pj_ik_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
-    """``replicate`` and ``pj_ik`` for chains of a shape."""
+    """Build ``replicate`` and ``pj_ik`` for chains of a shape."""
     K = kit(shape, scalar)
     S, n = scalar, shape.variables
     Chain, Tip, vec6, mat66, vecn, rows_n = K.Chain, K.Tip, K.vec6, K.mat66, K.vecn, K.rows_n

@@ -20,7 +20,7 @@ from kinopt_ros.solvers.hjcd.reference.residual import METRES_PER_RADIAN
 
 @cache
 def po_ccd_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
-    """``draw`` and ``po_ccd`` for chains of a shape."""
+    """Build ``draw`` and ``po_ccd`` for chains of a shape."""
     K = kit(shape, scalar)
     S, n, m, one_to_one = scalar, shape.variables, shape.motions, shape.one_to_one
     Chain, Moved, Tip, vec3, rows_n = K.Chain, K.Moved, K.Tip, K.vec3, K.rows_n
@@ -96,7 +96,7 @@ def po_ccd_kernels(shape: ChainShape, scalar: Any) -> SimpleNamespace:
 
     @wp.func
     def position_step(chain: Chain, moved: Moved, target: Tip, J: rows_n, j: int):
-        """By the Jacobian's column if the variable drives several motions."""
+        """Return the step of variable j towards the position; by the Jacobian's column if j drives several motions."""
         step = S(0.0)
         if wp.static(one_to_one):
             step = exact_step(chain, moved, target, j)

@@ -1,4 +1,5 @@
-"""Who goes on: of starts to refine, and of what the coarse stage ends with. Nothing here depends on the robot."""
+"""Selection kernels: which starts are refined, and which results of the coarse stage. They do not depend on the
+robot."""
 
 import warp as wp
 
@@ -18,7 +19,7 @@ def begin(
     strikes_double: wp.array(dtype=int),
     steps: wp.array(dtype=int),
 ):
-    """Of all lanes: nothing is known yet. Targets that are ``idle`` are done from the beginning."""
+    """Reset all lanes. Targets that are ``idle`` are done from the beginning."""
     lane = wp.tid()
     errors[0, lane] = 0.0
     errors[1, lane] = 0.0
@@ -75,7 +76,7 @@ def begin_refinement(
     best_scores: wp.array(dtype=wp.float64),
     steps: wp.array(dtype=int),
 ):
-    """As ``begin``, of the lanes that Algorithm 4 refines."""
+    """Reset, as ``begin`` does, the lanes that Algorithm 4 refines."""
     lane = wp.tid()
     damping[lane] = first_damping
     best_scores[lane] = wp.float64(wp.inf)
@@ -119,7 +120,7 @@ def settle(errors: wp.array2d(dtype=float), lanes: int, near: float, done: wp.ar
 def settle_double(
     errors: wp.array2d(dtype=wp.float64), lanes: int, near: wp.float64, done: wp.array(dtype=int)
 ):
-    """The same in double precision."""
+    """Mark targets as done that have a lane with errors below ``near``, in double precision."""
     t = wp.tid()
     for i in range(lanes):
         if wp.max(errors[0, t * lanes + i], errors[1, t * lanes + i]) < near:
@@ -134,7 +135,7 @@ def widen(
     q_double: wp.array2d(dtype=wp.float64),
     errors_double: wp.array2d(dtype=wp.float64),
 ):
-    """To double precision, inside its limits."""
+    """Convert lanes to double precision, inside its limits."""
     lane = wp.tid()
     for k in range(q.shape[0]):
         q_double[k, lane] = wp.min(wp.max(wp.float64(q[k, lane]), ranges[0, k]), ranges[1, k])

@@ -39,11 +39,11 @@ class Arm:
         return rotates
 
     def clamped(self, q: Annotated[Float64, "... n"]) -> Annotated[Float64, "... n"]:
-        """The nearest configuration inside the limits."""
+        """Return the nearest configuration inside the limits."""
         return np.asarray(np.minimum(np.maximum(q, self.lower), self.upper))
 
     def poses(self, q: Annotated[Float64, "... n"]) -> Annotated[Float64, "... 4 4"]:
-        """Eq. (1): poses of the tip in the chain's base."""
+        """Compute poses of the tip in the chain's base, eq. (1)."""
         return chain_pose(self.chain, q)
 
     def jacobian(self, q: Annotated[Float64, "n"]) -> Annotated[Float64, "6 n"]:
@@ -52,7 +52,7 @@ class Arm:
         return geometric_jacobian(self.chain, q)
 
     def axes(self, q: Annotated[Float64, "n"]) -> tuple[Annotated[Float64, "m 3"], Annotated[Float64, "m 3"]]:
-        """Unit axis, and a point on it, of every motion, in the base frame."""
+        """Return the unit axis, and a point on it, of every motion, in the base frame."""
         steps = chain_motions(self.chain).transforms(np.asarray(q)[None])[:, 0]
         T, directions, points = np.eye(4), [], []
         for i, step in enumerate(steps):
@@ -64,7 +64,7 @@ class Arm:
 
 
 def arm_of(robot: RobotModel, chain: KinematicChain) -> Arm:
-    """The chain with the robot's limits.
+    """Return the chain with the robot's limits.
 
     Raises:
         InvalidRequestError: a floating joint is on the chain.

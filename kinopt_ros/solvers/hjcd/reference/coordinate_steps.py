@@ -20,7 +20,7 @@ TINY = 1e-9
 def position_steps(
     arm: Arm, q: Annotated[Float64, "n"], p_target: Annotated[Float64, "3"]
 ) -> Annotated[Float64, "n"]:
-    """Eqs. (8), (9): how far each variable alone would bring the tip nearest to the target (rad or m).
+    """Compute how far each variable alone would bring the tip nearest to the target (rad or m), eqs. (8), (9).
 
     Eq. (9) prints an arc cosine, which has no sign; here the angle is signed: atan2(z . (u x v), u . v) of the
     projections. 0 where tip or target lie on the axis.
@@ -65,5 +65,5 @@ def orientation_steps(
 
 
 def annealed(iteration: int, iterations: int) -> float:
-    """delta(k) of eq. (11), of which the paper says that it anneals: from 1 to 0.75."""
+    """Return delta(k) of eq. (11), of which the paper says that it anneals: from 1 to 0.75."""
     return 0.75 + 0.25 * (1.0 - iteration / iterations)

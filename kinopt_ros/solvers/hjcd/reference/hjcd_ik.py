@@ -22,15 +22,15 @@ class Selection:
     """Lines 3 to 8: who goes on. By the number of starts M, what the authors are known to use."""
 
     keep: int
-    """K, the best of the starts."""
+    """Number K of the best starts that go on."""
     copies: int
-    """floor(B / K), how many of each go on; the first one is not perturbed."""
+    """Number floor(B / K) of copies of each; the first one is not perturbed."""
     noise: float
     """Standard deviation of the perturbation of the copies, as a part of each variable's range."""
 
 
 def usual_selection(starts: int) -> Selection:
-    """The schedule for a number of starts.
+    """Return the schedule for a number of starts.
 
     Raises:
         InvalidRequestError: less than one start.
@@ -54,22 +54,22 @@ class HjcdSettings:
     """Parameters of Algorithms 2 to 4."""
 
     starts: int = 100
-    """M."""
+    """Number M of starts."""
     selection: Selection | None = None
-    """None: the usual one."""
+    """Selection of those who go on; None for the usual one."""
     coarse: CoarseSettings = field(default_factory=CoarseSettings)
     refine: RefineSettings = field(default_factory=RefineSettings)
 
 
 def stream(seed: int, kind: int) -> int:
-    """Seed of one kind of random numbers."""
+    """Return the seed of one kind of random numbers."""
     return (seed * 4 + kind) & 0xFFFFFFFF
 
 
 def hjcd_ik(
     arm: Arm, T_target: Annotated[Float64, "4 4"], settings: HjcdSettings, seed: int = 0
 ) -> Annotated[Float64, "B n"]:
-    """Refined candidates (rad, m), best first by ``residual.score``. None of them is verified: who uses them looks.
+    """Return refined candidates (rad, m), best first by ``residual.score``. None of them is verified.
 
     Args:
         arm: the chain and its limits.

@@ -14,14 +14,14 @@ _U32 = np.uint32
 
 
 def hashed(value: np.ndarray) -> np.ndarray:
-    """Jarzynski and Olano's ``pcg`` of 32-bit numbers."""
+    """Compute Jarzynski and Olano's ``pcg`` of 32-bit numbers."""
     state = value * _U32(747796405) + _U32(2891336453)
     word = ((state >> ((state >> _U32(28)) + _U32(4))) ^ state) * _U32(277803737)
     return np.asarray((word >> _U32(22)) ^ word)
 
 
 def uniform(seed: int, lane: int, step: int, count: int) -> Annotated[Float64, "count"]:
-    """Numbers in (0, 1), multiples of 2^-24 and a half."""
+    """Return numbers in (0, 1), multiples of 2^-24 and a half."""
     key = np.asarray(seed & 0xFFFFFFFF, dtype=_U32)
     for part in (lane, step):
         key = hashed(key[None])[0] ^ np.asarray(part, dtype=_U32)
@@ -30,6 +30,6 @@ def uniform(seed: int, lane: int, step: int, count: int) -> Annotated[Float64, "
 
 
 def normal(seed: int, lane: int, step: int, count: int) -> Annotated[Float64, "count"]:
-    """Standard normal numbers, after G. E. P. Box and M. E. Muller (1958)."""
+    """Return standard normal numbers, after G. E. P. Box and M. E. Muller (1958)."""
     u = uniform(seed, lane, step, 2 * count)
     return np.asarray(np.sqrt(-2.0 * np.log(u[0::2])) * np.cos(2.0 * np.pi * u[1::2]))

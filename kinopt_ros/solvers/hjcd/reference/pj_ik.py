@@ -26,9 +26,9 @@ class RefineSettings:
 
     iterations: int = 40
     position: float = 1e-8
-    """epsilon: where it ends, m ..."""
+    """Position error at which it ends, epsilon, m."""
     orientation: float = 1e-8
-    """... and nu, rad."""
+    """Orientation error at which it ends, nu, rad."""
     radius: float = 0.3
     """R: largest change of each variable per step, rad or m."""
     damping: float = 5e-3
@@ -55,17 +55,17 @@ class Linear:
         return np.asarray(self.A.T @ self.e)
 
     def cost(self, r: Annotated[Float64, "6"]) -> float:
-        """|W r|^2 / 2 with these weights."""
+        """Compute |W r|^2 / 2 with these weights."""
         return 0.5 * float(np.sum((self.W * r) ** 2))
 
     def expected_gain(self, step: Annotated[Float64, "n"]) -> float:
-        """How much less the cost would be if the problem were linear."""
+        """Return how much less the cost would be if the problem were linear."""
         moved = self.A @ step
         return float(self.e @ moved - 0.5 * moved @ moved)
 
 
 def linearized(arm: Arm, q: Annotated[Float64, "n"], r: Annotated[Float64, "6"]) -> Linear:
-    """W makes the rows of J equally long; D scales the damping."""
+    """Linearize the problem: W makes the rows of J equally long; D scales the damping."""
     J = arm.jacobian(q)
     W = 1.0 / np.maximum(np.linalg.norm(J, axis=1), ROW_FLOOR)
     return Linear(W[:, None] * J, W * r, np.sum(J * J, axis=0) + SCALE_FLOOR, W)
@@ -151,7 +151,7 @@ def pj_ik(
 def _first_better(
     arm: Arm, T_target: Float64, q: Float64, linear: Linear, cost: float, damping: float, radius: float
 ) -> tuple[Annotated[Float64, "n"], int]:
-    """The first proposal that lowers the cost, and its kind; q and NOTHING if there is none."""
+    """Return the first proposal that lowers the cost, and its kind; q and NOTHING if there is none."""
     for kind, step in _proposals(arm, q, linear, damping, radius):
         moved = arm.clamped(q + step)
         if linear.cost(residual(T_target, arm.poses(moved))) < cost:
@@ -176,7 +176,8 @@ def _proposals(
 
 
 def _next_damping(damping: float, kind: int, gain: float, expected: float) -> float:
-    """Less damping where the linear problem told the truth, more where it did not, or where another way was needed."""
+    """Lower the damping where the linear problem told the truth; raise it where it did not, or where another way was
+    needed."""
     if kind != DAMPED or gain < 0.25 * expected:
         damping *= 3.0
     elif gain > 0.9 * expected:

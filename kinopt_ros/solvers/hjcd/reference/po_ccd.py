@@ -22,11 +22,11 @@ class CoarseSettings:
 
     iterations: int = 20
     position: float = 0.02
-    """epsilon: good enough to end, m ..."""
+    """Position error that is good enough to end, epsilon, m."""
     orientation: float = 0.5 * float(np.pi)
-    """... and nu, rad."""
+    """Orientation error that is good enough to end, nu, rad."""
     gain: float = 1e-5
-    """gamma: least improvement of an accepted step, m or rad."""
+    """Least improvement of an accepted step, gamma, m or rad."""
     noise: float = 0.05
     """Standard deviation of the perturbation, as a part of each variable's range."""
     turn: float = float(np.radians(15.0))
@@ -91,7 +91,7 @@ def po_ccd(
 
 
 def _least(values: Annotated[Float64, "n"]) -> int:
-    """Index of the least value; of the first one where it is a tie."""
+    """Return the index of the least value; of the first one where it is a tie."""
     best = 0
     for j in range(1, len(values)):
         if values[j] < values[best] - TIE:

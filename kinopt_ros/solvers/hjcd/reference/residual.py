@@ -1,4 +1,4 @@
-"""What is left between a pose and its target: Sec. II-A, eqs. (4) and (5)."""
+"""Residual between a pose and its target: Sec. II-A, eqs. (4) and (5)."""
 
 from typing import Annotated
 
@@ -8,13 +8,14 @@ from kinopt_ros.array import Float64
 from kinopt_ros.kinematics.se3 import so3_log
 
 METRES_PER_RADIAN = 0.3
-"""How many metres of distance a radian counts as where both are compared by one number; the paper gives none."""
+"""Length that a radian counts as where both errors are compared by one number, m; the paper gives none."""
 
 
 def residual(
     T_target: Annotated[Float64, "4 4"], T: Annotated[Float64, "... 4 4"]
 ) -> Annotated[Float64, "... 6"]:
-    """Eqs. (4), (5): distance in m, and the rotation vector (rad, shortest way, base frame) of q_t * conj(q).
+    """Compute the distance in m, and the rotation vector (rad, shortest way, base frame) of q_t * conj(q), eqs. (4),
+    (5).
 
     Eq. (5) takes the absolute value of w, but not the sign of v with it, so rotations of more than half a turn would be
     undone the wrong way; here q and -q give the same, and the angle is in [0, pi].
@@ -25,11 +26,11 @@ def residual(
 
 
 def norms(r: Annotated[Float64, "... 6"]) -> tuple[Annotated[Float64, "..."], Annotated[Float64, "..."]]:
-    """Lengths of both parts of a residual: m and rad."""
+    """Return the lengths of both parts of a residual: m and rad."""
     return np.linalg.norm(r[..., :3], axis=-1), np.linalg.norm(r[..., 3:], axis=-1)
 
 
 def score(r: Annotated[Float64, "... 6"]) -> Annotated[Float64, "..."]:
-    """One number to rank by, m: distance, and METRES_PER_RADIAN times the angle."""
+    """Return one number to rank by, m: distance, and METRES_PER_RADIAN times the angle."""
     distance, angle = norms(r)
     return np.asarray(distance + METRES_PER_RADIAN * angle)

@@ -1,4 +1,4 @@
-"""What a controller commands, written down a second time."""
+"""Tests of what a controller commands, written down a second time."""
 
 import numpy as np
 

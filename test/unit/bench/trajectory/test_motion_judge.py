@@ -77,7 +77,7 @@ def scene_with(shape, T):
 
 
 def on_the_way(robot):
-    """Where the tip passes in the middle."""
+    """Return where the tip passes in the middle."""
     start, goal = ends(robot)
     q = start.copy()
     q[:7] = 0.5 * (start[:7] + goal)

@@ -1,4 +1,4 @@
-"""When a search ends, and what is said then."""
+"""Tests of when a search ends, and what is said then."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""In which order paths to begin from come."""
+"""Tests of the order of paths to begin from."""
 
 import time
 from collections.abc import Callable, Sequence

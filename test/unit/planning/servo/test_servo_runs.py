@@ -387,7 +387,7 @@ def test_a_step_costs_much_less_than_a_period(scene: Scene | None) -> None:
 
 
 def test_steps_are_functions_of_state() -> None:
-    """The same state, the same motion."""
+    """Equal states lead to equal motions."""
     steps: list[Step] = []
     for _ in range(2):
         run = Run(setup_of("panda", EMPTY_SCENE), STARTS["panda"])

@@ -1,4 +1,4 @@
-"""What a robot needs is prepared after it serves, and given up when the next one does."""
+"""Tests that what a robot needs is prepared after it serves, and given up when the next one does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kinopt_ros.ros.robot.loader import RobotLoader
 from kinopt_ros.wanted import check_wanted
 
 LONG = 20.0
-"""s that no test waits unless it fails."""
+"""Time that no test waits unless it fails, s."""
 
 
 def robot(name: str) -> RobotModel:

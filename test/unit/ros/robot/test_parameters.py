@@ -1,4 +1,4 @@
-"""What parameters may be set when."""
+"""Tests of which parameters may be set when."""
 
 import re
 

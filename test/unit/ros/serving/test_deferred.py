@@ -49,7 +49,7 @@ class Node:
 
 
 def ask(node: Node, service: Any, request: Any, header: Any) -> None:
-    """What the executor does with a request."""
+    """Do what the executor does with a request."""
     assert node.callback is not None
     service.send_response(node.callback(request, object()), header)
 

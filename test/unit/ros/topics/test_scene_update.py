@@ -18,7 +18,7 @@ from kinopt_ros.ros.topics.scene_update import SceneUpdateTopic
 from kinopt_ros.status import Status
 
 LONG = 20.0
-"""s that no test waits unless it fails."""
+"""Time that no test waits unless it fails, s."""
 
 
 class World:

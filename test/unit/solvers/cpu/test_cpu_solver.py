@@ -1,4 +1,4 @@
-"""What the cpu plugin promises beyond the conformance suite."""
+"""Tests of what the cpu plugin promises beyond the conformance suite."""
 
 import subprocess
 import sys
@@ -213,7 +213,7 @@ def test_joints_that_are_not_asked_for_are_held(panda: RobotModel, solver: CpuSo
 
 @pytest.mark.parametrize("name", ["panda_joint1", "panda_joint4", "panda_joint7"])
 def test_every_held_value_counts(panda: RobotModel, solver: CpuSolver, name: str) -> None:
-    # The same structure packed anew for held values that differ by noise, and by more.
+    # The structure is packed anew for held values that differ by noise, and by more.
     chain = build_chain(panda, BASE, TIP)
     held = panda.variable_index[name]
     for noise in (0.0, 1e-9, 1e-3, 0.4):

@@ -47,7 +47,7 @@ def solver(robot):
 
 @pytest.fixture(scope="module")
 def states(robot):
-    """Of the whole robot: other arms and grippers for every request."""
+    """States of the whole robot, with other arms and grippers for every request."""
     return random_configurations(robot, COUNT, 1)
 
 

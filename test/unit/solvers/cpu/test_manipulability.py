@@ -1,4 +1,4 @@
-"""What the cpu plugin does with a preference for manipulability."""
+"""Tests of the cpu plugin's preference for manipulability."""
 
 import time
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the cpu plugin promises for several solutions, postures, whole turns and deadlines."""
+"""Tests of what the cpu plugin promises for several solutions, postures, whole turns and deadlines."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What tests of the kernels and of the plugin need; they run on Warp's CPU device."""
+"""Fixtures for tests of the kernels and of the plugin, which run on Warp's CPU device."""
 
 from collections.abc import Callable, Iterator
 

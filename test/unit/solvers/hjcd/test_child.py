@@ -54,7 +54,7 @@ def failing(sentence: str) -> Callable[..., None]:
 
 
 def alive(pid: int) -> bool:
-    """Whether it runs, or could; who only waits to be asked for its status does not."""
+    """Check whether a process runs, or could; one that only waits to be asked for its status does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
@@ -110,7 +110,7 @@ def served(
 def lost(
     served: tuple[SolverPool, HjcdSolver], arm: RobotModel, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[SolverPool, HjcdSolver, int]:
-    """Likewise, and the device was lost: a child answers, the pid of which comes with it."""
+    """A pool whose device was lost, so that a child process answers; comes with the solver and the child's pid."""
     pool, solver = served
     monkeypatch.setattr(wp, "synchronize_device", failing(STICKY))
     assert solver.solve_ik(problem_of(arm, 1, 0)).success.all()
@@ -340,7 +340,7 @@ def test_close_ends_a_child_that_somebody_waits_for(
 def test_a_solver_that_nobody_has_any_more_leaves_no_child(
     arm: RobotModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a robot that was replaced: its solvers are not closed, as requests may be running."""
+    """A robot was replaced: its solvers are not closed, as requests may be running."""
     solver = HjcdSolver()
     solver.configure(arm, {"device": "cpu", "groups": ""})
     monkeypatch.setattr(wp, "synchronize_device", failing(STICKY))

@@ -1,4 +1,4 @@
-"""Who waits for the compiler, and who does not."""
+"""Tests of who waits for the compiler, and who does not."""
 
 import threading
 import time

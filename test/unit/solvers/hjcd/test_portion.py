@@ -1,4 +1,4 @@
-"""What goes to the device, and what comes back."""
+"""Tests of what goes to the device, and what comes back."""
 
 import numpy as np
 import pytest

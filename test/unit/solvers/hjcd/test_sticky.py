@@ -1,4 +1,4 @@
-"""Which of Warp's errors mean that this process cannot go on."""
+"""Tests of which of Warp's errors mean that this process cannot go on."""
 
 import pytest
 

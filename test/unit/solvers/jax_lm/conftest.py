@@ -25,14 +25,14 @@ def planar_arm() -> RobotModel:
 
 @pytest.fixture
 def planar_arm_file(tmp_path: Path) -> Path:
-    """The same as a file."""
+    """File with the URDF of the planar arm."""
     file = tmp_path / "planar_arm.urdf"
     file.write_text(planar_arm_text(), encoding="utf-8")
     return file
 
 
 def planar_arm_text() -> str:
-    """URDF."""
+    """Return the URDF of the planar arm."""
     limit = '<limit lower="-2.5" upper="2.5" velocity="2" effort="1"/>'
     links = "".join(f'<link name="l{i}"/>' for i in range(5))
     joints = "".join(

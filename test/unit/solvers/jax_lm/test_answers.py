@@ -1,4 +1,4 @@
-"""Which lane answers, against a loop over lanes."""
+"""Tests of which lane answers, against a loop over lanes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What goes on from a beam, and when it ends."""
+"""Tests of what goes on from a beam, and when it ends."""
 
 from functools import partial
 

@@ -28,7 +28,7 @@ from .conftest import SolverMaker
 pytestmark = pytest.mark.slow  # compilers take seconds
 
 FREE = {"position_tolerance": (1e-5, 1e-5, np.inf), "orientation_tolerance": np.inf}
-"""What three joints in a plane can be asked."""
+"""Tolerances that three joints in a plane can meet."""
 
 
 def targets_of(robot: RobotModel, count: int, seed: int, stretched: float = 1.0) -> IkProblem:

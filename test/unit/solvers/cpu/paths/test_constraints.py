@@ -34,7 +34,7 @@ def wavy(rng: np.random.Generator, amount: float = 0.3) -> Float64:
 
 
 def world_cost(robot: RobotModel, problem: Any, path: Float64, wanted: float) -> float:
-    """Of the points alone, not what is in between."""
+    """Return the cost of nearness to the world at the path's points alone, not at places in between."""
     q = np.repeat(problem.start[None], len(path), axis=0)
     q[:, problem.variables] = path
     spheres = robot_spheres(robot)
@@ -71,7 +71,7 @@ def test_distances_from_the_world(panda: RobotModel, problem_of: Callable, evalu
 
 
 def test_gradients_and_matrix_of_distances(problem_of: Callable, evaluated: Callable) -> None:
-    """With what is spared near the ends, looks between points, and the robot near itself."""
+    """The path has what is spared near the ends, looks between points, and the robot near itself."""
     scene = scene_of((Box(0.2, 0.2, 0.2), (0.35, 0.25, 0.55)), (Sphere(0.1), (0.1, -0.3, 0.6)))
     rng = np.random.default_rng(2)
     path = wavy(rng, 1.2)

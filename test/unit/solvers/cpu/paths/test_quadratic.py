@@ -30,7 +30,8 @@ def test_cost(T: int) -> None:
 def test_matrix_of_steps_is_larger_and_like_the_exact_one_for_smooth_paths(
     weights: tuple[float, float, float],
 ) -> None:
-    """It is never exceeded, so that its steps do not overshoot, and steps of smooth changes are the right ones."""
+    """The exact matrix never exceeds it, so that its steps do not overshoot, and steps of smooth changes are the right
+    ones."""
     T = 40
     exact, step, _ = (np.asarray(array) for array in quadratic_cost(T, *weights))
     A, B = dense(exact)[1:-1, 1:-1], dense(step)[1:-1, 1:-1]

@@ -1,4 +1,4 @@
-"""What spheres stick out by, against coal's distances; and what the optimizer makes of it."""
+"""Tests of how far spheres stick out, against coal's distances, and of what the optimizer makes of it."""
 
 import tracemalloc
 from collections.abc import Callable

@@ -61,7 +61,7 @@ def test_a_target_on_the_axis_asks_for_nothing() -> None:
 
 
 def test_a_mimic_pair_goes_downhill() -> None:
-    """By finite differences of the squared distance."""
+    """The direction is checked by finite differences of the squared distance."""
     arm = arm_named("with_mimic")
     (shared,) = [j for j in range(len(arm.lower)) if (arm.chain.column == j).sum() == 2]
     for q, p in zip(random_q(arm, 5, 7), random_poses(5, 8)[:, :3, 3], strict=True):

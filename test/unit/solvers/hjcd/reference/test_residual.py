@@ -10,7 +10,7 @@ from ..arms import arm_named, random_poses, random_q
 
 
 def test_it_is_the_motion_that_is_missing() -> None:
-    """To first order: moving the tip by a part of it leaves the rest."""
+    """Checked to first order: moving the tip by a part of it leaves the rest."""
     T_target, T = random_poses(20, 0), random_poses(20, 1)
     for target, now in zip(T_target, T, strict=True):
         r = residual(target, now)
