@@ -26,7 +26,7 @@ from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.scene.files import load_scene
 from kinopt_ros.scene.scene import EMPTY_SCENE, AttachedObject, Scene, SceneObject
 from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.clear import prepare_collisions
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver, list_solvers
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult

@@ -31,9 +31,9 @@ _NAME = re.compile(r"[\w.]+")
 
 @cache
 def source_stamp(file: Path) -> bytes:
-    """Return a hash of a file and of what it imports, directly or not, by ``import`` or by names that are written out: of
-    kinopt_ros, of its own package, and of others with what they import of themselves, but for numpy, numba and what
-    comes with Python.
+    """Return a hash of a file and of what it imports, directly or not, by ``import`` or by names that are written out.
+
+    Files of kinopt_ros, of its own package and of other packages count, but for numpy, numba and what comes with Python.
 
     Files are read once in a process: what is in memory was compiled from what they were.
     """

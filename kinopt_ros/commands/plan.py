@@ -16,8 +16,8 @@ from kinopt_ros.commands.plan_plot import plot_motion
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.problem_files import ProblemFile, load_problem, problem_of
 from kinopt_ros.planning.trajectories import plan_trajectory
-from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.paths import Progress
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import AUTO, create_solver
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.status import Status

@@ -15,7 +15,7 @@ from kinopt_ros.files import is_file, is_folder
 from kinopt_ros.problems.record import Record, load_record, recorded_problem, recorded_robot
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.solvers.clear import prepare_collisions
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
 

@@ -30,7 +30,7 @@ from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.turns import periodic_variables
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.base import Feature, Solver
-from kinopt_ros.solvers.clear import prepare_collisions
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver, solver_class
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.status import Status

@@ -106,7 +106,7 @@ class TrajectoryConformance:
 
     def test_the_deadline_ends_it(self, mover: Solver) -> None:
         self._needs_trajectories()
-        from kinopt_ros.solvers.clear import prepare_collisions
+        from kinopt_ros.solvers.readiness import prepare_collisions
 
         prepare_collisions(mover.robot)
         problem = asked(mover.robot)

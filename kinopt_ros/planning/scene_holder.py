@@ -9,7 +9,7 @@ from kinopt_ros.errors import EnvironmentChangedError, InvalidRequestError, Kino
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.robots import for_robot
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
-from kinopt_ros.solvers.clear import prepare_scene
+from kinopt_ros.solvers.readiness import prepare_scene
 
 Change: TypeAlias = Callable[[Scene], Scene]
 _T = TypeVar("_T")

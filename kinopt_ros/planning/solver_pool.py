@@ -16,8 +16,8 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.clear import PreparingError, check_ready
 from kinopt_ros.solvers.paths import Report
+from kinopt_ros.solvers.readiness import PreparingError, check_ready
 from kinopt_ros.solvers.registry import AUTO, solver_class, solver_names
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult

@@ -15,15 +15,20 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.planning.path_memory import PathMemory
-from kinopt_ros.planning.search.course import Course, Stopped
-from kinopt_ros.planning.search.ends import BREAKS, GOALS, End, Ends
-from kinopt_ros.planning.search.looks import Looks
-from kinopt_ros.planning.search.starts import LINES, MARGIN, ROUGH, Start, Starts
+from kinopt_ros.planning.search.goal_configurations import (
+    BREAKS,
+    GOALS,
+    GoalConfiguration,
+    GoalConfigurations,
+)
+from kinopt_ros.planning.search.initial_paths import LINES, MARGIN, ROUGH, InitialPath, InitialPaths
+from kinopt_ros.planning.search.search_state import SearchState, Stopped
+from kinopt_ros.planning.search.validity import ValidityChecker
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
 from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.solvers.paths import PathRequest, Report
+from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.solvers.scene_ready import wait_for_scene
 from kinopt_ros.solvers.trajectory_gate import OPTIMIZE, Gate
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
@@ -72,10 +77,10 @@ class _Search:
         self, solver: Solver, problem: TrajectoryProblem, report: Report | None, memory: PathMemory | None
     ) -> None:
         self._solver, self._report, self._memory = solver, report, memory
-        self._course = Course(problem, report)
-        self._problem = self._course.problem
-        self._looks = Looks(solver.robot, self._problem, self._course.pause)
-        self._gate = Gate(solver.robot, self._problem, solver.name, self._course.stages)
+        self._search_state = SearchState(problem, report)
+        self._problem = self._search_state.problem
+        self._validity = ValidityChecker(solver.robot, self._problem, self._search_state.pause)
+        self._gate = Gate(solver.robot, self._problem, solver.name, self._search_state.stages)
         self._q0 = problem.start[problem.variables]
 
     def run(self) -> TrajectoryResult:
@@ -86,70 +91,72 @@ class _Search:
         except Stopped as stop:
             return self._failed(stop.status, stop.sentence)
         if found is None:
-            return self._failed(Status.PLANNING_FAILED, self._course.why())
-        if self._memory is not None and self._course.attempts and found.trajectory is not None:
+            return self._failed(Status.PLANNING_FAILED, self._search_state.why())
+        if self._memory is not None and self._search_state.attempts and found.trajectory is not None:
             self._memory.add(self._problem.whole(found.trajectory.position))
-        return self._course.counted(replace(found, attempt=None))
+        return self._search_state.counted(replace(found, attempt=None))
 
     def _check_start(self) -> None:
-        if not self._looks.keeps_poses(self._q0):
+        if not self._validity.keeps_poses(self._q0):
             raise Stopped(Status.START_STATE_INVALID, f"the start {BREAKS}")
         if self._problem.scene is None:
             return
         begin = time.perf_counter()
-        if not self._looks.is_free(self._q0):
-            why = self._looks.collisions(self._q0)
+        if not self._validity.is_free(self._q0):
+            why = self._validity.collisions(self._q0)
             raise Stopped(Status.START_STATE_IN_COLLISION, f"the start is in collision{why}")
-        self._course.spent(GOALS, begin)
+        self._search_state.spent(GOALS, begin)
 
     def _find(self) -> TrajectoryResult | None:
-        goals = Ends(self._solver, self._course, self._looks)
+        goals = GoalConfigurations(self._solver, self._search_state, self._validity)
         ends = goals.of_goals()
         vias = goals.of_waypoints()
         found = self._straight(ends)
         if found is not None:
             return found
-        for start in Starts(self._solver, self._course, self._looks, self._memory, ends, vias):
+        for start in InitialPaths(self._solver, self._search_state, self._validity, self._memory, ends, vias):
             found = self._improve(start)
             corners = start.corners
             if found is None and corners is not None and (start.is_free or self._lines_are_free(corners)):
                 found = self._pass(corners, start.goal)
             if found is not None:
                 return found
-        self._course.pause()  # the last attempt may have been cut short
+        self._search_state.pause()  # the last attempt may have been cut short
         return None
 
-    def _straight(self, ends: list[End]) -> TrajectoryResult | None:
+    def _straight(self, ends: list[GoalConfiguration]) -> TrajectoryResult | None:
         """A line is the best there is, unless something else is wanted, too."""
         problem = self._problem
         if problem.waypoints or problem.along or len(problem.paths) or problem.weights.rest > 0.0:
             return None
         for end in ends[:LINES]:
-            self._course.go_on("straight line")
-            if self._looks.line_may_be_free(self._q0, end.q) and self._looks.line_is_free(self._q0, end.q):
+            self._search_state.go_on("straight line")
+            if self._validity.line_may_be_free(self._q0, end.q) and self._validity.line_is_free(
+                self._q0, end.q
+            ):
                 found = self._pass(np.stack([self._q0, end.q]), end.goal)
                 if found is not None:
                     return found
         return None
 
-    def _improve(self, start: Start) -> TrajectoryResult | None:
+    def _improve(self, start: InitialPath) -> TrajectoryResult | None:
         """Optimize, time and verify, with more margin where the motion still touches something."""
-        course, path = self._course, start.path
+        search_state, path = self._search_state, start.path
         for margin in (MARGIN, MARGIN + MORE):
-            course.go_on(OPTIMIZE)
+            search_state.go_on(OPTIMIZE)
             rough = start.corners is not None or margin > MARGIN
             request = PathRequest(path[None], np.array([start.goal]), start.passed[None], margin, rough)
             result = self._solver.optimize_trajectory(self._problem, request, self._report)
-            course.iterations += result.iterations
-            course.attempts += result.attempts
+            search_state.iterations += result.iterations
+            search_state.attempts += result.attempts
             for stage, seconds in result.stages.items():
-                course.add(stage, seconds)
+                search_state.add(stage, seconds)
             if result.success:
                 return result
             attempt = result.attempt
             assert attempt is not None
-            course.remember(attempt)
-            course.go_on(OPTIMIZE)
+            search_state.remember(attempt)
+            search_state.go_on(OPTIMIZE)
             deep = attempt.clearance < self._problem.clearance
             if attempt.violation.check != ON_THE_WAY or self._problem.scene is None or deep:
                 return None
@@ -160,11 +167,11 @@ class _Search:
         begin = time.perf_counter()
         free = True
         for a, b in pairwise(corners):
-            self._course.go_on(ROUGH)
-            free = self._looks.line_is_free(a, b)
+            self._search_state.go_on(ROUGH)
+            free = self._validity.line_is_free(a, b)
             if not free:
                 break
-        self._course.spent(ROUGH, begin)
+        self._search_state.spent(ROUGH, begin)
         return free
 
     def _pass(self, path: Annotated[Float64, "T n"], goal: int) -> TrajectoryResult | None:
@@ -172,10 +179,10 @@ class _Search:
         found = self._gate.passed(path, goal, corners=len(path) > 2)
         if isinstance(found, TrajectoryResult):
             return found
-        self._course.remember(found)
+        self._search_state.remember(found)
         return None
 
     def _failed(self, status: Status, sentence: str) -> TrajectoryResult:
-        return self._course.counted(
-            TrajectoryResult(status, sentence, None, self._solver.name, attempt=self._course.best)
+        return self._search_state.counted(
+            TrajectoryResult(status, sentence, None, self._solver.name, attempt=self._search_state.best)
         )

@@ -26,8 +26,8 @@ from kinopt_ros.problems.validation import check_ik_problem
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointType, RobotModel
-from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Report, check_path_request
+from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.solvers.remedies import with_remedies
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.solvers.scene_ready import wait_for_scene

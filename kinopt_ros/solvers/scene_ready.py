@@ -9,7 +9,7 @@ from kinopt_ros.errors import KinoptError, NotReadyError
 from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PointCloud, Shape
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
-from kinopt_ros.solvers.clear import is_prepared, prepare_scene
+from kinopt_ros.solvers.readiness import is_prepared, prepare_scene
 
 LARGE = 2_000
 """Number of triangles, points or cells from which on preparation is done apart; fewer take less than 0.1 s."""

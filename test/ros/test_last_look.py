@@ -32,7 +32,7 @@ from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.topics.target_pose import PLANS, TargetPoseTopic
 from kinopt_ros.scene import changes
 from kinopt_ros.scene.scene import Scene, SceneObject
-from kinopt_ros.solvers.clear import prepare_collisions
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")

@@ -12,7 +12,7 @@ from kinopt_ros.planning.servo.step import Step, Wish
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene.scene import Scene
-from kinopt_ros.solvers.clear import prepare_collisions
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.trajectory.braking import MotionState
 
 ARMS = {

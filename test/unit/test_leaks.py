@@ -24,7 +24,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.scene.changes import add
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
-from kinopt_ros.solvers.clear import prepare_collisions
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.verification.collision import check_collisions
 

@@ -9,7 +9,7 @@ from kinopt_ros.geometry.fit import fit_spheres
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.solvers import clear
+from kinopt_ros.solvers import readiness
 from kinopt_ros.wanted import AbandonedError, as_long_as, check_wanted
 
 BOX = "<collision><geometry><box size='0.2 0.1 0.1'/></geometry></collision>"
@@ -81,13 +81,13 @@ def test_a_preparation_that_was_given_up_leaves_nothing_half_done(
     always = Countdown(10**9)
     for times in (0, 2, 5, 9):
         with as_long_as(Countdown(times)), pytest.raises(AbandonedError):
-            clear.prepare_collisions(robot)
-        with pytest.raises(clear.PreparingError):
-            clear.check_ready(robot)
+            readiness.prepare_collisions(robot)
+        with pytest.raises(readiness.PreparingError):
+            readiness.check_ready(robot)
     with as_long_as(always):
-        clear.prepare_collisions(robot)
+        readiness.prepare_collisions(robot)
     assert always.asked > 400  # the samples of the usual gaps, at least
-    clear.check_ready(robot)
+    readiness.check_ready(robot)
 
 
 def test_requests_wait_as_long_as_something_is_being_prepared_for_them() -> None:
@@ -99,7 +99,7 @@ def test_requests_wait_as_long_as_something_is_being_prepared_for_them() -> None
     assert pool.must_wait(False, True, soon)
     assert not pool.must_wait(True, True, late)
     assert pool.missing == ("collision checks", "trajectories")
-    with pytest.raises(clear.PreparingError, match="prepare_collisions"):
+    with pytest.raises(readiness.PreparingError, match="prepare_collisions"):
         pool.check_prepared(True, False)
 
 
@@ -108,7 +108,7 @@ def test_nobody_waits_for_a_robot_that_was_replaced() -> None:
     pool.retire()
     assert not pool.must_wait(True, True, float("inf"))
     assert pool.missing == ()
-    with pytest.raises(clear.NotReadyError, match="another robot description came"):
+    with pytest.raises(readiness.NotReadyError, match="another robot description came"):
         pool.check_prepared(True, True)
 
 
@@ -118,7 +118,7 @@ def test_nobody_waits_for_what_cannot_be(monkeypatch: pytest.MonkeyPatch) -> Non
 
     robot = robot_from_urdf(boxes(2))
     pool = SolverPool(robot)
-    monkeypatch.setattr(clear, "_prepare", fail)
+    monkeypatch.setattr(readiness, "_prepare", fail)
     with pytest.raises(ZeroDivisionError):
-        clear.prepare_collisions(robot)
+        readiness.prepare_collisions(robot)
     assert not pool.must_wait(True, False, float("inf"))

@@ -39,7 +39,7 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.sources import find_robot, load_robot, robot_names
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.clear import prepare_collisions
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.status import Status

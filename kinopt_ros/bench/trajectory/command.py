@@ -28,7 +28,7 @@ from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.clear import prepare_collisions, prepare_scene
+from kinopt_ros.solvers.readiness import prepare_collisions, prepare_scene
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 

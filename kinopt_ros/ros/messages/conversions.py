@@ -30,7 +30,7 @@ from kinopt_ros.errors import (
 )
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.clear import PreparingError
+from kinopt_ros.solvers.readiness import PreparingError
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 

@@ -18,7 +18,7 @@ from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput, Published, Stop
 from kinopt_ros.ros.motion.present_motion import present_motion, published_motion
 from kinopt_ros.ros.robot.joint_states import RobotState
-from kinopt_ros.solvers.clear import check_ready
+from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.motion import contact_sentence
 from kinopt_ros.verification.sweep import first_contact

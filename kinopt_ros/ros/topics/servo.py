@@ -40,7 +40,7 @@ from kinopt_ros.ros.requests.servo_commands import (
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.tips import tip_of
-from kinopt_ros.solvers.clear import check_ready
+from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.status import Status
 from kinopt_ros.verification.sweep import least_clearance
 

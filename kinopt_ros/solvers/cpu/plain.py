@@ -15,7 +15,7 @@ from kinopt_ros.solvers.result import IkCandidates
 
 if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.chain import PackedChain
-    from kinopt_ros.solvers.held import Prepared
+    from kinopt_ros.solvers.locked_joints import Prepared
 
 TABLE_TRIES = 10
 """Number of table seeds tried per request before random ones."""

@@ -16,7 +16,7 @@ from kinopt_ros.solvers.cpu.floating import floating_joint, solve_floating
 from kinopt_ros.solvers.cpu.manipulability import prefer_manipulability
 from kinopt_ros.solvers.cpu.search import Cores
 from kinopt_ros.solvers.failures import hopeless_requests
-from kinopt_ros.solvers.held import solve_in_parts
+from kinopt_ros.solvers.locked_joints import solve_in_parts
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Report
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.version import package_version
@@ -80,7 +80,7 @@ class CpuSolver(Solver):
 
     def warm_up(self) -> None:
         """Compile what requests beyond the plain kind need, if it was not compiled on this machine before."""
-        from kinopt_ros.solvers.cpu.paths.ready import load_or_compile
+        from kinopt_ros.solvers.cpu.paths.compiling import load_or_compile
         from kinopt_ros.trajectory import path_timing
 
         _compile_general()

@@ -7,7 +7,7 @@ from kinopt_ros.robot.chain import KinematicChain, Motion, build_chain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.chain import PackedChain, pack_chain
 from kinopt_ros.solvers.cpu.tree import PackedTree, pack_tree
-from kinopt_ros.solvers.held import PreparedChains
+from kinopt_ros.solvers.locked_joints import PreparedChains
 
 
 def prepared_chains(robot: RobotModel, quick_restarts: int) -> PreparedChains[PackedChain]:

@@ -18,7 +18,7 @@ from kinopt_ros.solvers.result import IkCandidates
 
 if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.tree import PackedTree
-    from kinopt_ros.solvers.held import Prepared
+    from kinopt_ros.solvers.locked_joints import Prepared
 
 STEPS = 2800
 """Number of steps between two looks at the clock for one variable and one link, some milliseconds.

@@ -9,7 +9,6 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.failures import hopeless_requests
-from kinopt_ros.solvers.held import Prepared, PreparedChains, solve_in_parts
 from kinopt_ros.solvers.hjcd.chain import ChainShape, kernel_chain
 from kinopt_ros.solvers.hjcd.device_chain import DeviceChain, device_chain
 from kinopt_ros.solvers.hjcd.loading import Kernels
@@ -21,6 +20,7 @@ from kinopt_ros.solvers.hjcd.runtime import start
 from kinopt_ros.solvers.hjcd.screened import ScreenedSearch, ScreenSettings
 from kinopt_ros.solvers.hjcd.search import Search, search
 from kinopt_ros.solvers.hjcd.sticky import about_memory, is_sticky
+from kinopt_ros.solvers.locked_joints import Prepared, PreparedChains, solve_in_parts
 from kinopt_ros.solvers.result import IkCandidates
 
 

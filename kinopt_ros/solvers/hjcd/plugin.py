@@ -13,8 +13,8 @@ from kinopt_ros.problems.chains import default_group
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
-from kinopt_ros.solvers.held import group_chain
 from kinopt_ros.solvers.hjcd.chain import kernel_chain
+from kinopt_ros.solvers.locked_joints import group_chain
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.version import package_version
 

@@ -7,7 +7,7 @@ import warp as wp
 
 from kinopt_ros.solvers.hjcd.graph import Graph
 from kinopt_ros.solvers.hjcd.portion import capacity_for
-from kinopt_ros.solvers.recent import Recent
+from kinopt_ros.solvers.lru import LruCache
 
 KEPT = 64
 """Number of rounds that are kept; the longest unused ones go first."""
@@ -24,7 +24,7 @@ class Rounds:
     def __init__(self, device: Any, graphs: bool) -> None:
         """``graphs``: whether rounds are captured, for as many targets as there is room for, and replayed."""
         self._device, self._graphs = device, graphs
-        self._known: Recent[tuple[object, ...], Sequence[Any]] = Recent(KEPT)
+        self._known: LruCache[tuple[object, ...], Sequence[Any]] = LruCache(KEPT)
 
     def __len__(self) -> int:
         return len(self._known)

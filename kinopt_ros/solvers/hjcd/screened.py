@@ -22,7 +22,7 @@ from kinopt_ros.solvers.hjcd.portion import (
     put_lanes,
 )
 from kinopt_ros.solvers.hjcd.rounds import Launch, Rounds
-from kinopt_ros.solvers.recent import Recent
+from kinopt_ros.solvers.lru import LruCache
 
 NAME = "screened_lm"
 RANGE = 0.95
@@ -85,7 +85,7 @@ class ScreenedSearch:
         self.lanes = settings.lanes
         self.most_targets = max(1, LANES_ON_CPU // settings.lanes) if device.is_cpu else CAPACITIES[-1]
         self._buffers: dict[tuple[int, int], _Buffers] = {}
-        self._tables: Recent[tuple[DeviceChain, int, int], tuple[Any, Any]] = Recent(KEPT)
+        self._tables: LruCache[tuple[DeviceChain, int, int], tuple[Any, Any]] = LruCache(KEPT)
         self._rounds = Rounds(device, graphs)
 
     def load(self, shape: ChainShape) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.problems.ik import IkProblem
-from kinopt_ros.solvers.held import Prepared
 from kinopt_ros.solvers.hjcd.chain import LOWER, PERIOD, UPPER, ChainShape
 from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
 from kinopt_ros.solvers.hjcd.portion import Outcome, Portion
+from kinopt_ros.solvers.locked_joints import Prepared
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.turns import FARTHEST_TURN, less_turns, near_zero
 

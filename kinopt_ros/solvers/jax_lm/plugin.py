@@ -16,8 +16,8 @@ from kinopt_ros.robot.chain import Motion
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.failures import hopeless_requests
-from kinopt_ros.solvers.held import PreparedChains, group_chain, solve_in_parts
 from kinopt_ros.solvers.jax_lm.shapes import BeamShape, Effort, Width
+from kinopt_ros.solvers.locked_joints import PreparedChains, group_chain, solve_in_parts
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.version import package_version
 

@@ -28,7 +28,7 @@ from kinopt_ros.solvers import turns
 from kinopt_ros.solvers.jax_lm.beam import FEW, beam
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.solvers.jax_lm.shapes import ProgramKey
-from kinopt_ros.solvers.recent import Recent
+from kinopt_ros.solvers.lru import LruCache
 
 IN_MEMORY = 128
 ON_DISK = 400
@@ -52,7 +52,7 @@ class Programs:
         self._folder = _folder()
         self._lock = threading.Lock()
         self._making: dict[ProgramKey, threading.Lock] = {}
-        self._programs: Recent[ProgramKey, Program] = Recent(IN_MEMORY)
+        self._programs: LruCache[ProgramKey, Program] = LruCache(IN_MEMORY)
         self._background: threading.Thread | None = None
         self._wanted: list[ProgramKey] = []
 

@@ -12,13 +12,13 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.errors import NotReadyError
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance, axes_left_free
-from kinopt_ros.solvers.held import Prepared
 from kinopt_ros.solvers.jax_lm.beam import constants
 from kinopt_ros.solvers.jax_lm.chain import LaneChain
 from kinopt_ros.solvers.jax_lm.programs import Programs
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.solvers.jax_lm.seeds import start_table
 from kinopt_ros.solvers.jax_lm.shapes import Effort, ProgramKey, RowShape, Width, program_key
+from kinopt_ros.solvers.locked_joints import Prepared
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.turns import near_zero
 

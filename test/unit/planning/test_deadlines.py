@@ -26,8 +26,8 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.cpu.paths import connect, kernel
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory import path_law

@@ -13,7 +13,7 @@ from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.planning.path_memory import PathMemory
-from kinopt_ros.planning.search import starts
+from kinopt_ros.planning.search import initial_paths
 from kinopt_ros.planning.search.along_lines import along_lines
 from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.along import upright
@@ -24,8 +24,8 @@ from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
 from kinopt_ros.solvers.base import Capabilities, Feature, Solver
-from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Report
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.verified import PluginError
@@ -349,7 +349,7 @@ def test_a_rough_path_that_is_free_will_do(robot: RobotModel) -> None:
     assert result.trajectory is not None
     assert looked_at(robot, WALL, result.trajectory)
     (margin, _), *others = guide.asked
-    assert margin == starts.ROUGHLY[0][1][0]
+    assert margin == initial_paths.ROUGHLY[0][1][0]
     assert not others
     assert result.stages["rough paths"] > 0.0
 
@@ -357,7 +357,7 @@ def test_a_rough_path_that_is_free_will_do(robot: RobotModel) -> None:
 def test_a_rough_path_that_is_not_free_is_no_answer(
     robot: RobotModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(starts, "missing_sampler", lambda: "not here")
+    monkeypatch.setattr(initial_paths, "missing_sampler", lambda: "not here")
     guide = Guide()
     guide.configure(robot)
     guide.way = np.stack([START, 0.5 * (START + GOAL), GOAL])

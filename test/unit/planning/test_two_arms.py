@@ -13,7 +13,7 @@ from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.scene.scene import EMPTY_SCENE
-from kinopt_ros.solvers.clear import prepare_collisions
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import check_collisions

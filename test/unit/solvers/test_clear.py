@@ -28,7 +28,7 @@ from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene.scene import EMPTY_SCENE, AttachedObject, Scene, SceneObject
 from kinopt_ros.solvers import clear
 from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.clear import prepare_collisions
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import check_collisions

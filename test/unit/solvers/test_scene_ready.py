@@ -11,7 +11,7 @@ from kinopt_ros.geometry.shapes import Box, PlacedShape, PointCloud, Shape
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.scene.scene import Scene, SceneObject
-from kinopt_ros.solvers import clear, scene_ready
+from kinopt_ros.solvers import readiness, scene_ready
 from kinopt_ros.solvers.scene_ready import LARGE, ORDINARY, wait_for_scene
 
 
@@ -66,8 +66,8 @@ def test_small_scenes_wait_for_nobody(robot: RobotModel, monkeypatch: pytest.Mon
 
 def test_who_has_prepared_it_need_not_wait(robot: RobotModel) -> None:
     scene = cloud(LARGE)
-    clear.prepare_collisions(robot)
-    clear.prepare_scene(robot, scene)
+    readiness.prepare_collisions(robot)
+    readiness.prepare_scene(robot, scene)
     wait_for_scene(robot, scene, time.monotonic() - 1.0)
 
 

@@ -11,10 +11,10 @@ from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.memo import remembered, remembered_with
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
+from kinopt_ros.solvers.cpu.paths.compiling import check_compiled, load_or_compile
 from kinopt_ros.solvers.cpu.paths.moving_tree import MovingTree, moving_tree
-from kinopt_ros.solvers.cpu.paths.ready import check_compiled, load_or_compile
 from kinopt_ros.solvers.cpu.paths.surroundings import Surroundings, surroundings
-from kinopt_ros.solvers.recent import Recent
+from kinopt_ros.solvers.lru import LruCache
 from kinopt_ros.solvers.usual_gaps import usual_gaps
 
 MOST_MODELS = 16
@@ -57,8 +57,8 @@ def path_model(robot: RobotModel, problem: TrajectoryProblem) -> PathModel:
 
 
 @remembered_with
-def _models(robot: RobotModel, scene: Scene) -> Recent[MovingTree, PathModel]:
-    return Recent(MOST_MODELS)
+def _models(robot: RobotModel, scene: Scene) -> LruCache[MovingTree, PathModel]:
+    return LruCache(MOST_MODELS)
 
 
 _lock = threading.Lock()

@@ -249,7 +249,7 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
     Args:
         tree, around: of ``MovingTree`` and ``Surroundings``.
         anchors: gaps (A, S) and places (A, S, 3) of spheres, floors (S, S) of pairs.
-        sticking: of ``sticking.py``: by how much spheres (T, S) and those of pairs (T, P) are nearer than the shapes,
+        sticking: of ``sphere_slack.py``: by how much spheres (T, S) and those of pairs (T, P) are nearer than shapes,
             and what will do for pairs (T, P) as anchors have no more.
         x: the path (T, n).
         demand: wanted and accepted distance, m.

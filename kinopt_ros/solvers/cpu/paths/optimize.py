@@ -11,11 +11,11 @@ from kinopt_ros.costs.stencils import derivative_matrix
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths import kernel, tasks
+from kinopt_ros.solvers.cpu.paths.compiling import store, workspace
 from kinopt_ros.solvers.cpu.paths.model import PathModel, need_compiled, path_model
 from kinopt_ros.solvers.cpu.paths.pack_tasks import given_points, pack_tasks
 from kinopt_ros.solvers.cpu.paths.quadratic import quadratic_cost
-from kinopt_ros.solvers.cpu.paths.ready import store, workspace
-from kinopt_ros.solvers.cpu.paths.sticking import nothing_sticks_out, sticking_out
+from kinopt_ros.solvers.cpu.paths.sphere_slack import no_slack, sphere_slack
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Report
 
 MOST_STEPS = 120
@@ -49,7 +49,7 @@ def optimize_paths(
 
     Distances are those of spheres that contain the robot's shapes. Where these are nearer at the start, the goal or a
     waypoint than is demanded, they need not be farther there, and ``clearance`` counts from what they have. Where they
-    leave no room, and of rough paths from the beginning, what they stick out by is added (``sticking.py``).
+    leave no room, and of rough paths from the beginning, what they stick out by is added (``sphere_slack.py``).
 
     Args:
         robot: the robot.
@@ -146,7 +146,7 @@ class _Path:
         kernel.anchor_path(*self._model, self._anchors, np.ascontiguousarray(path[anchors]), self._wanted)
         self._robot, self._problem, self._path_model, self._at = robot, problem, model, anchors
         self._gaps = self._anchors[0].copy()
-        self._sticking = nothing_sticks_out(T, model)
+        self._sticking = no_slack(T, model)
         self._slack, self._looks, self._rough = -np.inf, 0, False
         parts = np.ones(T, dtype=np.int64)
         self._kept = np.full((T, S), -np.inf), np.zeros((T, S, 3)), parts, parts.copy()
@@ -197,7 +197,7 @@ class _Path:
             self._look_at_shapes()
 
     def look_again(self) -> None:
-        """At the end, let the path go on with corrections of the spheres (``sticking.py``) if these may have been
+        """At the end, let the path go on with corrections of the spheres (``sphere_slack.py``) if these may have been
         misleading."""
         missing = self._accepted - self.clearance
         may = self._spheres and self._looks < LOOKS and self.iterations < MOST_STEPS
@@ -214,7 +214,7 @@ class _Path:
         state[kernel.SINCE] = state[kernel.GOOD] = 0.0
 
     def _look_at_shapes(self) -> None:
-        found = sticking_out(
+        found = sphere_slack(
             self._robot, self._problem, self._path_model, self._path, self._at, self._wanted, self._accepted
         )
         self._looks += 1

@@ -25,7 +25,7 @@ from kinopt_ros.ros.messages.conversions import (
     sentence_of,
     trajectory_message,
 )
-from kinopt_ros.solvers.clear import PreparingError
+from kinopt_ros.solvers.readiness import PreparingError
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
 

@@ -18,7 +18,7 @@ from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.solvers import held
+from kinopt_ros.solvers import locked_joints
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.cpu.plugin import CpuSolver
 from kinopt_ros.solvers.result import IkResult
@@ -264,7 +264,7 @@ def test_group_joints_off_the_path_keep_their_state(panda: RobotModel, solver: C
 
 
 def test_prepared_chains_are_bounded(panda: RobotModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "CAPACITY", 3)
+    monkeypatch.setattr(locked_joints, "CAPACITY", 3)
     solver = configured(panda)
     for tip in (f"panda_link{i}" for i in range(2, 9)):
         T = chain_pose(

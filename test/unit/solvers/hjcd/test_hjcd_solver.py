@@ -23,9 +23,9 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene.scene import Scene, SceneObject
-from kinopt_ros.solvers.clear import prepare_collisions
 from kinopt_ros.solvers.hjcd import plugin
 from kinopt_ros.solvers.hjcd.plugin import HjcdSolver
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import check_collisions

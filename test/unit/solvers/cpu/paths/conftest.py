@@ -12,8 +12,8 @@ from kinopt_ros.array import Float64
 from kinopt_ros.problems.trajectory import Goal, JointGoal, TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths import kernel, optimize
+from kinopt_ros.solvers.cpu.paths.compiling import load_or_compile
 from kinopt_ros.solvers.cpu.paths.model import path_model
-from kinopt_ros.solvers.cpu.paths.ready import load_or_compile
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,10 @@ from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths import connect, nearness
 from kinopt_ros.solvers.cpu.paths import rough_path as module
+from kinopt_ros.solvers.cpu.paths.compiling import workspace
 from kinopt_ros.solvers.cpu.paths.connect import RESOLUTION
 from kinopt_ros.solvers.cpu.paths.model import path_model
 from kinopt_ros.solvers.cpu.paths.nearness import TIGHT
-from kinopt_ros.solvers.cpu.paths.ready import workspace
 from kinopt_ros.solvers.cpu.paths.rough_path import rough_path
 from kinopt_ros.verification.collision import check_collisions
 

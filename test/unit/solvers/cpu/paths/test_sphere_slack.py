@@ -15,10 +15,10 @@ from kinopt_ros.geometry.shapes import Box
 from kinopt_ros.problems.trajectory import JointGoal, TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths import nearness
+from kinopt_ros.solvers.cpu.paths.compiling import workspace
 from kinopt_ros.solvers.cpu.paths.model import PathModel, path_model
 from kinopt_ros.solvers.cpu.paths.optimize import accepted, optimize_paths
-from kinopt_ros.solvers.cpu.paths.ready import workspace
-from kinopt_ros.solvers.cpu.paths.sticking import _made, _near_anchors, sticking_out
+from kinopt_ros.solvers.cpu.paths.sphere_slack import _made, _near_anchors, sphere_slack
 from kinopt_ros.solvers.paths import PathRequest
 from kinopt_ros.verification.collision import clearance_of
 
@@ -61,7 +61,7 @@ def test_it_is_the_difference_to_the_distance_of_the_shapes(panda: RobotModel, p
     problem = replace(problem, scene=scene)
     model = path_model(panda, problem)
     around = model.around
-    found = sticking_out(panda, problem, model, path, [0, T - 1], WANTED, 0.005)
+    found = sphere_slack(panda, problem, model, path, [0, T - 1], WANTED, 0.005)
     gaps, obstacle, pair_gaps = spheres_apart(model, path, WANTED)
     packed = packed_bodies_of(panda, scene)
     by_names: dict[frozenset[str], list[int]] = {}
@@ -118,7 +118,7 @@ def test_slack_is_what_the_shapes_have(panda: RobotModel, problem_of: Callable) 
     model = path_model(panda, problem)
     # At the ends there is 1 cm, which will do there, and more is wanted of a board the farther away from them.
     for enough, slack in ((0.004, 0.006), (0.02, -0.01)):
-        found = sticking_out(panda, problem, model, path, [0, T - 1], WANTED, enough)
+        found = sphere_slack(panda, problem, model, path, [0, T - 1], WANTED, enough)
         assert found.slack == pytest.approx(slack, abs=1e-6)
 
 

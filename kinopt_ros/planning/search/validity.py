@@ -19,7 +19,7 @@ STEP_GLANCES = (1.0, 0.5)
 """Shares of a planner's step at which it is checked first; the step begins where it is free."""
 
 
-class Looks:
+class ValidityChecker:
     """Checks configurations and lines of one problem for collisions; without a scene everything is free.
 
     Every q holds the problem's variables, rad or m. ``pause`` is called between pieces of a check; what it raises ends

@@ -19,8 +19,8 @@ from kinopt_ros.collision.packed_bodies import PackedBodies, packed_bodies_of
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths import nearness
+from kinopt_ros.solvers.cpu.paths.compiling import workspace
 from kinopt_ros.solvers.cpu.paths.model import PathModel
-from kinopt_ros.solvers.cpu.paths.ready import workspace
 
 PAIR_RAMP = 0.02
 """Growth, per rad from an anchor, of the distance that a pair needs that is nearer than wanted at the anchor, m per
@@ -28,7 +28,7 @@ rad."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sticking:
+class SphereSlack:
     """Corrections of sphere distances along a path of T points."""
 
     world: Annotated[Float64, "T S"]
@@ -46,13 +46,13 @@ class Sticking:
         return self.world, self.pairs, self.pair_gaps
 
 
-def nothing_sticks_out(T: int, model: PathModel) -> tuple[Float64, Float64, Float64]:
+def no_slack(T: int, model: PathModel) -> tuple[Float64, Float64, Float64]:
     """Return arrays for the kernel with no corrections: distances of spheres count as they are."""
     P = len(model.around.pairs)
     return np.zeros((T, len(model.around.radii))), np.full((T, P), np.nan), np.full((T, P), np.inf)
 
 
-def sticking_out(
+def sphere_slack(
     robot: RobotModel,
     problem: TrajectoryProblem,
     model: PathModel,
@@ -60,7 +60,7 @@ def sticking_out(
     anchors: list[int],
     wanted: float,
     accepted: float,
-) -> Sticking:
+) -> SphereSlack:
     """Compute how far spheres stick out that are nearer to something than ``wanted`` (m) at points of a path.
 
     Args:
@@ -100,13 +100,13 @@ def sticking_out(
     distance[tight] = group_distances(packed, problem.whole(path[tight]), some, number, asked[tight], wanted)
     more = _filled(_more(distance, least), least)
     allowed = _near_anchors(path, anchors, np.where(distance < wanted, distance, np.inf))
-    world, pairs, pair_allowed = nothing_sticks_out(T, model)
+    world, pairs, pair_allowed = no_slack(T, model)
     known = ~np.isnan(more)
     world[at, sphere] = np.where(known, more, 0.0)[at, of_spheres]
     pairs[also, close] = more[also, of_pairs]
     pair_allowed[also, close] = allowed[also, of_pairs]
     slack = float((distance - np.minimum(allowed, accepted)).min(initial=wanted))
-    return Sticking(world, pairs, pair_allowed, slack)
+    return SphereSlack(world, pairs, pair_allowed, slack)
 
 
 def _near_anchors(

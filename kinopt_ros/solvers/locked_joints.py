@@ -12,7 +12,7 @@ from kinopt_ros.problems.ik import IkProblem, PoseTarget
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import KinematicChain, build_chain, chain_between, with_tool
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.recent import Recent
+from kinopt_ros.solvers.lru import LruCache
 from kinopt_ros.solvers.result import IkCandidates
 
 CAPACITY = 64
@@ -68,8 +68,8 @@ class PreparedChains(Generic[Packed]):
         self._robot = robot
         self._pack = pack
         self._lock = threading.Lock()
-        self._held: Recent[Key, Int64] = Recent(CAPACITY)
-        self._prepared: Recent[Key, Prepared[Packed]] = Recent(CAPACITY)
+        self._held: LruCache[Key, Int64] = LruCache(CAPACITY)
+        self._prepared: LruCache[Key, Prepared[Packed]] = LruCache(CAPACITY)
 
     def of(self, problem: IkProblem) -> Iterator[tuple[Annotated[Int64, "R"], Prepared[Packed]]]:
         """Yield requests whose held variables have the same values, and the chains of their targets, until all are

@@ -9,7 +9,7 @@ from kinopt_ros.errors import KinoptError, MissingPackageError, NotReadyError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.scene.scene import EMPTY_SCENE
-from kinopt_ros.solvers import clear
+from kinopt_ros.solvers import readiness
 from kinopt_ros.verification.collision import check_collisions
 
 
@@ -32,26 +32,26 @@ def test_why_a_robot_could_not_be_prepared_is_said(
 
     robot = one_link()
     with pytest.raises(NotReadyError):
-        clear.check_ready(robot)
-    monkeypatch.setattr(clear, "_prepare", fail)
+        readiness.check_ready(robot)
+    monkeypatch.setattr(readiness, "_prepare", fail)
     with pytest.raises(type(raised)):
-        clear.prepare_collisions(robot)
+        readiness.prepare_collisions(robot)
     for _ in range(2):
         with pytest.raises(expected, match=words):
-            clear.check_ready(robot)
-    monkeypatch.setattr(clear, "_prepare", lambda robot: None)
-    clear.prepare_collisions(robot)
-    clear.check_ready(robot)
+            readiness.check_ready(robot)
+    monkeypatch.setattr(readiness, "_prepare", lambda robot: None)
+    readiness.prepare_collisions(robot)
+    readiness.check_ready(robot)
 
 
 def test_a_robot_that_could_not_be_prepared_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(robot: RobotModel) -> None:
         raise MissingPackageError("coal")
 
-    monkeypatch.setattr(clear, "_prepare", fail)
+    monkeypatch.setattr(readiness, "_prepare", fail)
     robot = one_link()
     with pytest.raises(MissingPackageError):
-        clear.prepare_collisions(robot)
+        readiness.prepare_collisions(robot)
     seen = ref(robot)
     del robot
     gc.collect()
@@ -64,6 +64,6 @@ def test_a_robot_without_shapes_can_be_prepared() -> None:
         <joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
         <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
     )
-    clear.prepare_collisions(bare)
-    clear.check_ready(bare)
+    readiness.prepare_collisions(bare)
+    readiness.check_ready(bare)
     assert check_collisions(bare, EMPTY_SCENE, bare.default_q[None]).free.all()

@@ -1,10 +1,10 @@
 """The longest unused ones go first."""
 
-from kinopt_ros.solvers.recent import Recent
+from kinopt_ros.solvers.lru import LruCache
 
 
 def test_the_longest_unused_one_goes_first() -> None:
-    recent: Recent[str, int] = Recent(2)
+    recent: LruCache[str, int] = LruCache(2)
     recent.put("a", 1)
     recent.put("b", 2)
     assert recent.get("a") == 1
@@ -15,7 +15,7 @@ def test_the_longest_unused_one_goes_first() -> None:
 
 
 def test_to_put_is_to_use() -> None:
-    recent: Recent[str, int] = Recent(2)
+    recent: LruCache[str, int] = LruCache(2)
     recent.put("a", 1)
     recent.put("b", 2)
     recent.put("a", 3)
@@ -25,7 +25,7 @@ def test_to_put_is_to_use() -> None:
 
 
 def test_to_ask_whether_there_is_one_is_not_to_use_it() -> None:
-    recent: Recent[str, int] = Recent(2)
+    recent: LruCache[str, int] = LruCache(2)
     recent.put("a", 1)
     recent.put("b", 2)
     assert "a" in recent
@@ -34,7 +34,7 @@ def test_to_ask_whether_there_is_one_is_not_to_use_it() -> None:
 
 
 def test_clear() -> None:
-    recent: Recent[str, int] = Recent(2)
+    recent: LruCache[str, int] = LruCache(2)
     recent.put("a", 1)
     recent.clear()
     assert len(recent) == 0

@@ -7,8 +7,8 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.planning.search.course import Course, Stopped
-from kinopt_ros.planning.search.looks import Looks
+from kinopt_ros.planning.search.search_state import SearchState, Stopped
+from kinopt_ros.planning.search.validity import ValidityChecker
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import Goal, JointGoal
 from kinopt_ros.robot.turns import continuous_joints
@@ -28,7 +28,7 @@ _APART = 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class End:
+class GoalConfiguration:
     """A configuration to end at."""
 
     goal: int
@@ -36,29 +36,29 @@ class End:
     q: Annotated[Float64, "n"]
 
 
-class Ends:
+class GoalConfigurations:
     """Finds configurations at which motions for one problem may end."""
 
-    def __init__(self, solver: Solver, course: Course, looks: Looks) -> None:
-        self._solver, self._course, self._looks = solver, course, looks
-        self._problem = course.problem
+    def __init__(self, solver: Solver, search_state: SearchState, looks: ValidityChecker) -> None:
+        self._solver, self._search_state, self._validity = solver, search_state, looks
+        self._problem = search_state.problem
         self._continuous = continuous_joints(solver.robot, self._problem.joints)
 
-    def of_goals(self) -> list[End]:
+    def of_goals(self) -> list[GoalConfiguration]:
         """Return configurations that reach goals, the nearest to the start first; ``Stopped`` if there is none."""
         begin = time.perf_counter()
         start = self._problem.start
-        ends: list[End] = []
+        ends: list[GoalConfiguration] = []
         refusals: list[Stopped] = []
         for number, goal in enumerate(self._problem.goals):
-            self._course.go_on(GOALS)
+            self._search_state.go_on(GOALS)
             try:
-                ends += [End(number, q) for q in self._configurations(goal, start, "goal")]
+                ends += [GoalConfiguration(number, q) for q in self._configurations(goal, start, "goal")]
             except Stopped as refusal:
                 if refusal.status is Status.PREEMPTED:
                     raise
                 refusals.append(refusal)
-        self._course.spent(GOALS, begin)
+        self._search_state.spent(GOALS, begin)
         if not ends:
             if len(refusals) == 1:
                 raise refusals[0]
@@ -75,13 +75,13 @@ class Ends:
         """Return configurations of the waypoints, each near to the one before."""
         near, vias = self._problem.start, []
         for number, waypoint in enumerate(self._problem.waypoints):
-            self._course.go_on(GOALS)
+            self._search_state.go_on(GOALS)
             q = self._configurations(waypoint, near, f"waypoint {number}")[0]
             vias.append(q)
             near = self._problem.whole(q)
         return vias
 
-    def _in_time(self, ends: list[End]) -> list[End]:
+    def _in_time(self, ends: list[GoalConfiguration]) -> list[GoalConfiguration]:
         """Return the ends that can be reached within the given duration at the velocity limits."""
         problem, duration = self._problem, self._problem.duration
         if duration is None:
@@ -103,11 +103,11 @@ class Ends:
         ``Stopped``."""
         problem, variables = self._problem, self._problem.variables
         if isinstance(goal, JointGoal):
-            if not self._looks.keeps_poses(goal.q):
+            if not self._validity.keeps_poses(goal.q):
                 raise Stopped(Status.INVALID_GOAL_CONSTRAINTS, f"the {what} {BREAKS}")
             q = nearest_equivalent(goal.q, near[variables], self._continuous)
-            if not self._looks.is_free(q):
-                why = self._looks.collisions(q)
+            if not self._validity.is_free(q):
+                why = self._validity.collisions(q)
                 raise Stopped(Status.GOAL_IN_COLLISION, f"the {what} is in collision{why}")
             return [q]
         asked = IkProblem(
@@ -124,7 +124,7 @@ class Ends:
         )
         result = self._solver.solve_ik(asked)
         found = [row for row in result.q[0] if np.isfinite(row).all()]
-        free = [row for row in found if self._looks.is_free(row)]
+        free = [row for row in found if self._validity.is_free(row)]
         if not free and found:
             # None of those that came easily: look for free ones.
             result = self._solver.solve_ik(

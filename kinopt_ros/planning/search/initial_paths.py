@@ -16,9 +16,9 @@ from kinopt_ros.kinematics.sampling import range_around
 from kinopt_ros.planning.path_memory import PathMemory
 from kinopt_ros.planning.sampling import missing_sampler, sampled_path
 from kinopt_ros.planning.search.along_lines import along_lines
-from kinopt_ros.planning.search.course import Course
-from kinopt_ros.planning.search.ends import End
-from kinopt_ros.planning.search.looks import Looks
+from kinopt_ros.planning.search.goal_configurations import GoalConfiguration
+from kinopt_ros.planning.search.search_state import SearchState
+from kinopt_ros.planning.search.validity import ValidityChecker
 from kinopt_ros.solvers.base import Solver
 
 ROUGH, SAMPLING, RANDOM = "rough paths", "sampling", "random starts"
@@ -44,7 +44,7 @@ The first of each pair holds before much else is tried, the second when nothing 
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class InitialPath:
     """A path to begin from."""
 
     path: Annotated[Float64, "T n"]
@@ -58,7 +58,7 @@ class Start:
     """Whether the lines between these corners were checked already."""
 
 
-class Starts:
+class InitialPaths:
     """Yields paths from which the optimization of one problem begins.
 
     ``ends`` are configurations that reach its goals, and ``vias`` those that reach its waypoints.
@@ -67,26 +67,26 @@ class Starts:
     def __init__(
         self,
         solver: Solver,
-        course: Course,
-        looks: Looks,
+        search_state: SearchState,
+        looks: ValidityChecker,
         memory: PathMemory | None,
-        ends: list[End],
+        ends: list[GoalConfiguration],
         vias: list[Annotated[Float64, "n"]],
     ) -> None:
-        self._solver, self._course, self._looks, self._memory = solver, course, looks, memory
+        self._solver, self._search_state, self._validity, self._memory = solver, search_state, looks, memory
         self._ends, self._vias = ends, vias
-        self._problem = course.problem
+        self._problem = search_state.problem
         self._q0 = self._problem.start[self._problem.variables]
 
-    def __iter__(self) -> Iterator[Start]:
-        problem, ends, course = self._problem, self._ends, self._course
+    def __iter__(self) -> Iterator[InitialPath]:
+        problem, ends, search_state = self._problem, self._ends, self._search_state
         yield from self._given()
         searched = not (problem.scene is None or self._vias or problem.along)
         for k, end in enumerate(ends[:LINES]):
             yield self._line_to(end)
-            if k == 0 and searched and not course.too_short:
+            if k == 0 and searched and not search_state.too_short:
                 yield from self._rough(0)
-        if course.too_short:
+        if search_state.too_short:
             return
         if not searched:
             # Nothing is in the way, or it is said where to go: other ends are what is left to try first.
@@ -103,7 +103,7 @@ class Starts:
             yield from map(self._line_to, ends[LINES:])
             yield from self._sampled(1)
 
-    def _given(self) -> Iterator[Start]:
+    def _given(self) -> Iterator[InitialPath]:
         """Yield the problem's own paths, bent so that they begin at the start and end at the nearest end."""
         for path in self._problem.paths:
             nearest = min(self._ends, key=lambda end: float(np.linalg.norm(end.q - path[-1])))
@@ -113,9 +113,9 @@ class Starts:
             bent = path + np.linspace(1.0, 0.0, len(path))[:, None] * (self._q0 - path[0])
             bent += np.linspace(0.0, 1.0, len(path))[:, None] * (nearest.q - bent[-1])
             bent[0], bent[-1] = self._q0, nearest.q
-            yield Start(bent, nearest.goal, np.zeros(0, dtype=np.int64))
+            yield InitialPath(bent, nearest.goal, np.zeros(0, dtype=np.int64))
 
-    def _rough(self, number: int) -> Iterator[Start]:
+    def _rough(self, number: int) -> Iterator[InitialPath]:
         """Yield paths that are free in the solver's model."""
         configurations = np.array([end.q for end in self._ends])
         looks, margins = ROUGHLY[number]
@@ -128,35 +128,35 @@ class Starts:
                 margin,
                 looks,
                 seed,
-                lambda: not self._problem.late and self._course.told(ROUGH),
+                lambda: not self._problem.late and self._search_state.told(ROUGH),
             )
-            self._course.spent(ROUGH, begin)
-            self._course.go_on(ROUGH)
+            self._search_state.spent(ROUGH, begin)
+            self._search_state.go_on(ROUGH)
             if corners is not None:
                 yield replace(self._along(corners), corners=corners)
 
-    def _sampled(self, number: int) -> Iterator[Start]:
+    def _sampled(self, number: int) -> Iterator[InitialPath]:
         """Yield a path of the sampling planner, if it is installed and finds one."""
         if missing_sampler():
             return
         begin = time.perf_counter()
-        self._course.go_on(SAMPLING)
+        self._search_state.go_on(SAMPLING)
         corners = sampled_path(
             self._solver.robot,
             self._problem,
             np.array([end.q for end in self._ends]),
-            self._looks.step_is_free,
-            min(self._course.deadline, time.monotonic() + SAMPLING_TIMES[number]),
+            self._validity.step_is_free,
+            min(self._search_state.deadline, time.monotonic() + SAMPLING_TIMES[number]),
             1 + (self._problem.random_seed + number) % (2**31 - 1),
-            lambda: not self._course.told(SAMPLING),
+            lambda: not self._search_state.told(SAMPLING),
             around=SAMPLING_AROUND[number],
         )
-        self._course.spent(SAMPLING, begin)
-        self._course.go_on(SAMPLING)
+        self._search_state.spent(SAMPLING, begin)
+        self._search_state.go_on(SAMPLING)
         if corners is not None:
             yield replace(self._along(corners), corners=corners, is_free=True)
 
-    def _through_remembered(self) -> Iterator[Start]:
+    def _through_remembered(self) -> Iterator[InitialPath]:
         """Yield paths through configurations of earlier answers, to the nearest end."""
         if self._memory is None:
             return
@@ -165,14 +165,14 @@ class Starts:
         for q in self._memory.near(problem.start, whole, problem.variables, REMEMBERED):
             yield self._through([self._q0, q, end.q], end.goal)
 
-    def _through_random(self, count: int) -> Iterator[Start]:
+    def _through_random(self, count: int) -> Iterator[InitialPath]:
         """Yield paths through random configurations, the most hopeful of each lot by the solver's score."""
         problem, ends = self._problem, self._ends
         rng = np.random.default_rng(problem.random_seed)
         known = problem.whole(np.array([self._q0, *(end.q for end in ends)]))
         low, high = (limit[problem.variables] for limit in range_around(self._solver.robot, known))
         for lot in range(count // _LOT):
-            self._course.go_on(RANDOM)
+            self._search_state.go_on(RANDOM)
             end = ends[lot % min(len(ends), LINES)]
             middle = 0.5 * (self._q0 + end.q)
             spread = np.repeat(_SPREADS, _DRAWN // len(_SPREADS))[:, None]
@@ -183,22 +183,22 @@ class Starts:
                 starts = [self._through([self._q0, q, end.q], end.goal) for q in drawn]
                 scores: list[float] = []
                 for start in starts:  # one by one: with many points each takes milliseconds
-                    self._course.go_on(RANDOM)
+                    self._search_state.go_on(RANDOM)
                     scores += self._solver.path_scores(problem, start.path[None], MARGIN).tolist()
                 yield starts[int(np.argmin(scores))]
 
-    def _line_to(self, end: End) -> Start:
+    def _line_to(self, end: GoalConfiguration) -> InitialPath:
         """Return the path through the waypoints to an end."""
         return self._through([self._q0, *self._vias, end.q], end.goal, len(self._vias))
 
-    def _along(self, corners: Annotated[Float64, "K n"]) -> Start:
+    def _along(self, corners: Annotated[Float64, "K n"]) -> InitialPath:
         """Make a path from corners that end at one of the ends; some corners are left out if there are too many."""
         reached = min(self._ends, key=lambda end: float(np.abs(end.q - corners[-1]).max()))
         count = min(len(corners), self._problem.num_points)
         some = np.linspace(0, len(corners) - 1, count).round().astype(np.int64)
         return self._through(list(corners[some]), reached.goal)
 
-    def _through(self, corners: list[Annotated[Float64, "n"]], goal: int, waypoints: int = 0) -> Start:
+    def _through(self, corners: list[Annotated[Float64, "n"]], goal: int, waypoints: int = 0) -> InitialPath:
         """Return points along straight lines between corners; the first corners after the start are the waypoints."""
         path, at = along_lines(np.array(corners), self._problem.num_points)
-        return Start(path, goal, at[1 : 1 + waypoints])
+        return InitialPath(path, goal, at[1 : 1 + waypoints])

@@ -12,12 +12,12 @@ from kinopt_ros.array import Float64
 from kinopt_ros.geometry.shapes import PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.planning.path_memory import PathMemory
-from kinopt_ros.planning.search import looks as looks_module
-from kinopt_ros.planning.search import starts as module
-from kinopt_ros.planning.search.course import Course
-from kinopt_ros.planning.search.ends import End
-from kinopt_ros.planning.search.looks import Looks
-from kinopt_ros.planning.search.starts import LINES, ROUGHLY, THROUGH_RANDOM, Start, Starts
+from kinopt_ros.planning.search import initial_paths as module
+from kinopt_ros.planning.search import validity as looks_module
+from kinopt_ros.planning.search.goal_configurations import GoalConfiguration
+from kinopt_ros.planning.search.initial_paths import LINES, ROUGHLY, THROUGH_RANDOM, InitialPath, InitialPaths
+from kinopt_ros.planning.search.search_state import SearchState
+from kinopt_ros.planning.search.validity import ValidityChecker
 from kinopt_ros.problems.trajectory import NUM_POINTS, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.sources import load_robot
@@ -73,7 +73,7 @@ def q_of(value: float) -> Float64:
     return np.array([value, 0.1, 0.0, -1.8, 0.0, 1.9, 0.5])
 
 
-ENDS = [End(k, q_of(0.2 * (k + 1))) for k in range(LINES + 2)]
+ENDS = [GoalConfiguration(k, q_of(0.2 * (k + 1))) for k in range(LINES + 2)]
 WAY = np.stack([q_of(-0.5), q_of(-0.1), q_of(0.4)])
 
 
@@ -91,14 +91,14 @@ def starts_of(
     problem: TrajectoryProblem,
     memory: PathMemory | None = None,
     vias: Sequence[Float64] = (),
-) -> tuple[Starts, Course]:
+) -> tuple[InitialPaths, SearchState]:
     guide.asked.clear()
-    course = Course(problem, None)
-    looks = Looks(guide.robot, course.problem, course.pause)
-    return Starts(guide, course, looks, memory, ENDS, list(vias)), course
+    search_state = SearchState(problem, None)
+    looks = ValidityChecker(guide.robot, search_state.problem, search_state.pause)
+    return InitialPaths(guide, search_state, looks, memory, ENDS, list(vias)), search_state
 
 
-def lines(starts: Sequence[Start]) -> list[int]:
+def lines(starts: Sequence[InitialPath]) -> list[int]:
     """Goals of the starts that are straight lines from the first point to the last."""
     return [s.goal for s in starts if np.allclose(s.path, np.linspace(s.path[0], s.path[-1], len(s.path)))]
 
@@ -200,11 +200,11 @@ def test_earlier_answers_lead_the_way(guide: Guide) -> None:
 def test_detours_are_pointless_where_even_the_line_takes_too_long(guide: Guide) -> None:
     guide.way = WAY
     problem = replace(problem_of(guide), duration=1.0)
-    starts, course = starts_of(guide, problem)
+    starts, search_state = starts_of(guide, problem)
     found = []
     for start in starts:
         found.append(start)
-        course.remember(PathAttempt(start.path, start.goal, Violation(TIMING, "too short")))
+        search_state.remember(PathAttempt(start.path, start.goal, Violation(TIMING, "too short")))
     assert [start.goal for start in found] == list(range(LINES))
     assert not guide.asked
 

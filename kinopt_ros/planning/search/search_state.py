@@ -22,7 +22,7 @@ class Stopped(Exception):
         self.status, self.sentence = status, sentence
 
 
-class Course:
+class SearchState:
     """Deadline, progress and best attempt of the search for one problem."""
 
     def __init__(self, problem: TrajectoryProblem, report: Report | None) -> None:

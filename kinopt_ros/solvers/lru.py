@@ -7,7 +7,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Recent(Generic[K, V]):
+class LruCache(Generic[K, V]):
     """Values by key, up to a number of them: the longest unused ones go first. Not thread-safe."""
 
     def __init__(self, most: int) -> None:
