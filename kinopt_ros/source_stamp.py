@@ -31,7 +31,7 @@ _NAME = re.compile(r"[\w.]+")
 
 @cache
 def source_stamp(file: Path) -> bytes:
-    """Return a hash of a file and of what it imports, directly or not, by ``import`` or by names that are written out.
+    """Return a hash of a file and of what it imports, directly or not, by ``import`` or by names written out.
 
     Files of kinopt_ros, of its own package and of other packages count, but for numpy, numba and what comes with Python.
 
