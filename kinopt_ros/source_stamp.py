@@ -33,7 +33,7 @@ _NAME = re.compile(r"[\w.]+")
 def source_stamp(file: Path) -> bytes:
     """Return a hash of a file and of what it imports, directly or not, by ``import`` or by names written out.
 
-    Files of kinopt_ros, of its own package and of other packages count, but for numpy, numba and what comes with Python.
+    Files of kinopt_ros, of its own package and of others count, but for numpy, numba and what comes with Python.
 
     Files are read once in a process: what is in memory was compiled from what they were.
     """
