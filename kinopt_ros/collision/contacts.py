@@ -9,9 +9,9 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.bodies import WORLD
 from kinopt_ros.collision.judge import IN_DOUBT, TOUCHING, Separation, distance, in_collision
-from kinopt_ros.collision.near_kernel import group_gaps, near_pairs, relative_poses
+from kinopt_ros.collision.kernels.near import group_gaps, near_pairs, relative_poses
+from kinopt_ros.collision.kernels.tree import tree_poses
 from kinopt_ros.collision.packed_bodies import PackedBodies
-from kinopt_ros.collision.tree_kernel import tree_poses
 from kinopt_ros.pauses import Pause, go_on
 
 _NEAR = 0.1

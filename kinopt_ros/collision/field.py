@@ -9,9 +9,9 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
-from kinopt_ros.collision import field_kernel
 from kinopt_ros.collision.bodies import self_pairs
 from kinopt_ros.collision.box_cover import covering_spheres
+from kinopt_ros.collision.kernels import field as field_kernel
 from kinopt_ros.collision.link_poses import link_poses
 from kinopt_ros.collision.obstacles import Obstacles, pack
 from kinopt_ros.collision.spheres import robot_spheres
@@ -144,7 +144,7 @@ def _world(scene: Scene, bodies: dict[str, Int64], radii: Float64) -> list[_Worl
 
 
 def _ranges(robot: RobotModel, scene: Scene, bodies: dict[str, Int64]) -> tuple[Int64, ...]:
-    """Return ranges as ``field_kernel.self_closeness`` takes them; the spheres of a body follow one another."""
+    """Return ranges as ``self_closeness`` of ``kernels/field.py`` takes them; the spheres of a body follow one another."""
     table = [
         (bodies[a][0], bodies[a][-1] + 1, bodies[b][0], bodies[b][-1] + 1)
         for a, b in self_pairs(robot, scene, list(bodies))

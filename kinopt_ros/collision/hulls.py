@@ -10,7 +10,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.collision.box_cover import covering_spheres
-from kinopt_ros.collision.hull_gap import BOX, CONE, CYLINDER, POINTS
+from kinopt_ros.collision.kernels.hull_gap import BOX, CONE, CYLINDER, POINTS
 from kinopt_ros.collision.obstacles import bounding_box
 from kinopt_ros.geometry import kept
 from kinopt_ros.geometry.cells import cut, triangles_of

@@ -2,7 +2,7 @@
 
 Primitives and triangles of meshes are coal's. What coal has no geometry for is put together here: the inside of meshes,
 the balls of clouds, the cubes of octomaps, ground. Spheres and clouds are compared by the signed distances of
-``kernels.py``, which agree with coal's to 1e-9 m where coal is right (a sphere whose centre is inside of a cylinder
+``kernels/``, which agree with coal's to 1e-9 m where coal is right (a sphere whose centre is inside of a cylinder
 gets only its radial depth from coal 3.0.3).
 """
 
@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.collision import kernels
 from kinopt_ros.collision.coal_geometry import geometry_of, load_coal
 from kinopt_ros.collision.ground import ground_surfaces
+from kinopt_ros.collision.kernels import ball_distances, layout
 from kinopt_ros.collision.obstacles import Obstacles, bounding_sphere, nearest, pack, rigid
 from kinopt_ros.collision.trees import first_item, tree_of
 from kinopt_ros.errors import InvalidRequestError
@@ -78,7 +78,7 @@ def distance(
 ) -> Separation:
     """Compute the distance of two shapes, given their poses in a common frame: within 1e-6 m unless it is negative.
 
-    A height map counts as the surface that contains it (``kernels._ground``). Raises ``InvalidRequestError`` for two
+    A height map counts as the surface that contains it (``height_map._ground``). Raises ``InvalidRequestError`` for two
     shapes without end (planes, height maps) and ``MissingPackageError`` without coal.
     """
     rigid(T_a)
@@ -150,7 +150,7 @@ def _nearer(a: Shape, T_a: Float64, b: Shape, T_b: Float64, clearance: float) ->
         a, T_a, b, T_b = b, T_b, a, T_a
     if isinstance(a, Sphere):
         x, y, z = _local(T_b, *T_a[:3, 3].tolist())
-        return bool(kernels.ball_contact(*_arrays(_packed(b)), x, y, z, a.radius, clearance) >= 0)
+        return bool(ball_distances.ball_contact(*_arrays(_packed(b)), x, y, z, a.radius, clearance) >= 0)
     *first, reach_a = _bounding_sphere(a, T_a)
     *second, reach_b = _bounding_sphere(b, T_b)
     if math.dist(first, second) - reach_a - reach_b >= clearance:
@@ -189,12 +189,12 @@ def _coal_nearer(a: Any, T_a: Float64, b: Any, T_b: Float64, clearance: float) -
 def _cube_nearer(a: Octomap, T_a: Float64, b: Shape, T_b: Float64, clearance: float) -> bool:
     cubes = _items_near(a, T_a, b, T_b, clearance)
     arrays = _arrays(_obstacle(b, T_b))
-    if kernels.first_contact(*arrays, cubes, clearance)[0] >= 0:
+    if ball_distances.first_contact(*arrays, cubes, clearance)[0] >= 0:
         return True
     outer = cubes * OUTER_BALL
     start = 0
     while True:
-        found = kernels.first_contact(*arrays, outer[start:], clearance)[0]
+        found = ball_distances.first_contact(*arrays, outer[start:], clearance)[0]
         if found < 0:
             return False
         start += found
@@ -221,7 +221,7 @@ def _transform(coal: Any, T: Float64) -> Any:
 def _balls(balls: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
     """Return the least distance of balls (centre in the common frame, radius) to a shape."""
     obstacle = _obstacle(b, T_b)
-    found, x, y, z, ball, _ = kernels.least_distance(*_arrays(obstacle), balls, most)
+    found, x, y, z, ball, _ = ball_distances.least_distance(*_arrays(obstacle), balls, most)
     if ball < 0:
         return Separation(most, balls[0, :3], T_b[:3, 3])
     gradient = np.array([x, y, z])
@@ -254,7 +254,7 @@ def _cubes(a: Octomap, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Sep
     if not len(cubes):
         return best
     obstacle = _obstacle(b, T_b)
-    inner = kernels.least_distance(*_arrays(obstacle), cubes, most)[0]
+    inner = ball_distances.least_distance(*_arrays(obstacle), cubes, most)[0]
     outer = nearest(obstacle, cubes * OUTER_BALL, inner + TOUCHING)
     for cube in np.argsort(outer.distances):
         if outer.obstacles[cube] < 0 or outer.distances[cube] >= best.distance:
@@ -279,16 +279,16 @@ def _items_near(a: PointCloud | Octomap, T_a: Float64, b: Shape, T_b: Float64, m
     """
     tree = tree_of(a).numbers
     cloud = isinstance(a, PointCloud)
-    size = kernels.POINT_ITEM if cloud else kernels.VOXEL_ITEM
+    size = layout.POINT_ITEM if cloud else layout.VOXEL_ITEM
     items = tree[first_item(tree) :].reshape(-1, size)
     *place, reach = _bounding_sphere(b, T_b)
     if math.isfinite(reach):
         x, y, z = ((np.array(place) - T_a[:3, 3]) @ T_a[:3, :3]).tolist()
         # Some point of b is within reach of the centre, so that no item need be farther from b than this.
-        away = kernels.ball_distance(*_arrays(_packed(a)), x, y, z, 0.0, np.inf)[0] + reach
+        away = ball_distances.ball_distance(*_arrays(_packed(a)), x, y, z, 0.0, np.inf)[0] + reach
         radius = reach + max(min(away, most), 0.0) + (a.radius if isinstance(a, PointCloud) else 0.0)
         found = np.empty(len(items), dtype=np.int64)
-        items = items[found[: kernels.items_near(tree, size, x, y, z, radius, found)]]
+        items = items[found[: ball_distances.items_near(tree, size, x, y, z, radius, found)]]
     centres = items[:, :3] @ T_a[:3, :3].T + T_a[:3, 3]
     return centres if cloud else np.column_stack([centres, items[:, 3]])
 
@@ -317,7 +317,7 @@ def _ground_near(
     obstacle = _obstacle(a, T_a)
     *place, reach = _bounding_sphere(b, T_b)
     centre = np.array(place)
-    above, x, y, z, _ = kernels.ball_distance(*_arrays(obstacle), *place, 0.0, np.inf)
+    above, x, y, z, _ = ball_distances.ball_distance(*_arrays(obstacle), *place, 0.0, np.inf)
     if above - reach >= most:
         gradient = np.array([x, y, z])
         return Separation(above - reach, centre - above * gradient, centre - reach * gradient)
@@ -345,12 +345,12 @@ def _deepest(
 ) -> Separation:
     """Return the deepest of coal's depth, which is that of a triangle, and of points of one shape inside the other."""
     best = found if found.distance < -TOUCHING else Separation(-TOUCHING, found.point_a, found.point_b)
-    depth, x, y, z, ball, _ = kernels.least_distance(*_arrays(of_a), in_b, best.distance)
+    depth, x, y, z, ball, _ = ball_distances.least_distance(*_arrays(of_a), in_b, best.distance)
     if ball >= 0:
         centre, radius, gradient = in_b[ball, :3], in_b[ball, 3], np.array([x, y, z])
         best = Separation(depth, centre - (radius + depth) * gradient, centre - radius * gradient)
     if in_a is not None:
-        depth, x, y, z, ball, _ = kernels.least_distance(*_arrays(of_b), in_a, best.distance)
+        depth, x, y, z, ball, _ = ball_distances.least_distance(*_arrays(of_b), in_a, best.distance)
         if ball >= 0:
             centre = in_a[ball, :3]
             best = Separation(depth, centre, centre - depth * np.array([x, y, z]))
@@ -392,7 +392,7 @@ def _contains(a: Mesh | HeightMap, T_a: Float64, b: Bounded, T_b: Float64) -> bo
         wz = b6 * px + b7 * py + b8 * pz + bz
         x, y, z = _local(T_a, wx, wy, wz)
         in_box = abs(x - cx) <= hx and abs(y - cy) <= hy and abs(z - cz) <= hz
-        if in_box and kernels.ball_contact(*_arrays(_packed(a)), x, y, z, 0.0, 0.0) >= 0:
+        if in_box and ball_distances.ball_contact(*_arrays(_packed(a)), x, y, z, 0.0, 0.0) >= 0:
             return True
     return False
 

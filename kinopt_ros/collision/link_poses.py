@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.collision.tree_kernel import tree_poses
+from kinopt_ros.collision.kernels.tree import tree_poses
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.chain import JointMotion, joint_motions
 from kinopt_ros.robot.memo import remembered
@@ -17,7 +17,7 @@ from kinopt_ros.robot.model import RobotModel
 
 
 class Tree(NamedTuple):
-    """Some links and all above them, parents first, as ``tree_kernel`` takes them.
+    """Some links and all above them, parents first, as ``kernels/tree.py`` takes them.
 
     The arrays are not read-only: numba would compile twice.
     """

@@ -7,8 +7,8 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.collision.contacts import Placement
+from kinopt_ros.collision.kernels.sweep import SHARE, SIZE, WANTED, sweep, waiting_for
 from kinopt_ros.collision.packed_bodies import PackedBodies
-from kinopt_ros.collision.sweep_kernel import SHARE, SIZE, WANTED, sweep, waiting_for
 from kinopt_ros.pauses import Pause, go_on
 
 RESOLUTION = 1e-4

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
-from kinopt_ros.collision import kernels
+from kinopt_ros.collision.kernels import ball_distances, layout
 from kinopt_ros.collision.trees import tree_of
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError
 from kinopt_ros.geometry.shapes import (
@@ -28,16 +28,16 @@ from kinopt_ros.geometry.shapes import (
 )
 
 KINDS: dict[type[Any], int] = {
-    Sphere: kernels.SPHERE,
-    Box: kernels.BOX,
-    Cylinder: kernels.CYLINDER,
-    Cone: kernels.CONE,
-    Capsule: kernels.CAPSULE,
-    Plane: kernels.PLANE,
-    Mesh: kernels.MESH,
-    HeightMap: kernels.HEIGHT_MAP,
-    PointCloud: kernels.POINT_CLOUD,
-    Octomap: kernels.OCTOMAP,
+    Sphere: layout.SPHERE,
+    Box: layout.BOX,
+    Cylinder: layout.CYLINDER,
+    Cone: layout.CONE,
+    Capsule: layout.CAPSULE,
+    Plane: layout.PLANE,
+    Mesh: layout.MESH,
+    HeightMap: layout.HEIGHT_MAP,
+    PointCloud: layout.POINT_CLOUD,
+    Octomap: layout.OCTOMAP,
 }
 NOT_RIGID = 1e-6
 """Largest error of a rotation's columns from orthonormal ones."""
@@ -45,7 +45,7 @@ NOT_RIGID = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Obstacles:
-    """Shapes in one common frame, as the functions of ``kernels.py`` take them. Made by ``pack``.
+    """Shapes in one common frame, as the functions of ``kernels/`` take them. Made by ``pack``.
 
     The arrays are not read-only, as numba would compile everything a second time for such arrays.
     """
@@ -100,8 +100,8 @@ def pack(shapes: Sequence[PlacedShape]) -> Obstacles:
         )
         integers.append((KINDS[type(shape)], address))
     return Obstacles(
-        np.array(numbers, dtype=np.float64).reshape(-1, kernels.NUMBERS),
-        np.array(integers, dtype=np.int64).reshape(-1, kernels.INTEGERS),
+        np.array(numbers, dtype=np.float64).reshape(-1, layout.NUMBERS),
+        np.array(integers, dtype=np.int64).reshape(-1, layout.INTEGERS),
         np.zeros(len(shapes), dtype=np.bool_),
         tuple(trees),
     )
@@ -129,7 +129,7 @@ def nearest(
         raise InvalidRequestError("most is nan; allowed is a distance or infinity")
     count = len(balls)
     answer = Nearest(np.empty(count), np.empty((count, 3)), np.empty(count, dtype=np.int64))
-    kernels.nearest_obstacles(
+    ball_distances.nearest_obstacles(
         obstacles.numbers,
         obstacles.integers,
         skipped,

@@ -7,10 +7,10 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.bodies import WORLD, Bodies, bodies_of
-from kinopt_ros.collision.hull_gap import CENTER, COLUMNS, FIRST, KIND, LAST, RADIUS, REACH, SIZE
 from kinopt_ros.collision.hulls import Hulls, hulls_of
+from kinopt_ros.collision.kernels.hull_gap import CENTER, COLUMNS, FIRST, KIND, LAST, RADIUS, REACH, SIZE
+from kinopt_ros.collision.kernels.near import BALLS, BOXES, GROUND, HULLS
 from kinopt_ros.collision.link_poses import Tree, tree_above
-from kinopt_ros.collision.near_kernel import BALLS, BOXES, GROUND, HULLS
 from kinopt_ros.collision.obstacles import Obstacles, pack
 from kinopt_ros.geometry.shapes import PlacedShape, Plane
 from kinopt_ros.robot.memo import remembered_with

@@ -1,4 +1,4 @@
-"""Search trees of big shapes, as ``kernels.py`` reads them: built once per shape and kept as long as it lives."""
+"""Search trees of big shapes, as ``kernels/`` reads them: built once per shape and kept as long as it lives."""
 
 import math
 import threading
@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.collision import kernels
-from kinopt_ros.collision.partition import median_order
+from kinopt_ros.collision.kernels import layout
+from kinopt_ros.collision.kernels.partition import median_order
 from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PointCloud
 
 BigShape = Mesh | HeightMap | PointCloud | Octomap
@@ -49,7 +49,7 @@ def tree_of(shape: BigShape) -> Tree:
 
 def first_item(numbers: Float64) -> int:
     """Return where the items of a cloud's or octomap's tree begin."""
-    return kernels.TREE_HEADER + kernels.BOX_NODE * ((2 << int(numbers[kernels.LEVELS])) - 1)
+    return layout.TREE_HEADER + layout.BOX_NODE * ((2 << int(numbers[layout.LEVELS])) - 1)
 
 
 def _bounds(
@@ -57,7 +57,7 @@ def _bounds(
 ) -> tuple[tuple[float, float, float], float, tuple[float, float, float]]:
     if isinstance(shape, HeightMap):
         return (0.0, 0.0, 0.0), math.inf, (math.inf, math.inf, math.inf)
-    low, high = numbers[kernels.TREE_HEADER :][:3], numbers[kernels.TREE_HEADER + 3 :][:3]
+    low, high = numbers[layout.TREE_HEADER :][:3], numbers[layout.TREE_HEADER + 3 :][:3]
     extra = shape.radius if isinstance(shape, PointCloud) else 0.0
     x, y, z = ((low + high) / 2.0).tolist()
     # The root's box is rounded, so that its corners are not always within half a diagonal.
@@ -141,8 +141,8 @@ def _height_tree(shape: HeightMap) -> Float64:
         blocks = fine.reshape(fine.shape[0] // 2, 2, fine.shape[1] // 2, 2, 2)
         levels.append(np.stack([blocks[..., 0].min(axis=(1, 3)), blocks[..., 1].max(axis=(1, 3))], axis=-1))
     sizes = [shape.heights.size, *(level.size for level in levels)]
-    places = np.zeros(kernels.MOST_LEVELS)
-    places[: len(levels)] = kernels.HEIGHT_HEADER + np.cumsum(sizes)[:-1]
+    places = np.zeros(layout.MOST_LEVELS)
+    places[: len(levels)] = layout.HEIGHT_HEADER + np.cumsum(sizes)[:-1]
     header = [*shape.heights.shape, shape.resolution, len(levels)]
     return np.concatenate(
         [header, places, shape.heights.reshape(-1), *(level.reshape(-1) for level in levels)]

@@ -34,7 +34,7 @@ class Curve:
 
     def at(self, s: Annotated[Float64, "M"]) -> Annotated[Float64, "M 5 n"]:
         """Compute position and the first four derivatives by s."""
-        from kinopt_ros.trajectory.compiled import path_derivatives
+        from kinopt_ros.trajectory.kernels.quintics import path_derivatives
 
         out = np.empty((s.size, 5, self.pieces.shape[1]))
         path_derivatives(self.breaks, self.pieces, s, out)
@@ -85,7 +85,7 @@ def _quintics(
     ends: Annotated[Float64, "2 2 n"],
     clamped: tuple[bool, bool],
 ) -> Annotated[Float64, "K n 6"]:
-    from kinopt_ros.trajectory.compiled import fit_quintics
+    from kinopt_ros.trajectory.kernels.quintics import fit_quintics
 
     pieces = np.empty((len(points) - 1, points.shape[1], 6))
     fit_quintics(breaks, np.ascontiguousarray(points), ends, np.array(clamped), pieces)

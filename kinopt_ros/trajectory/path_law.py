@@ -2,7 +2,7 @@
 
 With constant jerk of s between knots, velocity, acceleration and jerk of the joints at the knots are polynomials in the
 control points c of s(t), each in at most four of them, over powers of the unit of time. Time-optimal control points are
-then found by a barrier method (``compiled.speed_up``), whose linear systems are banded. From rest every law is within
+then found by a barrier method (``kernels/speed_up.py``), whose linear systems are banded. From rest every law is within
 limits if it is slow enough, so that there is always one.
 """
 
@@ -103,7 +103,7 @@ class TimeLaw:
     def improve(self, fastest: bool = True, first_weight: float = _WEIGHTS[0]) -> bool:
         """Bring the law within the limits and, if ``fastest``, to the least time, else keep its time; False if that
         fails."""
-        from kinopt_ros.trajectory.compiled import speed_up
+        from kinopt_ros.trajectory.kernels.speed_up import speed_up
 
         lam, worst, _ = speed_up(
             self.curve.breaks,
@@ -153,7 +153,7 @@ class TimeLaw:
 
     def _states(self, out: Annotated[Float64, "K+1 3"]) -> None:
         """Compute s and its derivatives by units of the grid."""
-        from kinopt_ros.trajectory.compiled import law_at_knots
+        from kinopt_ros.trajectory.kernels.speed_up import law_at_knots
 
         law_at_knots(self.control, self.grid.at_knot, out)
 
@@ -229,7 +229,7 @@ def first_law(
     duration: float | None = None,
 ) -> TimeLaw:
     """Return a smooth law to begin with, near to the limits of acceleration; it takes ``duration``, if given."""
-    from kinopt_ros.trajectory.compiled import passable_speed
+    from kinopt_ros.trajectory.kernels.quintics import passable_speed
 
     grid = time_grid(widths)
     end = float(grid.knots[-1])

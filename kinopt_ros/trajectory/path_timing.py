@@ -193,7 +193,7 @@ _ready = False
 
 def _need_numba() -> None:
     try:
-        importlib.import_module("kinopt_ros.trajectory.compiled")
+        importlib.import_module("kinopt_ros.trajectory.kernels.speed_up")
     except ImportError as error:
         raise SolverUnavailableError(
             f"timing a path needs the Python package 'numba' (pip install numba): {error}"

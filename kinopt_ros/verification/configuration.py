@@ -103,7 +103,7 @@ def reference_report(
 def prepared() -> ModuleType | None:
     """Return the compiled check; None where numba is not installed. Imports numba, and compiles if need be."""
     try:
-        from kinopt_ros.verification import compiled
+        from kinopt_ros.verification.kernels import answers as compiled
     except ImportError:
         return None
     return compiled

@@ -3,7 +3,7 @@
 What is checked is what a joint_trajectory_controller interpolates. A part of it is free if, in its middle, every
 pair of shapes is farther apart than it can come nearer within the part; else it is halved. So nothing is passed
 through, however thin. (Conservative advancement: B. Mirtich, J. Canny, "Impulse-based simulation of rigid bodies",
-1995.) Compiled bounds (``collision/sweep_kernel.py``) clear nearly all; what they cannot is left to the judge.
+1995.) Compiled bounds (``collision/kernels/sweep.py``) clear nearly all; what they cannot is left to the judge.
 """
 
 import heapq

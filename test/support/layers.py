@@ -10,6 +10,7 @@ PACKAGE = Path(kinopt_ros.__file__).parent
 LAYERS = [
     {
         "array",
+        "compiler_options",
         "errors",
         "files",
         "interrupts",

@@ -57,7 +57,7 @@ def pack_chain(
         quick_restarts: random restarts of the quick path.
         table_size: number of table seeds, at least 1.
     """
-    from kinopt_ros.solvers.cpu.kernel import tip_poses
+    from kinopt_ros.solvers.cpu.kernels.plain import tip_poses
 
     n, m = len(chain.variables), len(chain.motion)
     base, tip, motions = refold(chain)

@@ -84,7 +84,7 @@ class _PlainWork:
 
     def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
         """Search, see ``search.Work``; never takes long."""
-        from kinopt_ros.solvers.cpu.kernel import solve_many
+        from kinopt_ros.solvers.cpu.kernels.plain import solve_many
 
         tries = TABLE_TRIES if use_seeds else 0
         plan = np.array([tries, first, last, self.signed_seed, polish], dtype=np.int64)

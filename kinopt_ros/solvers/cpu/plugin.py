@@ -68,7 +68,7 @@ class CpuSolver(Solver):
         return None
 
     def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
-        from kinopt_ros.solvers.cpu import kernel  # noqa: F401  (compiles, or loads what was compiled before)
+        from kinopt_ros.solvers.cpu.kernels import plain  # noqa: F401  (compiles, or loads what was compiled before)
         from kinopt_ros.solvers.cpu.prepared import prepared_chains, prepared_trees
 
         self._max_restarts: int = options["max_restarts"]
@@ -184,7 +184,7 @@ def _compile_general() -> None:
     """Compile the general kernel once per process, or wait until another thread has done it."""
     global _ready
     if not _ready:
-        from kinopt_ros.solvers.cpu.general import load_or_compile
+        from kinopt_ros.solvers.cpu.kernels.general import load_or_compile
 
         with _compiling:
             _ready = load_or_compile(may_compile=True)
@@ -194,7 +194,7 @@ def _load_general() -> None:
     """Load the general kernel if it lies on disk, unless another thread is at it."""
     global _ready
     if not _ready and _compiling.acquire(blocking=False):
-        from kinopt_ros.solvers.cpu.general import load_or_compile
+        from kinopt_ros.solvers.cpu.kernels.general import load_or_compile
 
         try:
             _ready = load_or_compile(may_compile=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.solvers.cpu.chain import PackedChain
-from kinopt_ros.solvers.cpu.kernel import solve_one
+from kinopt_ros.solvers.cpu.kernels.plain import solve_one
 
 
 class ChainIk:

@@ -130,7 +130,7 @@ class _Work:
 
     def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
         """Search, see ``search.Work``. Restarts go on from where they stopped, which is ``first``."""
-        from kinopt_ros.solvers.cpu.general import solve_general
+        from kinopt_ros.solvers.cpu.kernels.general import solve_general
 
         tree = self.packed
         T, _, n = len(self.targets), *self.posture.shape

@@ -43,7 +43,7 @@ def pack_tree(
         upper: upper limits, (nq,).
         table_size: number of table seeds.
     """
-    from kinopt_ros.solvers.cpu.general import tree_poses
+    from kinopt_ros.solvers.cpu.kernels.general import tree_poses
 
     variables = np.unique(np.concatenate([chain.variables for chain in chains]))
     bases, tips, motions, kinds = [], [], [], []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.shape_cases import BOUNDED, random_pose, random_primitive
 
-from kinopt_ros.collision.box_gaps import box_gap
+from kinopt_ros.collision.kernels.box_gaps import box_gap
 from kinopt_ros.collision.obstacles import bounding_box, signed_distance
 from kinopt_ros.geometry.shapes import Box, HeightMap, Mesh, Octomap, Plane, PointCloud
 

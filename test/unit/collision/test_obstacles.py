@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from support.shape_cases import PRIMITIVES, random_pose, random_primitive
 
-from kinopt_ros.collision import kernels, trees
+from kinopt_ros.collision import trees
+from kinopt_ros.collision.kernels import ball_distances
 from kinopt_ros.collision.obstacles import bounding_sphere, nearest, pack, signed_distance
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError
 from kinopt_ros.geometry.shapes import Box, HeightMap, Octomap, PlacedShape, Plane, PointCloud, Sphere
@@ -82,14 +83,14 @@ def test_contacts_and_the_least_distance():
     arrays = obstacles.numbers, obstacles.integers, obstacles.nothing_skipped
     distances, _ = one_by_one(shapes, balls)
     for clearance in (-0.3, -0.1, 0.0, 0.2):
-        ball, obstacle = kernels.first_contact(*arrays, balls, clearance)
+        ball, obstacle = ball_distances.first_contact(*arrays, balls, clearance)
         hit = np.flatnonzero(distances.min(axis=0) < clearance)
         assert ball == (hit[0] if len(hit) else -1)
         assert obstacle == (-1 if ball < 0 else np.flatnonzero(distances[:, ball] < clearance)[0])
-    least, *_, ball, obstacle = kernels.least_distance(*arrays, balls, np.inf)
+    least, *_, ball, obstacle = ball_distances.least_distance(*arrays, balls, np.inf)
     assert least == pytest.approx(distances.min(), abs=1e-12)
     assert distances[obstacle, ball] == pytest.approx(least, abs=1e-12)
-    assert kernels.least_distance(*arrays, balls, -10.0)[4:] == (-1, -1)
+    assert ball_distances.least_distance(*arrays, balls, -10.0)[4:] == (-1, -1)
 
 
 def test_kernels_can_be_compiled_into_others():
@@ -99,7 +100,7 @@ def test_kernels_can_be_compiled_into_others():
     def total(numbers, integers, skipped, balls):
         result = 0.0
         for i in range(len(balls)):
-            d, _, _, _, obstacle = kernels.ball_distance(
+            d, _, _, _, obstacle = ball_distances.ball_distance(
                 numbers, integers, skipped, balls[i, 0], balls[i, 1], balls[i, 2], balls[i, 3], 1.0
             )
             result += d if obstacle >= 0 else 0.0

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("numba")
 from kinopt_ros.collision.bodies import WORLD, Bodies, bodies_of, self_pairs
-from kinopt_ros.collision.near_kernel import BALLS, BOXES, GROUND, HULLS
+from kinopt_ros.collision.kernels.near import BALLS, BOXES, GROUND, HULLS
 from kinopt_ros.collision.packed_bodies import PackedBodies, packed_bodies_of
 from kinopt_ros.geometry.shapes import Box, Cylinder, HeightMap, PlacedShape, Plane, Shape, Sphere
 from kinopt_ros.robot.urdf import robot_from_urdf

@@ -26,7 +26,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.cpu.paths import connect, kernel
+from kinopt_ros.solvers.cpu.paths.kernels import connect, levenberg_marquardt
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
@@ -115,7 +115,7 @@ def clock_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Clock]:
             (contacts, "near_pairs"),
             (contacts, "in_collision"),
             (contacts, "distance"),
-            (kernel, "improve"),
+            (levenberg_marquardt, "improve"),
             (connect, "grow"),
             (connect, "shorten"),
         ):

@@ -392,7 +392,7 @@ def test_bad_input_is_refused(change: dict[str, object], error: type[Exception],
 
 
 def test_without_numba_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "kinopt_ros.trajectory.compiled", None)
+    monkeypatch.setitem(sys.modules, "kinopt_ros.trajectory.kernels.speed_up", None)
     with pytest.raises(SolverUnavailableError, match="numba"):
         time_path(names(1), [[0.0], [1.0]], np.ones(1), np.ones(1), np.ones(1))
 

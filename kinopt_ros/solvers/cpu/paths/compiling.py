@@ -9,9 +9,9 @@ import numpy as np
 
 from kinopt_ros.array import Int64
 from kinopt_ros.errors import NotReadyError
-from kinopt_ros.solvers.cpu.paths import connect, kernel, nearness, tasks
+from kinopt_ros.solvers.cpu.paths.kernels import connect, levenberg_marquardt, nearness_cost, tasks
+from kinopt_ros.solvers.cpu.paths.kernels.vectors import CHUNK
 from kinopt_ros.solvers.cpu.paths.surroundings import Around
-from kinopt_ros.solvers.cpu.paths.vectors import CHUNK
 
 _lock = threading.Lock()
 _ready = False
@@ -111,16 +111,16 @@ def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """Yield functions and empty arguments of the types that they are called with."""
     f1, f2, f3 = np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0))
     i1, i2, b1 = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64), np.empty(0, dtype=np.bool_)
-    yield kernel.anchor_path, (*_model(), f2, 0.0)
-    yield kernel.score_paths, (*_model(), f3, 0.0, 0.0, workspace(1, 1, 1, 1, 1), f1, f1)
+    yield levenberg_marquardt.anchor_path, (*_model(), f2, 0.0)
+    yield levenberg_marquardt.score_paths, (*_model(), f3, 0.0, 0.0, workspace(1, 1, 1, 1, 1), f1, f1)
     trees = f2, f3, i2, i1  # draws, nodes, parents, counts
     places = f2, f2, f2, f1, b1
     yield connect.grow, (*_model(), 0.0, *trees, places, i1, 0)
     yield connect.shorten, (*_model(), 0.0, f2, 0, f2, f2, places, i1)
-    yield nearness.sphere_distances, (*_model()[:2], f2, 0.0, workspace(1, 1, 1, 1, 1), f2, i2, f2)
+    yield nearness_cost.sphere_distances, (*_model()[:2], f2, 0.0, workspace(1, 1, 1, 1, 1), f2, i2, f2)
     memory = store(1, 1, 1, 1, 1, np.zeros(1, dtype=np.int64))
     costs = (f1, f2, f2, f1, f2, i1, f1, f1, f2)
     yield (
-        kernel.improve,
+        levenberg_marquardt.improve,
         (*_model(), (f2, f2, f2), (f2, i2), costs, i1, b1, f2, f2, f2, (f2, f3, i1, i1), memory, f1, 0),
     )

@@ -10,8 +10,8 @@ from kinopt_ros.array import Float64, Int64
 from kinopt_ros.costs.stencils import derivative_matrix
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.cpu.paths import kernel, tasks
 from kinopt_ros.solvers.cpu.paths.compiling import store, workspace
+from kinopt_ros.solvers.cpu.paths.kernels import levenberg_marquardt, lm_step, tasks
 from kinopt_ros.solvers.cpu.paths.model import PathModel, need_compiled, path_model
 from kinopt_ros.solvers.cpu.paths.pack_tasks import given_points, pack_tasks
 from kinopt_ros.solvers.cpu.paths.quadratic import quadratic_cost
@@ -98,13 +98,13 @@ def path_scores(
     wanted, enough = problem.clearance + margin + BUFFER, accepted(problem, margin)
     arrays = model.tree.arrays, model.around.arrays
     anchors = np.full((2, S), np.inf), np.zeros((2, S, 3)), model.floor.copy()
-    kernel.anchor_path(*arrays, anchors, np.ascontiguousarray(paths[0][[0, -1]]), wanted)
+    levenberg_marquardt.anchor_path(*arrays, anchors, np.ascontiguousarray(paths[0][[0, -1]]), wanted)
     scores = np.zeros(len(paths))
     work = workspace(1, n, M, S, len(model.around.body_node))
     some = np.ascontiguousarray(paths[:, 2::4])
-    kernel.score_paths(*arrays, anchors, some, wanted, enough, work, np.zeros(2), scores)
+    levenberg_marquardt.score_paths(*arrays, anchors, some, wanted, enough, work, np.zeros(2), scores)
     length: Float64 = np.linalg.norm(np.diff(paths, axis=1), axis=2).sum(axis=1)
-    return kernel.FIRST_WEIGHT * scores + length
+    return levenberg_marquardt.FIRST_WEIGHT * scores + length
 
 
 def accepted(problem: TrajectoryProblem, margin: float) -> float:
@@ -143,7 +143,9 @@ class _Path:
         S, M = len(model.around.radii), len(model.tree.parent)
         self._model = model.tree.arrays, model.around.arrays
         self._anchors = np.full((len(anchors), S), np.inf), np.zeros((len(anchors), S, 3)), model.floor.copy()
-        kernel.anchor_path(*self._model, self._anchors, np.ascontiguousarray(path[anchors]), self._wanted)
+        levenberg_marquardt.anchor_path(
+            *self._model, self._anchors, np.ascontiguousarray(path[anchors]), self._wanted
+        )
         self._robot, self._problem, self._path_model, self._at = robot, problem, model, anchors
         self._gaps = self._anchors[0].copy()
         self._sticking = no_slack(T, model)
@@ -151,13 +153,13 @@ class _Path:
         parts = np.ones(T, dtype=np.int64)
         self._kept = np.full((T, S), -np.inf), np.zeros((T, S, 3)), parts, parts.copy()
         self._store = store(T, n, M, S, len(model.around.body_node), self._last)
-        self._state = np.zeros(kernel.STATE)
-        self._state[kernel.WEIGHT_NOW] = kernel.FIRST_WEIGHT
-        self._state[kernel.DAMPING] = kernel.FIRST_DAMPING
+        self._state = np.zeros(levenberg_marquardt.STATE)
+        self._state[levenberg_marquardt.WEIGHT_NOW] = levenberg_marquardt.FIRST_WEIGHT
+        self._state[levenberg_marquardt.DAMPING] = levenberg_marquardt.FIRST_DAMPING
         self._steps = 1
 
     def _call(self, steps: int) -> None:
-        kernel.improve(
+        levenberg_marquardt.improve(
             *self._model,
             self._anchors,
             self._sticking,
@@ -176,8 +178,10 @@ class _Path:
 
     def running(self) -> bool:
         """Whether there is more to do."""
-        status = self._state[kernel.STATUS]
-        return bool(status in (kernel.NEW, kernel.RUNNING) and self.iterations < MOST_STEPS)
+        status = self._state[levenberg_marquardt.STATUS]
+        return bool(
+            status in (levenberg_marquardt.NEW, levenberg_marquardt.RUNNING) and self.iterations < MOST_STEPS
+        )
 
     def improve(self) -> None:
         """Make steps for about ``PIECE``, at least one."""
@@ -193,7 +197,7 @@ class _Path:
         is kept to."""
         self._rough = rough
         if rough and self._spheres:
-            self._state[kernel.WEIGHT_NOW] = AGAIN_WEIGHT
+            self._state[levenberg_marquardt.WEIGHT_NOW] = AGAIN_WEIGHT
             self._look_at_shapes()
 
     def look_again(self) -> None:
@@ -208,10 +212,10 @@ class _Path:
         if self._slack >= 0.0 or self._slack < PROGRESS * before:
             return
         state = self._state
-        state[kernel.STATUS] = kernel.NEW
-        state[kernel.WEIGHT_NOW] = max(state[kernel.WEIGHT_NOW], AGAIN_WEIGHT)
-        state[kernel.DAMPING] = kernel.FIRST_DAMPING
-        state[kernel.SINCE] = state[kernel.GOOD] = 0.0
+        state[levenberg_marquardt.STATUS] = levenberg_marquardt.NEW
+        state[levenberg_marquardt.WEIGHT_NOW] = max(state[levenberg_marquardt.WEIGHT_NOW], AGAIN_WEIGHT)
+        state[levenberg_marquardt.DAMPING] = levenberg_marquardt.FIRST_DAMPING
+        state[levenberg_marquardt.SINCE] = state[levenberg_marquardt.GOOD] = 0.0
 
     def _look_at_shapes(self) -> None:
         found = sphere_slack(
@@ -234,19 +238,19 @@ class _Path:
     @property
     def iterations(self) -> int:
         """Number of steps so far."""
-        return int(self._state[kernel.ITERATIONS])
+        return int(self._state[levenberg_marquardt.ITERATIONS])
 
     @property
     def cost(self) -> float:
         """Cost without constraints."""
-        return float(self._state[kernel.COSTS])
+        return float(self._state[levenberg_marquardt.COSTS])
 
     @property
     def clearance(self) -> float:
         """Clearance as defined in ``optimize_paths``, m, at most what is wanted."""
         if not self._spheres:
             return np.inf
-        return float(min(self._state[kernel.SLACK_NOW] + self._accepted, self._wanted))
+        return float(min(self._state[levenberg_marquardt.SLACK_NOW] + self._accepted, self._wanted))
 
     @property
     def violation(self) -> float:
@@ -254,14 +258,17 @@ class _Path:
         low, high = self._limits
         # Given points may be outside: a robot where its sensors say it is.
         outside = np.maximum(low - self._path, self._path - high)[~self._given]
-        return max(float(self._state[kernel.EXCESS]), float(np.max(outside, initial=0.0)))
+        return max(float(self._state[levenberg_marquardt.EXCESS]), float(np.max(outside, initial=0.0)))
 
     def progress(self, stage: str) -> Progress:
         """Return the progress of this path."""
         state = self._state
         terms = (
-            ("smoothness", float(state[kernel.COSTS])),
-            ("constraints", float(state[kernel.WEIGHT_NOW] * state[kernel.CONSTRAINTS])),
+            ("smoothness", float(state[levenberg_marquardt.COSTS])),
+            (
+                "constraints",
+                float(state[levenberg_marquardt.WEIGHT_NOW] * state[levenberg_marquardt.CONSTRAINTS]),
+            ),
         )
         return Progress(stage, self.iterations, terms, self.clearance if self._spheres else np.nan)
 
@@ -299,7 +306,7 @@ def _costs(
     reach = 1  # neighbours share what is found between them
     most = np.zeros(n)
     if problem.duration is not None and weights.velocity > 0.0:
-        numbers[kernel.VELOCITY] = weights.velocity / problem.duration**2
+        numbers[lm_step.VELOCITY] = weights.velocity / problem.duration**2
         limit = robot.limits.velocity[problem.variables] * problem.velocity_scaling
         most = np.minimum(limit * problem.duration, 1e300)
         reach = 4
@@ -308,7 +315,7 @@ def _costs(
     block = np.zeros((n, n))
     rates, first = _rates(T)
     if speed > 0.0:
-        numbers[kernel.START] = DIRECTION_WEIGHT
+        numbers[lm_step.START] = DIRECTION_WEIGHT
         block = np.eye(n) - np.outer(velocity, velocity) / speed**2
         blocks = blocks.copy()
         blocks[:5] = np.maximum(blocks[:5], 4 - np.arange(5))

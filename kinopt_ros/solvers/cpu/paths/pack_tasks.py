@@ -11,7 +11,7 @@ from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.problems.ik import PoseTarget, Tolerance
 from kinopt_ros.problems.trajectory import JointGoal, PoseAlong, PoseGoal, StraightLine, TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.cpu.paths import tasks
+from kinopt_ros.solvers.cpu.paths.kernels import tasks
 from kinopt_ros.solvers.cpu.paths.moving_tree import MovingTree
 
 GOAL_SHARE = 0.5

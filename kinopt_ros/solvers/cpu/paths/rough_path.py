@@ -9,7 +9,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.kinematics.sampling import range_around
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.cpu.paths import connect, kernel
+from kinopt_ros.solvers.cpu.paths.kernels import connect, levenberg_marquardt
 from kinopt_ros.solvers.cpu.paths.model import need_compiled, path_model
 from kinopt_ros.solvers.cpu.paths.optimize import accepted
 
@@ -55,7 +55,7 @@ def rough_path(
     model_arrays = model.tree.arrays, model.around.arrays
     S, M = len(model.around.radii), len(model.tree.parent)
     anchors = np.full((1 + G, S), np.inf), np.zeros((1 + G, S, 3)), model.floor.copy()
-    kernel.anchor_path(*model_arrays, anchors, np.ascontiguousarray(roots), wanted)
+    levenberg_marquardt.anchor_path(*model_arrays, anchors, np.ascontiguousarray(roots), wanted)
     nodes, parents = np.empty((2, MOST_NODES, n)), np.zeros((2, MOST_NODES), dtype=np.int64)
     nodes[0, 0], nodes[1, :G] = q0, ends
     parents[1, :G] = np.arange(G)

@@ -18,8 +18,8 @@ from kinopt_ros.collision.contacts import group_distances
 from kinopt_ros.collision.packed_bodies import PackedBodies, packed_bodies_of
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.cpu.paths import nearness
 from kinopt_ros.solvers.cpu.paths.compiling import workspace
+from kinopt_ros.solvers.cpu.paths.kernels import nearness_cost
 from kinopt_ros.solvers.cpu.paths.model import PathModel
 
 PAIR_RAMP = 0.02
@@ -76,7 +76,7 @@ def sphere_slack(
     T, n, S, P, M = len(path), path.shape[1], len(around.radii), len(around.pairs), len(model.tree.parent)
     gaps, obstacle, pair_gaps = np.empty((T, S)), np.empty((T, S), dtype=np.int64), np.empty((T, P))
     memory = workspace(1, n, M, S, len(around.body_node))
-    nearness.sphere_distances(
+    nearness_cost.sphere_distances(
         model.tree.arrays, around.arrays, path, wanted, memory, gaps, obstacle, pair_gaps
     )
     assert problem.scene is not None

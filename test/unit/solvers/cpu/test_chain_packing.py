@@ -8,7 +8,7 @@ from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import quaternion_to_matrix
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.solvers.cpu.chain import PackedChain, pack_chain
-from kinopt_ros.solvers.cpu.kernel import tip_poses
+from kinopt_ros.solvers.cpu.kernels.plain import tip_poses
 from kinopt_ros.solvers.cpu.seeds import scrambled_halton
 
 

@@ -15,8 +15,8 @@ from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.pose_errors import axis_errors
 from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.solvers.cpu import general, kernel
-from kinopt_ros.solvers.cpu.general import ORIENTATION_WEIGHT
+from kinopt_ros.solvers.cpu.kernels import forward, general, general_descent, pose_rows, starts, turns
+from kinopt_ros.solvers.cpu.kernels.tuning import ORIENTATION_WEIGHT
 from kinopt_ros.solvers.cpu.plugin import CpuSolver
 from kinopt_ros.solvers.cpu.tree import pack_tree
 
@@ -24,8 +24,9 @@ FREE = list(itertools.product((False, True), repeat=3))
 
 
 def interpreted() -> dict[str, Any]:
-    """Both kernels' functions as Python runs them."""
-    names = {**vars(kernel), **vars(general)}
+    """The kernels' functions as Python runs them."""
+    modules = forward, starts, turns, pose_rows, general_descent, general
+    names = {name: value for module in modules for name, value in vars(module).items()}
     for name, value in list(names.items()):
         if hasattr(value, "py_func"):
             names[name] = FunctionType(value.py_func.__code__, names)

@@ -270,7 +270,7 @@ def test_very_many_whole_turns_take_no_time() -> None:
 @pytest.fixture
 def cold(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Nothing compiled and nothing on disk. Lists the calls, and whether they allowed to compile."""
-    from kinopt_ros.solvers.cpu import general
+    from kinopt_ros.solvers.cpu.kernels import general
 
     asked: list[bool] = []
 
@@ -308,7 +308,7 @@ def test_a_request_without_a_deadline_compiles(cold: list[bool]) -> None:
 
 def test_what_lies_on_disk_is_loaded_when_the_solver_is_configured() -> None:
     arm("panda")  # compiled, if it was not
-    from kinopt_ros.solvers.cpu.general import load_or_compile
+    from kinopt_ros.solvers.cpu.kernels.general import load_or_compile
 
     assert load_or_compile(may_compile=False)
 

@@ -11,8 +11,9 @@ import kinopt_ros
 from kinopt_ros.array import Float64
 from kinopt_ros.problems.trajectory import Goal, JointGoal, TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.cpu.paths import kernel, optimize
+from kinopt_ros.solvers.cpu.paths import optimize
 from kinopt_ros.solvers.cpu.paths.compiling import load_or_compile
+from kinopt_ros.solvers.cpu.paths.kernels import levenberg_marquardt
 from kinopt_ros.solvers.cpu.paths.model import path_model
 
 
@@ -66,15 +67,15 @@ class Evaluated:
 
     @property
     def costs(self) -> float:
-        return float(self.one._state[kernel.COSTS])
+        return float(self.one._state[levenberg_marquardt.COSTS])
 
     @property
     def constraints(self) -> float:
-        return float(self.one._state[kernel.CONSTRAINTS])
+        return float(self.one._state[levenberg_marquardt.CONSTRAINTS])
 
     @property
     def slack(self) -> float:
-        return float(self.one._state[kernel.SLACK_NOW])
+        return float(self.one._state[levenberg_marquardt.SLACK_NOW])
 
     @property
     def arrays(self) -> dict[str, Float64]:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kinopt_ros.solvers.cpu.paths.banded import factorize, solve
-from kinopt_ros.solvers.cpu.paths.vectors import CHUNK
+from kinopt_ros.solvers.cpu.paths.kernels.banded import factorize, solve
+from kinopt_ros.solvers.cpu.paths.kernels.vectors import CHUNK
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.trajectory import CostWeights, PoseAlong, PoseGoal, StraightLine
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths import optimize
-from kinopt_ros.solvers.cpu.paths.nearness import SWEEP
+from kinopt_ros.solvers.cpu.paths.kernels.nearness import SWEEP
+from kinopt_ros.solvers.cpu.paths.kernels.tasks import USED
 from kinopt_ros.solvers.cpu.paths.pack_tasks import ALONG_WEIGHT, GOAL_WEIGHT
-from kinopt_ros.solvers.cpu.paths.tasks import USED
 
 T = 12
 

@@ -11,12 +11,12 @@ from kinopt_ros.array import Float64
 from kinopt_ros.geometry.shapes import Box
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.cpu.paths import connect, nearness
 from kinopt_ros.solvers.cpu.paths import rough_path as module
 from kinopt_ros.solvers.cpu.paths.compiling import workspace
-from kinopt_ros.solvers.cpu.paths.connect import RESOLUTION
+from kinopt_ros.solvers.cpu.paths.kernels import connect, nearness_cost
+from kinopt_ros.solvers.cpu.paths.kernels.connect import RESOLUTION
+from kinopt_ros.solvers.cpu.paths.kernels.spheres import TIGHT
 from kinopt_ros.solvers.cpu.paths.model import path_model
-from kinopt_ros.solvers.cpu.paths.nearness import TIGHT
 from kinopt_ros.solvers.cpu.paths.rough_path import rough_path
 from kinopt_ros.verification.collision import check_collisions
 
@@ -70,7 +70,7 @@ def test_clear_is_what_no_sphere_contradicts(panda: RobotModel, problem_of: Call
     low, high = panda.limits.lower[:7], panda.limits.upper[:7]
     path = rng.uniform(low, high, (300, 7))
     gaps, obstacle, pair_gaps = np.empty((300, S)), np.empty((300, S), dtype=np.int64), np.empty((300, P))
-    nearness.sphere_distances(*arrays, path, 0.5, workspace(1, 7, M, S, B), gaps, obstacle, pair_gaps)
+    nearness_cost.sphere_distances(*arrays, path, 0.5, workspace(1, 7, M, S, B), gaps, obstacle, pair_gaps)
     expected = (gaps >= wanted - TIGHT).all(axis=1) & (pair_gaps >= wanted).all(axis=1)
     nowhere = np.full((1, S), np.inf), np.zeros((1, S, 3)), np.full((S, S), np.inf)
     work = np.empty((M, 12)), np.empty((S, 3)), np.empty((B, 3)), np.empty(7), np.empty(B, dtype=np.bool_)

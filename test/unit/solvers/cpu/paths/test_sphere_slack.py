@@ -14,8 +14,8 @@ from kinopt_ros.collision.packed_bodies import packed_bodies_of
 from kinopt_ros.geometry.shapes import Box
 from kinopt_ros.problems.trajectory import JointGoal, TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.cpu.paths import nearness
 from kinopt_ros.solvers.cpu.paths.compiling import workspace
+from kinopt_ros.solvers.cpu.paths.kernels import nearness_cost
 from kinopt_ros.solvers.cpu.paths.model import PathModel, path_model
 from kinopt_ros.solvers.cpu.paths.optimize import accepted, optimize_paths
 from kinopt_ros.solvers.cpu.paths.sphere_slack import _made, _near_anchors, sphere_slack
@@ -45,7 +45,7 @@ def spheres_apart(model: PathModel, path: Float64, wanted: float) -> tuple[Float
     gaps, obstacle = np.empty((len(path), S)), np.empty((len(path), S), dtype=np.int64)
     pair_gaps = np.empty((len(path), P))
     memory = workspace(1, path.shape[1], len(model.tree.parent), S, B)
-    nearness.sphere_distances(
+    nearness_cost.sphere_distances(
         model.tree.arrays, around.arrays, path, wanted, memory, gaps, obstacle, pair_gaps
     )
     return gaps, obstacle, pair_gaps

@@ -2,15 +2,14 @@
 
 import numpy as np
 
+from kinopt_ros.compiler_options import OUTER
 from kinopt_ros.numba_cache import njit
 
 ROTATION, TRANSLATION, QUATERNION = range(3)
 """Kinds of motions, as in ``robot.chain.Motion``."""
 
-_OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-
-@njit(**_OUTER)
+@njit(**OUTER)
 def tree_poses(q, tree, poses):
     """Write poses of L links in the root's frame, for M configurations (M, nq), into ``poses`` (M, L, 4, 4)."""
     axes, origins = np.empty((tree.axis.shape[0], 3)), np.empty((tree.axis.shape[0], 3))
@@ -18,7 +17,7 @@ def tree_poses(q, tree, poses):
         place_links(q[m], tree, poses[m], origins, axes)
 
 
-@njit(**_OUTER)
+@njit(**OUTER)
 def place_links(q, tree, poses, origins, axes):
     """Poses of links for one configuration (nq), finite, into ``poses`` (L, 4, 4), and where the joints' axes are
     then, in the root's frame: a point of each, and its direction, into ``origins`` and ``axes`` (m, 3).

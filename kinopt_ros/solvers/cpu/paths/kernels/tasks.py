@@ -11,8 +11,9 @@ velocity of the tip in the target's frame:
 
 import numpy as np
 
+from kinopt_ros.compiler_options import FAST_INNER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.paths.frames import _INNER, add_point_row, add_turn_row
+from kinopt_ros.solvers.cpu.paths.kernels.frames import add_point_row, add_turn_row
 
 # Columns of ``numbers``: poses of the tip on its node, of the base on its node, of the target in the base (rotation,
 # row by row, then position); tolerances; lines: a point of the line and its direction, in the base; share of the
@@ -31,7 +32,7 @@ USED = 0.9
 ROWS = 6
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _compose(F, numbers, k, out):
     """Compute the pose of what is fixed to a node, in the root's frame: rotation (row-major), position."""
     B = numbers[k : k + 12]
@@ -42,7 +43,7 @@ def _compose(F, numbers, k, out):
         out[9 + i] = a * B[9] + b * B[10] + c * B[11] + F[9 + i]
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def orientation_errors(R, free, errors, directions):
     """Errors (3,) of a rotation (9,), 0 on free axes, and directions (3, 3): their derivatives by angular velocity in
     the frame of the target."""
@@ -115,13 +116,13 @@ def orientation_errors(R, free, errors, directions):
     directions[1, 2], directions[2, 1] = 0.5 * e0 + h * e1 * e2, -0.5 * e0 + h * e1 * e2
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _drop(errors, directions, k):
     errors[k] = 0.0
     directions[k, 0] = directions[k, 1] = directions[k, 2] = 0.0
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _shorten(errors, directions, first, tolerance, one, tight, aim, share):
     """Replace three errors by what counts of them; return how far they are beyond a share of their tolerances.
 
@@ -165,7 +166,7 @@ def _shorten(errors, directions, first, tolerance, one, tight, aim, share):
     return excess
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def task_rows(tree, frames, numbers, integers, work, jacobian):
     """Compute errors of one task at one configuration, and how the variables change them, jacobian (6, n).
 

@@ -8,6 +8,7 @@ between complex objects", 1988) only decides how good it is. So bounds hold howe
 
 import numpy as np
 
+from kinopt_ros.compiler_options import INLINE, INNER
 from kinopt_ros.numba_cache import njit
 
 POINTS, BOX, CYLINDER, CONE = range(4)
@@ -22,12 +23,8 @@ _CONVERGED = 1e-9
 _SMALLEST = 1e-20
 """Squared distance from the origin below which a point counts as being there, m^2."""
 
-_OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
-_INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_INLINE = _INNER | {"forceinline": True}
 
-
-@njit(**_INNER)
+@njit(**INNER)
 def hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, loose, W):
     """Compute a lower bound (m) of the distance of two pieces; it says little where they overlap.
 
@@ -68,14 +65,14 @@ def hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, loose, 
     return best
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def plane_gap(pieces, points, placed, a, i, nx, ny, nz, height):
     """Compute the distance of a piece from the half-space below a plane: normal and height above the origin."""
     x, y, z = _farthest(pieces, points, placed, a, i, -nx, -ny, -nz)
     return nx * x + ny * y + nz * z - height - pieces[i, RADIUS] - ROUNDING
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def _farthest(pieces, points, placed, s, k, x, y, z):
     """Return the point of piece k of shape s, without its radius, that is farthest along a direction."""
     dx = placed[s, 0, 0] * x + placed[s, 1, 0] * y + placed[s, 2, 0] * z
@@ -111,7 +108,7 @@ def _farthest(pieces, points, placed, s, k, x, y, z):
     )
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def _nearest(W, size):
     """Find the point of a simplex of up to four points that is nearest to the origin.
 
@@ -141,7 +138,7 @@ def _nearest(W, size):
     return _keep(W, mask, x, y, z, i, j, k)
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def _keep(W, mask, x, y, z, i, j, k):
     """Move the points of the mask (1: i, 2: j, 4: k) to the front."""
     p0, p1, p2 = W[i, 0], W[i, 1], W[i, 2]
@@ -160,7 +157,7 @@ def _keep(W, mask, x, y, z, i, j, k):
     return size, x, y, z
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def _segment(W, i, j):
     """Return the point of a segment nearest to the origin: (which of its ends are needed, x, y, z)."""
     ex, ey, ez = W[j, 0] - W[i, 0], W[j, 1] - W[i, 1], W[j, 2] - W[i, 2]
@@ -174,7 +171,7 @@ def _segment(W, i, j):
     return 3, W[i, 0] + t * ex, W[i, 1] + t * ey, W[i, 2] + t * ez
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _triangle(W, i, j, k):
     """Return the point of a triangle nearest to the origin: (which of its corners are needed, x, y, z).
 
@@ -211,7 +208,7 @@ def _triangle(W, i, j, k):
     return 7, ax + s * ux + t * wx, ay + s * uy + t * wy, az + s * uz + t * wz
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def _beyond(W, p, q, r, other):
     """Check whether the origin and the fourth point are on different sides of a face, or that cannot be told."""
     ux, uy, uz = W[q, 0] - W[p, 0], W[q, 1] - W[p, 1], W[q, 2] - W[p, 2]

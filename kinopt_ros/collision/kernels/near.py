@@ -5,10 +5,11 @@ All other pairs are cleared by lower bounds of their distances.
 
 import numpy as np
 
-from kinopt_ros.collision.box_gaps import box_gap
-from kinopt_ros.collision.hull_gap import CENTER, FIRST, LAST, REACH, ROUNDING, hull_gap, plane_gap
-from kinopt_ros.collision.kernels import ball_distance
-from kinopt_ros.collision.tree_kernel import place_links
+from kinopt_ros.collision.kernels.ball_distances import ball_distance
+from kinopt_ros.collision.kernels.box_gaps import box_gap
+from kinopt_ros.collision.kernels.hull_gap import CENTER, FIRST, LAST, REACH, ROUNDING, hull_gap, plane_gap
+from kinopt_ros.collision.kernels.tree import place_links
+from kinopt_ros.compiler_options import INLINE, INNER, OUTER
 from kinopt_ros.numba_cache import njit
 
 HULLS, GROUND, BALLS, BOXES = range(4)
@@ -21,12 +22,8 @@ _MANY = 64
 _SAME_POSE = 1e9
 """Reciprocal of the length to which relative poses are rounded before they are compared, 1/m."""
 
-_OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
-_INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_INLINE = _INNER | {"forceinline": True}
 
-
-@njit(**_OUTER)
+@njit(**OUTER)
 def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enough, poses, found, bounds):
     """Find which of the chosen pairs are not known to be at least ``enough`` (m) apart, paddings added.
 
@@ -83,7 +80,7 @@ def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enoug
     return count
 
 
-@njit(**_OUTER)
+@njit(**OUTER)
 def group_gaps(configurations, tree, shapes, pairs, obstacles, integers, chosen, group, asked, enough, gaps):
     """Compute lower bounds (m) of the least distance of groups of pairs, paddings subtracted; at most ``enough``.
 
@@ -147,7 +144,7 @@ def group_gaps(configurations, tree, shapes, pairs, obstacles, integers, chosen,
                 gaps[i, g] = bound - margins[p]
 
 
-@njit(**_OUTER)
+@njit(**OUTER)
 def relative_poses(T_a, T_b, rounded):
     """Write the pose of b in a, from poses (4, 4), rounded into ``rounded`` (12): equal up to rounding errors."""
     for i in range(3):
@@ -158,7 +155,7 @@ def relative_poses(T_a, T_b, rounded):
         rounded[4 * i + 3] = np.int64(np.rint((T_a[0, i] * x + T_a[1, i] * y + T_a[2, i] * z) * _SAME_POSE))
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def place_shape(s, link, T_link_box, poses, placed):
     """Write the pose, in the root's frame, of the box of a shape that a link carries into ``placed[s]``."""
     if link < 0:
@@ -178,7 +175,7 @@ def place_shape(s, link, T_link_box, poses, placed):
     placed[s, 3, 3] = 1.0
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def sphere_gap(p, pair_numbers, reach, placed):
     """Return the gap between the spheres around a pair's shapes; minus infinity if one is endless."""
     a, b = pair_numbers[p, 0], pair_numbers[p, 1]
@@ -190,7 +187,7 @@ def sphere_gap(p, pair_numbers, reach, placed):
     return np.sqrt(x * x + y * y + z * z) - reach[a] - reach[b] - ROUNDING
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def pair_gap(
     p,
     pair_numbers,
@@ -256,7 +253,7 @@ def pair_gap(
     return max(best, lowest), far
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _of_pieces(a, b, numbers, half, pieces, points, placed, least, enough, loose, nearer_b, moved, column, W):
     """Whether all pieces of one are far enough from those of the other, as ``pair_gap``, and the least bound of those
     that are not. In the order of the pieces; ends with a bound below ``least``."""
@@ -295,7 +292,7 @@ def _of_pieces(a, b, numbers, half, pieces, points, placed, least, enough, loose
     return lowest, far
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def at(placed, s, x, y, z):
     """Return a point of a shape's box in the root's frame."""
     return (
@@ -305,7 +302,7 @@ def at(placed, s, x, y, z):
     )
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _above(a, b, numbers, reach, pieces, points, placed, enough):
     """Return the height of a's pieces above the plane b."""
     nx, ny, nz = placed[b, 0, 2], placed[b, 1, 2], placed[b, 2, 2]
@@ -319,7 +316,7 @@ def _above(a, b, numbers, reach, pieces, points, placed, enough):
     return max(best, lowest)
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _from_obstacle(a, obstacle, numbers, reach, balls, obstacles, integers, placed, least, enough):
     """Return the least distance of a's balls from an obstacle."""
     skipped = np.zeros(1, dtype=np.bool_)

@@ -13,37 +13,27 @@ for optimization problems with simple constraints", SIAM J. Control 20, 1982).
 
 import numpy as np
 
+from kinopt_ros.compiler_options import FAST_INNER, FAST_OUTER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.paths.banded import factorize, solve
-from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, set_frames
-from kinopt_ros.solvers.cpu.paths.nearness import (
-    COST,
-    SLACK,
-    add_nearness,
-    depth_cost,
-    place_resting,
-    place_spheres,
-    set_anchor,
-)
-from kinopt_ros.solvers.cpu.paths.tasks import FIRST, LAST, ROWS, WEIGHT, task_rows
+from kinopt_ros.solvers.cpu.paths.kernels.frames import set_frames
+from kinopt_ros.solvers.cpu.paths.kernels.lm_step import ACCEPTED, REST, START, VELOCITY, WANTED, damped_step
+from kinopt_ros.solvers.cpu.paths.kernels.nearness import add_nearness
+from kinopt_ros.solvers.cpu.paths.kernels.nearness_cost import depth_cost
+from kinopt_ros.solvers.cpu.paths.kernels.spheres import COST, SLACK, place_resting, place_spheres, set_anchor
+from kinopt_ros.solvers.cpu.paths.kernels.tasks import FIRST, LAST, ROWS, WEIGHT, task_rows
 
 # Entries of ``state``.
 WEIGHT_NOW, DAMPING, OBJECTIVE, COSTS, CONSTRAINTS, SLACK_NOW, EXCESS, ITERATIONS, SINCE, STATUS, GOOD = (
     range(11)
 )
 STATE = 11
-# Entries of ``numbers``.
-WANTED, ACCEPTED, REST, VELOCITY, START = range(5)
 # Values of STATUS.
 NEW, RUNNING, DONE, STUCK = range(4)
-
 FIRST_DAMPING = 1e-5
 """First damping, relative to the weight of constraints."""
 FIRST_WEIGHT, GROWTH, LAST_WEIGHT = 3e4, 10.0, 1e9
 LEAST_DAMPING, MOST_DAMPING = 1e-6, 1e3
 """Least and largest damping, relative to the weight of constraints."""
-ROUNDS = 3
-"""Times that one step is solved for, with more and more values at their limits."""
 STEP_LIMIT = 0.5
 """Largest change of a value in one step, rad or m."""
 HEAVY, HOPELESS = 1e7, -0.03
@@ -64,7 +54,7 @@ POLISH = 30
 """Most steps while all constraints hold."""
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _set_costs(x, cost, gradient, bend):
     """Compute the costs without constraints; half their gradient, and what velocities add to the matrix."""
     numbers, exact, rest, rates, first, most, start_row, start_block = (
@@ -131,7 +121,7 @@ def _set_costs(x, cost, gradient, bend):
     return total
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _set_constraints(
     tree, around, anchors, sticking, tasks, demand, x, frames, positions, kept, work, rows, found, g, D, E
 ):
@@ -171,7 +161,7 @@ def _set_constraints(
     return total, found[SLACK], excess
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _look_closer(kept, or_less):
     """Set the number of places between points that are checked to what is wished; return whether anything changed.
 
@@ -186,105 +176,7 @@ def _look_closer(kept, or_less):
     return changed
 
 
-@njit(**_INNER)
-def _assemble(cost, last, mu, damping, D, E, bend, A):
-    numbers, step, start_row, start_block = cost[0], cost[2], cost[7], cost[8]
-    T, n = D.shape[0], D.shape[1]
-    diagonal = damping + numbers[REST] / T
-    for t in range(T):
-        blocks = last[t] - t + 1
-        for i in range(n):
-            row = A[t, i]
-            for c in range(i, blocks * n):
-                row[c] = 0.0
-            for j in range(i, n):
-                row[j] = mu * D[t, i, j]
-            row[i] += diagonal
-            for k in range(min(blocks, step.shape[1])):
-                row[k * n + i] += step[t, k]
-            if blocks > 1:
-                for j in range(n):
-                    row[n + j] += mu * E[t, i, j]
-        if numbers[VELOCITY] > 0.0:
-            for k in range(min(blocks, bend.shape[1])):
-                for i in range(n):
-                    A[t, i, k * n + i] += bend[t, k, i]
-    if numbers[START] > 0.0:
-        width = start_row.shape[0]
-        for k in range(width):
-            for m in range(k, width):
-                f = numbers[START] * start_row[k] * start_row[m]
-                for i in range(n):
-                    for j in range(i if m == k else 0, n):
-                        A[k, i, (m - k) * n + j] += f * start_block[i, j]
-
-
-@njit(**_INNER)
-def _hold(A, last, t, j, value, b):
-    """Take a value out of the step, since its change is given. Changes the right-hand side ``b`` of the others."""
-    n = A.shape[1]
-    place = t * n
-    for i in range(j):
-        b[place + i] -= A[t, i, j] * value
-        A[t, i, j] = 0.0
-    for c in range(j + 1, (last[t] - t + 1) * n):
-        b[place + c] -= A[t, j, c] * value
-        A[t, j, c] = 0.0
-    A[t, j, j] = 1.0
-    for s in range(max(0, t - A.shape[2] // n + 1), t):
-        if last[s] >= t:
-            c = (t - s) * n + j
-            for i in range(n):
-                b[s * n + i] -= A[s, i, c] * value
-                A[s, i, c] = 0.0
-
-
-@njit(**_INNER)
-def _step(cost, last, given, low, high, x, mu, damping, g, gradient, D, E, bend, A, held, dx):
-    """Solve for a step. ``held`` (T, n): values that are taken out of it and what they change by, NaN elsewhere.
-
-    Values that the step would take beyond their limits are put on them, and the others solved for anew.
-    """
-    T, n = x.shape
-    for t in range(T):
-        for j in range(n):
-            slope = gradient[t, j] + mu * g[t, j]
-            held[t, j] = np.nan
-            if given[t] or (x[t, j] <= low[t, j] and slope > 0.0) or (x[t, j] >= high[t, j] and slope < 0.0):
-                held[t, j] = 0.0
-    for _ in range(ROUNDS):
-        _assemble(cost, last, mu, mu * damping, D, E, bend, A)
-        for t in range(T):
-            for j in range(n):
-                dx[t * n + j] = -gradient[t, j] - mu * g[t, j]
-        for t in range(T):
-            for j in range(n):
-                if not np.isnan(held[t, j]):
-                    _hold(A, last, t, j, held[t, j], dx)
-        for t in range(T):
-            for j in range(n):
-                if not np.isnan(held[t, j]):
-                    dx[t * n + j] = held[t, j]
-        if not factorize(A, last):
-            return False
-        solve(A, last, dx)
-        beyond = False
-        for t in range(T):
-            for j in range(n):
-                if np.isnan(held[t, j]):
-                    y = x[t, j] + dx[t * n + j]
-                    if y < low[t, j]:
-                        held[t, j] = low[t, j] - x[t, j]
-                        beyond = True
-                    elif y > high[t, j]:
-                        held[t, j] = high[t, j] - x[t, j]
-                        beyond = True
-        if not beyond:
-            break
-    return True
-
-
-@njit(**_OUTER)
+@njit(**FAST_OUTER)
 def anchor_path(tree, around, anchors, points, wanted):
     """Fill ``anchors`` with what the given configurations (A, n) have."""
     gaps, places, floor = anchors
@@ -293,7 +185,7 @@ def anchor_path(tree, around, anchors, points, wanted):
         set_anchor(tree, around, points[a], wanted, frames, positions, gaps[a], places[a], floor)
 
 
-@njit(**_OUTER)
+@njit(**FAST_OUTER)
 def score_paths(tree, around, anchors, paths, wanted, accepted, work, found, scores):
     """Fill ``scores`` (S,) with ``depth_cost`` of paths (S, T, n); ``work`` and ``found`` of ``nearness.py``."""
     place_resting(around, work[3], work[4])
@@ -303,7 +195,7 @@ def score_paths(tree, around, anchors, paths, wanted, accepted, work, found, sco
         scores[s] = depth_cost(tree, around, anchors, none, paths[s], (wanted, accepted), work, found)
 
 
-@njit(**_OUTER)
+@njit(**FAST_OUTER)
 def improve(
     tree, around, anchors, sticking, tasks, cost, last, given, low, high, x, kept, store, state, steps
 ):
@@ -367,7 +259,7 @@ def improve(
         state[SINCE] += 1
         largest = expected = np.inf
         better = False
-        if _step(
+        if damped_step(
             cost, last, given, low, high, x, mu, state[DAMPING], g[now], gradient[now], D[now], E[now], bend[now],
             A, new, dx,
         ):  # fmt: skip

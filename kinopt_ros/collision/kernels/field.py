@@ -2,14 +2,12 @@
 
 import numpy as np
 
-from kinopt_ros.collision.kernels import ball_distance
+from kinopt_ros.collision.kernels.ball_distances import ball_distance
+from kinopt_ros.compiler_options import INLINE, OUTER
 from kinopt_ros.numba_cache import njit
 
-_OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
-_INLINE = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True}
 
-
-@njit(**_OUTER)
+@njit(**OUTER)
 def world_closeness(numbers, integers, skipped, spheres, radii, margin, p, distance, cost, force):
     """Add the cost of spheres that are near to obstacles (``activation`` of collision/activation.py).
 
@@ -32,7 +30,7 @@ def world_closeness(numbers, integers, skipped, spheres, radii, margin, p, dista
             force[m, s, 2] += slope * gz
 
 
-@njit(**_OUTER)
+@njit(**OUTER)
 def self_closeness(first, last, other_first, other_last, radii, margin, p, distance, cost, force):
     """Add the cost of spheres that are near to one another, for P pairs of bodies.
 
@@ -63,7 +61,7 @@ def self_closeness(first, last, other_first, other_last, radii, margin, p, dista
                     force[m, b, 2] -= push * z
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def _activation(d, margin):
     if d < 0.0:
         return 0.5 * margin - d, -1.0

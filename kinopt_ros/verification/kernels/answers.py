@@ -7,14 +7,13 @@ kinematics; where numba is not installed, that takes its place.
 import numpy as np
 from numba import types
 
+from kinopt_ros.compiler_options import INLINE, OUTER
 from kinopt_ros.numba_cache import njit
 
 ROTATION, TRANSLATION, QUATERNION = range(3)
 """Kinds of motions, as in ``robot.chain.Motion``."""
 _ROUNDINGS = 4.0 * np.finfo(np.float64).eps
 
-_OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
-_INLINE = _OUTER | {"cache": False, "forceinline": True}
 # Compiled for these types when the module is imported, so that no request waits. What is read may be read-only.
 _rows, _frames = (types.Array(types.float64, ndim, "C", readonly=True) for ndim in (2, 3))
 _numbers = types.Array(types.int64, 1, "C", readonly=True)
@@ -28,7 +27,7 @@ _TARGET = (_frames, _rows, types.float64, types.float64)
 _REPORT = (_flags_out, _flags_out, _values_out, _frames_out, _rows_out)
 
 
-@njit(**_OUTER)
+@njit(**OUTER)
 def _multiply(T, F):
     """Replace T by T F; the last row of F is 0 0 0 1."""
     for i in range(3):
@@ -39,7 +38,7 @@ def _multiply(T, F):
         T[i, 3] += a * F[0, 3] + b * F[1, 3] + c * F[2, 3]
 
 
-@njit(**_OUTER)
+@njit(**OUTER)
 def _turn(T, x, y, z, sine, cosine):
     """Replace T by T R, a rotation about a unit axis of T's frame (Rodrigues).
 
@@ -53,7 +52,7 @@ def _turn(T, x, y, z, sine, cosine):
         T[i, 2] = c * cosine + (a * y - b * x) * sine + z * along
 
 
-@njit(**_OUTER)
+@njit(**OUTER)
 def _turn_by_quaternion(T, w, x, y, z, forwards):
     """Replace T by T R, or T R^-1."""
     length = np.sqrt(w * w + x * x + y * y + z * z)
@@ -65,7 +64,7 @@ def _turn_by_quaternion(T, w, x, y, z, forwards):
     _turn(T, x * scale, y * scale, z * scale, 2.0 * sine * half_cosine, 1.0 - 2.0 * sine * sine)
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def _fill(full, state, number, variables, q, row):
     """Write a configuration of the whole robot into ``full`` (nq); return whether the row of q is finite.
 
@@ -81,7 +80,7 @@ def _fill(full, state, number, variables, q, row):
     return True
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def _outside(full, variables, limits, mimics, drivers):
     """Return how far the worst joint is outside its limits; 0 inside."""
     worst = 0.0
@@ -95,7 +94,7 @@ def _outside(full, variables, limits, mimics, drivers):
     return worst
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def _place(T, full, T_fixed, motion, axis, variable, value, T_tip_tool):
     """Write the pose of a chain's tool into T (4, 4)."""
     for i in range(4):
@@ -117,7 +116,7 @@ def _place(T, full, T_fixed, motion, axis, variable, value, T_tip_tool):
     _multiply(T, T_tip_tool)
 
 
-@njit(**_INLINE)
+@njit(**INLINE)
 def _distance_and_angle(T, G):
     """Return the distance (m) and angle (rad) from pose G to pose T."""
     dx, dy, dz = T[0, 3] - G[0, 3], T[1, 3] - G[1, 3], T[2, 3] - G[2, 3]
@@ -132,7 +131,7 @@ def _distance_and_angle(T, G):
     return np.sqrt(dx * dx + dy * dy + dz * dz), angle
 
 
-@njit(types.void(_rows, _numbers, _rows, *_LIMITS, *_CHAIN, *_TARGET, *_REPORT), **_OUTER)
+@njit(types.void(_rows, _numbers, _rows, *_LIMITS, *_CHAIN, *_TARGET, *_REPORT), **OUTER)
 def check_target(
     q,
     request,

@@ -8,10 +8,17 @@ So it takes microseconds a look, and is a beginning for the optimizer, not an an
 
 import numpy as np
 
-from kinopt_ros.collision.kernels import ball_distance
+from kinopt_ros.collision.kernels.ball_distances import ball_distance
+from kinopt_ros.compiler_options import FAST_INNER, FAST_OUTER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, set_frames
-from kinopt_ros.solvers.cpu.paths.nearness import TIGHT, balls_apart, place_resting, place_spheres, wanted_of
+from kinopt_ros.solvers.cpu.paths.kernels.frames import set_frames
+from kinopt_ros.solvers.cpu.paths.kernels.spheres import (
+    TIGHT,
+    balls_apart,
+    place_resting,
+    place_spheres,
+    wanted_of,
+)
 
 RESOLUTION = 0.06
 """Largest movement of a variable between two collision checks, rad or m."""
@@ -24,14 +31,14 @@ LONGEST = 1_000
 DRAWN, SIDE, LOOKS, MEETING = range(4)
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _prepare(around, work):
     """Write the positions of spheres that do not move."""
     place_resting(around, work[1], work[2])
     work[4][: around.resting[1]] = True
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _world_is_clear(around, anchors, k, wanted, positions, mask):
     """Check whether the spheres of one body are as far from obstacles as is wanted, or as the anchors have it."""
     padded, skipped, numbers, integers, first = (
@@ -50,7 +57,7 @@ def _world_is_clear(around, anchors, k, wanted, positions, mask):
     return True
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _pair_is_clear(around, floor, one, two, wanted, positions, balls):
     """Check whether the spheres of two bodies are as far apart as is wanted, or as the anchors have it."""
     radii, first, ball = around.radii, around.body_first, around.body_ball
@@ -68,7 +75,7 @@ def _pair_is_clear(around, floor, one, two, wanted, positions, balls):
     return True
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _is_clear(tree, around, anchors, q, wanted, work):
     """Check whether spheres at one configuration are as far from everything as is wanted, or as the anchors have it.
 
@@ -112,7 +119,7 @@ def _is_clear(tree, around, anchors, q, wanted, work):
     return True
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _looks(a, b):
     """Return how many collision checks a line takes."""
     most = 0.0
@@ -121,7 +128,7 @@ def _looks(a, b):
     return max(1, int(np.ceil(most / RESOLUTION)))
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _walk(tree, around, anchors, a, b, wanted, work, state, most):
     """Return the share of a line that is clear, by ``most`` checks at most; ``a`` is taken to be clear."""
     count = _looks(a, b)
@@ -135,7 +142,7 @@ def _walk(tree, around, anchors, a, b, wanted, work, state, most):
     return min(count, most) / count
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _nearest(nodes, count, q):
     best, least = 0, np.inf
     for i in range(count):
@@ -148,7 +155,7 @@ def _nearest(nodes, count, q):
     return best
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _add(nodes, parents, counts, side, parent, q, share):
     """Add a node on the line from a parent to q; return its number."""
     new = counts[side]
@@ -160,7 +167,7 @@ def _add(nodes, parents, counts, side, parent, q, share):
     return new
 
 
-@njit(**_OUTER)
+@njit(**FAST_OUTER)
 def grow(tree, around, anchors, wanted, draws, nodes, parents, counts, work, state, looks):
     """Grow the trees by about so many checks, or until they meet, are full, or no draws are left.
 
@@ -198,7 +205,7 @@ def grow(tree, around, anchors, wanted, draws, nodes, parents, counts, work, sta
                 return
 
 
-@njit(**_OUTER)
+@njit(**FAST_OUTER)
 def shorten(tree, around, anchors, wanted, corners, count, draws, new, work, state):
     """Replace stretches of a path by clear straight lines; return how many corners it then has.
 

@@ -2,13 +2,11 @@
 
 import numpy as np
 
+from kinopt_ros.compiler_options import FAST_INNER
 from kinopt_ros.numba_cache import njit
 
-_OUTER = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
-_INNER = _OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def set_frames(tree, q, frames):
     """Compute poses (M, 12) of all nodes after their motions: rotation (row-major), position."""
     parent, fixed, turns, column, multiplier, offset = tree
@@ -32,7 +30,7 @@ def set_frames(tree, q, frames):
             C[9 + i] = A[9 + i] + a0 * B[9] + a1 * B[10] + a2 * B[11] + z * shift
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def add_point_row(tree, frames, node, px, py, pz, ux, uy, uz, row):
     """Add to ``row`` (n,) how variables move a point on a node (both in the root's frame) along u."""
     parent, _, turns, column, multiplier, _ = tree
@@ -48,7 +46,7 @@ def add_point_row(tree, frames, node, px, py, pz, ux, uy, uz, row):
         node = parent[node]
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def add_turn_row(tree, frames, node, ux, uy, uz, row):
     """Add to ``row`` (n,) how variables turn a node about u."""
     parent, _, turns, column, multiplier, _ = tree

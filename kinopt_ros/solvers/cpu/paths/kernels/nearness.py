@@ -19,13 +19,19 @@ joint's entries, as composite bodies give those of a mass matrix (R. Featherston
 
 import numpy as np
 
-from kinopt_ros.collision.kernels import ball_distance
+from kinopt_ros.collision.kernels.ball_distances import ball_distance
+from kinopt_ros.compiler_options import FAST_INNER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.paths.frames import _INNER, _OUTER, add_point_row, set_frames
+from kinopt_ros.solvers.cpu.paths.kernels.frames import add_point_row, set_frames
+from kinopt_ros.solvers.cpu.paths.kernels.spheres import (
+    COST,
+    SLACK,
+    TIGHT,
+    balls_apart,
+    place_spheres,
+    wanted_of,
+)
 
-RAMP = 0.3
-TIGHT = 0.002
-"""Distance that may be missing where what is wanted is less than elsewhere, m."""
 LOOK = 0.1
 """Distance beyond what matters up to which distances are exact, m."""
 SWEEP = 1.5
@@ -33,57 +39,9 @@ SWEEP = 1.5
 MOST_BETWEEN = 16
 """Most checks between two points."""
 
-# Entries of ``found``.
-COST, SLACK = range(2)
 
-
-@njit(**_INNER)
-def place_spheres(node, centers, frames, positions, first, end):
-    """Compute centres of some spheres, or of balls around bodies, rows of (S, 3), from the poses of the nodes."""
-    for s in range(first, end):
-        m = node[s]
-        a, b, c = centers[s, 0], centers[s, 1], centers[s, 2]
-        for i in range(3):
-            k = 3 * i
-            positions[s, i] = (
-                frames[m, k] * a + frames[m, k + 1] * b + frames[m, k + 2] * c + frames[m, 9 + i]
-            )
-
-
-@njit(**_INNER)
-def place_resting(around, positions, balls):
-    """Write centres of the spheres and balls that do not move, into (S, 3) and (B, 3).
-
-    They are the first ones, and are given in the root's frame.
-    """
-    centers, ball, resting = around.centers, around.body_ball, around.resting
-    for s in range(resting[0]):
-        for i in range(3):
-            positions[s, i] = centers[s, i]
-    for k in range(resting[1]):
-        for i in range(3):
-            balls[k, i] = ball[k, i]
-
-
-@njit(**_INNER)
-def wanted_of(gaps, places, wanted, s, x, y, z):
-    """Return the distance that is wanted of a sphere, and its gradient by the sphere's place."""
-    best, gx, gy, gz = wanted, 0.0, 0.0, 0.0
-    for a in range(gaps.shape[0]):
-        gap = gaps[a, s]
-        if gap >= best:
-            continue
-        dx, dy, dz = x - places[a, s, 0], y - places[a, s, 1], z - places[a, s, 2]
-        way = np.sqrt(dx * dx + dy * dy + dz * dz)
-        if gap + RAMP * way < best:
-            best = gap + RAMP * way
-            f = RAMP / max(way, 1e-9)
-            gx, gy, gz = f * dx, f * dy, f * dz
-    return best, gx, gy, gz
-
-
-@njit(**_INNER)
-def _world_rows(around, gaps, places, less, wanted, accepted, positions, known, found, pushed, f, W):
+@njit(**FAST_INNER)
+def world_rows(around, gaps, places, less, wanted, accepted, positions, known, found, pushed, f, W):
     """Compute the cost of all spheres at one configuration against obstacles.
 
     ``less`` (S,) is what spheres stick out by; ``known`` (S,) are lower bounds of their distances, which become better
@@ -128,7 +86,7 @@ def _world_rows(around, gaps, places, less, wanted, accepted, positions, known, 
                 W[m, i, k] += w[i] * w[k]
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def _spread(parent, turns, column, multiplier, frames, pushed, f, W, screws, g, H):
     """Add the effect of wrenches on nodes on the variables: g (n,), H (n, n), upper half. Clears ``pushed``."""
     some = False
@@ -183,16 +141,8 @@ def _spread(parent, turns, column, multiplier, frames, pushed, f, W, screws, g, 
     pushed[0] = False
 
 
-@njit(**_INNER)
-def balls_apart(ball, balls, one, two, wanted):
-    """Check whether the balls around two bodies are as far apart as is wanted."""
-    x, y, z = balls[one, 0] - balls[two, 0], balls[one, 1] - balls[two, 1], balls[one, 2] - balls[two, 2]
-    far = ball[one, 3] + ball[two, 3] + wanted
-    return x * x + y * y + z * z >= far * far
-
-
-@njit(**_INNER)
-def _self_rows(tree, around, floor, less, gap, frames, positions, wanted, accepted, row, balls, found, g, H):
+@njit(**FAST_INNER)
+def self_rows(tree, around, floor, less, gap, frames, positions, wanted, accepted, row, balls, found, g, H):
     """Compute the cost of all pairs of bodies at one configuration; ``balls`` of those that do not move are in place.
 
     ``less`` (P,) is what spheres of pairs stick out by, NaN where it is not known; there ``gap`` (P,) will do.
@@ -242,7 +192,7 @@ def _self_rows(tree, around, floor, less, gap, frames, positions, wanted, accept
                         H[i, j] += row[i] * row[j]
 
 
-@njit(**_INNER)
+@njit(**FAST_INNER)
 def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, kept, work, found, g, D, E):
     """Add the cost of a path's nearness, with its derivatives.
 
@@ -291,7 +241,7 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
             if not known[s] >= wanted:
                 known[s] = -np.inf
                 were[t, s, 0], were[t, s, 1], were[t, s, 2] = a, b, c
-        _world_rows(around, gaps, places, less[t], wanted, accepted, positions[t], known, found, pushed, f, W)
+        world_rows(around, gaps, places, less[t], wanted, accepted, positions[t], known, found, pushed, f, W)
         for s in range(resting, S):
             bound[t, s] = known[s]
             a, b, c = positions[t, s, 0], positions[t, s, 1], positions[t, s, 2]
@@ -300,7 +250,7 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
         slope[:] = 0.0
         H[:] = 0.0
         _spread(parent, turns, column, multiplier, frames[t], pushed, f, W, screws, slope, H)
-        _self_rows(
+        self_rows(
             tree,
             around,
             floor,
@@ -349,7 +299,7 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
                 if known[s] < np.inf:
                     known[s] = -np.inf
                     less_between[s] = before * less[t, s] + after * less[t + 1, s]
-            _world_rows(
+            world_rows(
                 around, gaps, places, less_between, wanted, accepted, middle, known, found, pushed, f, W
             )
             slope[:] = 0.0
@@ -366,123 +316,3 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
                     if j > i:
                         E[t, j, i] += before * after * value
     found[COST] = before_all + weight * found[COST]
-
-
-@njit(**_INNER)
-def depth_cost(tree, around, anchors, sticking, path, demand, work, found):
-    """Compute the mean over a path's points of the squared distances that are missing, without places between points.
-
-    ``sticking`` as for ``add_nearness``, but of one point, for all.
-    """
-    node, centers, mask, resting = around.node, around.centers, around.mask, around.resting[0]
-    gaps, places, floor = anchors
-    less, pair_less, pair_gap = sticking
-    row, _, frames, positions, balls, _, known, pushed, f, W, _, slope, H = work
-    found[COST], found[SLACK] = 0.0, np.inf
-    for t in range(path.shape[0]):
-        set_frames(tree, path[t], frames)
-        place_spheres(node, centers, frames, positions, resting, node.shape[0])
-        for s in range(resting, node.shape[0]):
-            known[s] = -np.inf if mask[s] >= 0 else np.inf
-        _world_rows(
-            around, gaps, places, less[0], demand[0], demand[1], positions, known, found, pushed, f, W
-        )
-        pushed[:] = False
-        _self_rows(
-            tree,
-            around,
-            floor,
-            pair_less[0],
-            pair_gap[0],
-            frames,
-            positions,
-            demand[0],
-            demand[1],
-            row,
-            balls,
-            found,
-            slope,
-            H,
-        )
-    return found[COST] / path.shape[0]
-
-
-@njit(**_INNER)
-def _distance(p, a, q, b):
-    x, y, z = p[a, 0] - q[b, 0], p[a, 1] - q[b, 1], p[a, 2] - q[b, 2]
-    return np.sqrt(x * x + y * y + z * z)
-
-
-@njit(**_INNER)
-def set_anchor(tree, around, q, wanted, frames, positions, gaps, places, floor):
-    """Record what one given configuration has: gaps (S,), places (S, 3); ``floor`` (S, S) is lowered to it."""
-    radii, padded, mask, skipped = around.radii, around.padded, around.mask, around.skipped
-    first, pairs = around.body_first, around.pairs
-    set_frames(tree, q, frames)
-    place_spheres(around.node, around.centers, frames, positions, 0, radii.shape[0])
-    for s in range(radii.shape[0]):
-        gaps[s] = np.inf
-        p = positions[s]
-        for i in range(3):
-            places[s, i] = p[i]
-        if mask[s] >= 0:
-            d = ball_distance(
-                around.numbers, around.integers, skipped[mask[s]], p[0], p[1], p[2], padded[s], wanted
-            )[0]
-            if d < wanted:
-                gaps[s] = d
-    for k in range(pairs.shape[0]):
-        one, two = pairs[k, 0], pairs[k, 1]
-        for a in range(first[one], first[one + 1]):
-            for b in range(first[two], first[two + 1]):
-                d = _distance(positions, a, positions, b) - radii[a] - radii[b]
-                floor[a, b] = min(floor[a, b], d)
-
-
-@njit(**_OUTER)
-def sphere_distances(tree, around, path, wanted, work, gaps, obstacles, pair_gaps):
-    """Compute distances of spheres at every point of a path.
-
-    Writes the distance of every sphere from obstacles (T, S), which obstacle that is (T, S), and the least distance of
-    the spheres of every pair of bodies (T, P). Where a distance is not below ``wanted``, infinity and -1 stand instead.
-    """
-    node, centers, radii, padded, mask, skipped = (
-        around.node,
-        around.centers,
-        around.radii,
-        around.padded,
-        around.mask,
-        around.skipped,
-    )
-    body_node, first, ball, pairs, resting = (
-        around.body_node,
-        around.body_first,
-        around.body_ball,
-        around.pairs,
-        around.resting,
-    )
-    frames, positions, balls = work[2], work[3], work[4]
-    place_resting(around, positions, balls)
-    for t in range(path.shape[0]):
-        set_frames(tree, path[t], frames)
-        place_spheres(node, centers, frames, positions, resting[0], node.shape[0])
-        place_spheres(body_node, ball, frames, balls, resting[1], body_node.shape[0])
-        for s in range(node.shape[0]):
-            gaps[t, s], obstacles[t, s] = np.inf, -1
-            if mask[s] >= 0:
-                x, y, z = positions[s, 0], positions[s, 1], positions[s, 2]
-                found = ball_distance(
-                    around.numbers, around.integers, skipped[mask[s]], x, y, z, padded[s], wanted
-                )
-                if found[0] < wanted:
-                    gaps[t, s], obstacles[t, s] = found[0], found[4]
-        for k in range(pairs.shape[0]):
-            one, two = pairs[k, 0], pairs[k, 1]
-            pair_gaps[t, k] = np.inf
-            if balls_apart(ball, balls, one, two, wanted):
-                continue
-            for a in range(first[one], first[one + 1]):
-                for b in range(first[two], first[two + 1]):
-                    d = _distance(positions, a, positions, b) - radii[a] - radii[b]
-                    if d < wanted:
-                        pair_gaps[t, k] = min(pair_gaps[t, k], d)

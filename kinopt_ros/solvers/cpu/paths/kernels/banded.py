@@ -9,13 +9,12 @@ diagonal of a row is overwritten.
 
 import numpy as np
 
+from kinopt_ros.compiler_options import OUTER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.paths.vectors import CHUNK, dot, subtract_rows, subtract_scaled
-
-_OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
+from kinopt_ros.solvers.cpu.paths.kernels.vectors import CHUNK, dot, subtract_rows, subtract_scaled
 
 
-@njit(**_OUTER)
+@njit(**OUTER)
 def factorize(A, last):
     """Factorize A = U^T U in place, U upper, with the reciprocals of its diagonal; return whether A was positive
     definite."""
@@ -47,7 +46,7 @@ def factorize(A, last):
     return True
 
 
-@njit(**_OUTER)
+@njit(**OUTER)
 def solve(U, last, x):
     """Solve U^T U x = b; ``x``, of T n + CHUNK entries, holds b and becomes the solution."""
     T, n, W = U.shape
