@@ -144,7 +144,7 @@ def _world(scene: Scene, bodies: dict[str, Int64], radii: Float64) -> list[_Worl
 
 
 def _ranges(robot: RobotModel, scene: Scene, bodies: dict[str, Int64]) -> tuple[Int64, ...]:
-    """Return ranges as ``self_closeness`` of ``kernels/field.py`` takes them; the spheres of a body follow one another."""
+    """Return ranges as ``self_closeness`` takes them; the spheres of a body follow one another."""
     table = [
         (bodies[a][0], bodies[a][-1] + 1, bodies[b][0], bodies[b][-1] + 1)
         for a, b in self_pairs(robot, scene, list(bodies))
