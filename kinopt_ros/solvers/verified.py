@@ -270,6 +270,8 @@ def _distinct(
 def _own_copy(candidates: IkCandidates, B: int, n: int, solver: str) -> IkCandidates:
     """The candidates, if they are of the agreed form; of what becomes part of the answer copies that nobody else can
     write to."""
+    if not isinstance(candidates, IkCandidates):
+        raise PluginError(f"solver {solver!r} returned {type(candidates).__name__}; agreed is IkCandidates")
     shape = np.shape(candidates.q)
     K = shape[1] if len(shape) == 3 and shape[1] > 0 else 1
     _check_form(candidates.q, "q", "f", (B, K, n), solver)
