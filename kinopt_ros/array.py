@@ -21,6 +21,19 @@ def frozen(array: Float64 | Int64 | Bool) -> None:
     array.setflags(write=False)
 
 
+def taken_over(instance: object, *names: str) -> None:
+    """Make arrays of a frozen dataclass read-only; None is left. Of a view, as a row of many poses or columns of a
+    sensor's buffer, a copy is kept: what it looks at can be written to by others, after it was checked."""
+    for name in names:
+        array = getattr(instance, name)
+        if array is None:
+            continue
+        if array.base is not None and (not isinstance(array.base, np.ndarray) or array.base.flags.writeable):
+            array = array.copy()
+            object.__setattr__(instance, name, array)
+        frozen(array)
+
+
 class Immutable:
     """Base of frozen dataclasses with arrays. A copy of what never changes is the object itself, and what comes out of
     a pickle was made by the constructor, which makes arrays read-only."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Immutable, Int64, frozen
+from kinopt_ros.array import Float64, Immutable, Int64, taken_over
 from kinopt_ros.errors import InvalidShapeError, RobotDescriptionError, UnknownLinkError, quoted
 from kinopt_ros.files import path_of, read_text
 from kinopt_ros.geometry import kept
@@ -44,8 +44,7 @@ class RobotSpheres(Immutable):
     """Given spheres that leave out a part of their link."""
 
     def __post_init__(self) -> None:
-        for array in (self.link, self.centers, self.radii):
-            frozen(array)
+        taken_over(self, "link", "centers", "radii")
 
     def of(self, link: int) -> SphereSet:
         """Return the spheres of one link."""

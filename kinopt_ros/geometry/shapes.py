@@ -1,7 +1,7 @@
 """Shapes of robots and obstacles, in metres, each in a frame of its own.
 
 All are solid: what lies inside counts as collision. Constructors check what they are given and refuse it by name;
-nothing is repaired. Arrays are taken over and become read-only.
+nothing is repaired. Arrays are taken over and become read-only; views are copied.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Immutable, Int64, frozen
+from kinopt_ros.array import Float64, Immutable, Int64, taken_over
 from kinopt_ros.errors import InvalidShapeError, shown
 
 LARGEST = 1e4
@@ -101,8 +101,7 @@ class Mesh(Immutable):
             raise InvalidShapeError(
                 f"triangles of a mesh name vertices {triangles.min()} to {triangles.max()}; it has {len(self.vertices)}"
             )
-        frozen(self.vertices)
-        frozen(self.triangles)
+        taken_over(self, "vertices", "triangles")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +124,7 @@ class HeightMap(Immutable):
         if heights.size > MAX_POINTS:
             raise InvalidShapeError(f"a height map has {heights.size} points; allowed are {MAX_POINTS}")
         _finite("height map", "heights", heights)
-        frozen(heights)
+        taken_over(self, "heights")
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +137,7 @@ class PointCloud(Immutable):
     def __post_init__(self) -> None:
         _lengths("point cloud", radius=self.radius)
         _points("point cloud", "points", self.points)
-        frozen(self.points)
+        taken_over(self, "points")
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +160,7 @@ class Octomap(Immutable):
             raise InvalidShapeError(
                 f"an octomap has a voxel of size {self.sizes.min():g}; allowed is at least {SMALLEST:g} m"
             )
-        frozen(self.centers)
-        frozen(self.sizes)
+        taken_over(self, "centers", "sizes")
 
 
 Primitive: TypeAlias = Sphere | Box | Cylinder | Cone | Capsule | Plane
@@ -177,7 +175,7 @@ class PlacedShape(Immutable):
     T_frame_shape: Annotated[Float64, "4 4"]
 
     def __post_init__(self) -> None:
-        frozen(self.T_frame_shape)
+        taken_over(self, "T_frame_shape")
 
 
 def _lengths(kind: str, **lengths: float) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Immutable, frozen
+from kinopt_ros.array import Bool, Float64, Immutable, taken_over
 from kinopt_ros.errors import InvalidShapeError
 from kinopt_ros.geometry.shapes import LARGEST
 
@@ -32,8 +32,7 @@ class SphereSet(Immutable):
                 f"spheres have radii from {self.radii.min():g} to {self.radii.max():g} m; allowed are radii above 0, "
                 f"and no value above {LARGEST:g}"
             )
-        frozen(self.centers)
-        frozen(self.radii)
+        taken_over(self, "centers", "radii")
 
     def contain(self, points: Annotated[Float64, "P 3"], margin: float = 0.0) -> Annotated[Bool, "P"]:
         """Check whether points are in one of the balls, or at most ``margin`` (m) outside."""

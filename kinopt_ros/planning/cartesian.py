@@ -258,6 +258,30 @@ class _Lines:
             distance[nearer], angle[nearer] = d[nearer], phi[nearer]
         return float(distance.max()), float(angle.max())
 
+    def missed(self, T: Annotated[Float64, "M 4 4"], last: int, tolerance: float) -> str:
+        """The first waypoint up to a step that poses do not pass after those before it, a few words; or nothing.
+
+        Being near the lines is not enough: a rounded corner is near both.
+        """
+        first = 0
+        for number in range(int((self.ends <= last).sum())):
+            corner = self._corners[number + 1]
+            turned = so3_log(corner[:3, :3].T @ T[first:, :3, :3])
+            x = np.concatenate([T[first:, :3, 3] - corner[:3, 3], _LEVER * turned], axis=1)
+            # Straight between poses: those of a quick motion are far apart.
+            step = np.diff(x, axis=0)
+            square = np.maximum((step * step).sum(axis=1), np.finfo(np.float64).tiny)
+            share = np.clip(-(x[:-1] * step).sum(axis=1) / square, 0.0, 1.0)
+            nearest = x[:-1] + share[:, None] * step
+            distance = np.linalg.norm(nearest[:, :3], axis=1)
+            angle = np.linalg.norm(nearest[:, 3:], axis=1) / _LEVER
+            passed = (distance <= tolerance) & (angle <= ANGLE_TOLERANCE)
+            if not passed.any():
+                k = int(np.argmin(distance + _LEVER * angle))
+                return f"{distance[k]:.3g} m and {angle[k]:.3g} rad off waypoint {number}"
+            first += int(np.argmax(passed))
+        return ""
+
 
 @dataclass(frozen=True)
 class _Why:
@@ -469,10 +493,13 @@ class _Path:
                 return _Why(Status.PLANNING_FAILED, found.violation.message)
             assert found.trajectory is not None
             times = np.linspace(0.0, found.trajectory.duration, _SAMPLES)
-            off, angle = lines.off(self.poses_of(evaluate(found.trajectory, times)[0]), last)
-            if off <= self.steps.tolerance and angle <= ANGLE_TOLERANCE:
+            poses = self.poses_of(evaluate(found.trajectory, times)[0])
+            off, angle = lines.off(poses, last)
+            missed = lines.missed(poses, last, self.steps.tolerance)
+            if off <= self.steps.tolerance and angle <= ANGLE_TOLERANCE and not missed:
                 return found
-            said = f"{off:.3g} m and {angle:.3g} rad off its line; allowed are {self.steps.tolerance:g} m"
+            where = missed or f"{off:.3g} m and {angle:.3g} rad off its line"
+            said = f"{where}; allowed are {self.steps.tolerance:g} m"
             if self._problem.late:
                 return _Why(Status.TIMED_OUT, f"the time was up while the timed motion was {said}")
             u, dense = self._halved(lines, u, dense)

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Immutable, frozen
+from kinopt_ros.array import Float64, Immutable, taken_over
 from kinopt_ros.kinematics.pose_errors import Free
 from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.scene.scene import Scene
@@ -48,9 +48,7 @@ class PoseTarget(Immutable):
     """Pose of the tool in the link; None: the link itself."""
 
     def __post_init__(self) -> None:
-        frozen(self.T_base_target)
-        if self.T_link_tool is not None:
-            frozen(self.T_link_tool)
+        taken_over(self, "T_base_target", "T_link_tool")
 
     @cached_property
     def free_position(self) -> Free:
@@ -81,8 +79,7 @@ class Posture(Immutable):
     """How much each variable counts, at least 0; 1/rad^2, 1/m^2."""
 
     def __post_init__(self) -> None:
-        frozen(self.reference)
-        frozen(self.weight)
+        taken_over(self, "reference", "weight")
 
     def distance(self, q: Annotated[Float64, "B ... n"]) -> Annotated[Float64, "B ..."]:
         """Return the square root of the weighted sum."""
@@ -133,8 +130,7 @@ class IkProblem(Immutable):
     """What was given and changed, a sentence each; answers repeat it."""
 
     def __post_init__(self) -> None:
-        for array in (self.variables, self.state, self.seeds):
-            frozen(array)
+        taken_over(self, "variables", "state", "seeds")
 
     @property
     def batch_size(self) -> int:

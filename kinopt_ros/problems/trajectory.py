@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Immutable, frozen
+from kinopt_ros.array import Float64, Immutable, taken_over
 from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.problems.ik import GRACE, PoseTarget
 from kinopt_ros.scene.scene import Scene
@@ -23,7 +23,7 @@ class JointGoal(Immutable):
     """Values of the problem's variables, rad or m."""
 
     def __post_init__(self) -> None:
-        frozen(self.q)
+        taken_over(self, "q")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class StraightLine(Immutable):
     """The point, in the link's frame, m."""
 
     def __post_init__(self) -> None:
-        frozen(self.p_link)
+        taken_over(self, "p_link")
 
 
 Along: TypeAlias = PoseAlong | StraightLine
@@ -133,10 +133,7 @@ class TrajectoryProblem(Immutable):
     """What was given and changed, a sentence each; answers repeat it."""
 
     def __post_init__(self) -> None:
-        for array in (self.variables, self.start, self.start_velocity, self.paths):
-            frozen(array)
-        if self.rest is not None:
-            frozen(self.rest)
+        taken_over(self, "variables", "start", "start_velocity", "paths", "rest")
 
     def whole(self, q: Annotated[Float64, "... n"]) -> Annotated[Float64, "... nq"]:
         """Return configurations of the whole robot: moving variables from ``q``, the others where they start."""

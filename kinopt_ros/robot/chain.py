@@ -15,7 +15,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Immutable, Int64, frozen
+from kinopt_ros.array import Float64, Immutable, Int64, taken_over
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
@@ -49,9 +49,7 @@ class KinematicChain(Immutable):
     """Indices in the robot's q of the variables that move this chain, in ascending order."""
 
     def __post_init__(self) -> None:
-        for array in (self.T_fixed, self.motion, self.axis, self.column, self.multiplier, self.offset):
-            frozen(array)
-        frozen(self.variables)
+        taken_over(self, "T_fixed", "motion", "axis", "column", "multiplier", "offset", "variables")
 
 
 @dataclass(frozen=True)

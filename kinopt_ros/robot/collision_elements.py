@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 from xml.etree import ElementTree
 
-from kinopt_ros.array import Float64, Immutable, frozen
+from kinopt_ros.array import Float64, Immutable, taken_over
 from kinopt_ros.errors import InvalidShapeError, quoted
 from kinopt_ros.geometry.shapes import Box, Capsule, Cylinder, Sphere
 from kinopt_ros.robot.poses import pose_of_xyz_rpy
@@ -35,7 +35,7 @@ class CollisionElement(Immutable):
     T_link_shape: Annotated[Float64, "4 4"]
 
     def __post_init__(self) -> None:
-        frozen(self.T_link_shape)
+        taken_over(self, "T_link_shape")
 
 
 class _BrokenError(Exception):

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Immutable, frozen
+from kinopt_ros.array import Float64, Immutable, taken_over
 from kinopt_ros.errors import UnknownGroupError, UnknownJointError, UnknownLinkError
 from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.geometry.spheres import SphereSet
@@ -76,8 +76,7 @@ class Joint(Immutable):
     """Jerk limit of this joint alone (rad/s^3 or m/s^3); None if not given."""
 
     def __post_init__(self) -> None:
-        frozen(self.T_parent_joint)
-        frozen(self.axis)
+        taken_over(self, "T_parent_joint", "axis")
 
     @property
     def is_active(self) -> bool:
@@ -97,8 +96,7 @@ class VariableLimits(Immutable):
     jerk: Annotated[Float64, "nq"]
 
     def __post_init__(self) -> None:
-        for array in (self.lower, self.upper, self.velocity, self.acceleration, self.jerk):
-            frozen(array)
+        taken_over(self, "lower", "upper", "velocity", "acceleration", "jerk")
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ class RobotModel(Immutable):
     """Results computed from the robot (see ``memo.py``): they are no part of it, and not copied with it."""
 
     def __post_init__(self) -> None:
-        frozen(self.default_q)
+        taken_over(self, "default_q")
 
     @property
     def root_link(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from kinopt_ros.array import Float64, Immutable, frozen
+from kinopt_ros.array import Float64, Immutable, taken_over
 from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PlacedShape, PointCloud
 
 ANY = "*"
@@ -23,7 +23,7 @@ class SceneObject(Immutable):
     T_root_object: Annotated[Float64, "4 4"]
 
     def __post_init__(self) -> None:
-        frozen(self.T_root_object)
+        taken_over(self, "T_root_object")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class AttachedObject(Immutable):
     """Links that it may touch; ``link`` is one of them."""
 
     def __post_init__(self) -> None:
-        frozen(self.T_link_object)
+        taken_over(self, "T_link_object")
 
 
 @dataclass(frozen=True, eq=False)

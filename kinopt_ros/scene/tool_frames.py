@@ -13,7 +13,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Immutable, frozen
+from kinopt_ros.array import Float64, Immutable, taken_over
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, UnknownLinkError, quoted, shown
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene import yaml_text as read
@@ -40,8 +40,7 @@ class Tip(Immutable):
     """Pose of the tip in the link; None for the link's own frame."""
 
     def __post_init__(self) -> None:
-        if self.T_link_tip is not None:
-            frozen(self.T_link_tip)
+        taken_over(self, "T_link_tip")
 
     def with_tool(self, T_tip_tool: Annotated[Float64, "4 4"] | None) -> Annotated[Float64, "4 4"] | None:
         """Return the pose in the link of a tool that is fixed to this frame; None for the link's own frame without a

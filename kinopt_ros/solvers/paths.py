@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Immutable, Int64, frozen
+from kinopt_ros.array import Bool, Float64, Immutable, Int64, taken_over
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 
@@ -48,8 +48,7 @@ class PathRequest(Immutable):
     """Whether the paths lead around everything already, or nearly: they are to be kept to."""
 
     def __post_init__(self) -> None:
-        for array in (self.paths, self.goal, self.passed):
-            frozen(array)
+        taken_over(self, "paths", "goal", "passed")
 
 
 @dataclass(frozen=True, eq=False)

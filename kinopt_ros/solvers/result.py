@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Immutable, Int64, frozen
+from kinopt_ros.array import Bool, Float64, Immutable, Int64, taken_over
 from kinopt_ros.status import Status
 
 
@@ -73,8 +73,7 @@ class IkResult(Immutable):
     """Version of the scene in which solutions are collision-free; None if collisions were not asked for."""
 
     def __post_init__(self) -> None:
-        frozen(self.q)
-        frozen(self.status)
+        taken_over(self, "q", "status")
 
     @property
     def success(self) -> Annotated[Bool, "B"]:

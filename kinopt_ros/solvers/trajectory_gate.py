@@ -184,6 +184,8 @@ def _check_form(
     problem: TrajectoryProblem, request: PathRequest, candidates: PathCandidates, solver: str
 ) -> None:
     """Raise unless a plugin's claims have the form that was agreed."""
+    if not isinstance(candidates, PathCandidates):
+        raise PluginError(f"solver {solver} returned {type(candidates).__name__}; agreed is PathCandidates")
     paths = candidates.paths
     S = len(request.paths)
     if paths.shape != request.paths.shape or not np.isfinite(paths).all():

@@ -275,6 +275,8 @@ def _own_copy(candidates: IkCandidates, B: int, n: int, solver: str) -> IkCandid
 
     What becomes part of the answer is copied, so that nobody else can write to it.
     """
+    if not isinstance(candidates, IkCandidates):
+        raise PluginError(f"solver {solver!r} returned {type(candidates).__name__}; agreed is IkCandidates")
     shape = np.shape(candidates.q)
     K = shape[1] if len(shape) == 3 and shape[1] > 0 else 1
     _check_form(candidates.q, "q", "f", (B, K, n), solver)

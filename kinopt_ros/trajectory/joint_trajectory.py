@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Immutable, Int64, frozen
+from kinopt_ros.array import Float64, Immutable, Int64, taken_over
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
 
@@ -29,8 +29,7 @@ class JointTrajectory(Immutable):
     """Accelerations of the waypoints, rad/s^2 or m/s^2."""
 
     def __post_init__(self) -> None:
-        for array in (self.time, self.position, self.velocity, self.acceleration):
-            frozen(array)
+        taken_over(self, "time", "position", "velocity", "acceleration")
 
     @property
     def duration(self) -> float:

@@ -300,3 +300,44 @@ def test_bad_input_is_refused(
         if "steps" in given:
             given["steps"] = CartesianSteps(**given["steps"])
         plan_cartesian_path(robot, solver.solve_ik, given.pop("waypoints"), **given)
+
+
+@pytest.mark.parametrize("back", [0.0, 0.001])
+def test_poses_near_both_lines_may_miss_the_corner(back: float) -> None:
+    steps = CartesianSteps()
+    corners = np.repeat(np.eye(4)[None], 3, axis=0)
+    corners[1, 0, 3], corners[2, 1, 3] = 0.1, back
+    lines = cartesian._Lines(corners, steps)
+    whole = lines.at(np.linspace(0.0, lines.count, 301))
+    assert lines.missed(whole, lines.count, steps.tolerance) == ""
+    short = whole[whole[:, 0, 3] < 0.095]
+    assert lines.off(short, lines.count)[0] <= steps.tolerance
+    assert "waypoint 0" in lines.missed(short, lines.count, steps.tolerance)
+    first_line = int(lines.ends[0]) - 1
+    assert lines.missed(short, first_line, steps.tolerance) == ""  # the path is to end before it
+
+
+def test_a_quick_motion_passes_a_waypoint_between_two_looks() -> None:
+    corners = np.repeat(np.eye(4)[None], 3, axis=0)
+    corners[1, 0, 3], corners[2, 0, 3] = 0.1, 0.2
+    lines = cartesian._Lines(corners, CartesianSteps())
+    poses = lines.at(np.linspace(0.0, lines.count, 8))
+    assert lines.missed(poses, lines.count, 1e-4) == ""
+
+
+def test_waypoints_count_only_if_the_motion_passes_them(
+    robot: RobotModel, solver: Solver, T_start: Float64, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Timing that rounds a corner by more than the tolerance is no success."""
+    passed = cartesian.Gate.passed
+
+    def rounded(self: cartesian.Gate, path: Float64, goal: int) -> Any:
+        keep = np.linalg.norm(np.diff(path, axis=0), axis=1).cumsum()
+        middle = np.abs(keep - keep[-1] / 2) < 0.02 * keep[-1]  # what is next to the corner
+        return passed(self, path[np.concatenate([[True], ~middle[:-1], [True]])], goal)
+
+    monkeypatch.setattr(cartesian.Gate, "passed", rounded)
+    there = moved(T_start, y=0.1)
+    result = plan_cartesian_path(robot, solver.solve_ik, np.array([there, T_start]))
+    assert result.status is Status.PLANNING_FAILED
+    assert "off waypoint 0" in result.message

@@ -149,6 +149,15 @@ def test_a_plugin_that_breaks_the_form_is_named(changes: dict[str, Any]) -> None
         claim(Q[:, None], **changes).solve_ik(PROBLEM)
 
 
+@pytest.mark.parametrize("answer", [None, Q, (Q[:, None], Q)])
+def test_a_plugin_that_returns_something_else_is_named(answer: Any) -> None:
+    silent = type("Silent", (Claiming,), {"_solve_ik": lambda self, problem: answer})
+    solver = silent()
+    solver.configure(ROBOT)
+    with pytest.raises(PluginError, match="agreed is IkCandidates"):
+        solver.solve_ik(PROBLEM)
+
+
 def test_a_plugin_cannot_replace_the_check() -> None:
     cheat = {"solve_ik": lambda self, problem: None}
     with pytest.raises(TypeError, match="solve_ik"):
