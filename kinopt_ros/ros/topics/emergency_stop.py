@@ -16,7 +16,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput, Published, Stop
-from kinopt_ros.ros.motion.present_motion import present_motion, published_motion
+from kinopt_ros.ros.motion.present_motion import FASTER, present_motion, published_motion
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.solvers.clear import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -33,8 +33,6 @@ BEYOND = 0.1
 """rad or m beyond its position limits that a joint may be measured."""
 FARTHEST = 1e6
 """rad or m that a joint without limits may be measured at."""
-FASTER = 2.0
-"""Times its velocity limit that a joint may be measured to move."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
 """What the stop of a motion of this node may fail in: that was verified, and a robot that brakes as fast as it can
 cannot do better. (All joints have their accelerations back at zero at the same time; until then one at its velocity
@@ -101,6 +99,8 @@ class EmergencyStop:
         """
         told = self._moving_controllers()
         claim = self._output.halt(owner)  # who has handed a motion to a controller cancels it
+        if told:  # one that has lost the right may have been refused a cancel, and its motion goes on
+            self._cancel()
         # Several may run, of different joints, each done by a controller of its own.
         said = [self._stop_or_say(claim, motion) for motion in self._output.published]
         claim.give_up()
