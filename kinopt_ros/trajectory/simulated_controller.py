@@ -100,10 +100,16 @@ class SimulatedController:
         """Stay where the joints are, at once: what the controller does when a motion is cancelled."""
         self._knots = [_Knot(now, JointsState.at_rest(self.state(now).position), 2)]
 
+    def set_back(self, last: int, now: int) -> None:
+        """The clock was set back from ``last``, as simulations that begin anew do. A motion that is over, or begins
+        later than now, is not done again: the joints stay where they were."""
+        if now < self._knots[0].time or last >= self.end:
+            self._knots = [_Knot(now, JointsState.at_rest(self.state(last).position), 2)]
+
     def state(self, now: int) -> JointsState:
         """Return where the joints are at a time that is not before the last ``take``."""
         knots = self._knots
-        if now >= knots[-1].time:
+        if now >= knots[-1].time or len(knots) == 1:
             return JointsState.at_rest(knots[-1].state.position)
         row = max(sum(knot.time <= now for knot in knots) - 1, 0)
         return _between(knots[row], knots[row + 1], max(now, knots[row].time))

@@ -279,19 +279,22 @@ class Pretended:
     def __init__(self) -> None:
         self.logged: list[str] = []
         self.ended: list[str] = []
-        self.there = True
+        self.servers = [b"1"]
         self.taken: list[Any] = []
         self.cancels: list[Any] = []
         self.results: list[Any] = []
         self.one: Any = ControllerHandOver.__new__(ControllerHandOver)
         self.one.name = ACTION
-        self.one._node = SimpleNamespace(get_logger=lambda: SimpleNamespace(error=self.logged.append))
+        self.one._node = SimpleNamespace(
+            get_logger=lambda: SimpleNamespace(error=self.logged.append),
+            get_publishers_info_by_topic=lambda topic: [
+                SimpleNamespace(endpoint_gid=list(server)) for server in self.servers
+            ],
+        )
         self.one._running = set()
-        self.one._missed = 0
         self.one._type = SimpleNamespace(Goal=lambda trajectory: trajectory)
         self.one._client = SimpleNamespace(
-            send_goal_async=lambda goal: SimpleNamespace(add_done_callback=self.taken.append),
-            server_is_ready=lambda: self.there,
+            send_goal_async=lambda goal: SimpleNamespace(add_done_callback=self.taken.append)
         )
         self.one.send(None, lambda done, sentence: self.ended.append(sentence))
 
@@ -355,11 +358,11 @@ def test_a_controller_that_has_gone_ends_its_motion() -> None:
     pretended = Pretended()
     pretended.take()
     for _ in range(LOOKS - 1):
-        pretended.there = False
+        pretended.servers = []
         pretended.one.look()
-    pretended.there = True
+    pretended.servers = [b"1"]
     pretended.one.look()  # nothing was lost but messages of the graph
-    pretended.there = False
+    pretended.servers = []
     for _ in range(LOOKS - 1):
         pretended.one.look()
     assert pretended.one.moves
@@ -368,6 +371,50 @@ def test_a_controller_that_has_gone_ends_its_motion() -> None:
     assert pretended.ended == [f"the controller {ACTION} has gone: what became of the motion is not known"]
     pretended.end()  # too late
     assert len(pretended.ended) == 1
+
+
+def test_a_controller_that_was_started_anew_ends_its_motion() -> None:
+    """The new one has the name of the one before, and knows nothing of the motion."""
+    pretended = Pretended()
+    pretended.take()
+    pretended.servers = [b"2"]
+    for _ in range(LOOKS):
+        pretended.one.look()
+    assert pretended.ended == [f"the controller {ACTION} has gone: what became of the motion is not known"]
+    assert not pretended.one.moves
+
+
+def test_a_controller_that_does_not_know_the_motion_ends_it() -> None:
+    pretended = Pretended()
+    pretended.take()
+    pretended.one.cancel()
+    pretended.answer_cancel(2)  # ERROR_UNKNOWN_GOAL_ID
+    assert not pretended.one.moves
+    assert "started anew" in pretended.ended[0]
+    assert not pretended.logged
+
+
+def test_a_controller_that_was_out_of_reach_is_told_to_stop() -> None:
+    """It has gone on with the motion, which has ended as failed meanwhile."""
+    pretended = Pretended()
+    pretended.take()
+    pretended.servers = []
+    for _ in range(LOOKS):
+        pretended.one.look()
+    assert len(pretended.ended) == 1
+    pretended.one.cancel()  # an emergency stop, which it does not hear
+    before = len(pretended.cancels)
+    pretended.servers = [b"1"]
+    pretended.one.look()
+    assert len(pretended.cancels) == before + 1
+    pretended.answer_cancel(1)  # it refuses
+    assert len(pretended.logged) == 1
+    pretended.one.cancel()  # another emergency stop
+    assert len(pretended.cancels) == before + 2
+    pretended.end()
+    pretended.one.cancel()
+    pretended.one.look()
+    assert len(pretended.cancels) == before + 2
 
 
 def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:

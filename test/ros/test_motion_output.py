@@ -192,6 +192,43 @@ def test_a_target_waits_no_longer_when_somebody_else_has_the_robot() -> None:
     assert report.wall_time < 30.0
 
 
+def test_what_was_asked_for_before_an_emergency_stop_moves_nothing_after_its_end() -> None:
+    output = MotionOutput(Published(), Trusting())
+    before = output.stops
+    output.halt("the emergency stop")
+    output.release()
+    with pytest.raises(EmergencyStopError, match="since this motion was asked for"):
+        output.claim("somebody", lambda owner: None, before)
+    assert output.claim("somebody", lambda owner: None, output.stops).holds
+
+
+def test_a_target_that_waited_through_an_emergency_stop_is_dropped() -> None:
+    output = MotionOutput(Published(), Trusting())
+    topic = Unready(output)
+    topic.take(PoseStamped())
+    assert topic.robot.asked.wait(30.0)
+    topic.take(PoseStamped())  # it waits for the one before
+    topic.robot.must_wait = lambda *given: False
+    with topic._lock:  # the worker takes it when both are over
+        output.halt("the emergency stop")
+        output.release()
+    topic._worker.shutdown()
+    first, second = topic.reports
+    assert first.status.code == Status.PREEMPTED
+    assert second.status.code == Status.EMERGENCY_STOP
+
+
+def test_a_stop_tells_controllers_whose_goals_have_lost_the_robot() -> None:
+    """Such a goal was cancelled, but the controller may have refused that."""
+    told: list[bool] = []
+    output = MotionOutput(Published(), Trusting())
+    stop = EmergencyStop(
+        UNASKED, output, lambda stopped, sentence: None, lambda: ["/arm/follow"], lambda: told.append(True)
+    )
+    stop.stop_all("the emergency stop")
+    assert told == [True]
+
+
 def test_a_target_waits_for_the_robot_that_is_in_service() -> None:
     topic = Unready(MotionOutput(Published(), Trusting()))
     topic.take(PoseStamped())

@@ -193,22 +193,27 @@ class _Goal:
     def begin(self) -> None:
         """Read the goal and put it in line. On the executor's thread."""
         action, request = self._action, self.handle.request
+        stops = action.output.stops
         try:
             check_lengths(request, action.context.parameter("max_batch"))
             self._asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
             if request.publish:
                 self.controller = action.controller()
-                if not self._take_claim():
+                if not self._take_claim(stops):
                     return
             action.scheduler.submit(_GoalTask(request.client, self))
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
 
-    def _take_claim(self) -> bool:
-        """Ask for the right to move the robot; False for a goal that was cancelled while it was read."""
+    def _take_claim(self, stops: int) -> bool:
+        """Ask for the right to move the robot; False for a goal that was cancelled while it was read.
+
+        Args:
+            stops: emergency stops before that.
+        """
         if self.is_over():
             return False
-        claim = self._action.output.claim(f"another goal of ~/{NAME}", self._preempt)
+        claim = self._action.output.claim(f"another goal of ~/{NAME}", self._preempt, stops)
         with self._lock:
             self._claim = claim
         if self.is_over():

@@ -64,6 +64,7 @@ class SimulatedRobotTopics:
     ) -> None:
         self.robot = robot
         self._node = node
+        self._latest = 0
         self._states = node.create_publisher(JointState, "joint_states", 10)
         self._subscriptions = [
             node.create_subscription(
@@ -83,8 +84,13 @@ class SimulatedRobotTopics:
         self._advance()
 
     def now(self) -> int:
-        """Present time, ns of the node's clock."""
-        return int(self._node.get_clock().now().nanoseconds)
+        """Present time, ns of the node's clock. If that was set back, motions that are over are not done again."""
+        now, last = int(self._node.get_clock().now().nanoseconds), self._latest
+        self._latest = now
+        if now < last:
+            for controller in self.robot.controllers.values():
+                controller.set_back(last, now)
+        return now
 
     def at_rest(self) -> bool:
         """Whether all motions are over."""

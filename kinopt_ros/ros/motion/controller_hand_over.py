@@ -105,7 +105,6 @@ class ControllerHandOver:
         self._type = follow_joint_trajectory()
         self._client: Any = _Client(node, self._type, name, urgent)
         self._running: set[Execution] = set()
-        self._missed = 0
         self._timer = node.create_timer(
             LOOK_SECONDS,
             self.look,
@@ -125,7 +124,7 @@ class ControllerHandOver:
     def send(self, motion: JointTrajectory, ended: Ended) -> "Execution":
         """Let the controller do a motion. Returns at once."""
         self._running = {one for one in self._running if not one.over}
-        execution = Execution(ended, self._refuses_to_stop)
+        execution = Execution(ended, self._refuses_to_stop, self._servers())
         self._running.add(execution)
         future = self._client.send_goal_async(self._type.Goal(trajectory=motion))
         future.add_done_callback(execution.taken)
@@ -142,20 +141,26 @@ class ControllerHandOver:
             execution.cancel()
 
     def look(self) -> None:
-        """End motions whose controller has gone: nobody would ever tell their end."""
-        there = not self.moves or self._client.server_is_ready()
-        self._missed = 0 if there else self._missed + 1
-        if self._missed >= LOOKS:
-            self._missed = 0
-            for execution in tuple(self._running):
-                execution.give_up(
-                    f"the controller {self.name} has gone: what became of the motion is not known"
-                )
+        """End motions whose controller has gone, or was started anew: nobody would ever tell their end. One that was
+        out of reach only, and comes back, is told to stop."""
+        left = [one for one in tuple(self._running) if not one.done]
+        if not left:
+            return
+        servers = self._servers()
+        for execution in left:
+            execution.look(
+                servers, f"the controller {self.name} has gone: what became of the motion is not known"
+            )
 
     def close(self) -> None:
         """Send nothing any more."""
         self._node.destroy_timer(self._timer)
         self._client.destroy()
+
+    def _servers(self) -> frozenset[bytes]:
+        """Numbers of those who offer the action: one that is started anew has another one."""
+        found = self._node.get_publishers_info_by_topic(f"{self.name}/_action/status")
+        return frozenset(bytes(info.endpoint_gid) for info in found)
 
     def _refuses_to_stop(self, sentence: str) -> None:
         self._node.get_logger().error(f"the controller {self.name} was told to stop: {sentence}")
@@ -164,18 +169,29 @@ class ControllerHandOver:
 class Execution:
     """One motion that a controller was asked to do."""
 
-    def __init__(self, ended: Ended, refused: Callable[[str], None]) -> None:
+    def __init__(self, ended: Ended, refused: Callable[[str], None], servers: frozenset[bytes]) -> None:
         """
         Args:
             ended: told once how the motion ended.
             refused: told why the controller does not stop.
+            servers: who may be the controller; it is one of them.
         """
         self._ended = ended
         self._refused = refused
+        self._servers = servers
+        self._missed = 0
         self._lock = threading.Lock()
         self._handle: Any = None
         self._cancelled = False
         self._over = False
+        self._done = False
+        self._lost = False
+
+    @property
+    def done(self) -> bool:
+        """Whether the controller does nothing of it any more, as far as it says. One that was out of reach for a while
+        may go on with a motion that is over for everybody else."""
+        return self._done
 
     @property
     def over(self) -> bool:
@@ -186,20 +202,36 @@ class Execution:
         """Tell the controller to stop, as soon as it has taken the motion, unless it is done. Returns at once. A
         controller that has refused is told again."""
         with self._lock:
-            tell = self._handle is not None and not self._cancelled and not self._over
+            # What is sent to one that is out of reach is lost.
+            tell = self._handle is not None and not self._done and (self._lost or not self._cancelled)
             self._cancelled = True
         if tell:
             self._tell_to_stop()
 
-    def give_up(self, sentence: str) -> None:
-        """End it, whatever the controller does."""
-        self._end(False, sentence)
+    def look(self, servers: frozenset[bytes], sentence: str) -> None:
+        """End it, with a sentence, if the controller has been missing for LOOKS looks; tell one that is back to stop.
+
+        Args:
+            servers: who is there.
+            sentence: why it ends.
+        """
+        if self._servers & servers:
+            self._missed = 0
+            if self._lost:
+                self.cancel()
+                self._lost = False
+            return
+        self._missed += 1
+        if self._missed == LOOKS:
+            self._lost = True
+            self._end(False, sentence)
 
     def taken(self, future: Any) -> None:
         """Read the controller's answer whether it takes the motion."""
         try:
             handle = future.result()
             if not handle.accepted:
+                self._done = True
                 self._end(False, "the controller refuses the motion")
                 return
             with self._lock:
@@ -219,18 +251,27 @@ class Execution:
             over = answer.return_code == CancelGoal.Response.ERROR_GOAL_TERMINATED
             if over or answer.goals_canceling:
                 return
+            if answer.return_code == CancelGoal.Response.ERROR_UNKNOWN_GOAL_ID:
+                self._done = True
+                self._end(
+                    False,
+                    "the controller does not know the motion any more: it may have been started anew, and what "
+                    "became of the motion is not known",
+                )
+                return
             sentence = f"it refuses, with return code {answer.return_code}"
         except Exception as error:  # nothing leaves a callback
             sentence = f"it gave no answer: {type(error).__name__}: {error}"
         with self._lock:
             self._cancelled = False
-            over = self._over
-        if not over:
+            done = self._done
+        if not done:
             self._refused(sentence)
 
     def _finished(self, future: Any) -> None:
         try:
             answer = future.result()
+            self._done = True
             state, code = answer.status, answer.result.error_code
             if state == GoalStatus.STATUS_SUCCEEDED and code == 0:
                 self._end(True, "")

@@ -95,6 +95,7 @@ class MotionOutput:
         self._lock = threading.RLock()
         self._newest: Claim | Stop | None = None
         self._halted = False
+        self._stops = 0
         self._closed = False
         self._published: tuple[Published, ...] = ()
 
@@ -114,6 +115,12 @@ class MotionOutput:
         """Whether there is an emergency stop."""
         return self._halted
 
+    @property
+    def stops(self) -> int:
+        """Number of emergency stops so far. Who asks for a motion some time after it was wanted notes it then: a
+        stop that came and went meanwhile ends it, too (see ``claim``)."""
+        return self._stops
+
     def halt(self, owner: str) -> "Stop":
         """End every motion, and refuse new ones until ``release``. Return the right to publish stops.
 
@@ -123,6 +130,7 @@ class MotionOutput:
         stop = Stop(self)
         with self._lock:
             self._halted = True
+            self._stops += 1
             before, self._newest = self._newest, stop
         if before is not None:
             try:
@@ -147,16 +155,17 @@ class MotionOutput:
         with self._lock:
             self._halted = False
 
-    def claim(self, owner: str, lost: Callable[[str], None]) -> "Claim":
+    def claim(self, owner: str, lost: Callable[[str], None], stops: int | None = None) -> "Claim":
         """Return the right to publish one motion, which somebody else may have had until now.
 
         Args:
             owner: who asks, for the one who loses the right.
             lost: called with the next owner's name when the right is lost before it was used or given up; from any
                 thread, and must return at once.
+            stops: how many there were when the motion was wanted; None: it is wanted now.
 
         Raises:
-            EmergencyStopError: there is one.
+            EmergencyStopError: there is one, or was one since.
             EndingError: the node ends.
         """
         claim = Claim(self, lost)
@@ -166,6 +175,11 @@ class MotionOutput:
             if self._halted:
                 raise EmergencyStopError(
                     "there is an emergency stop: nothing moves until false comes on ~/emergency_stop"
+                )
+            if stops is not None and stops != self._stops:
+                raise EmergencyStopError(
+                    "there was an emergency stop since this motion was asked for: what was asked for before it moves "
+                    "nothing"
                 )
             before, self._newest = self._newest, claim
         if before is not None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.servo.commanded import Commanded, begun
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
@@ -11,6 +12,9 @@ from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 from kinopt_ros.verification.motion import AT_REST
+
+FASTER = 2.0
+"""Times its velocity limit that a joint may be measured to move."""
 
 
 def published_motion(output: MotionOutput, joints: tuple[str, ...]) -> Commanded | None:
@@ -41,6 +45,10 @@ def present_motion(
         now: ns of the node's clock.
         lead: ns that a motion which begins as measured goes on like that.
         tolerance: rad or m by which the robot may be elsewhere than published, besides the way that it is late.
+
+    Raises:
+        StartStateError: the motion begins as measured, and a joint was measured to be faster than it can be. The brake
+            from there would last for hours.
     """
     measured = state.q[setup.variables]
     published = published_motion(output, setup.joints)
@@ -52,5 +60,12 @@ def present_motion(
     velocity = state.velocity[setup.variables]
     if (np.abs(velocity) <= AT_REST * setup.robot.limits.velocity[setup.variables]).all():
         velocity = np.zeros_like(velocity)
+    limits = setup.robot.limits.velocity[setup.variables]
+    if not (np.abs(velocity) <= FASTER * limits).all():
+        i = int(np.argmax(np.abs(velocity) / limits))
+        raise StartStateError(
+            f"joint {setup.joints[i]!r} is measured to move at {velocity[i]:.3g}; its limit is {limits[i]:.3g}, and "
+            f"more than {FASTER:g} times that is not believed"
+        )
     as_measured = MotionState(measured, velocity, np.zeros_like(velocity))
     return begun(setup.joints, as_measured, now, lead, setup.planning)

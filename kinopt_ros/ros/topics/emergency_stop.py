@@ -16,7 +16,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput, Published, Stop
-from kinopt_ros.ros.motion.present_motion import present_motion, published_motion
+from kinopt_ros.ros.motion.present_motion import FASTER, present_motion, published_motion
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -33,8 +33,6 @@ BEYOND = 0.1
 """Distance beyond its position limits at which a joint may be measured, rad or m."""
 FARTHEST = 1e6
 """Farthest that a joint without limits may be measured from 0, rad or m."""
-FASTER = 2.0
-"""Factor by which a joint's measured velocity may exceed its limit."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
 """Checks that the stop of one of this node's motions may fail and still be sent.
 
@@ -102,6 +100,8 @@ class EmergencyStop:
         """
         told = self._moving_controllers()
         claim = self._output.halt(owner)  # who has handed a motion to a controller cancels it
+        if told:  # one that has lost the right may have been refused a cancel, and its motion goes on
+            self._cancel()
         # Several may run, of different joints, each done by a controller of its own.
         said = [self._stop_or_say(claim, motion) for motion in self._output.published]
         claim.give_up()

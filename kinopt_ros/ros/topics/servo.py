@@ -85,8 +85,8 @@ class ServoTopic:
         self._statuses = statuses
         self._logger = context.node.get_logger()
         self._wake = threading.Condition()
-        self._incoming: tuple[str, Any, int] | None = None
-        """Newest message, and when it came (ns of the node's clock)."""
+        self._incoming: tuple[str, Any, int, int] | None = None
+        """Newest message, when it came (ns of the node's clock), and how many emergency stops there were then."""
         self._lost_to: str | None = None
         self._closed = False
         self._claim: Claim | None = None
@@ -99,6 +99,8 @@ class ServoTopic:
         stop."""
         self._came = 0
         """Time when the last command came, ns."""
+        self._stops = 0
+        """Number of emergency stops before the last command."""
         self._late = 0
         self._missed = 0
         """Number of motions in a row that came too late."""
@@ -142,9 +144,9 @@ class ServoTopic:
     # On the executor's thread, and on others.
 
     def _take(self, name: str, message: Any) -> None:
-        arrived = self._now()
+        arrived, stops = self._now(), self._output.stops
         with self._wake:
-            self._incoming = name, message, arrived
+            self._incoming = name, message, arrived, stops
             self._wake.notify_all()
 
     def _lose(self, owner: str) -> None:
@@ -233,8 +235,14 @@ class ServoTopic:
             self._check_follows(setup, state, now)
         self._step(setup, state, now)
 
-    def _read(self, setup: ServoSetup, state: RobotState, name: str, message: Any, arrived: int) -> None:
+    def _read(
+        self, setup: ServoSetup, state: RobotState, name: str, message: Any, arrived: int, stops: int
+    ) -> None:
         """Make the newest message the command; one that cannot be used ends the one before."""
+        arrived = min(
+            arrived, self._now()
+        )  # if time was set back since, it would hold until it is as late again
+        self._stops = stops
         pause = arrived - self._came
         self._came = arrived
         if self._distrust and pause < round(self._context.parameter("servo.timeout") * 1e9):
@@ -292,7 +300,7 @@ class ServoTopic:
         index = setup.variables
         check_begins_inside(setup.robot, setup.joints, index, state.q[index], setup.start_tolerance)
         if self._claim is None or not self._claim.holds:
-            self._claim = self._output.claim("servo", self._lose)
+            self._claim = self._output.claim("servo", self._lose, self._stops)
         tolerance = self._context.parameter("servo.tracking_tolerance")
         begin = present_motion(self._output, setup, state, now, setup.period, tolerance)
         self._session = Session(setup, begin)

@@ -60,14 +60,15 @@ class TargetPoseTopic:
         self._output = output
         self._reports = reports
         self._lock = threading.Lock()
-        self._newest: Any = None
+        self._newest: tuple[Any, int] | None = None
+        """The target that waits, and how many emergency stops there were when it came."""
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="target_pose")
 
     def take(self, target: Any) -> None:
         """Move there, on a thread of its own. Of targets that come meanwhile the newest counts."""
         with self._lock:
             idle = self._newest is None
-            self._newest = target
+            self._newest = target, self._output.stops
         if idle:
             self._worker.submit(self._next)
 
@@ -77,11 +78,12 @@ class TargetPoseTopic:
 
     def _next(self) -> None:
         with self._lock:
-            target, self._newest = self._newest, None
-        self._handle(target)
+            newest, self._newest = self._newest, None
+        if newest is not None:
+            self._handle(*newest)
 
-    def _handle(self, target: Any) -> None:
-        """Move there once. Never raises: what went wrong is reported on ~/report."""
+    def _handle(self, target: Any, stops: int) -> None:
+        """Move there once. Never raises: what went wrong is reported on ~/report. ``stops``: see MotionOutput."""
         start = time.monotonic()
         report = MotionReport(header=target.header)
         claim: Claim | None = None
@@ -89,7 +91,7 @@ class TargetPoseTopic:
         """Name of who has the robot instead."""
         try:
             # Only now: targets that come in a steady stream must not keep one another from being reached.
-            claim = self._output.claim("~/target_pose", owners.append)
+            claim = self._output.claim("~/target_pose", owners.append, stops)
             self._move(target, report, start, claim)
         except KinoptError as error:
             report.status = error_message(error)

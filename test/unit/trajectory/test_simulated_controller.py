@@ -195,3 +195,20 @@ def test_joints_of_no_controller() -> None:
         KinoptError, match=r"exactly the joints panda_joint1; there are panda_arm_controller: "
     ):
         robot.follow(["panda_joint1"], [Waypoint(SECOND, [0.1])], 0, NOW)
+
+
+def test_a_clock_that_is_set_back_moves_nothing() -> None:
+    """Simulations begin anew: a motion that is over is not done again, and one that was broken off is no error."""
+    one = controller()
+    one.take(["a", "b"], [Waypoint(SECOND, [0.5, 0.5])], 0, NOW)
+    one.set_back(NOW + 4 * SECOND, NOW + SECOND // 2)  # it was over
+    assert at(one, 0.5) == ([0.5, 0.5], [0.0, 0.0])
+    one.take(["a", "b"], [Waypoint(SECOND, [0.7, 0.7])], 0, NOW)
+    one.set_back(NOW + SECOND // 2, NOW - 1000 * SECOND)
+    assert at(one, -1000.0)[1] == [0.0, 0.0]
+    np.testing.assert_allclose(at(one, 5.0)[0], [0.6, 0.6])
+    one.hold(NOW)
+    assert at(one, -100.0)[1] == [0.0, 0.0]
+    one.take(["a", "b"], [Waypoint(SECOND, [0.9, 0.9])], 0, NOW)
+    one.set_back(NOW + SECOND // 2, NOW + SECOND // 4)  # by little, while it moves: it goes on
+    assert at(one, 0.25)[1] == pytest.approx([0.3, 0.3])
