@@ -94,7 +94,7 @@ class SolverPool:
             try:
                 solver = chosen()
                 solver.configure(self.robot, self._options.get(chosen.name))
-            except Exception as error:  # whatever a plugin raises must not take the others down
+            except (Exception, SystemExit) as error:  # whatever a plugin raises must not take the others down
                 refused = SolverUnavailableError(
                     f"solver {chosen.name!r} cannot be used for robot {self.robot.name!r}: {_said(error)}"
                 )
@@ -285,16 +285,16 @@ class SolverPool:
             raise self._failed(solver, failure) from failure
         except KinoptError:  # about the problem
             raise
-        except Exception as failure:  # a defect of the plugin, or a device that was lost
+        except (Exception, SystemExit) as failure:  # a defect of the plugin, or a device that was lost
             raise self._failed(solver, failure) from failure
         self._broken.pop(solver.name, None)
         return result
 
-    def _failed(self, solver: Solver, failure: Exception) -> SolverFailedError:
+    def _failed(self, solver: Solver, failure: BaseException) -> SolverFailedError:
         error = SolverFailedError(f"solver {solver.name!r} failed: {_said(failure)}")
         self._broken[solver.name] = (time.monotonic(), error)
         return error
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     return str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"

@@ -17,7 +17,7 @@ from kinopt_ros.errors import (
     UnsupportedFeatureError,
 )
 from kinopt_ros.planning import solver_pool
-from kinopt_ros.planning.solver_pool import SolverPool
+from kinopt_ros.planning.solver_pool import SolverFailedError, SolverPool
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.scene.scene import EMPTY_SCENE
@@ -151,3 +151,18 @@ def test_a_solver_that_cannot_be_configured_says_so_from_then_on() -> None:
         pooled = pool.solve_ik(PROBLEM, "broken")
     assert pooled.result.solver == "able"
     assert "no such device" in pooled.fallback_reason
+
+
+def test_a_plugin_that_wants_to_end_the_process_is_a_solver_that_failed() -> None:
+    """SystemExit would end the thread that asked, and nobody would answer the request."""
+    pool = ready_pool()
+    leaving = pool.get("unable")
+
+    def leave(problem: IkProblem) -> IkCandidates:
+        raise SystemExit(3)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(leaving), "_solve_ik", lambda self, problem: leave(problem))
+        patch.setattr(type(leaving), "check_supported", lambda self, problem: None)
+        with pytest.raises(SolverFailedError, match="SystemExit: 3"):
+            pool.solve_ik(PROBLEM, "unable", allow_fallback=False)
