@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.pages import README, ROOT
@@ -25,6 +26,15 @@ def anchors(text: str) -> set[str]:
 
 def test_the_door_is_short() -> None:
     assert len(README.split()) <= 1300
+
+
+def test_the_python_of_the_readme_runs() -> None:
+    pytest.importorskip("numba")
+    block = README[README.index("## In Python") : README.index("## In ROS")]
+    code = "\n".join(line[4:] for line in block.splitlines() if line.startswith("    "))
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["result"].success[0]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
