@@ -327,7 +327,7 @@ def moved(world: World, meanwhile: Callable[[int], None], at: PoseStamped | None
     topic = SimpleNamespace(publish=world.sent.append)
     output = MotionOutput(topic, LastLook(world), lambda: NOW[0])  # type: ignore[arg-type]
     handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
-    handler._handle(at or target(pose(0.4, 0.3, 0.5)))
+    handler._handle(at or target(pose(0.4, 0.3, 0.5)), 0)
     handler.close()
     assert len(world.reports) == 1
     return world.reports[0], pool

@@ -3,6 +3,7 @@
 import ast
 import copy
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -102,7 +103,7 @@ def test_whoever_freezes_arrays_keeps_them_frozen_in_copies() -> None:
             if isinstance(kind, ast.ClassDef) and any(
                 isinstance(part, ast.FunctionDef)
                 and part.name == "__post_init__"
-                and "frozen(" in ast.unparse(part)
+                and re.search(r"\b(frozen|taken_over)\(", ast.unparse(part))
                 for part in kind.body
             ):
                 found += 1

@@ -48,8 +48,8 @@ def residuals() -> Callable[..., tuple[Float64, Float64]]:
     def at(q: Float64, T: Float64, free: tuple[bool, ...]) -> tuple[Float64, Float64]:
         tolerance = np.array([[1e-9] * 3 + [np.inf if axis else 1e-9 for axis in free]])
         goals, rows, jacobian = np.empty((1, 12)), np.zeros(6), np.zeros((7, 6))
-        PYTHON["_set_goals"](tree.base, T[None, None], 0, goals)
-        PYTHON["_residuals"](
+        PYTHON["set_goals"](tree.base, T[None, None], 0, goals)
+        PYTHON["residuals"](
             tree.base, tree.tip, tree.motions, tree.kinds, tree.starts, goals, tolerance, np.array([[0, 0]]), q,
             np.empty((len(CHAIN.motion), 6)), rows, np.empty((9, 3)), jacobian,
         )  # fmt: skip
