@@ -12,7 +12,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.ros.motion.output import EmergencyStopError, EndingError, MotionOutput
-from kinopt_ros.ros.requests.trajectory_work import LatePlanError, check_in_time
+from kinopt_ros.ros.requests.timeouts import DeadlinePassedError, check_in_time
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.ros.topics.target_pose import TargetPoseTopic
 from kinopt_ros.status import Status
@@ -138,7 +138,7 @@ def test_nothing_moves_once_the_node_ends() -> None:
 
 def test_time_that_is_up_before_the_turn() -> None:
     check_in_time(0.9, 1.0)
-    with pytest.raises(LatePlanError, match="waited"):
+    with pytest.raises(DeadlinePassedError, match="waited"):
         check_in_time(1.0, 1.0)
 
 

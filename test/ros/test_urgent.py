@@ -310,7 +310,7 @@ def test_an_emergency_stop_overtakes_a_large_request(client: Client) -> None:
 class Waiting(Task):
     """Stand-in for a goal's task: what it needs is never there."""
 
-    def __init__(self, client: str, goal: Any) -> None:
+    def __init__(self, client: str, goal: Any, asked: Any) -> None:
         super().__init__(client, slow=True)
 
     def must_wait(self) -> bool:

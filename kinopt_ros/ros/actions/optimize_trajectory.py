@@ -9,18 +9,16 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 import threading
 import time
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import rclpy
 from rclpy.action.server import CancelResponse, GoalResponse
 
 from kinopt_msgs.action import OptimizeTrajectory
-from kinopt_ros.errors import KinoptError
-from kinopt_ros.planning.scheduler import Scheduler, Task
+from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import error_message, status_message
+from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.messages.trajectory_answer import empty_answer, whole_controller
@@ -28,9 +26,11 @@ from kinopt_ros.ros.motion.controller_hand_over import PARAMETER as CONTROLLER
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, Execution
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.motion.output import Claim, EndingError, MotionOutput
+from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
-from kinopt_ros.ros.requests.trajectory_work import check_in_time, plan
+from kinopt_ros.ros.requests.trajectory_work import plan
 from kinopt_ros.ros.serving.action_server import give_result, no_callback
+from kinopt_ros.ros.serving.defects import error_status
 from kinopt_ros.ros.serving.goal_server import GoalServer
 from kinopt_ros.ros.serving.reply import Pace
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
@@ -180,7 +180,6 @@ class _Goal:
         self._lock = threading.RLock()
         self._ended = False
         self._claim: Claim | None = None
-        self._asked: TrajectoryRequest | None = None
         self.controller: ControllerHandOver | None = None
         self._execution: Execution | None = None
         self._queue_time = 0.0
@@ -196,12 +195,12 @@ class _Goal:
         stops = action.output.stops
         try:
             check_lengths(request, action.context.parameter("max_batch"))
-            self._asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
+            asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
             if request.publish:
                 self.controller = action.controller()
                 if not self._take_claim(stops):
                     return
-            action.scheduler.submit(_GoalTask(request.client, self))
+            action.scheduler.submit(_GoalTask(request.client, self, asked))
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
 
@@ -226,47 +225,24 @@ class _Goal:
         """End the goal as cancelled, now."""
         self._end(_failed(Status.PREEMPTED, "the goal was cancelled"), self.handle.canceled)
 
-    def must_wait(self) -> bool:
-        """Check whether what the goal needs is still being prepared, and there is time to wait for that."""
-        asked = self._asked
-        if self._ended or asked is None:
-            return False
-        return asked.loaded.pool.must_wait(
-            asked.problem.scene is not None, True, self.arrived + asked.timeout
-        )
-
-    def refuse(self, error: Exception) -> None:
-        """End the goal with the code and sentence of an error."""
-        if isinstance(error, KinoptError):
-            result = _failed(error.status, "")
-            result.status = error_message(error)
-        else:  # a defect: say so, keep serving
-            trace = "".join(traceback.format_exception(error))
-            self._action.context.node.get_logger().error(f"internal error in ~/{NAME}:\n{trace}")
-            result = _failed(
-                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
-            )
+    def refuse(self, error: Exception, waited: float = 0.0) -> None:
+        """End the goal with the code and sentence of an error; ``waited``: for its turn, s."""
+        self._queue_time = waited
+        result = empty_answer(OptimizeTrajectory.Result())
+        result.status = error_status(self._action.context.node.get_logger(), f"in ~/{NAME}", error)
         self._end(result, self.handle.abort)
 
-    def work(self) -> None:
-        """Plan, publish if that is wanted, and end the goal."""
-        asked = self._asked
-        if self._ended or asked is None:
-            return
-        self._queue_time = time.monotonic() - self.arrived
+    def work(self, asked: TrajectoryRequest, waited: float) -> None:
+        """Plan, publish if that is wanted, and end the goal; ``waited``: for its turn, s."""
+        self._queue_time = waited
         result = OptimizeTrajectory.Result()
-        try:
-            asked.loaded.pool.check_prepared(asked.problem.scene is not None, True)
-            check_in_time(self._queue_time, asked.timeout)
-            pooled = plan(asked, result, self._action.context.statistics, self._report)
-            if not pooled.result.success:
-                self._end(result, self.handle.abort)
-            elif self._claim is None:
-                self._end(result, self.handle.succeed)
-            else:
-                self._publish(asked, self._claim, result)
-        except Exception as error:  # nothing ends a worker
-            self.refuse(error)
+        pooled = plan(asked, result, self._action.context.statistics, self._report)
+        if not pooled.result.success:
+            self._end(result, self.handle.abort)
+        elif self._claim is None:
+            self._end(result, self.handle.succeed)
+        else:
+            self._publish(asked, self._claim, result)
 
     def _publish(self, asked: TrajectoryRequest, claim: Claim, result: Any) -> None:
         """Send the motion to the controller, unless the goal has ended meanwhile."""
@@ -360,28 +336,30 @@ class _Goal:
         return True
 
 
-class _GoalTask(Task):
-    """A goal in line; never quick."""
+class _GoalTask(PlanningTask):
+    """A goal in line."""
 
-    def __init__(self, client: str, goal: _Goal) -> None:
-        super().__init__(client, slow=True)
+    def __init__(self, client: str, goal: _Goal, asked: TrajectoryRequest) -> None:
+        super().__init__(client, asked.loaded, asked.problem.scene, asked.timeout, goal.arrived)
         self._goal = goal
+        self._asked = asked
 
     def must_wait(self) -> bool:
-        """Check what the goal says."""
-        return self._goal.must_wait()
-
-    def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
-        """Leave it to the slow lane."""
-        return [self, *others]
+        """Check whether what the goal needs is still being prepared; one that is over needs nothing."""
+        return not self._goal.is_over() and super().must_wait()
 
     def slow(self) -> None:
-        """Work on the goal."""
-        self._goal.work()
+        """Work on the goal, unless it is over."""
+        if not self._goal.is_over():
+            super().slow()
 
-    def refuse(self, error: KinoptError) -> None:
+    def answer(self) -> None:
+        """Work on the goal."""
+        self._goal.work(self._asked, self.waited)
+
+    def refuse(self, error: Exception) -> None:
         """End the goal with an error."""
-        self._goal.refuse(error)
+        self._goal.refuse(error, self.waited)
 
 
 def _failed(status: Status, sentence: str) -> Any:

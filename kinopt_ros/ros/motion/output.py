@@ -3,7 +3,6 @@ controller's action, through here and no other way, and each is looked at once m
 
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from trajectory_msgs.msg import JointTrajectory
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.motion.last_look import PlannedFor
+from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.status import Status
 
 HOLD_SECONDS = 2
@@ -135,10 +135,8 @@ class MotionOutput:
         if before is not None:
             try:
                 before.lost(owner)
-            except (
-                Exception
-            ):  # a defect, or a controller that cannot be told: say so, and stop what can be stopped
-                get_logger("kinopt").error(f"internal error at a stop:\n{traceback.format_exc()}")
+            except Exception as error:  # a controller that cannot be told, too: stop what can be stopped
+                log_defect(get_logger("kinopt"), "at a stop", error)
         return stop
 
     def close(self) -> None:

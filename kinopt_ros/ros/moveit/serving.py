@@ -1,14 +1,13 @@
 """Serving of MoveIt's service types on the way that all requests go: queue, lanes, deadlines, exactly one answer."""
 
-import traceback
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from rclpy.node import Node
 
 from kinopt_ros.planning.scheduler import Task
-from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.messages.qos import QUEUED
+from kinopt_ros.ros.serving.defects import error_status
 from kinopt_ros.ros.serving.deferred import Pending, create_deferred_service
 from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.ros.serving.serving import Serving
@@ -72,8 +71,7 @@ class _Way:
         try:
             service.write(response, answer, self.asked)
         except Exception as error:  # a defect: say so, keep serving
-            log.error(f"internal error in {service.name}:\n{traceback.format_exc()}")
             response, empty = service.type.Response(), service.answer()
-            empty.status = status_message(Status.FAILURE, f"internal error ({type(error).__name__})")
+            empty.status = error_status(log, f"in {service.name}", error)
             service.write(response, empty, None)
         self._pending.send(response)

@@ -21,6 +21,7 @@ from kinopt_ros.ros.messages.conversions import (
     matrices_from_poses,
     nonnegative,
 )
+from kinopt_ros.ros.requests.timeouts import timeout_of
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.tips import tip_of
@@ -76,7 +77,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
     q = configuration_from_joint_state(request.state, robot, q)
     T_base_frame = _frame(context, loaded, request, base, frame, q)
     T = T_base_frame @ matrices_from_poses(request.poses)
-    timeout = _timeout(context, request.timeout)
+    timeout = timeout_of(context, request.timeout, "ik")
     prefer = request.prefer or ANY
     problem = ik_problem(
         robot,
@@ -223,17 +224,6 @@ def _rest(request: Any, prefer: str, robot: Any, q: Float64) -> Float64 | None:
             raise InvalidRequestError(f"rest is given, but prefer is {quoted(prefer)}; it goes with {REST!r}")
         return None
     return configuration_from_joint_state(request.rest, robot, q)
-
-
-def _timeout(context: Context, given: float) -> float:
-    most = context.parameter("ik.max_timeout")
-    default = min(context.parameter("ik.timeout"), most)
-    timeout = nonnegative(given, "timeout", InvalidRequestError, default)
-    if timeout > most:
-        raise InvalidRequestError(
-            f"timeout is {given:g} s; allowed is up to {most:g} s (parameter ik.max_timeout)"
-        )
-    return timeout
 
 
 def _seeds(request: Any, B: int, n: int) -> Float64 | None:

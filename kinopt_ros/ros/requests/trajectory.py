@@ -44,6 +44,7 @@ from kinopt_ros.ros.messages.conversions import (
 )
 from kinopt_ros.ros.motion.last_look import check_is_at
 from kinopt_ros.ros.requests.ik import tips_of, tolerance_of, tool_of
+from kinopt_ros.ros.requests.timeouts import timeout_of
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.tips import tip_of
@@ -119,7 +120,7 @@ def read_trajectory_request(
     start = start_state(context, robot, request.state, needed, publish)
     T_base_frame = context.frames.T_link_frame(robot, base, frame, start.q)
     place = _Frame(robot, base, tips, start.q, T_base_frame)
-    timeout = trajectory_timeout(context, request.timeout)
+    timeout = timeout_of(context, request.timeout, "trajectory")
     weights = _weights(request)
     problem = trajectory_problem(
         robot,
@@ -274,22 +275,6 @@ def pace(context: Context, request: Any) -> dict[str, float]:
         name: nonnegative(getattr(request, name), name, InvalidRequestError, context.parameter(name))
         for name in ("velocity_scaling", "acceleration_scaling")
     }
-
-
-def trajectory_timeout(context: Context, given: float) -> float:
-    """Return the seconds that a request may take.
-
-    Raises:
-        InvalidRequestError: it asks for more than is allowed.
-    """
-    most = context.parameter("trajectory.max_timeout")
-    default = min(context.parameter("trajectory.timeout"), most)
-    timeout = nonnegative(given, "timeout", InvalidRequestError, default)
-    if timeout > most:
-        raise InvalidRequestError(
-            f"timeout is {given:g} s; allowed is up to {most:g} s (parameter trajectory.max_timeout)"
-        )
-    return timeout
 
 
 def _goals(context: Context, place: _Frame, request: Any, joints: Sequence[str]) -> list[Goal]:

@@ -3,26 +3,12 @@
 import time
 from typing import Any
 
-from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.solver_pool import Pooled
 from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.messages.trajectory_answer import fill_answer
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest
 from kinopt_ros.solvers.paths import Report
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
-from kinopt_ros.status import Status
-
-
-class LatePlanError(KinoptError):
-    """The time of a request was up before work on it could begin."""
-
-    status = Status.TIMED_OUT
-
-
-def check_in_time(waited: float, timeout: float) -> None:
-    """Raise LatePlanError if a request waited longer than it may take (s)."""
-    if waited >= timeout:
-        raise LatePlanError(f"the request waited {waited:.3f} s for its turn; its timeout is {timeout:g} s")
 
 
 def plan(

@@ -5,7 +5,6 @@ What rclpy or a callback would raise is refused with a sentence, and sizes are c
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
-import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -28,6 +27,7 @@ from rclpy.parameter import Parameter
 from kinopt_ros.errors import cut, quoted
 from kinopt_ros.ros.robot import joint_limits, parameters
 from kinopt_ros.ros.robot.parameters import refusal
+from kinopt_ros.ros.serving.defects import log_defect
 
 Callback = Callable[[Any, Any], Any]
 
@@ -125,9 +125,8 @@ def _set(
                 result.reason = cut(result.reason)
                 return result
         result = apply()
-    except Exception as error:  # a defect: say so, keep serving
-        node.get_logger().error(f"internal error in a parameter service:\n{traceback.format_exc()}")
-        return refusal(f"internal error ({type(error).__name__}); the node's log says more")
+    except Exception as error:  # nothing leaves a callback
+        return refusal(log_defect(node.get_logger(), "in a parameter service", error))
     result.reason = cut(result.reason)
     return result
 
@@ -163,8 +162,8 @@ def _asked(node: Node, callback: Callback) -> Callback:
             return response
         try:
             return callback(request, response)
-        except Exception:  # as above
-            node.get_logger().error(f"internal error in a parameter service:\n{traceback.format_exc()}")
+        except Exception as error:  # as above
+            log_defect(node.get_logger(), "in a parameter service", error)
             return type(response)()
 
     return answer

@@ -1,15 +1,13 @@
 """~/compute_cartesian_path: poses in, one verified motion along straight lines out."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kinopt_msgs.srv import ComputeCartesianPath
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, KinoptError
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
 from kinopt_ros.planning.cartesian import CartesianResult, CartesianSteps, plan_cartesian_path
 from kinopt_ros.planning.motion import commanded_variables
-from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.problems.chains import resolve_chain
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.ros.context import Context, moving
@@ -21,15 +19,15 @@ from kinopt_ros.ros.messages.conversions import (
     trajectory_message,
 )
 from kinopt_ros.ros.requests.ik import tool_of
+from kinopt_ros.ros.requests.planning_task import PlanningTask
+from kinopt_ros.ros.requests.timeouts import timeout_of
 from kinopt_ros.ros.requests.trajectory import (
     assumed_sentence,
     controller_order,
     demand,
     pace,
     start_state,
-    trajectory_timeout,
 )
-from kinopt_ros.ros.requests.trajectory_work import check_in_time
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.tips import tip_of
 from kinopt_ros.ros.serving.reply import Reply
@@ -79,7 +77,7 @@ def _read(context: Context, request: Any, arrived: float) -> _Asked:
     start = start_state(context, robot, request.state, sorted(needed), publish=False)
     T_base_frame = context.frames.T_link_frame(robot, base, frame, start.q)
     tool = tool_of(request.tool)
-    timeout = trajectory_timeout(context, request.timeout)
+    timeout = timeout_of(context, request.timeout, "trajectory")
     return _Asked(
         loaded=loaded,
         arguments={
@@ -121,42 +119,27 @@ def _steps(request: Any) -> CartesianSteps:
     )
 
 
-class _PathTask(Task):
-    """One request; never quick."""
+class _PathTask(PlanningTask):
+    """One request."""
 
     def __init__(self, client: str, asked: _Asked, reply: Reply) -> None:
-        super().__init__(client, slow=True)
+        super().__init__(client, asked.loaded, asked.arguments["scene"], asked.timeout, reply.arrived)
         self.asked = asked
         self._reply = reply
         self._fallback_reason = ""
 
-    def must_wait(self) -> bool:
-        """Check whether what it needs is still being prepared, and there is time to wait for that."""
-        until = self._reply.arrived + self.asked.timeout
-        return self.asked.loaded.pool.must_wait(self.asked.arguments["scene"] is not None, True, until)
-
-    def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
-        """Leave it to the slow lane."""
-        return [self, *others]
-
-    def slow(self) -> None:
+    def answer(self) -> None:
         """Plan the motion, and answer."""
         asked, reply = self.asked, self._reply
         response = reply.response()
-        response.queue_time = reply.queue_time = time.monotonic() - reply.arrived
-        try:
-            asked.loaded.pool.check_prepared(asked.arguments["scene"] is not None, True)
-            check_in_time(response.queue_time, asked.timeout)
-            result = plan_cartesian_path(asked.loaded.model, self._solve_ik, **asked.arguments)
-            self._fill(response, result)
-        except Exception as error:  # nothing ends a worker
-            reply.refuse(error)
-            return
+        response.queue_time = reply.queue_time = self.waited
+        self._fill(response, plan_cartesian_path(asked.loaded.model, self._solve_ik, **asked.arguments))
         response.wall_time = time.monotonic() - reply.arrived
         reply.send(response)
 
-    def refuse(self, error: KinoptError) -> None:
+    def refuse(self, error: Exception) -> None:
         """Answer with an error."""
+        self._reply.queue_time = self.waited
         self._reply.refuse(error)
 
     def _solve_ik(self, problem: IkProblem) -> IkResult:

@@ -17,6 +17,7 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import flat_array, poses_from_matrices, said, status_message
 from kinopt_ros.ros.requests.ik import IkRequest, read_ik_request
+from kinopt_ros.ros.requests.timeouts import DeadlinePassedError, check_in_time
 from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.ros.serving.service import QueuedService
 from kinopt_ros.scene.scene import Scene
@@ -32,12 +33,6 @@ QUICK_TARGETS = 64
 """Most targets of a request in the quick lane; larger batches go to the slow lane at once."""
 QUICK_SOLUTIONS = 64
 """Most solutions, over all targets, of a request in the quick lane; requests for more go to the slow lane at once."""
-
-
-class DeadlinePassedError(KinoptError):
-    """The time of a request was up before work on it could begin."""
-
-    status = Status.TIMED_OUT
 
 
 class SolveIkService(QueuedService):
@@ -140,20 +135,22 @@ class _IkTask(Task):
     def _in_time(self) -> bool:
         """Check whether there is time left; if not, that is the answer."""
         waited = time.monotonic() - self.arrived
-        if waited < self.asked.timeout:
-            return True
+        try:
+            check_in_time(waited, self.asked.timeout)
+        except DeadlinePassedError as late:
+            self.reply.queue_time = waited
+            self._refuse_late(late)
+            return False
+        return True
+
+    def _refuse_late(self, late: DeadlinePassedError) -> None:
+        """Answer that the time is up, or what was not prepared in that time."""
         try:
             self.asked.loaded.pool.check_prepared(self.asked.problem.scene is not None, False)
         except KinoptError as error:
             self.reply.refuse(error)
-            return False
-        self.reply.queue_time = waited
-        self.reply.refuse(
-            DeadlinePassedError(
-                f"the request waited {waited:.3f} s for its turn; its timeout is {self.asked.timeout:g} s"
-            )
-        )
-        return False
+            return
+        self.reply.refuse(late)
 
     def _send(self, pooled: PooledResult, batched_with: int) -> None:
         response = self.reply.response()

@@ -1,14 +1,11 @@
 """Turns every exception of a service into a code and a sentence: nothing leaves a callback."""
 
-import traceback
 from collections.abc import Callable
 from typing import Any
 
 from rclpy.node import Node
 
-from kinopt_ros.errors import KinoptError
-from kinopt_ros.ros.messages.conversions import error_message, status_message
-from kinopt_ros.status import Status
+from kinopt_ros.ros.serving.defects import error_status
 
 Handler = Callable[[Any, Any], None]
 
@@ -22,15 +19,9 @@ def answering(node: Node, handle: Handler) -> Callable[[Any, Any], Any]:
     def callback(request: Any, response: Any) -> Any:
         try:
             handle(request, response)
-        except KinoptError as error:
+        except Exception as error:  # nothing leaves a callback
             response = type(response)()
-            response.status = error_message(error)
-        except Exception as error:  # a defect: say so, keep serving
-            node.get_logger().error(f"internal error in {type(request).__name__}:\n{traceback.format_exc()}")
-            response = type(response)()
-            response.status = status_message(
-                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
-            )
+            response.status = error_status(node.get_logger(), f"in {type(request).__name__}", error)
         return response
 
     return callback

@@ -3,7 +3,6 @@
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
 import threading
-import traceback
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,6 +14,7 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
+from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 
 CANCEL_SECONDS = 0.01
@@ -103,8 +103,8 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
                     calls, self._afterwards = self._afterwards, []
                 for call in calls:
                     call()
-            except Exception:  # nothing ends the thread
-                self._said.error(f"internal error in a cancel of {self._name}:\n{traceback.format_exc()}")
+            except Exception as error:  # nothing ends the thread
+                log_defect(self._said, f"in a cancel of {self._name}", error)
 
     def _answer_cancel(self, header: Any, request: Any) -> None:
         """Answer a cancel as rclpy does, but do not pass over the goal behind one that has just ended.
@@ -136,9 +136,9 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
     def _end(self, goal_handle: Any, callback: Callable[[Any], Any]) -> None:
         try:
             _complete(self._execute_goal(callback, goal_handle))
-        except Exception:  # nothing ends the thread
+        except Exception as error:  # nothing ends the thread
             if rclpy.ok():
-                self._said.error(f"a goal of {self._name} could not be ended:\n{traceback.format_exc()}")
+                log_defect(self._said, f"at the end of a goal of {self._name}", error)
 
 
 def _complete(work: Coroutine[Any, Any, None]) -> None:

@@ -8,7 +8,6 @@ they happen, for every callback: subscriptions, services, timers, actions and rc
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
 import time
-import traceback
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeAlias
@@ -16,6 +15,8 @@ from typing import Any, TypeAlias
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.logging import get_logger
+
+from kinopt_ros.ros.serving.defects import log_defect
 
 _PAUSE = 0.05
 """Pause after a round that failed as a whole, s: the next one may fail likewise, and must not fill the log."""
@@ -41,10 +42,10 @@ class GuardedExecutor(SingleThreadedExecutor):
         try:
             # Without the second argument rclpy goes on waiting when it is woken and nothing has arrived.
             self._spin_once_impl(timeout_sec, self._is_interrupted)
-        except Exception:  # raised by a task or by waiting: callbacks are guarded below
+        except Exception as error:  # raised by a task or by waiting: callbacks are guarded below
             if not rclpy.ok(context=self.context):
                 raise  # the end of ROS
-            get_logger("kinopt").error(f"internal error between callbacks:\n{traceback.format_exc()}")
+            log_defect(get_logger("kinopt"), "between callbacks", error)
             time.sleep(_PAUSE)
 
     def _is_interrupted(self) -> bool:
@@ -73,9 +74,9 @@ def _taken(node: Any, take: Callable[[Any], _Callback | None], entity: Any) -> _
 async def _guarded(node: Any, entity: Any, run: _Callback) -> None:
     try:
         await run()
-    except Exception:  # a defect: say so, keep serving
+    except Exception as error:  # nothing leaves a callback
         if rclpy.ok(context=node.context):  # else it was the end of ROS that the callback ran into
-            node.get_logger().error(f"internal error in {_name(entity)}:\n{traceback.format_exc()}")
+            log_defect(node.get_logger(), f"in {_name(entity)}", error)
 
 
 def _name(entity: Any) -> str:

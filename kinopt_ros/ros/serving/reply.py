@@ -2,17 +2,14 @@
 
 import threading
 import time
-import traceback
 from collections import deque
 from typing import Any, Protocol
 
 import rclpy
 
-from kinopt_ros.errors import KinoptError
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import error_message, status_message
 from kinopt_ros.ros.messages.sizes import Room
-from kinopt_ros.status import Status
+from kinopt_ros.ros.serving.defects import error_status
 
 
 class Pace:
@@ -90,12 +87,5 @@ class Reply:
     def refuse(self, error: Exception) -> None:
         """Send an empty answer with the code and sentence of an error."""
         response = self.response()
-        if isinstance(error, KinoptError):
-            response.status = error_message(error)
-        else:  # a defect: say so, keep serving
-            trace = "".join(traceback.format_exception(error))
-            self._context.node.get_logger().error(f"internal error in {self._service}:\n{trace}")
-            response.status = status_message(
-                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
-            )
+        response.status = error_status(self._context.node.get_logger(), f"in {self._service}", error)
         self.send(response)

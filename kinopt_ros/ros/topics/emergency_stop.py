@@ -1,7 +1,6 @@
 """~/emergency_stop: true ends whatever this node moves, as fast as the limits allow; nothing moves until false."""
 
 import threading
-import traceback
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -18,6 +17,7 @@ from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput, Published, Stop
 from kinopt_ros.ros.motion.present_motion import FASTER, present_motion, published_motion
 from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.motion import contact_sentence
@@ -118,10 +118,8 @@ class EmergencyStop:
         except KinoptError as error:
             return f"no stop motion was published: {error}"
         except Exception as error:  # a defect: say so; nothing new moves all the same
-            self._context.node.get_logger().error(
-                f"internal error on ~/emergency_stop:\n{traceback.format_exc()}"
-            )
-            return f"no stop motion was published: internal error ({type(error).__name__})"
+            said = log_defect(self._context.node.get_logger(), "on ~/emergency_stop", error)
+            return f"no stop motion was published: {said}"
 
     def _stop(self, claim: Stop, robot: RobotModel, joints: tuple[str, ...]) -> str:
         context = self._context
@@ -178,8 +176,8 @@ class EmergencyStop:
         log = self._context.node.get_logger()
         try:
             found = [sentence for stop in sent for sentence in self._contact(*stop)]
-        except Exception:  # a defect: say so; the stop is on its way all the same
-            log.error(f"internal error in the look at a stop:\n{traceback.format_exc()}")
+        except Exception as error:  # a defect: say so; the stop is on its way all the same
+            log_defect(log, "in the look at a stop", error)
             return
         if found:
             sentence = f"the robot brakes, though {'; '.join(dict.fromkeys(found))}"

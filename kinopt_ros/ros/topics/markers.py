@@ -4,7 +4,6 @@ Nothing is computed while nobody listens.
 """
 
 import threading
-import traceback
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
@@ -18,6 +17,7 @@ from kinopt_ros.kinematics.se3 import pose
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.marker_shapes import body_markers, color, points_of
+from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.scene.scene import Scene
 
 SECONDS = 0.5
@@ -67,12 +67,9 @@ class MarkersTopic:
             self._publish_changes()
         except KinoptError as error:
             logger.warning(f"~/markers: {error}", throttle_duration_sec=30.0)
-        except (
-            Exception
-        ):  # a defect: say so, keep serving; unless the publisher went away in the middle of it
-            if not self._closed:
-                trace = traceback.format_exc()
-                logger.error(f"internal error on ~/markers:\n{trace}", throttle_duration_sec=30.0)
+        except Exception as error:  # nothing ends the thread
+            if not self._closed:  # else the publisher went away in the middle of it
+                log_defect(logger, "on ~/markers", error, seconds=30.0)
         finally:
             self._busy.release()
 

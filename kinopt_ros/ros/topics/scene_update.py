@@ -2,7 +2,6 @@
 
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +11,10 @@ from kinopt_msgs.msg import MotionReport
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import QueueFullError
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import error_message, status_message
 from kinopt_ros.ros.messages.sizes import let_go, weight
 from kinopt_ros.ros.requests import scene_changes
+from kinopt_ros.ros.serving.defects import error_status
 from kinopt_ros.ros.topics.scene import ScenePublisher
-from kinopt_ros.status import Status
 
 MOST_WAITING = 5000
 """Most updates that wait; more are refused."""
@@ -156,11 +154,5 @@ class SceneUpdateTopic:
     def _report(self, error: Exception) -> None:
         logger = self._context.node.get_logger()
         if isinstance(error, KinoptError):
-            status = error_message(error)
             logger.warning(f"~/scene_update: {error}")
-        else:  # a defect: say so, keep serving
-            logger.error(f"internal error on ~/scene_update:\n{''.join(traceback.format_exception(error))}")
-            status = status_message(
-                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
-            )
-        self._reports.publish(MotionReport(status=status))
+        self._reports.publish(MotionReport(status=error_status(logger, "on ~/scene_update", error)))

@@ -11,7 +11,6 @@ whatever the reason, the last one brings the robot to rest.
 import math
 import threading
 import time
-import traceback
 from functools import partial
 from typing import Any
 
@@ -40,6 +39,7 @@ from kinopt_ros.ros.requests.servo_commands import (
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.tips import tip_of
+from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.status import Status
 from kinopt_ros.verification.sweep import least_clearance
@@ -164,9 +164,8 @@ class ServoTopic:
                 return
             try:
                 self._serve()
-            except Exception:  # a defect: say so, keep serving; the last motion ends at rest
-                self._logger.error(f"internal error in servo:\n{traceback.format_exc()}")
-                self._end(Status.FAILURE, "internal error; the node's log says more")
+            except Exception as error:  # nothing ends the thread; the last motion ends at rest
+                self._end(Status.FAILURE, log_defect(self._logger, "in servo", error))
                 self._session = None
 
     def _serve(self) -> None:

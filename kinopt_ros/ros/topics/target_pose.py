@@ -2,7 +2,6 @@
 
 import threading
 import time
-import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -28,7 +27,6 @@ from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import (
-    error_message,
     matrices_from_poses,
     said,
     status_message,
@@ -39,6 +37,7 @@ from kinopt_ros.ros.motion.output import Claim, MotionOutput
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.tips import tip_of
+from kinopt_ros.ros.serving.defects import error_status
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION
 from kinopt_ros.verification.configuration import verify_configurations
@@ -93,15 +92,8 @@ class TargetPoseTopic:
             # Only now: targets that come in a steady stream must not keep one another from being reached.
             claim = self._output.claim("~/target_pose", owners.append, stops)
             self._move(target, report, start, claim)
-        except KinoptError as error:
-            report.status = error_message(error)
-        except Exception as error:  # a defect: say so, keep serving
-            self._context.node.get_logger().error(
-                f"internal error on ~/target_pose:\n{traceback.format_exc()}"
-            )
-            report.status = status_message(
-                Status.FAILURE, f"internal error ({type(error).__name__}); the node's log says more"
-            )
+        except Exception as error:  # nothing ends the thread
+            report.status = error_status(self._context.node.get_logger(), "on ~/target_pose", error)
         if claim is not None:
             claim.give_up()
         if owners:  # what else was wrong was so because of that, or does not matter any more
