@@ -30,7 +30,7 @@ def raised(error: Exception) -> Exception:
 def test_a_callers_mistake_is_answered_and_not_logged() -> None:
     log = Log()
     status = error_status(log, "in a test", InvalidGoalError("no pose"))
-    assert (status.code, status.message) == (Status.INVALID_GOAL, "no pose")
+    assert (status.code, status.message) == (InvalidGoalError.status, "no pose")
     assert not log.lines
 
 
