@@ -64,9 +64,7 @@ def group_distances(
         enough: distance, m.
     """
     gaps = np.full(asked.shape, enough)
-    numbers, integers = packed.obstacles.numbers, packed.obstacles.integers
-    arrays = packed.tree, packed.shapes, packed.pairs, numbers, integers
-    group_gaps(np.array(q, order="C"), *arrays, pairs, group, asked, enough, gaps)
+    group_gaps(np.array(q, order="C"), packed.arrays, pairs, group, asked, enough, gaps)
     return gaps
 
 
@@ -97,20 +95,7 @@ class Placement:
         chosen = packed.every_pair if pairs is None else pairs
         poses = np.empty((len(packed.tree.parent), 4, 4))
         found, bounds = np.empty(len(chosen), dtype=np.int64), np.empty(len(chosen))
-        count = near_pairs(
-            self._q,
-            packed.tree,
-            packed.shapes,
-            packed.pairs,
-            packed.obstacles.numbers,
-            packed.obstacles.integers,
-            chosen,
-            least,
-            enough,
-            poses,
-            found,
-            bounds,
-        )
+        count = near_pairs(self._q, packed.arrays, chosen, least, enough, poses, found, bounds)
         self._poses = poses
         found, bounds = found[:count], bounds[:count]
         if count > 1:

@@ -7,7 +7,16 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.collision.contacts import Placement
-from kinopt_ros.collision.kernels.sweep import SHARE, SIZE, WANTED, sweep, waiting_for
+from kinopt_ros.collision.kernels.sweep import (
+    SHARE,
+    SIZE,
+    WANTED,
+    Found,
+    Motion,
+    room_for,
+    sweep,
+    waiting_for,
+)
 from kinopt_ros.collision.packed_bodies import PackedBodies
 from kinopt_ros.pauses import Pause, go_on
 
@@ -68,17 +77,22 @@ class Motions:
             ahead: curves that are looked at after the first one in doubt, if there are not many parts.
         """
         room = most or _FEW
+        motion = Motion(control, times, self.variables, self.state)
+        chosen = self.packed.every_pair if pairs is None else pairs
         while True:
-            found, reaches = np.empty(room, dtype=np.int64), np.empty(room)
-            spans, parts = np.empty((room, 2)), np.empty((room, *control.shape[1:]))
-            chosen = self.packed.every_pair if pairs is None else pairs
-            changed = (_NOTHING, found, spans, reaches, parts)
-            count, done = self._sweep(control, times, chosen, enough, RESOLUTION, ahead, *changed)
+            found = room_for(room, motion)
+            count, done = self._sweep(motion, chosen, enough, RESOLUTION, ahead, _NOTHING, found)
             if count < room or most is not None:
                 break
             ahead, room = 0, (room if ahead else 8 * room)
         return [
-            Part(int(found[k]), parts[k], float(spans[k, 0]), float(spans[k, 1]), float(reaches[k]))
+            Part(
+                int(found.pairs[k]),
+                found.parts[k],
+                float(found.spans[k, 0]),
+                float(found.spans[k, 1]),
+                float(found.reaches[k]),
+            )
             for k in range(count)
         ], done
 
@@ -107,45 +121,24 @@ class Motions:
             if most <= resolution:  # nothing above 0 can come of it
                 return most - resolution
         measured = np.empty(1)
-        nothing = (
-            np.empty(1, dtype=np.int64),
-            np.empty((1, 2)),
-            np.empty(1),
-            np.empty((1, *control.shape[1:])),
-        )
-        self._sweep(control, times, self.packed.every_pair, most, resolution, 0, measured, *nothing)
+        motion = Motion(control, times, self.variables, self.state)
+        self._sweep(motion, self.packed.every_pair, most, resolution, 0, measured, room_for(1, motion))
         return min(float(measured[0]), largest)
 
     def _sweep(
         self,
-        control: Annotated[Float64, "K d+1 n"],
-        times: Annotated[Float64, "K+1"],
+        motion: Motion,
         chosen: Int64,
         enough: float,
         resolution: float,
         ahead: int,
-        *changed: Float64 | Int64,
+        measured: Float64,
+        found: Found,
     ) -> tuple[int, int]:
-        packed = self.packed
-        waiting = waiting_for(control, times, chosen, enough)
+        packed = self.packed.arrays
+        waiting = waiting_for(motion, chosen, enough)
         while True:
-            count, done = sweep(
-                control,
-                times,
-                self.variables,
-                self.state,
-                packed.tree,
-                packed.shapes,
-                packed.pairs,
-                packed.obstacles.numbers,
-                packed.obstacles.integers,
-                enough,
-                resolution,
-                ahead,
-                *changed,
-                waiting,
-                _EFFORT,
-            )
+            count, done = sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, _EFFORT)
             if waiting.marks[SIZE] == 0:
                 return int(count), int(done)
             if waiting.marks[WANTED] > len(waiting.unsure):

@@ -49,16 +49,40 @@ class Pairs(NamedTuple):
     """Padding, m."""
 
 
+class PackedArrays(NamedTuple):
+    """A robot in a scene, as the functions of ``kernels/`` take it."""
+
+    tree: Tree
+    shapes: Shapes
+    pairs: Pairs
+    obstacles: Annotated[Float64, "n NUMBERS"]
+    integers: Annotated[Int64, "n INTEGERS"]
+
+
 @dataclass(frozen=True, eq=False)
 class PackedBodies:
     """Everything about a robot in a scene that does not depend on joint values."""
 
     bodies: Bodies
-    tree: Tree
-    shapes: Shapes
-    pairs: Pairs
+    arrays: PackedArrays
     obstacles: Obstacles
+    """Obstacles that ``arrays`` has the numbers of."""
     every_pair: Annotated[Int64, "P"]
+
+    @property
+    def tree(self) -> Tree:
+        """Links that carry shapes, and all above them."""
+        return self.arrays.tree
+
+    @property
+    def shapes(self) -> Shapes:
+        """All shapes."""
+        return self.arrays.shapes
+
+    @property
+    def pairs(self) -> Pairs:
+        """Pairs of shapes that must not touch."""
+        return self.arrays.pairs
 
     def names(self, pair: int) -> tuple[str, str]:
         """Return the names of the two bodies of a pair."""
@@ -91,8 +115,8 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
     shapes, how, obstacle = _bounds(
         bodies, np.array([pieces is not None for pieces in hulls], dtype=np.bool_), standing
     )
-    return PackedBodies(
-        bodies=bodies,
+    obstacles = pack([PlacedShape(bodies.shapes[k], bodies.T_link_shape[k].copy()) for k in standing])
+    arrays = PackedArrays(
         tree=tree,
         shapes=Shapes(
             T_link_box=np.array(T_link_box, order="C"),
@@ -107,9 +131,10 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
             numbers=np.column_stack([shapes, how, _meeting(tree, carrier, shapes), obstacle]),
             margin=bodies.margin,
         ),
-        obstacles=pack([PlacedShape(bodies.shapes[k], bodies.T_link_shape[k].copy()) for k in standing]),
-        every_pair=np.arange(len(shapes)),
+        obstacles=obstacles.numbers,
+        integers=obstacles.integers,
     )
+    return PackedBodies(bodies, arrays, obstacles, np.arange(len(shapes)))
 
 
 def _bounds(

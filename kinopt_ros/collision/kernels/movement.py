@@ -1,7 +1,10 @@
 """How much nearer shapes come to each other within a part of a motion, compiled: bounds that are never too small."""
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 
+from kinopt_ros.array import Float64
 from kinopt_ros.collision.kernels.hull_gap import CENTER, REACH
 from kinopt_ros.collision.kernels.near import at
 from kinopt_ros.collision.kernels.tree import QUATERNION, TRANSLATION
@@ -9,11 +12,23 @@ from kinopt_ros.compiler_options import INNER
 from kinopt_ros.numba_cache import njit
 
 
+class Places(NamedTuple):
+    """Where shapes and axes are in one configuration, in the root's frame."""
+
+    placed: Annotated[Float64, "S 4 4"]
+    """Poses of the shapes' boxes."""
+    origins: Annotated[Float64, "m 3"]
+    """A point of each axis."""
+    axes: Annotated[Float64, "m 3"]
+
+
 @njit(**INNER)
-def change_of_gap(s, sign, link, meeting, column, tree, placed, origins, axes, W, change, linear):
+def change_of_gap(s, sign, meeting, column, packed, places, W, change, linear):
     """Add to ``linear`` (nq, 7) by how much a shape's motion against the link ``meeting`` widens a gap along W[4], per
     change of each variable: of the centre of its box into column 0, and of what lies one metre from it along each of
     the box's axes into the three from ``column`` on."""
+    tree, link = packed.tree, packed.shapes.numbers[s, 0]
+    placed, origins, axes = places
     nx, ny, nz = W[4, 0], W[4, 1], W[4, 2]
     while link >= 0 and link != meeting:
         for k in range(tree.last[link] - 1, tree.first[link] - 1, -1):
@@ -73,12 +88,13 @@ def least_change(chords, variables, half, a, b, linear):
 
 
 @njit(**INNER)
-def movement(s, link, tree, half, reach, placed, origins, axes, change, moved, bent):
+def movement(s, packed, places, change, moved, bent):
     """Bound how far any point of shape s moves against each link above it while variables change by at most ``change``.
 
     Writes that to ``moved[s]``, and to ``bent[s]`` how far points may be from where a linear motion would put them.
     The last entries are for the world.
     """
+    tree, link = packed.tree, packed.shapes.numbers[s, 0]
     L = tree.parent.shape[0]
     way, off = 0.0, 0.0
     while link >= 0:
@@ -92,7 +108,7 @@ def movement(s, link, tree, half, reach, placed, origins, axes, change, moved, b
             if tree.motion[k] == TRANSLATION:
                 way += by
                 continue
-            lever = _lever(s, half, reach, placed, origins, axes, k)
+            lever = _lever(s, packed.shapes, places, k)
             # Turning what has moved already, and the arc instead of its tangent.
             off += by * way + 0.5 * by * by * (lever + way)
             way += by * (way + lever)
@@ -101,11 +117,13 @@ def movement(s, link, tree, half, reach, placed, origins, axes, change, moved, b
 
 
 @njit(**INNER)
-def pieces_movement(s, numbers, tree, pieces, placed, origins, axes, change, moved):
+def pieces_movement(s, packed, places, change, moved):
     """Bound how far every piece of shape s moves against each link above it while variables change by ``change``.
 
     Uses the sphere around each piece, and writes to the piece's row of ``moved``.
     """
+    tree, numbers, pieces = packed.tree, packed.shapes.numbers, packed.shapes.pieces
+    placed, origins, axes = places
     L = tree.parent.shape[0]
     for i in range(numbers[s, 1], numbers[s, 2]):
         x, y, z = at(placed, s, pieces[i, CENTER], pieces[i, CENTER + 1], pieces[i, CENTER + 2])
@@ -131,8 +149,10 @@ def pieces_movement(s, numbers, tree, pieces, placed, origins, axes, change, mov
 
 
 @njit(**INNER)
-def _lever(s, half, reach, placed, origins, axes, k):
+def _lever(s, shapes, places, k):
     """Return the largest distance of a point of a shape from an axis: by the sphere and the box around the shape."""
+    half, reach = shapes.half, shapes.reach
+    placed, origins, axes = places
     ax, ay, az = axes[k, 0], axes[k, 1], axes[k, 2]
     x, y, z = (
         placed[s, 0, 3] - origins[k, 0],

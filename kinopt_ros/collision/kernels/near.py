@@ -24,55 +24,32 @@ _SAME_POSE = 1e9
 
 
 @njit(**OUTER)
-def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enough, poses, found, bounds):
+def near_pairs(q, packed, chosen, least, enough, poses, found, bounds):
     """Find which of the chosen pairs are not known to be at least ``enough`` (m) apart, paddings added.
 
-    Args: configuration (nq), finite; ``Tree``, ``Shapes`` and ``Pairs`` of ``packed_bodies.PackedBodies``, and the
-    arrays of its obstacles; numbers of pairs (n); bounds that are known to stay below ``least`` (m) are not improved
-    any more; changed: poses of the tree's links (L, 4, 4), the pairs (n) and lower bounds of their distances (n),
-    paddings subtracted, in no order.
+    Args: configuration (nq), finite; ``packed_bodies.PackedArrays``; numbers of pairs (n); bounds that are known to
+    stay below ``least`` (m) are not improved any more; changed: poses of the tree's links (L, 4, 4), the pairs (n) and
+    lower bounds of their distances (n), paddings subtracted, in no order.
 
     Returns how many there are.
     """
+    tree, shapes, pairs = packed.tree, packed.shapes, packed.pairs
     origins, axes = np.empty(tree.axis.shape), np.empty(tree.axis.shape)
     place_links(q, tree, poses, origins, axes)
-    T_link_box, numbers, half, reach = shapes.T_link_box, shapes.numbers, shapes.half, shapes.reach
-    balls, pieces, points = shapes.balls, shapes.pieces, shapes.points
-    pair_numbers, margins = pairs.numbers, pairs.margin
-    placed = np.empty(T_link_box.shape)
+    placed = np.empty(shapes.T_link_box.shape)
     for s in range(placed.shape[0]):
-        place_shape(s, numbers[s, 0], T_link_box, poses, placed)
+        place_shape(s, shapes, poses, placed)
     W = np.empty((5, 3))
-    still = np.zeros((pieces.shape[0], 1))
+    still = np.zeros((shapes.pieces.shape[0], 1))
     count = 0
     for k in range(chosen.shape[0]):
         p = chosen[k]
-        margin = margins[p]
-        bound = sphere_gap(p, pair_numbers, reach, placed)
+        margin = pairs.margin[p]
+        bound = sphere_gap(p, pairs.numbers, shapes.reach, placed)
         if bound >= enough + margin:
             continue
-        bound, far = pair_gap(
-            p,
-            pair_numbers,
-            numbers,
-            half,
-            reach,
-            balls,
-            pieces,
-            points,
-            obstacles,
-            integers,
-            placed,
-            bound,
-            least + margin,
-            enough + margin,
-            0.0,
-            0.0,
-            0.0,
-            still,
-            0,
-            W,
-        )
+        wanted = least + margin, enough + margin, 0.0
+        bound, far = pair_gap(p, packed, placed, bound, wanted, (0.0, 0.0, still, 0), W)
         if not far:
             found[count] = p
             bounds[count] = bound - margin
@@ -81,25 +58,22 @@ def near_pairs(q, tree, shapes, pairs, obstacles, integers, chosen, least, enoug
 
 
 @njit(**OUTER)
-def group_gaps(configurations, tree, shapes, pairs, obstacles, integers, chosen, group, asked, enough, gaps):
+def group_gaps(configurations, packed, chosen, group, asked, enough, gaps):
     """Compute lower bounds (m) of the least distance of groups of pairs, paddings subtracted; at most ``enough``.
 
-    Args: configurations (N, nq), finite; ``Tree``, ``Shapes`` and ``Pairs`` of ``packed_bodies.PackedBodies``, and the
-    arrays of its obstacles; numbers of pairs (n) and the group of each (n); which groups are of interest in which
-    configuration (N, G); changed: bounds (N, G) of those that are.
+    Args: configurations (N, nq), finite; ``packed_bodies.PackedArrays``; numbers of pairs (n) and the group of each
+    (n); which groups are of interest in which configuration (N, G); changed: bounds (N, G) of those that are.
     """
+    tree, shapes, pairs = packed.tree, packed.shapes, packed.pairs
     origins, axes = np.empty(tree.axis.shape), np.empty(tree.axis.shape)
     poses = np.empty((tree.parent.shape[0], 4, 4))
-    T_link_box, numbers, half, reach = shapes.T_link_box, shapes.numbers, shapes.half, shapes.reach
-    balls, pieces, points = shapes.balls, shapes.pieces, shapes.points
-    pair_numbers, margins = pairs.numbers, pairs.margin
-    placed = np.empty(T_link_box.shape)
+    placed = np.empty(shapes.T_link_box.shape)
     where = np.full(placed.shape[0], -1)
     for s in range(placed.shape[0]):
-        if numbers[s, 0] < 0:
-            place_shape(s, numbers[s, 0], T_link_box, poses, placed)
+        if shapes.numbers[s, 0] < 0:
+            place_shape(s, shapes, poses, placed)
     W = np.empty((5, 3))
-    still = np.zeros((pieces.shape[0], 1))
+    still = np.zeros((shapes.pieces.shape[0], 1))
     for i in range(configurations.shape[0]):
         place_links(configurations[i], tree, poses, origins, axes)
         for g in range(asked.shape[1]):
@@ -110,38 +84,18 @@ def group_gaps(configurations, tree, shapes, pairs, obstacles, integers, chosen,
             if not asked[i, g]:
                 continue
             for k in range(2):
-                s = pair_numbers[p, k]
-                if where[s] != i and numbers[s, 0] >= 0:
-                    place_shape(s, numbers[s, 0], T_link_box, poses, placed)
+                s = pairs.numbers[p, k]
+                if where[s] != i and shapes.numbers[s, 0] >= 0:
+                    place_shape(s, shapes, poses, placed)
                     where[s] = i
-            wanted = gaps[i, g] + margins[p]
-            bound = sphere_gap(p, pair_numbers, reach, placed)
-            if bound >= wanted:
+            enough_here = gaps[i, g] + pairs.margin[p]
+            bound = sphere_gap(p, pairs.numbers, shapes.reach, placed)
+            if bound >= enough_here:
                 continue
-            bound, far = pair_gap(
-                p,
-                pair_numbers,
-                numbers,
-                half,
-                reach,
-                balls,
-                pieces,
-                points,
-                obstacles,
-                integers,
-                placed,
-                bound,
-                -np.inf,
-                wanted,
-                0.0,
-                0.0,
-                0.0,
-                still,
-                0,
-                W,
-            )
+            wanted = -np.inf, enough_here, 0.0
+            bound, far = pair_gap(p, packed, placed, bound, wanted, (0.0, 0.0, still, 0), W)
             if not far:
-                gaps[i, g] = bound - margins[p]
+                gaps[i, g] = bound - pairs.margin[p]
 
 
 @njit(**OUTER)
@@ -156,8 +110,9 @@ def relative_poses(T_a, T_b, rounded):
 
 
 @njit(**INLINE)
-def place_shape(s, link, T_link_box, poses, placed):
-    """Write the pose, in the root's frame, of the box of a shape that a link carries into ``placed[s]``."""
+def place_shape(s, shapes, poses, placed):
+    """Write the pose, in the root's frame, of the box of a shape into ``placed[s]``."""
+    link, T_link_box = shapes.numbers[s, 0], shapes.T_link_box
     if link < 0:
         for i in range(4):
             for j in range(4):
@@ -188,45 +143,28 @@ def sphere_gap(p, pair_numbers, reach, placed):
 
 
 @njit(**INNER)
-def pair_gap(
-    p,
-    pair_numbers,
-    numbers,
-    half,
-    reach,
-    balls,
-    pieces,
-    points,
-    obstacles,
-    integers,
-    placed,
-    best,
-    least,
-    enough,
-    loose,
-    nearer_a,
-    nearer_b,
-    moved,
-    column,
-    W,
-):
+def pair_gap(p, packed, placed, best, asked, nearer, W):
     """A lower bound (m) of the distance of a pair's shapes, ``best`` or better, and whether they are ``enough`` apart
-    even if the first comes nearer by ``nearer_a`` and the other by ``nearer_b``, or each of their pieces by its row of
-    ``moved[:, column]``.
+    even if both come nearer.
 
     The bound is not improved beyond what that takes, nor where it is known to stay below ``least``, nor where it is
     not enough and known to ``loose``; and pieces that are far enough do not count in it.
 
-    ``placed`` (S, 4, 4) must hold the poses of both; W (5, 3): memory.
+    Args: number of the pair; ``packed_bodies.PackedArrays``; poses (S, 4, 4), which must hold those of both; bound so
+    far; ``least``, ``enough``, ``loose`` (m); how much nearer come the first and the other (m), ``moved`` and a column
+    of it, whose rows say that of each piece; W (5, 3): memory.
     """
-    a, b, how = pair_numbers[p, 0], pair_numbers[p, 1], pair_numbers[p, 2]
-    wanted = enough + nearer_a + nearer_b
+    shapes = packed.shapes
+    numbers, half, reach = shapes.numbers, shapes.half, shapes.reach
+    pieces, points = shapes.pieces, shapes.points
+    a, b, how = packed.pairs.numbers[p, 0], packed.pairs.numbers[p, 1], packed.pairs.numbers[p, 2]
+    least, enough, loose = asked
+    wanted = enough + nearer[0] + nearer[1]
     if how == GROUND:
-        best = _above(a, b, numbers, reach, pieces, points, placed, wanted)
+        best = _above(a, b, shapes, placed, wanted)
         return best, best >= wanted
     if how == BALLS:
-        obstacle = pair_numbers[p, 4]
-        best = _from_obstacle(a, obstacle, numbers, reach, balls, obstacles, integers, placed, least, wanted)
+        best = _from_obstacle(a, packed.pairs.numbers[p, 4], packed, placed, least, wanted)
         return best, best >= wanted
     if how == HULLS and numbers[a, 2] - numbers[a, 1] == 1 and numbers[b, 2] - numbers[b, 1] == 1:
         x, y, z = (
@@ -247,16 +185,17 @@ def pair_gap(
     best = max(best, box_gap(placed, half, a, b, best, wanted + ROUNDING) - ROUNDING)
     if how == BOXES or best >= wanted:
         return best, best >= wanted
-    lowest, far = _of_pieces(
-        a, b, numbers, half, pieces, points, placed, least, enough, loose, nearer_b, moved, column, W
-    )
+    lowest, far = _of_pieces(a, b, shapes, placed, asked, nearer, W)
     return max(best, lowest), far
 
 
 @njit(**INNER)
-def _of_pieces(a, b, numbers, half, pieces, points, placed, least, enough, loose, nearer_b, moved, column, W):
+def _of_pieces(a, b, shapes, placed, asked, nearer, W):
     """Whether all pieces of one are far enough from those of the other, as ``pair_gap``, and the least bound of those
     that are not. In the order of the pieces; ends with a bound below ``least``."""
+    numbers, half, pieces, points = shapes.numbers, shapes.half, shapes.pieces, shapes.points
+    least, enough, loose = asked
+    _, nearer_b, moved, column = nearer
     lowest, far = np.inf, True
     for i in range(numbers[a, 1], numbers[a, 2]):
         x, y, z = at(placed, a, pieces[i, CENTER], pieces[i, CENTER + 1], pieces[i, CENTER + 2])
@@ -303,8 +242,9 @@ def at(placed, s, x, y, z):
 
 
 @njit(**INNER)
-def _above(a, b, numbers, reach, pieces, points, placed, enough):
+def _above(a, b, shapes, placed, enough):
     """Return the height of a's pieces above the plane b."""
+    numbers, reach, pieces, points = shapes.numbers, shapes.reach, shapes.pieces, shapes.points
     nx, ny, nz = placed[b, 0, 2], placed[b, 1, 2], placed[b, 2, 2]
     height = nx * placed[b, 0, 3] + ny * placed[b, 1, 3] + nz * placed[b, 2, 3]
     best = nx * placed[a, 0, 3] + ny * placed[a, 1, 3] + nz * placed[a, 2, 3] - height - reach[a] - ROUNDING
@@ -317,10 +257,12 @@ def _above(a, b, numbers, reach, pieces, points, placed, enough):
 
 
 @njit(**INNER)
-def _from_obstacle(a, obstacle, numbers, reach, balls, obstacles, integers, placed, least, enough):
+def _from_obstacle(a, obstacle, packed, placed, least, enough):
     """Return the least distance of a's balls from an obstacle."""
+    numbers, reach, balls = packed.shapes.numbers, packed.shapes.reach, packed.shapes.balls
     skipped = np.zeros(1, dtype=np.bool_)
-    one, its_integers = obstacles[obstacle : obstacle + 1], integers[obstacle : obstacle + 1]
+    one = packed.obstacles[obstacle : obstacle + 1]
+    its_integers = packed.integers[obstacle : obstacle + 1]
     most = enough + ROUNDING
     x, y, z = at(placed, a, 0.0, 0.0, 0.0)
     best = ball_distance(one, its_integers, skipped, x, y, z, reach[a], most)[0]

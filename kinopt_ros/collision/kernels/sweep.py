@@ -20,7 +20,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.collision.kernels.movement import change_of_gap, least_change, movement, pieces_movement
+from kinopt_ros.collision.kernels.movement import (
+    Places,
+    change_of_gap,
+    least_change,
+    movement,
+    pieces_movement,
+)
 from kinopt_ros.collision.kernels.near import HULLS, pair_gap, place_shape, sphere_gap
 from kinopt_ros.collision.kernels.tree import place_links
 from kinopt_ros.compiler_options import INNER, OUTER
@@ -52,13 +58,44 @@ class Waiting(NamedTuple):
     """Least distance so far, of the pairs that are measured."""
 
 
-def waiting_for(
-    control: Annotated[Float64, "K d+1 n"],
-    times: Annotated[Float64, "K+1"],
-    chosen: Annotated[Int64, "C"],
-    enough: float,
-) -> Waiting:
+class Motion(NamedTuple):
+    """Motion of n variables along K Bezier curves, while all others rest."""
+
+    control: Annotated[Float64, "K d+1 n"]
+    """Control points of the curves."""
+    times: Annotated[Float64, "K+1"]
+    """Times of their ends, s."""
+    variables: Annotated[Int64, "n"]
+    """Numbers of the variables, each of a joint with one variable."""
+    state: Annotated[Float64, "nq"]
+    """Values of all variables."""
+
+
+class Found(NamedTuple):
+    """Room for C parts in which it is not clear that a pair stays apart."""
+
+    pairs: Annotated[Int64, "C"]
+    spans: Annotated[Float64, "C 2"]
+    """Begin and end of each part, in time."""
+    reaches: Annotated[Float64, "C"]
+    """Bound of how much the pair's distance changes from the middle of the part to anywhere in it, both ways."""
+    parts: Annotated[Float64, "C d+1 n"]
+    """Control points of each part."""
+
+
+def room_for(count: int, motion: Motion) -> Found:
+    """Return room for parts of a motion."""
+    return Found(
+        np.empty(count, dtype=np.int64),
+        np.empty((count, 2)),
+        np.empty(count),
+        np.empty((count, *motion.control.shape[1:])),
+    )
+
+
+def waiting_for(motion: Motion, chosen: Annotated[Int64, "C"], enough: float) -> Waiting:
     """Return the state in which all of a motion waits; arguments as those of ``sweep``."""
+    control, times = motion.control, motion.times
     K, rows, n = control.shape
     C = len(chosen)
     waiting = Waiting(
@@ -79,36 +116,12 @@ def waiting_for(
 
 
 @njit(**OUTER)
-def sweep(
-    control,
-    times,
-    variables,
-    state,
-    tree,
-    shapes,
-    pairs,
-    obstacles,
-    integers,
-    enough,
-    resolution,
-    ahead,
-    measured,
-    found,
-    spans,
-    reaches,
-    parts,
-    waiting,
-    effort,
-):
+def sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, effort):
     """Parts of a motion in which bounds cannot tell that pairs stay ``enough`` (m) apart, paddings added, as far as
     ``ahead`` curves after the first one that has some.
 
-    Args: control points (K, d+1, n) of K curves of the n variables that move, and the times (K+1) of their ends;
-    numbers of these variables, each of a joint with one variable; values of all variables (nq); ``Tree``, ``Shapes``
-    and ``Pairs`` of ``packed_bodies.PackedBodies`` and the arrays of its obstacles; distance (m);
-    pairs that can come nearer by less than ``resolution`` (m) are not divided any more.
-    Changed: pair (C), begin and end (C, 2), bound of how much its distance changes from the middle to anywhere in the
-    part, in both directions (C), and control points (C, d+1, n) of each part.
+    Args: ``Motion``; ``packed_bodies.PackedArrays``; distance (m); pairs that can come nearer by less than
+    ``resolution`` (m) are not divided any more. Changed: ``Found``.
 
     With ``measured`` the least distance itself is looked for instead, up to a difference of ``resolution`` or SHARE,
     among those below ``enough``; it is the lower bound that ``measured[0]`` gets, which need not be right if it is not
@@ -119,21 +132,23 @@ def sweep(
 
     Returns how many parts there are, of which C may not be all, and how many curves were looked at.
     """
+    control, times, variables, state = motion
+    tree, shapes = packed.tree, packed.shapes
+    numbers, half, reach, pieces = shapes.numbers, shapes.half, shapes.reach, shapes.pieces
+    pair_numbers, margins = packed.pairs.numbers, packed.pairs.margin
     K, d, n = control.shape[0], control.shape[1] - 1, control.shape[2]
     L = tree.parent.shape[0]
-    T_link_box, numbers, half, reach = shapes.T_link_box, shapes.numbers, shapes.half, shapes.reach
-    balls, pieces, points = shapes.balls, shapes.pieces, shapes.points
-    pair_numbers, margins = pairs.numbers, pairs.margin
     S = numbers.shape[0]
     origins, axes = np.empty(tree.axis.shape), np.empty(tree.axis.shape)
     poses, placed = np.empty((L, 4, 4)), np.empty((S, 4, 4))
+    places = Places(placed, origins, axes)
     moved, pieces_moved = np.zeros((S, L + 1)), np.zeros((pieces.shape[0], L + 1))
     bent = np.zeros((S, L + 1))
     linear, chords = np.zeros((state.shape[0], 7)), np.zeros((3, state.shape[0]))
     ready, pieces_ready = np.zeros(S, dtype=np.int64), np.zeros(S, dtype=np.int64)
     for s in range(S):
         if numbers[s, 0] < 0:
-            place_shape(s, numbers[s, 0], T_link_box, poses, placed)
+            place_shape(s, shapes, poses, placed)
     change = np.zeros(state.shape[0])
     q = state.copy()
     W = np.empty((5, 3))
@@ -183,12 +198,12 @@ def sweep(
             p = unsure[k]
             a, b, meeting = pair_numbers[p, 0], pair_numbers[p, 1], pair_numbers[p, 3]
             if ready[a] != turn and numbers[a, 0] >= 0:
-                place_shape(a, numbers[a, 0], T_link_box, poses, placed)
-                movement(a, numbers[a, 0], tree, half, reach, placed, origins, axes, change, moved, bent)
+                place_shape(a, shapes, poses, placed)
+                movement(a, packed, places, change, moved, bent)
                 ready[a] = turn
             if ready[b] != turn and numbers[b, 0] >= 0:
-                place_shape(b, numbers[b, 0], T_link_box, poses, placed)
-                movement(b, numbers[b, 0], tree, half, reach, placed, origins, axes, change, moved, bent)
+                place_shape(b, shapes, poses, placed)
+                movement(b, packed, places, change, moved, bent)
                 ready[b] = turn
             nearer = moved[a, meeting] + moved[b, meeting]
             slack = max(resolution, SHARE * nearest)
@@ -206,47 +221,25 @@ def sweep(
                 continue
             for s in (a, b):
                 if pieces_ready[s] != turn and numbers[s, 0] >= 0 and numbers[s, 2] - numbers[s, 1] > 1:
-                    pieces_movement(s, numbers, tree, pieces, placed, origins, axes, change, pieces_moved)
+                    pieces_movement(s, packed, places, change, pieces_moved)
                     pieces_ready[s] = turn
             if numbers[a, 2] - numbers[a, 1] == 1:
                 pieces_moved[numbers[a, 1], meeting] = moved[a, meeting]
             if numbers[b, 2] - numbers[b, 1] == 1:
                 pieces_moved[numbers[b, 1], meeting] = moved[b, meeting]
             spent += 1 + max(_parts(a, numbers), 1) * max(_parts(b, numbers), 1)
-            bound, far = pair_gap(
-                p,
-                pair_numbers,
-                numbers,
-                half,
-                reach,
-                balls,
-                pieces,
-                points,
-                obstacles,
-                integers,
-                placed,
-                bound,
-                -np.inf if measuring else (needed if several else wanted),
-                wanted,
-                0.25 * slack if measuring else (0.1 * nearer if convex else np.inf),
-                moved[a, meeting],
-                moved[b, meeting],
-                pieces_moved,
-                meeting,
-                W,
-            )
+            least = -np.inf if measuring else (needed if several else wanted)
+            loose = 0.25 * slack if measuring else (0.1 * nearer if convex else np.inf)
+            coming = moved[a, meeting], moved[b, meeting], pieces_moved, meeting
+            bound, far = pair_gap(p, packed, placed, bound, (least, wanted, loose), coming, W)
             if far:
                 continue
             left_over = bound - bent[a, meeting] - bent[b, meeting]
             if left_over >= wanted and convex and pair_numbers[p, 2] == HULLS:
                 for k in range(n):
                     linear[variables[k]] = 0.0
-                change_of_gap(
-                    a, -1.0, numbers[a, 0], meeting, 1, tree, placed, origins, axes, W, change, linear
-                )
-                change_of_gap(
-                    b, 1.0, numbers[b, 0], meeting, 4, tree, placed, origins, axes, W, change, linear
-                )
+                change_of_gap(a, -1.0, meeting, 1, packed, places, W, change, linear)
+                change_of_gap(b, 1.0, meeting, 4, packed, places, W, change, linear)
                 if left_over + least_change(chords, variables, half, a, b, linear) >= wanted:
                     if measuring:
                         nearest = min(nearest, bound - margins[p])
@@ -265,12 +258,12 @@ def sweep(
                 unsure[top] = p
                 top += 1
                 continue
-            found[count], reaches[count], parts[count] = p, nearer, whole
-            spans[count, 0], spans[count, 1] = start, stop
+            found.pairs[count], found.reaches[count], found.parts[count] = p, nearer, whole
+            found.spans[count, 0], found.spans[count, 1] = start, stop
             count += 1
             if count == 1:
                 until = min(last_curve + ahead, K)
-            if count == found.shape[0]:
+            if count == found.pairs.shape[0]:
                 marks[SIZE] = 0
                 return count, until
         if top == last:
