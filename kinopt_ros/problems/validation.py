@@ -165,6 +165,15 @@ def check_target(target: PoseTarget, robot: RobotModel) -> None:
         raise InvalidGoalError(f"the target of {target.link!r} leaves every axis free: nothing is asked")
 
 
+def check_single_target(target: PoseTarget, what: str, robot: RobotModel) -> None:
+    """Raise unless a target is usable and has one pose; ``what`` is what refusals call it."""
+    check_target(target, robot)
+    if len(target.T_base_target) != 1:
+        raise InvalidGoalError(
+            f"{what} has {len(target.T_base_target)} poses of {target.link!r}; allowed is one"
+        )
+
+
 def _is_tolerance(value: object) -> bool:
     numbers = (float, int, np.floating, np.integer)
     return isinstance(value, numbers) and not isinstance(value, bool) and float(value) > 0.0

@@ -19,6 +19,7 @@ from kinopt_ros.errors import (
     quoted,
     shown,
 )
+from kinopt_ros.problems.constraints.rows import ConstraintRow, LineRow, PoseRow
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
@@ -58,6 +59,8 @@ class Capabilities:
     features: frozenset[Feature] = frozenset()
     max_variables: int = 64
     """Most variables that it can solve for."""
+    rows: frozenset[type[ConstraintRow]] = frozenset({PoseRow, LineRow})
+    """Kinds of rows, of constraints all along a motion, that it can honour where it optimizes trajectories."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +206,7 @@ class Solver(ABC):
         begin = time.perf_counter()
         self.check_optimizes()
         check_trajectory_problem(problem, self.robot)
+        self.check_supported_trajectory(problem)
         check_path_request(problem, request)
         if problem.scene is not None and problem.deadline is not None:
             check_ready(self.robot)
@@ -255,6 +259,12 @@ class Solver(ABC):
         """Raise UnsupportedFeatureError if this solver has no part in trajectories."""
         if Feature.TRAJECTORIES not in self.capabilities.features:
             raise UnsupportedFeatureError(f"solver {self.name} does not optimize trajectories")
+
+    def check_supported_trajectory(self, problem: TrajectoryProblem) -> None:
+        """Refuse by name what this solver cannot honour of a problem that fits itself (UnsupportedFeatureError)."""
+        for constraint in problem.along:
+            for row in constraint.rows_used - self.capabilities.rows:
+                raise UnsupportedFeatureError(f"solver {self.name} does not support {row.words}")
 
     def check_supported(self, problem: IkProblem) -> None:
         """Refuse by name what this solver cannot honour (UnsupportedFeatureError)."""
