@@ -7,15 +7,14 @@ from kinopt_ros.kinematics.free_joint import with_free_joint
 from kinopt_ros.kinematics.jacobian import geometric_jacobian
 from kinopt_ros.planning.problem_files import load_problem
 from kinopt_ros.planning.trajectories import plan_trajectory
-from kinopt_ros.problems.along import upright
 from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.constraints.pose_along import PoseAlong, upright
+from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
 from kinopt_ros.problems.trajectory import (
     CostWeights,
     JointGoal,
-    PoseAlong,
     PoseGoal,
-    StraightLine,
     TrajectoryProblem,
 )
 from kinopt_ros.problems.trajectory_builder import trajectory_problem

@@ -21,7 +21,9 @@ from kinopt_ros.kinematics.jacobian import geometric_jacobian
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import so3_exp
 from kinopt_ros.problems.builder import ik_problem
-from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem, Posture
+from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem
+from kinopt_ros.problems.preferences.manipulability import Manipulability
+from kinopt_ros.problems.preferences.posture import Posture
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.collision_elements import CollisionElement
@@ -77,9 +79,9 @@ class FeatureConformance:
                 problem, targets=(replace(target, orientation_tolerance=(1e-3, 1e-3, np.inf)),)
             ),
             Feature.TOOL: replace(problem, targets=(replace(target, T_link_tool=np.eye(4)),)),
-            Feature.POSTURE: replace(problem, posture=Posture(np.zeros((2, n)), np.ones(n))),
+            Feature.POSTURE: replace(problem, preference=Posture(np.zeros((2, n)), np.ones(n))),
             Feature.TURNS: replace(problem, turns=True),
-            Feature.MANIPULABILITY: replace(problem, manipulability=1.0),
+            Feature.MANIPULABILITY: replace(problem, preference=Manipulability()),
         }[feature]
         if feature in plugin.capabilities.features:
             assert plugin.solve_ik(asking).success.any()
@@ -172,7 +174,7 @@ class FeatureConformance:
         weight = np.linspace(0.5, 2.0, len(plain.variables))
         seeds = before.q.copy()
         seeds[~before.success] = reference[0]
-        problem = replace(plain, seeds=seeds, posture=Posture(reference, weight))
+        problem = replace(plain, seeds=seeds, preference=Posture(reference, weight))
         result = plugin.solve_ik(problem)
         assert result.success[rows].all()  # the first seed is a solution
         _check_limits(robot, problem, result)
@@ -192,7 +194,7 @@ class FeatureConformance:
         plain = _problem(robot, 4)
         before = plugin.solve_ik(plain)
         rows = np.flatnonzero(before.success)
-        result = plugin.solve_ik(replace(plain, seeds=np.nan_to_num(before.q), manipulability=1.0))
+        result = plugin.solve_ik(replace(plain, seeds=np.nan_to_num(before.q), preference=Manipulability()))
         assert result.success[rows].all()  # the first seed is a solution
         _check_limits(robot, plain, result)
         _check_poses(robot, plain, result)

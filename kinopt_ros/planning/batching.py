@@ -16,7 +16,6 @@ from kinopt_ros.solvers.result import IkResult
 
 def structure_key(problem: IkProblem) -> Hashable:
     """Return a key: problems of the same robot and equal keys can be merged."""
-    posture = problem.posture
     return (
         problem.base_link,
         problem.joints,
@@ -33,8 +32,7 @@ def structure_key(problem: IkProblem) -> Hashable:
         problem.num_solutions,
         problem.min_separation,
         problem.turns,
-        None if posture is None else posture.weight.tobytes(),
-        problem.manipulability,
+        None if problem.preference is None else problem.preference.key(),
         problem.random_seed,
         None if problem.scene is None else id(problem.scene),
         problem.clearance,
@@ -53,17 +51,13 @@ def merged(problems: Sequence[IkProblem], deadline: float) -> IkProblem:
         replace(target, T_base_target=np.concatenate([p.targets[i].T_base_target for p in problems]))
         for i, target in enumerate(first.targets)
     )
-    postures = [problem.posture for problem in problems if problem.posture is not None]
+    preferences = [problem.preference for problem in problems if problem.preference is not None]
     return replace(
         first,
         targets=targets,
         state=np.concatenate([problem.state for problem in problems]),
         seeds=np.concatenate([problem.seeds for problem in problems]),
-        posture=(
-            replace(postures[0], reference=np.concatenate([posture.reference for posture in postures]))
-            if postures
-            else None
-        ),
+        preference=preferences[0].joined(preferences) if preferences else None,
         deadline=due,
     )
 

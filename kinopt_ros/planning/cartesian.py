@@ -19,8 +19,9 @@ from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import rotation_angle, so3_exp, so3_log
 from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.problems.builder import ik_problem
-from kinopt_ros.problems.ik import IkProblem, Posture
+from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE
+from kinopt_ros.problems.preferences.posture import at
 from kinopt_ros.problems.trajectory import JointGoal, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.problems.validation import check_transforms, variables_of_joints
@@ -402,8 +403,8 @@ class _Path:
         if not self._jumps(q, before):
             return q
         try:  # the solver's first one is not the only one
-            posture = Posture(before[None].copy(), np.ones(len(before)))
-            several = self._solve_ik(replace(asked, num_solutions=ALTERNATIVES, posture=posture))
+            near = at(before[None].copy())
+            several = self._solve_ik(replace(asked, num_solutions=ALTERNATIVES, preference=near))
             for row in several.q[0, : int(several.num_found[0])]:
                 other = self._nearest(row, before)
                 if not self._jumps(other, before):

@@ -29,10 +29,11 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted, shortened
 from kinopt_ros.files import is_file, path_of, read_text
-from kinopt_ros.problems.along import upright
 from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.constraints.base import FromFile, PathConstraint
+from kinopt_ros.problems.constraints.every import constraint_from_file
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
-from kinopt_ros.problems.trajectory import Along, Goal, JointGoal, PoseGoal, StraightLine, TrajectoryProblem
+from kinopt_ros.problems.trajectory import Goal, JointGoal, PoseGoal, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import moving_joints, trajectory_problem
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
@@ -125,20 +126,11 @@ class _Reader:
                 found.append(self._goal(said))
         return found
 
-    def along(self, given: Any) -> list[Along]:
-        found: list[Along] = []
+    def along(self, given: Any) -> list[PathConstraint]:
+        found = []
         for index, said in enumerate(read.sequence(given, "along")):
             with _at(f"along[{index}]"):
-                if isinstance(said, dict) and "upright" in said:
-                    said = read.mapping(said, "it", ("upright", "tilt"), ("tilt",))
-                    link = read.text(said["upright"], "upright")
-                    found.append(
-                        upright(self.robot, link, read.number(said["tilt"], "tilt"), self.start, self._base)
-                    )
-                else:
-                    said = read.mapping(said, "it", ("straight", "tolerance"), ("straight", "tolerance"))
-                    tolerance = read.number(said["tolerance"], "tolerance")
-                    found.append(StraightLine(read.text(said["straight"], "straight"), tolerance))
+                found.append(constraint_from_file(said, FromFile(self.robot, self.start, self._base)))
         return found
 
     def _goal(self, said: Any) -> Goal:

@@ -60,6 +60,7 @@ def plan_trajectory(
     robot = solver.robot
     solver.check_optimizes()
     check_trajectory_problem(problem, robot)
+    solver.check_supported_trajectory(problem)
     if problem.deadline is None:
         solver.warm_up()
     else:
@@ -97,7 +98,7 @@ class _Search:
         return self._search_state.counted(replace(found, attempt=None))
 
     def _check_start(self) -> None:
-        if not self._validity.keeps_poses(self._q0):
+        if not self._validity.keeps_constraints(self._q0):
             raise Stopped(Status.START_STATE_INVALID, f"the start {BREAKS}")
         if self._problem.scene is None:
             return

@@ -29,7 +29,7 @@ from kinopt_ros.problems.ik import (
     Tolerance,
 )
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, check_limit_tolerance, moved_to_limits
-from kinopt_ros.problems.posture import ANY, manipulability_of, posture_of
+from kinopt_ros.problems.preferences.every import ANY, Given, preference_of
 from kinopt_ros.problems.validation import check_transforms, variables_of_joints
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
@@ -104,7 +104,7 @@ def ik_problem(
         turns: whether configurations that differ by whole turns of a joint are distinct.
         prefer: ``any`` solution, the one ``closest`` to the first seed (without seeds: to the state), to the posture
             ``rest``, or to the ``mid_range`` of the limits (each joint measured by its range); or the one with the
-            greatest ``manipulability``, the index of problems.manipulability.
+            greatest ``manipulability``, the index of problems.preferences.manipulability.
         rest: posture of ``prefer="rest"``: configuration of the whole robot, (nq,).
         manipulability_weight: of the index beside one of the postures: the least squared distance from it, less this
             times the index, is preferred. Raising it never lowers the index of the answer.
@@ -162,15 +162,14 @@ def ik_problem(
         num_solutions=as_whole(num_solutions, "num_solutions"),
         min_separation=as_number(min_separation, "min_separation"),
         turns=turns,
-        posture=posture_of(
-            robot,
-            variables,
+        preference=preference_of(
             prefer,
-            seeds[:, 0] if seeds.shape[1] else full[:, variables],
-            None if rest is None else as_numbers(rest, "rest", InvalidStateError),
-        ),
-        manipulability=manipulability_of(
-            prefer,
+            Given(
+                robot,
+                variables,
+                seeds[:, 0] if seeds.shape[1] else full[:, variables],
+                None if rest is None else as_numbers(rest, "rest", InvalidStateError),
+            ),
             None
             if manipulability_weight is None
             else as_number(manipulability_weight, "manipulability_weight"),

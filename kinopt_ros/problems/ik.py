@@ -11,6 +11,8 @@ import numpy as np
 from kinopt_ros.array import Float64, Immutable, taken_over
 from kinopt_ros.kinematics.pose_errors import Free
 from kinopt_ros.pauses import OutOfTime
+from kinopt_ros.problems.preferences.base import Preference
+from kinopt_ros.problems.preferences.posture import Posture
 from kinopt_ros.scene.scene import Scene
 
 POSITION_TOLERANCE = 1e-4
@@ -70,24 +72,6 @@ class PoseTarget(Immutable):
 
 
 @dataclass(frozen=True, eq=False)
-class Posture(Immutable):
-    """Preference among many solutions: the one with the least sum of weight * (q - reference)^2."""
-
-    reference: Annotated[Float64, "B n"]
-    """Wanted values of the solved variables, rad or m."""
-    weight: Annotated[Float64, "n"]
-    """How much each variable counts, at least 0; 1/rad^2, 1/m^2."""
-
-    def __post_init__(self) -> None:
-        taken_over(self, "reference", "weight")
-
-    def distance(self, q: Annotated[Float64, "B ... n"]) -> Annotated[Float64, "B ..."]:
-        """Return the square root of the weighted sum."""
-        reference = self.reference.reshape(len(q), *(1,) * (q.ndim - 2), -1)
-        return np.asarray(np.sqrt((self.weight * (q - reference) ** 2).sum(axis=-1)))
-
-
-@dataclass(frozen=True, eq=False)
 class IkProblem(Immutable):
     """B independent requests: bring one or more links to poses by moving some joints.
 
@@ -112,11 +96,9 @@ class IkProblem(Immutable):
     """Solutions are distinct if one joint differs by more than this, rad or m."""
     turns: bool = False
     """Whether configurations that differ by whole turns of a joint are distinct solutions."""
-    posture: Posture | None = None
-    """Preferred solutions; None: any. Solutions are sorted by it, else by their distance from ``state``."""
-    manipulability: float = 0.0
-    """Weight of the manipulability index (see problems.manipulability): solutions with the least squared distance from
-    the posture, if there is one, less this times the index are preferred; 0: it is not looked at. rad^2 or m^2."""
+    preference: Preference | None = None
+    """What solutions are preferred, and sorted, by (see problems.preferences); None: any, sorted by their distance from
+    ``state``."""
     scene: Scene | None = None
     """Scene that solutions shall be free of collisions with, besides the robot itself; None: collisions are not
     checked."""
@@ -136,6 +118,11 @@ class IkProblem(Immutable):
     def batch_size(self) -> int:
         """B, the number of independent requests."""
         return len(self.targets[0].T_base_target)
+
+    @property
+    def posture(self) -> Posture | None:
+        """Posture that preferred solutions are near to; None if there is none."""
+        return None if self.preference is None else self.preference.posture
 
     def pause(self) -> None:
         """Raise ``OutOfTime`` if the deadline has passed. Long work calls this now and then."""

@@ -21,7 +21,8 @@ import yaml
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, quoted, shown
 from kinopt_ros.files import is_file, path_of, read_text, written
-from kinopt_ros.problems.ik import IkProblem, PoseTarget, Posture, Tolerance
+from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
+from kinopt_ros.problems.preferences.every import plain_preference, preference_from_plain
 from kinopt_ros.problems.validation import check_ik_problem, variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
@@ -211,7 +212,6 @@ def recorded_problem(record: Record, robot: RobotModel, file: Path | None = None
         for column, name in enumerate(record.variables):
             if name in robot.variable_index:
                 state[:, robot.variable_index[name]] = values[:, column]
-        posture = plain["posture"]
         problem = IkProblem(
             targets=tuple(_target(target, B) for target in plain["targets"]),
             base_link=read.text(plain["base_link"], "base_link"),
@@ -222,13 +222,7 @@ def recorded_problem(record: Record, robot: RobotModel, file: Path | None = None
             num_solutions=_code(plain["num_solutions"], "num_solutions"),
             min_separation=read.number(plain["min_separation"], "min_separation"),
             turns=_flag(plain["turns"], "turns"),
-            posture=None
-            if posture is None
-            else Posture(
-                np.array(posture["reference"], dtype=np.float64).reshape(B, n),
-                np.array(posture["weight"], dtype=np.float64),
-            ),
-            manipulability=read.number(plain.get("manipulability", 0.0), "manipulability"),
+            preference=preference_from_plain(plain, robot, variables, B),
             scene=scene,
             clearance=read.number(plain.get("clearance", 0.0), "clearance"),
             deadline=None if record.timeout is None else time.monotonic() + record.timeout,
@@ -243,7 +237,6 @@ def recorded_problem(record: Record, robot: RobotModel, file: Path | None = None
 
 
 def _plain_problem(problem: IkProblem) -> dict[str, Any]:
-    posture = problem.posture
     return {
         "base_link": problem.base_link,
         "joints": list(problem.joints),
@@ -264,8 +257,7 @@ def _plain_problem(problem: IkProblem) -> dict[str, Any]:
         "num_solutions": int(problem.num_solutions),
         "min_separation": float(problem.min_separation),
         "turns": bool(problem.turns),
-        "posture": posture and {"reference": posture.reference.tolist(), "weight": posture.weight.tolist()},
-        "manipulability": float(problem.manipulability),
+        **plain_preference(problem.preference),
         "random_seed": int(problem.random_seed),
         "scene": None if problem.scene is None else scene_hash(problem.scene),
         "clearance": float(problem.clearance),

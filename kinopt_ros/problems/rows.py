@@ -9,11 +9,11 @@ from kinopt_ros.problems.ik import IkProblem
 
 def rows_of(problem: IkProblem, rows: Annotated[Int64, "R"]) -> IkProblem:
     """Return the problem of the given requests, in their order."""
-    posture = problem.posture
+    preference = problem.preference
     return replace(
         problem,
         targets=tuple(replace(t, T_base_target=t.T_base_target[rows]) for t in problem.targets),
         state=problem.state[rows],
         seeds=problem.seeds[rows],
-        posture=None if posture is None else replace(posture, reference=posture.reference[rows]),
+        preference=None if preference is None else preference.rows(rows),
     )

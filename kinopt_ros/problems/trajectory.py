@@ -8,6 +8,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Immutable, taken_over
 from kinopt_ros.pauses import OutOfTime
+from kinopt_ros.problems.constraints.base import PathConstraint
 from kinopt_ros.problems.ik import GRACE, PoseTarget
 from kinopt_ros.scene.scene import Scene
 
@@ -34,34 +35,6 @@ class PoseGoal:
 
 
 Goal: TypeAlias = JointGoal | PoseGoal
-
-
-@dataclass(frozen=True, eq=False)
-class PoseAlong:
-    """A link, or a tool fixed to it, stays within the tolerances of one pose (B = 1) all the way.
-
-    A full cup: no bound on the position, a small one on the angles about the axes that tilt it, none about the
-    vertical one, ``PoseTarget(link, T[None], math.inf, (0.1, 0.1, math.inf))``.
-    """
-
-    target: PoseTarget
-
-
-@dataclass(frozen=True, eq=False)
-class StraightLine(Immutable):
-    """A point of a link moves along the straight line between where it is at the start and at the goal."""
-
-    link: str
-    tolerance: float
-    """Largest distance from the line, m."""
-    p_link: Annotated[Float64, "3"] = field(default_factory=lambda: np.zeros(3))
-    """The point, in the link's frame, m."""
-
-    def __post_init__(self) -> None:
-        taken_over(self, "p_link")
-
-
-Along: TypeAlias = PoseAlong | StraightLine
 
 
 @dataclass(frozen=True)
@@ -105,7 +78,7 @@ class TrajectoryProblem(Immutable):
     """Link in whose frame poses of goals and ``along`` are given."""
     waypoints: tuple[Goal, ...] = ()
     """Goals to pass on the way, in this order."""
-    along: tuple[Along, ...] = ()
+    along: tuple[PathConstraint, ...] = ()
     """Constraints that hold all the way."""
     scene: Scene | None = None
     """Scene that the motion shall be free of collisions with, besides the robot itself; None: collisions are not

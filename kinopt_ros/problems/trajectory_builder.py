@@ -11,17 +11,17 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, shown
 from kinopt_ros.problems.builder import as_number, as_numbers, as_whole
 from kinopt_ros.problems.chains import resolve_joints
+from kinopt_ros.problems.constraints.base import PathConstraint
+from kinopt_ros.problems.constraints.pose_along import PoseAlong
+from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, PoseTarget, Tolerance
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, check_limit_tolerance, moved_to_limits
 from kinopt_ros.problems.trajectory import (
     NUM_POINTS,
-    Along,
     CostWeights,
     Goal,
     JointGoal,
-    PoseAlong,
     PoseGoal,
-    StraightLine,
     TrajectoryProblem,
 )
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE, check_trajectory_problem
@@ -44,7 +44,7 @@ def trajectory_problem(
     start: ArrayLike | None = None,
     start_velocity: ArrayLike | None = None,
     waypoints: Sequence[GoalLike] = (),
-    along: Sequence[Along] = (),
+    along: Sequence[PathConstraint] = (),
     scene: Scene | None = None,
     clearance: float = 0.0,
     velocity_scaling: float = 0.1,

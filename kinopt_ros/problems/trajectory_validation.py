@@ -6,17 +6,20 @@ import numpy as np
 
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, StartStateError, shown
 from kinopt_ros.kinematics.se3 import LARGEST
-from kinopt_ros.problems.ik import PoseTarget
+from kinopt_ros.problems.constraints.every import check_constraint
 from kinopt_ros.problems.trajectory import (
     CostWeights,
     Goal,
     JointGoal,
-    PoseAlong,
     PoseGoal,
-    StraightLine,
     TrajectoryProblem,
 )
-from kinopt_ros.problems.validation import MOST_CLEARANCE, check_state, check_target, variables_of_joints
+from kinopt_ros.problems.validation import (
+    MOST_CLEARANCE,
+    check_single_target,
+    check_state,
+    variables_of_joints,
+)
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 
@@ -55,18 +58,7 @@ def check_trajectory_problem(problem: TrajectoryProblem, robot: RobotModel) -> N
         for number, goal in enumerate(goals):
             _check_goal(goal, f"{kind} {number}", problem, robot)
     for along in problem.along:
-        if isinstance(along, PoseAlong):
-            _check_single(along.target, "a pose along the way", robot)
-        elif isinstance(along, StraightLine):
-            robot.link(along.link)
-            if not 0.0 < along.tolerance < math.inf:
-                raise InvalidGoalError(
-                    f"tolerance of the line of {along.link!r} is {along.tolerance}; allowed is a number above 0"
-                )
-            if along.p_link.shape != (3,) or not (np.abs(along.p_link) <= LARGEST).all():
-                raise InvalidGoalError(f"p_link is {along.p_link}; allowed are three finite numbers")
-        else:
-            raise InvalidRequestError(f"along has {shown(along)}; allowed are PoseAlong and StraightLine")
+        check_constraint(along, robot)
     _check_numbers(problem)
     if problem.scene is not None:
         for carried in problem.scene.attached.values():
@@ -110,7 +102,7 @@ def _check_goal(goal: Goal, what: str, problem: TrajectoryProblem, robot: RobotM
         if not goal.targets:
             raise InvalidGoalError(f"{what} has no targets; give at least one PoseTarget")
         for target in goal.targets:
-            _check_single(target, what, robot)
+            check_single_target(target, what, robot)
         links = [target.link for target in goal.targets]
         chains = [chain_between(robot, problem.base_link, link) for link in links]
         if not any(np.isin(chain.variables, problem.variables).any() for chain in chains):
@@ -133,14 +125,6 @@ def _check_goal(goal: Goal, what: str, problem: TrajectoryProblem, robot: RobotM
         raise InvalidGoalError(
             f"{what} puts joint {problem.joints[i]!r} at {goal.q[i]:.9g}; its limits are {lower[i]:.9g} to "
             f"{upper[i]:.9g}"
-        )
-
-
-def _check_single(target: PoseTarget, what: str, robot: RobotModel) -> None:
-    check_target(target, robot)
-    if len(target.T_base_target) != 1:
-        raise InvalidGoalError(
-            f"{what} has {len(target.T_base_target)} poses of {target.link!r}; allowed is one"
         )
 
 

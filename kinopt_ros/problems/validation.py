@@ -8,10 +8,10 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64, frozen
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
 from kinopt_ros.kinematics.se3 import LARGEST, is_one_pose, is_pose
-from kinopt_ros.problems.ik import IkProblem, PoseTarget, Posture
-from kinopt_ros.problems.manipulability import counting
+from kinopt_ros.problems.ik import IkProblem, PoseTarget
+from kinopt_ros.problems.preferences.every import check_preference
 from kinopt_ros.robot.memo import remembered
-from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.model import RobotModel
 
 MOST_SOLUTIONS = 1000
 """Most solutions that one request may ask for."""
@@ -55,10 +55,8 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         raise InvalidRequestError(
             f"min_separation is {problem.min_separation}; allowed is a finite number above 0"
         )
-    if problem.posture is not None:
-        _check_posture(problem.posture, sizes[0], n)
-    if problem.manipulability != 0.0:
-        _check_manipulability(problem, robot)
+    if problem.preference is not None:
+        check_preference(problem.preference).check(problem, robot)
     if not 0.0 <= problem.clearance <= MOST_CLEARANCE:
         raise InvalidRequestError(f"clearance is {problem.clearance}; allowed is 0 to {MOST_CLEARANCE:g} m")
     if problem.clearance > 0.0 and problem.scene is None:
@@ -165,36 +163,15 @@ def check_target(target: PoseTarget, robot: RobotModel) -> None:
         raise InvalidGoalError(f"the target of {target.link!r} leaves every axis free: nothing is asked")
 
 
+def check_single_target(target: PoseTarget, what: str, robot: RobotModel) -> None:
+    """Raise unless a target is usable and has one pose; ``what`` is what refusals call it."""
+    check_target(target, robot)
+    if len(target.T_base_target) != 1:
+        raise InvalidGoalError(
+            f"{what} has {len(target.T_base_target)} poses of {target.link!r}; allowed is one"
+        )
+
+
 def _is_tolerance(value: object) -> bool:
     numbers = (float, int, np.floating, np.integer)
     return isinstance(value, numbers) and not isinstance(value, bool) and float(value) > 0.0
-
-
-def _check_manipulability(problem: IkProblem, robot: RobotModel) -> None:
-    weight = problem.manipulability
-    if not 0.0 < weight <= LARGEST:
-        raise InvalidRequestError(f"the weight of manipulability is {weight}; allowed is 0 to {LARGEST:g}")
-    for name in problem.joints:
-        if robot.joint(name).type is JointType.FLOATING:
-            raise InvalidRequestError(
-                f"manipulability is asked for with the floating joint {name!r} to solve for; it is defined for the "
-                "other types of joints"
-            )
-    rows = sum(len(counting(target)) for target in problem.targets)
-    if len(problem.variables) < rows:
-        raise InvalidRequestError(
-            f"manipulability is asked for, but {len(problem.variables)} variables cannot move {rows} axes "
-            "independently: the index is 0 everywhere; free some axes of the targets or prefer something else"
-        )
-
-
-def _check_posture(posture: Posture, B: int, n: int) -> None:
-    if posture.reference.shape != (B, n) or posture.weight.shape != (n,):
-        raise InvalidStateError(
-            f"posture has a reference of shape {posture.reference.shape} and a weight of shape "
-            f"{posture.weight.shape}; allowed are ({B}, {n}) and ({n},)"
-        )
-    if not ((np.abs(posture.reference) <= LARGEST).all() and (np.abs(posture.weight) <= LARGEST).all()):
-        raise InvalidStateError(f"posture has a number that is not finite or beyond {LARGEST:g}")
-    if (posture.weight < 0.0).any():
-        raise InvalidStateError("posture has a negative weight")

@@ -19,7 +19,10 @@ from kinopt_ros.errors import (
     quoted,
     shown,
 )
+from kinopt_ros.problems.constraints.rows import ConstraintRow, LineRow, PoseRow
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.preferences.index import IndexPreference
+from kinopt_ros.problems.preferences.manipulability import Manipulability
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
 from kinopt_ros.problems.validation import check_ik_problem
@@ -58,6 +61,11 @@ class Capabilities:
     features: frozenset[Feature] = frozenset()
     max_variables: int = 64
     """Most variables that it can solve for."""
+    indices: tuple[type[IndexPreference], ...] = (Manipulability,)
+    """Kinds of indices that it can honour, with ``Feature.MANIPULABILITY``; ``(IndexPreference,)``: all, also those
+    that come later."""
+    rows: frozenset[type[ConstraintRow]] = frozenset({PoseRow, LineRow})
+    """Kinds of rows, of constraints all along a motion, that it can honour where it optimizes trajectories."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +211,7 @@ class Solver(ABC):
         begin = time.perf_counter()
         self.check_optimizes()
         check_trajectory_problem(problem, self.robot)
+        self.check_supported_trajectory(problem)
         check_path_request(problem, request)
         if problem.scene is not None and problem.deadline is not None:
             check_ready(self.robot)
@@ -256,21 +265,32 @@ class Solver(ABC):
         if Feature.TRAJECTORIES not in self.capabilities.features:
             raise UnsupportedFeatureError(f"solver {self.name} does not optimize trajectories")
 
+    def check_supported_trajectory(self, problem: TrajectoryProblem) -> None:
+        """Refuse by name what this solver cannot honour of a problem that fits itself (UnsupportedFeatureError)."""
+        for constraint in problem.along:
+            for row in constraint.rows_used - self.capabilities.rows:
+                raise UnsupportedFeatureError(f"solver {self.name} does not support {row.words}")
+
     def check_supported(self, problem: IkProblem) -> None:
         """Refuse by name what this solver cannot honour (UnsupportedFeatureError)."""
-        targets = problem.targets
+        targets, preference = problem.targets, problem.preference
+        index = None if preference is None else preference.index
         asked = (
             (len(targets) > 1, Feature.SEVERAL_TARGETS),
             (problem.num_solutions > 1, Feature.SEVERAL_SOLUTIONS),
             (any(target.plain is None for target in targets), Feature.AXIS_TOLERANCES),
             (any(target.T_link_tool is not None for target in targets), Feature.TOOL),
-            (problem.posture is not None, Feature.POSTURE),
+            (preference is not None and preference.posture is not None, Feature.POSTURE),
             (problem.turns, Feature.TURNS),
-            (problem.manipulability != 0.0, Feature.MANIPULABILITY),
+            (index is not None, Feature.MANIPULABILITY),
         )
         for wanted, feature in asked:  # no dictionary: an enum takes a microsecond to be a key
             if wanted and feature not in self.capabilities.features:
                 raise UnsupportedFeatureError(f"solver {self.name} does not support {feature.value}")
+        if index is not None and not isinstance(index, self.capabilities.indices):
+            raise UnsupportedFeatureError(
+                f"solver {self.name} does not support a preference for {index.name}"
+            )
         other = _joint_of_other_type(self.robot, problem.joints, frozenset(self.capabilities.joint_types))
         if other is not None:
             name, joint_type = other

@@ -15,7 +15,7 @@ from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.kinematics.sampling import range_around
 from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.problems.ik import IkProblem
-from kinopt_ros.problems.manipulability import preference
+from kinopt_ros.problems.preferences.base import sorting_cost
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
@@ -182,7 +182,7 @@ class _Search:
     def _rank(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m"]:
         """Return sort keys: configurations with free spheres come first, by preference, then the others by cost."""
         distance, cost = self.field.costs(self._whole(q), self.problem.clearance + MARGIN)
-        wanted = preference(self.problem, self.chains, q[None])[0]
+        wanted = sorting_cost(self.problem, self.chains, q[None])[0]
         free = distance > self.problem.clearance
         # The scale does not matter: it only orders within both kinds.
         return np.asarray(np.where(free, np.arctan(wanted) / np.pi - 1.0, cost))
@@ -204,8 +204,7 @@ class _Search:
             state=state,
             seeds=np.empty((m, 0, states.shape[1])),
             num_solutions=1,
-            posture=None,
-            manipulability=0.0,
+            preference=None,
             scene=None,
         )
         candidates = self.solve(again)

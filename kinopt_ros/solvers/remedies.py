@@ -99,8 +99,7 @@ def _rows(problem: IkProblem, target: PoseTarget, rows: Annotated[Int64, "F"], d
         seeds=problem.seeds[rows],
         num_solutions=1,
         turns=False,
-        posture=None,
-        manipulability=0.0,
+        preference=None,
         deadline=deadline,
     )
 

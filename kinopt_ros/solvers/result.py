@@ -43,8 +43,8 @@ class IkResult(Immutable):
     orientation_error: Annotated[Float64, "B K"]
     """Angle from the worst target about axes that are not free, rad; NaN where q is."""
     distance: Annotated[Float64, "B K"]
-    """Number that solutions are sorted by: the distance from the problem's posture, else from its state; with
-    manipulability see ``problems.manipulability.preference``."""
+    """Number that solutions are sorted by: the cost of the problem's preference, such as the distance from its
+    posture, else the distance from its state; see ``problems.preferences.base.sorting_cost``."""
     attempt: Annotated[Float64, "B n"]
     """Best attempt of a failed request, inside the limits; NaN rows where the request succeeded."""
     attempt_position_error: Annotated[Float64, "B"]

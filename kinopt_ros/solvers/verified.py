@@ -10,7 +10,7 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.problems.ik import IkProblem
-from kinopt_ros.problems.manipulability import preference
+from kinopt_ros.problems.preferences.base import sorting_cost
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
@@ -65,7 +65,7 @@ def verified_ik_result(
     solved_by, unchecked = judged.reached, np.zeros(B, dtype=np.bool_)
     if problem.scene is not None:
         solved_by, unchecked = lazily_free(
-            robot, problem, judged.q, judged.reached, preference(problem, chains, judged.q)
+            robot, problem, judged.q, judged.reached, sorting_cost(problem, chains, judged.q)
         )
         timed_out = timed_out | unchecked
         more = None
@@ -95,7 +95,7 @@ def verified_ik_result(
                 np.where(solved_by, position, np.nan),
                 np.where(solved_by, orientation, np.nan),
             )
-        distance = preference(problem, chains, q)
+        distance = sorting_cost(problem, chains, q)
 
     attempt, attempt_errors, attempt_pose = np.empty((B, n)), np.empty((2, B)), np.empty((B, T, 4, 4))
     for values in (attempt, attempt_errors, attempt_pose):
@@ -228,7 +228,7 @@ def _best(
         return found
     part = problem if len(some) == len(solved_by) else rows_of(problem, some)
     q = np.where(solved_by[some, :, None], judged.q[some], np.nan)
-    distance = preference(part, chains, q)
+    distance = sorting_cost(part, chains, q)
     chosen = _distinct(q, distance, part, periodic_variables(robot)[problem.variables])
     row, place = np.nonzero(chosen >= 0)
     which = chosen[row, place]

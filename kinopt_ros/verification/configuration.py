@@ -14,9 +14,8 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.kinematics.forward import chain_pose
-from kinopt_ros.kinematics.pose_errors import axis_errors
-from kinopt_ros.kinematics.se3 import pose_error
-from kinopt_ros.problems.ik import IkProblem, PoseTarget
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.target_errors import target_errors
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
@@ -181,27 +180,6 @@ def _packed(chain: KinematicChain) -> tuple[Float64, Int64, Float64, Int64, Floa
 _chains: WeakKeyDictionary[KinematicChain, tuple[Float64, Int64, Float64, Int64, Float64]] = (
     WeakKeyDictionary()
 )
-
-
-def target_errors(
-    target: PoseTarget, T_base_target: Annotated[Float64, "N 4 4"], T_base_tool: Annotated[Float64, "N 4 4"]
-) -> tuple[Annotated[Float64, "N"], Annotated[Float64, "N"], Annotated[Bool, "N"]]:
-    """Compute position errors (m), orientation errors (rad), and which poses are within the target's tolerances."""
-    if target.plain is not None:
-        distance, angle = pose_error(T_base_target, T_base_tool)
-        within = (distance <= target.plain[0]) & (angle <= target.plain[1])
-        return distance, angle, np.asarray(within)
-    errors = axis_errors(T_base_target, T_base_tool, target.free_position, target.free_orientation)
-    lengths = [np.asarray(np.linalg.norm(error, axis=-1)) for error in errors]
-    within = np.ones(len(T_base_tool), dtype=np.bool_)
-    for error, length, tolerance in zip(
-        errors, lengths, (target.position_tolerance, target.orientation_tolerance), strict=True
-    ):
-        if isinstance(tolerance, tuple):
-            within &= (np.abs(error) <= np.array(tolerance)).all(axis=-1)
-        else:
-            within &= length <= tolerance
-    return lengths[0], lengths[1], within
 
 
 def limit_violation(

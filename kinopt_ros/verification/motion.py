@@ -9,20 +9,15 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64
-from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.pauses import Pause, go_on
-from kinopt_ros.problems.ik import PoseTarget
+from kinopt_ros.problems.target_errors import errors_of_target
 from kinopt_ros.problems.trajectory import (
-    Along,
     Goal,
     JointGoal,
-    PoseAlong,
     PoseGoal,
-    StraightLine,
     TrajectoryProblem,
 )
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
-from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.scene.scene import Scene
@@ -30,7 +25,6 @@ from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import scaled_limits
 from kinopt_ros.verification.collision import first_in_collision, not_checked
-from kinopt_ros.verification.configuration import target_errors
 from kinopt_ros.verification.sweep import WayContact, first_contact, least_clearance
 from kinopt_ros.verification.trajectory import TrajectoryReport, Violation, verify_trajectory
 
@@ -153,7 +147,17 @@ def verify_motion(
         if problem.along:
             for along in problem.along:
                 pause()
-                found.append(_left(robot, problem, along, full, times))
+                breach = along.breach(robot, problem.base_link, full, times)
+                if breach is not None:
+                    found.append(
+                        Violation(
+                            ALONG,
+                            breach.message,
+                            time=breach.time,
+                            value=breach.value,
+                            limit=breach.limit,
+                        )
+                    )
             made.append(ALONG + every)
     violations = tuple(violation for violation in found if violation is not None)
     report = replace(report, violations=violations, checks=(*report.checks, *made))
@@ -232,22 +236,6 @@ def _instants(trajectory: JointTrajectory) -> Annotated[Float64, "M"]:
     return np.linspace(0.0, trajectory.duration, max(count, 2))
 
 
-def _poses(
-    robot: RobotModel, problem: TrajectoryProblem, target: PoseTarget, full: Annotated[Float64, "M nq"]
-) -> Annotated[Float64, "M 4 4"]:
-    """Return poses of a target's tool in the problem's base link."""
-    chain = chain_between(robot, problem.base_link, target.link)
-    T = chain_pose(chain, full[:, chain.variables])
-    return T if target.T_link_tool is None else T @ target.T_link_tool
-
-
-def _within(
-    robot: RobotModel, problem: TrajectoryProblem, target: PoseTarget, full: Annotated[Float64, "M nq"]
-) -> tuple[Annotated[Float64, "M"], Annotated[Float64, "M"], Annotated[Bool, "M"]]:
-    T = np.broadcast_to(target.T_base_target, (len(full), 4, 4))
-    return target_errors(target, T, _poses(robot, problem, target, full))
-
-
 def _missed_goal(
     robot: RobotModel, problem: TrajectoryProblem, trajectory: JointTrajectory, goal: Goal
 ) -> Violation | None:
@@ -267,7 +255,7 @@ def _missed_goal(
         )
     full = problem.whole(last[None])
     for target in goal.targets:
-        distance, angle, within = _within(robot, problem, target, full)
+        distance, angle, within = errors_of_target(robot, problem.base_link, target, full)
         if not within[0]:
             return Violation(
                 GOAL,
@@ -278,14 +266,14 @@ def _missed_goal(
     return None
 
 
-def keeps_poses(
+def keeps_constraints(
     robot: RobotModel, problem: TrajectoryProblem, full: Annotated[Float64, "M nq"]
 ) -> Annotated[Bool, "M"]:
-    """Return which configurations of the whole robot are within every ``PoseAlong`` of a problem."""
+    """Return which configurations of the whole robot break none of the problem's constraints, as far as one alone
+    tells."""
     kept = np.ones(len(full), dtype=np.bool_)
     for along in problem.along:
-        if isinstance(along, PoseAlong):
-            kept &= _within(robot, problem, along.target, full)[2]
+        kept &= along.kept(robot, problem.base_link, full)
     return kept
 
 
@@ -336,7 +324,7 @@ def _at_poses(
     come."""
     passed, off, nearest = np.ones(len(full), dtype=np.bool_), np.zeros(len(full)), ""
     for target in goal.targets:
-        distance, angle, within = _within(robot, problem, target, full)
+        distance, angle, within = errors_of_target(robot, problem.base_link, target, full)
         passed &= within
         off += distance + angle
         nearest = f"{distance.min():.3g} m and {angle.min():.3g} rad"
@@ -371,49 +359,3 @@ def _between(
         low = instants[rows, np.maximum(best - 1, 0)]
         high = instants[rows, np.minimum(best + 1, _BETWEEN - 1)]
     return passed, nearest
-
-
-def _left(
-    robot: RobotModel,
-    problem: TrajectoryProblem,
-    along: Along,
-    full: Annotated[Float64, "M nq"],
-    times: Annotated[Float64, "M"],
-) -> Violation | None:
-    """Return where something that holds all the way does so the least."""
-    if isinstance(along, PoseAlong):
-        distance, angle, within = _within(robot, problem, along.target, full)
-        if within.all():
-            return None
-        k = int(np.argmax(np.where(within, -1.0, distance + angle)))
-        return Violation(
-            ALONG,
-            f"{along.target.link!r} is {distance[k]:.3g} m and {angle[k]:.3g} rad from the pose that it shall keep, "
-            f"after {times[k]:.3f} s",
-            time=float(times[k]),
-        )
-    off = distance_from_line(robot, problem, along, full)
-    k = int(np.argmax(off))
-    if off[k] <= along.tolerance:
-        return None
-    return Violation(
-        ALONG,
-        f"{along.link!r} is {off[k]:.3g} m from the straight line after {times[k]:.3f} s; allowed is "
-        f"{along.tolerance:g} m",
-        time=float(times[k]),
-        value=float(off[k]),
-        limit=along.tolerance,
-    )
-
-
-def distance_from_line(
-    robot: RobotModel, problem: TrajectoryProblem, line: StraightLine, full: Annotated[Float64, "M nq"]
-) -> Annotated[Float64, "M"]:
-    """Return how far (m) the line's point is from the segment between its first and its last place."""
-    chain = chain_between(robot, problem.base_link, line.link)
-    T = chain_pose(chain, full[:, chain.variables])
-    p = T[:, :3, :3] @ line.p_link + T[:, :3, 3]
-    way = p[-1] - p[0]
-    square = float(way @ way)
-    share = np.clip((p - p[0]) @ way / square, 0.0, 1.0) if square > 0.0 else np.zeros(len(p))
-    return np.asarray(np.linalg.norm(p - p[0] - share[:, None] * way, axis=1))

@@ -103,7 +103,7 @@ class GoalConfigurations:
         ``Stopped``."""
         problem, variables = self._problem, self._problem.variables
         if isinstance(goal, JointGoal):
-            if not self._validity.keeps_poses(goal.q):
+            if not self._validity.keeps_constraints(goal.q):
                 raise Stopped(Status.INVALID_GOAL_CONSTRAINTS, f"the {what} {BREAKS}")
             q = nearest_equivalent(goal.q, near[variables], self._continuous)
             if not self._validity.is_free(q):

@@ -10,7 +10,7 @@ from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.collision_gate import least_contacts
 from kinopt_ros.verification.collision import is_free
-from kinopt_ros.verification.motion import keeps_poses
+from kinopt_ros.verification.motion import keeps_constraints
 from kinopt_ros.verification.sweep import free_segment
 
 GLANCES = (0.5, 0.25, 0.75)
@@ -59,10 +59,10 @@ class ValidityChecker:
             return self.is_free(b)
         return all(self.is_free(a + share * (b - a)) for share in STEP_GLANCES) and self.line_is_free(a, b)
 
-    def keeps_poses(self, q: Annotated[Float64, "n"]) -> bool:
-        """Check whether a configuration keeps the poses that are wanted all the way."""
+    def keeps_constraints(self, q: Annotated[Float64, "n"]) -> bool:
+        """Check whether a configuration keeps what is to hold all the way."""
         problem = self._problem
-        return bool(keeps_poses(self._robot, problem, problem.whole(q)[None])[0])
+        return bool(keeps_constraints(self._robot, problem, problem.whole(q)[None])[0])
 
     def collisions(self, q: Annotated[Float64, "n"]) -> str:
         """Return the end of a sentence that says what is in collision, for problems with a scene."""

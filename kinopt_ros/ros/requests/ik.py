@@ -12,7 +12,7 @@ from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.chains import resolve_joints
 from kinopt_ros.problems.ik import MIN_SEPARATION, IkProblem, Tolerance
-from kinopt_ros.problems.posture import ANY, CLOSEST, REST
+from kinopt_ros.problems.preferences.every import ANY, CLOSEST, REST
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context, Ways, assumed_default, moving

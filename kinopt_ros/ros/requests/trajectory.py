@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -21,16 +21,16 @@ from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.chains import resolve_joints
+from kinopt_ros.problems.constraints.base import PathConstraint
+from kinopt_ros.problems.constraints.pose_along import PoseAlong
+from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import PoseTarget, Tolerance
 from kinopt_ros.problems.trajectory import (
     NUM_POINTS,
-    Along,
     CostWeights,
     Goal,
     JointGoal,
-    PoseAlong,
     PoseGoal,
-    StraightLine,
     TrajectoryProblem,
 )
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
@@ -132,11 +132,9 @@ def read_trajectory_request(
         start_velocity=_velocity(robot, start, joints),
         waypoints=_waypoints(context, place, request, joints),
         along=[
-            *(_pose_along(context, place, along, f"along[{k}]") for k, along in enumerate(request.along)),
-            *(
-                _straight_line(context, place, line, f"straight_lines[{k}]")
-                for k, line in enumerate(request.straight_lines)
-            ),
+            constraint(context, place, message, f"{field}[{k}]")
+            for field, constraint in _CONSTRAINTS.items()
+            for k, message in enumerate(getattr(request, field))
         ],
         **{**demand(context, scene, request), **pace(context, request)},
         duration=_duration(request),
@@ -160,7 +158,7 @@ def read_trajectory_request(
 def _check_counts(request: Any, tips: int) -> None:
     """Refuse before any of them is read what is too much for one problem."""
     check_number_of("goals", len(request.joint_goals) + len(request.poses) // max(tips, 1))
-    for name in ("waypoints", "along", "straight_lines"):
+    for name in ("waypoints", *_CONSTRAINTS):
         check_number_of(name, len(getattr(request, name)))
 
 
@@ -373,7 +371,7 @@ def _waypoints(context: Context, place: _Frame, request: Any, joints: Sequence[s
     return waypoints
 
 
-def _pose_along(context: Context, place: _Frame, message: Any, what: str) -> Along:
+def _pose_along(context: Context, place: _Frame, message: Any, what: str) -> PathConstraint:
     tip = _tip(context, place, message.link, what)
     tool = tip.with_tool(tool_of(message.tool))
     if message.pose:
@@ -399,13 +397,20 @@ def _three(values: Sequence[float], what: str) -> Tolerance:
     return x, y, z
 
 
-def _straight_line(context: Context, place: _Frame, message: Any, what: str) -> Along:
+def _straight_line(context: Context, place: _Frame, message: Any, what: str) -> PathConstraint:
     tip = _tip(context, place, message.link, what)
     tolerance = nonnegative(message.tolerance, f"{what}.tolerance", InvalidGoalError, LINE_TOLERANCE)
     point = np.array([message.point.x, message.point.y, message.point.z])
     if tip.T_link_tip is not None:
         point = tip.T_link_tip[:3, :3] @ point + tip.T_link_tip[:3, 3]
     return StraightLine(tip.link, tolerance, point)
+
+
+_CONSTRAINTS: dict[str, Callable[[Context, _Frame, Any, str], PathConstraint]] = {
+    "along": _pose_along,
+    "straight_lines": _straight_line,
+}
+"""Readers of constraints by the field of the request."""
 
 
 def _tip(context: Context, place: _Frame, given: str, what: str) -> Tip:

@@ -184,7 +184,7 @@ def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:
     orientation[~success, 0] = result.attempt_orientation_error[~success]
     response.position_errors = flat_array(position)
     response.orientation_errors = flat_array(orientation)
-    if problem.num_solutions > 1 or problem.posture is not None or problem.manipulability > 0.0:
+    if problem.num_solutions > 1 or problem.preference is not None:
         response.distances = flat_array(result.distance)
     if success.all():
         response.status = status_message(Status.SUCCESS, said(asked.assumed, *result.notes))

@@ -22,7 +22,7 @@ from kinopt_ros.planning.motion import Motion, commanded_variables, plan_joint_m
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
 from kinopt_ros.problems.ik import IkProblem
-from kinopt_ros.problems.posture import CLOSEST
+from kinopt_ros.problems.preferences.every import CLOSEST
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context, assumed_default, moving

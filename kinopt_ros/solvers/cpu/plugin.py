@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import NotReadyError
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.preferences.index import IndexPreference
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
+from kinopt_ros.solvers.cpu.climb import climbed
 from kinopt_ros.solvers.cpu.floating import floating_joint, solve_floating
-from kinopt_ros.solvers.cpu.manipulability import prefer_manipulability
 from kinopt_ros.solvers.cpu.search import Cores
 from kinopt_ros.solvers.failures import hopeless_requests
 from kinopt_ros.solvers.locked_joints import solve_in_parts
@@ -40,6 +41,7 @@ class CpuSolver(Solver):
         joint_types=frozenset(JointType) - {JointType.FIXED},
         features=frozenset(Feature),
         max_variables=64,
+        indices=(IndexPreference,),
     )
     options: ClassVar[tuple[Option, ...]] = (
         Option(
@@ -152,8 +154,9 @@ class CpuSolver(Solver):
                     self._cores,
                 ),
             )
-        if problem.manipulability > 0.0:
-            return prefer_manipulability(problem, robot, self._solve_ik)
+        index = None if problem.preference is None else problem.preference.index
+        if index is not None:
+            return climbed(problem, index, robot, self._solve_ik)
         if problem.deadline is None:
             _compile_general()
         elif not _ready:
@@ -204,8 +207,11 @@ def _load_general() -> None:
 
 def _plain_tolerances(problem: IkProblem) -> tuple[float, float] | None:
     """Return tolerances (m, rad) of a problem that the quicker kernel can solve, else None."""
-    if len(problem.targets) > 1 or problem.num_solutions > 1 or problem.posture is not None or problem.turns:
-        return None
-    if problem.manipulability > 0.0:
+    if (
+        len(problem.targets) > 1
+        or problem.num_solutions > 1
+        or problem.preference is not None
+        or problem.turns
+    ):
         return None
     return problem.targets[0].plain

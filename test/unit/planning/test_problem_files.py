@@ -7,7 +7,9 @@ import pytest
 
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.problem_files import load_problem
-from kinopt_ros.problems.trajectory import JointGoal, PoseAlong, PoseGoal, StraightLine
+from kinopt_ros.problems.constraints.pose_along import PoseAlong
+from kinopt_ros.problems.constraints.straight_line import StraightLine
+from kinopt_ros.problems.trajectory import JointGoal, PoseGoal
 from kinopt_ros.scene.scene import EMPTY_SCENE
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "plan"

@@ -16,7 +16,7 @@ from kinopt_ros.planning.path_memory import PathMemory
 from kinopt_ros.planning.search import initial_paths
 from kinopt_ros.planning.search.along_lines import along_lines
 from kinopt_ros.planning.trajectories import plan_trajectory
-from kinopt_ros.problems.along import upright
+from kinopt_ros.problems.constraints.pose_along import upright
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import CostWeights, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem

@@ -17,6 +17,7 @@ from kinopt_ros.errors import InvalidRequestError, KinoptError
 from kinopt_ros.geometry.shapes import PlacedShape, PointCloud
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.preferences.manipulability import Manipulability
 from kinopt_ros.problems.record import (
     ROBOTS,
     SCENES,
@@ -56,7 +57,7 @@ def test_every_number_comes_back(tmp_path: Path, name: str, kind: str) -> None:
     subject = SUBJECTS[name]
     problem = draw(subject, np.random.default_rng(3), 4, kind).problem
     if kind == "preference" and len(problem.variables) > 5:
-        problem = replace(problem, manipulability=0.25)
+        problem = replace(problem, preference=Manipulability(0.25, problem.posture))
     save_record(
         make_record(subject.robot, problem, "cpu", urdf=subject.urdf), tmp_path / "r.yaml", subject.urdf
     )
@@ -80,9 +81,11 @@ def test_every_number_comes_back(tmp_path: Path, name: str, kind: str) -> None:
         "min_separation",
         "turns",
         "random_seed",
-        "manipulability",
     ):
         assert getattr(problem, field) == getattr(again, field)
+    assert type(problem.preference) is type(again.preference)
+    if isinstance(problem.preference, Manipulability) and isinstance(again.preference, Manipulability):
+        assert problem.preference.weight == again.preference.weight
     assert (problem.posture is None) is (again.posture is None)
     if problem.posture is not None and again.posture is not None:
         np.testing.assert_array_equal(problem.posture.reference, again.posture.reference)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.problems.constraints.pose_along import PoseAlong
+from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.trajectory import (
     CostWeights,
     JointGoal,
-    PoseAlong,
     PoseGoal,
-    StraightLine,
 )
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.problems.trajectory_validation import check_trajectory_problem

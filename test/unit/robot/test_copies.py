@@ -17,8 +17,9 @@ from kinopt_ros.array import Immutable
 from kinopt_ros.geometry.shapes import Box, HeightMap, Mesh, Octomap, PlacedShape, PointCloud
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.problems.builder import ik_problem
-from kinopt_ros.problems.posture import CLOSEST
-from kinopt_ros.problems.trajectory import JointGoal, StraightLine
+from kinopt_ros.problems.constraints.straight_line import StraightLine
+from kinopt_ros.problems.preferences.every import CLOSEST
+from kinopt_ros.problems.trajectory import JointGoal
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.model import RobotModel

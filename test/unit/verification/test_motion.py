@@ -9,8 +9,10 @@ import pytest
 from kinopt_ros.array import Float64
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.problems.constraints.pose_along import PoseAlong
+from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import PoseTarget
-from kinopt_ros.problems.trajectory import JointGoal, PoseAlong, PoseGoal, StraightLine, TrajectoryProblem
+from kinopt_ros.problems.trajectory import JointGoal, PoseGoal, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot

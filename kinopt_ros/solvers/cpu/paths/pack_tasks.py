@@ -1,19 +1,22 @@
 """Packing of goals, waypoints and constraints along a path, as ``tasks.py`` takes them."""
 
 import math
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.kinematics.forward import forward_kinematics
-from kinopt_ros.kinematics.se3 import inverse
+from kinopt_ros.errors import UnsupportedFeatureError
+from kinopt_ros.problems.constraints.rows import ConstraintRow, LineRow, PoseRow
 from kinopt_ros.problems.ik import PoseTarget, Tolerance
-from kinopt_ros.problems.trajectory import JointGoal, PoseAlong, PoseGoal, StraightLine, TrajectoryProblem
+from kinopt_ros.problems.trajectory import JointGoal, PoseGoal, TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths.kernels import tasks
 from kinopt_ros.solvers.cpu.paths.moving_tree import MovingTree
 
+Packed: TypeAlias = tuple[list[Float64], list[int]]
+"""Numbers and integers of a task."""
 GOAL_SHARE = 0.5
 """Share of their tolerances within which goals shall be met."""
 ALONG_SHARE = 0.97
@@ -34,7 +37,7 @@ def pack_tasks(
     Joint goals are no tasks, because their points stay where they are.
     """
     T = len(path)
-    packed: list[tuple[list[Float64], list[int]]] = []
+    packed: list[Packed] = []
     ends = [(T - 1, problem.goals[goal]), *zip(passed.tolist(), problem.waypoints, strict=True)]
     for point, wanted in ends:
         if isinstance(wanted, PoseGoal):
@@ -42,13 +45,15 @@ def pack_tasks(
                 packed.append(
                     _pose(robot, tree, problem.base_link, target, point, point, True, GOAL_SHARE, GOAL_WEIGHT)
                 )
-    for along in problem.along:
-        weight = ALONG_WEIGHT / T
-        if isinstance(along, PoseAlong):
-            base = problem.base_link
-            packed.append(_pose(robot, tree, base, along.target, 1, T - 1, False, ALONG_SHARE, weight))
-        else:
-            packed.append(_line(robot, tree, problem, along, path, weight))
+    if problem.along:
+        at_ends = problem.whole(path[[0, -1]])
+        span, weight = (1, T - 1), ALONG_WEIGHT / T
+        for along in problem.along:
+            for row in along.rows(robot, problem.base_link, at_ends):
+                pack = _PACKED_BY.get(type(row))
+                if pack is None:
+                    raise UnsupportedFeatureError(f"solver cpu does not support {row.words}")
+                packed.append(pack(robot, tree, problem.base_link, row, span, weight))
     numbers = np.array([np.concatenate(rows) for rows, _ in packed]).reshape(-1, tasks.NUMBERS)
     integers = np.array([row for _, row in packed], dtype=np.int64).reshape(-1, tasks.INTEGERS)
     return numbers, integers
@@ -71,7 +76,7 @@ def _pose(
     aim: bool,
     share: float,
     weight: float,
-) -> tuple[list[Float64], list[int]]:
+) -> Packed:
     tip_node, T_tip = _on_node(robot, tree, target.link)
     if target.T_link_tool is not None:
         T_tip = T_tip @ target.T_link_tool
@@ -84,28 +89,37 @@ def _pose(
     return rows, [tasks.POSE, tip_node, base_node, first, last, one_position, one_orientation, aim]
 
 
-def _line(
+def _pose_row(
     robot: RobotModel,
     tree: MovingTree,
-    problem: TrajectoryProblem,
-    line: StraightLine,
-    path: Float64,
+    base_link: str,
+    row: PoseRow,
+    span: tuple[int, int],
     weight: float,
-) -> tuple[list[Float64], list[int]]:
-    tip_node, T_tip = _on_node(robot, tree, line.link)
+) -> Packed:
+    return _pose(robot, tree, base_link, row.target, *span, False, ALONG_SHARE, weight)
+
+
+def _line_row(
+    robot: RobotModel,
+    tree: MovingTree,
+    base_link: str,
+    row: LineRow,
+    span: tuple[int, int],
+    weight: float,
+) -> Packed:
+    tip_node, T_tip = _on_node(robot, tree, row.link)
     T_tip = T_tip.copy()
-    T_tip[:3, 3] += T_tip[:3, :3] @ line.p_link
-    base_node, T_base = _on_node(robot, tree, problem.base_link)
-    T = forward_kinematics(robot, problem.whole(path[[0, -1]]), (problem.base_link, line.link))
-    p = (inverse(T[:, 0]) @ T[:, 1] @ np.array([*line.p_link, 1.0]))[:, :3]
-    way = p[1] - p[0]
-    length = float(np.linalg.norm(way))
-    # Without length, the distance from the point counts.
-    direction = way / length if length > 1e-9 else np.zeros(3)
-    tolerances = np.full(6, line.tolerance)
-    rows = [_twelve(T_tip), _twelve(T_base), np.zeros(12), tolerances, p[0], direction]
+    T_tip[:3, 3] += T_tip[:3, :3] @ row.p_link
+    base_node, T_base = _on_node(robot, tree, base_link)
+    tolerances = np.full(6, row.tolerance)
+    rows = [_twelve(T_tip), _twelve(T_base), np.zeros(12), tolerances, row.origin, row.direction]
     rows.append(np.array([ALONG_SHARE, weight]))
-    return rows, [tasks.STRAIGHT, tip_node, base_node, 1, len(path) - 1, 1, 1, False]
+    return rows, [tasks.STRAIGHT, tip_node, base_node, *span, 1, 1, False]
+
+
+_PACKED_BY: dict[type[ConstraintRow], Callable[..., Packed]] = {PoseRow: _pose_row, LineRow: _line_row}
+"""What packs each kind of row. It is one of the kernel's kinds, or several of them."""
 
 
 def _on_node(robot: RobotModel, tree: MovingTree, link: str) -> tuple[int, Float64]:

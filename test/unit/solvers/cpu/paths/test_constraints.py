@@ -17,8 +17,10 @@ from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.pose_errors import axis_errors
 from kinopt_ros.kinematics.se3 import so3_exp
+from kinopt_ros.problems.constraints.pose_along import PoseAlong
+from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import PoseTarget
-from kinopt_ros.problems.trajectory import CostWeights, PoseAlong, PoseGoal, StraightLine
+from kinopt_ros.problems.trajectory import CostWeights, PoseGoal
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths import optimize
 from kinopt_ros.solvers.cpu.paths.kernels.nearness import SWEEP

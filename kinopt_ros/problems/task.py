@@ -1,29 +1,24 @@
-"""Manipulability: how freely the targets' frames can move from a configuration, and what solutions are sorted by.
-
-The index is Yoshikawa's, sqrt(det(J Jᵀ)), of the task's Jacobian: velocities of the tools along and about the axes of
-their targets that are not free, by the velocities of the solved variables, in m, rad and s. For one target without free
-axes it does not depend on where the tool sits on its link. It is 0 at singularities.
-
-Source: T. Yoshikawa, "Manipulability of robotic mechanisms", Int. J. of Robotics Research 4(2), 1985.
-"""
+"""What a problem's targets ask, as equations of its variables: their errors, and how the variables change them."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.jacobian import geometric_jacobian, tangent_columns
 from kinopt_ros.kinematics.pose_errors import axis_errors
-from kinopt_ros.problems.ik import IkProblem, PoseTarget
 from kinopt_ros.robot.chain import KinematicChain, Motion, with_tool
+
+if TYPE_CHECKING:
+    from kinopt_ros.problems.ik import IkProblem, PoseTarget
 
 
 class Task:
     """What a problem's targets ask, as R equations of its n variables."""
 
-    def __init__(self, problem: IkProblem, chains: Sequence[KinematicChain]) -> None:
+    def __init__(self, problem: "IkProblem", chains: Sequence[KinematicChain]) -> None:
         """``chains`` lead from the base link to the target's links, nothing held."""
         self._problem = problem
         self._parts = [
@@ -58,55 +53,19 @@ class Task:
             rows.append(np.concatenate(errors, axis=1)[:, counting(target)])
         return np.concatenate(rows, axis=1)
 
-    def index(self, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"]) -> Annotated[Float64, "N"]:
-        """Compute the manipulability index."""
-        J = self.jacobian(q, request)
-        # The product of singular values: exact to rounding near singularities, where det(J Jᵀ) may be negative.
-        return np.asarray(np.prod(np.linalg.svd(J, compute_uv=False), axis=-1))
-
-    def score(
-        self, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"], index: Annotated[Float64, "N"]
-    ) -> Annotated[Float64, "N"]:
-        """Compute the squared distance from the posture, if there is one, less the weighted index: the least is
-        preferred."""
-        score = -self._problem.manipulability * index
-        posture = self._problem.posture
-        if posture is not None:
-            score += (posture.weight * (q - posture.reference[request]) ** 2).sum(axis=1)
-        return np.asarray(score)
-
     def _whole(self, q: Float64, request: Int64) -> Annotated[Float64, "N nq"]:
         full = self._problem.state[request]
         full[:, self._problem.variables] = q
         return full
 
 
-def preference(
-    problem: IkProblem, chains: Sequence[KinematicChain], q: Annotated[Float64, "B K n"]
-) -> Annotated[Float64, "B K"]:
-    """Compute what solutions are sorted by, the least first; NaN where there is none.
-
-    The distance from the posture, else from the state; with manipulability ``Task.score``.
-    """
-    if problem.manipulability > 0.0:
-        given: Bool = np.asarray(np.isfinite(q).all(axis=2))
-        score = np.full(q.shape[:2], np.nan)
-        task, request = Task(problem, chains), given.nonzero()[0]
-        score[given] = task.score(q[given], request, task.index(q[given], request))
-        return score
-    if problem.posture is not None:
-        return problem.posture.distance(q)
-    difference = q - problem.state[:, None, problem.variables]
-    return np.asarray(np.sqrt(np.add.reduce(difference * difference, axis=-1)))
-
-
-def counting(target: PoseTarget) -> list[int]:
+def counting(target: "PoseTarget") -> list[int]:
     """Return which of the rows x y z rx ry rz of a target are not free."""
     free = (*target.free_position, *target.free_orientation)
     return [row for row in range(6) if not free[row]]
 
 
-def _columns(problem: IkProblem, chain: KinematicChain) -> tuple[list[int], list[int]]:
+def _columns(problem: "IkProblem", chain: KinematicChain) -> tuple[list[int], list[int]]:
     """Return columns of the problem's variables, and those of the chain's Jacobian that belong to them."""
     first, _ = tangent_columns(chain)
     source = {

@@ -8,7 +8,9 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import inverse, pose, so3_exp, so3_log
 from kinopt_ros.problems.builder import ik_problem
-from kinopt_ros.problems.manipulability import Task, preference
+from kinopt_ros.problems.preferences.base import sorting_cost
+from kinopt_ros.problems.preferences.manipulability import Manipulability
+from kinopt_ros.problems.task import Task
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.sources import find_robot, load_robot
 
@@ -32,11 +34,11 @@ def test_the_index_of_an_arm_is_that_of_pinocchio_wherever_the_tool_is():
     for tool in (None, TOOL):
         problem = ik_problem(panda, T, group="panda_arm", T_link_tool=tool)
         chains = [chain_between(panda, problem.base_link, TIP)]
-        index = Task(problem, chains).index(q[:, problem.variables], np.arange(20))
+        index = Manipulability().value(Task(problem, chains), q[:, problem.variables], np.arange(20))
         np.testing.assert_allclose(index, expected, rtol=1e-8)
         problem = ik_problem(panda, T, group="panda_arm", T_link_tool=tool, prefer="manipulability")
         np.testing.assert_allclose(
-            -preference(problem, chains, q[:, None, problem.variables])[:, 0], expected, rtol=1e-8
+            -sorting_cost(problem, chains, q[:, None, problem.variables])[:, 0], expected, rtol=1e-8
         )
 
 
@@ -66,7 +68,7 @@ def test_the_task_is_what_two_links_do_along_axes_that_are_not_free():
         slope = (seen(solved + change) - seen(solved - change)) / (2 * step)
         np.testing.assert_allclose(J[:, :, k], slope, atol=1e-8)
     expected = np.sqrt(np.linalg.det(J @ np.swapaxes(J, 1, 2)))
-    np.testing.assert_allclose(task.index(solved, requests), expected, rtol=1e-7)
+    np.testing.assert_allclose(Manipulability().value(task, solved, requests), expected, rtol=1e-7)
 
 
 def test_the_score_weighs_the_index_against_the_posture():
@@ -78,7 +80,7 @@ def test_the_score_weighs_the_index_against_the_posture():
     plain = ik_problem(panda, T, **options)
     weighed = ik_problem(panda, T, manipulability_weight=3.0, **options)
     given = q[:, None, plain.variables]
-    index = Task(plain, chains).index(given[:, 0], np.arange(2))
-    score = preference(weighed, chains, np.concatenate([given, np.full_like(given, np.nan)], axis=1))
-    np.testing.assert_allclose(score[:, 0], preference(plain, chains, given)[:, 0] ** 2 - 3.0 * index)
+    index = Manipulability().value(Task(plain, chains), given[:, 0], np.arange(2))
+    score = sorting_cost(weighed, chains, np.concatenate([given, np.full_like(given, np.nan)], axis=1))
+    np.testing.assert_allclose(score[:, 0], sorting_cost(plain, chains, given)[:, 0] ** 2 - 3.0 * index)
     assert np.isnan(score[:, 1]).all()
