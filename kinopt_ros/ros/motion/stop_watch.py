@@ -26,6 +26,8 @@ AFTER = 0.2
 """Time after its end by which a stop has to have had its effect, s: robots lag behind, and so do their joint states."""
 WATCHED = 2.0
 """Time for which joints are watched from then on, s."""
+WATCHED_AT_THE_END = 0.3
+"""The same where the node ends, s: that waits for it."""
 FAR = 5e-3
 """Way in that time, or less, that counts as moving, rad or m: more than noise, and than a robot that settles."""
 MOST = 5
@@ -61,32 +63,45 @@ class StopWatch:
         self._threads: list[threading.Thread] = []
         self._stops = 0
 
-    def begin(self, stopped: Sequence[Stopped]) -> None:
+    @property
+    def runs(self) -> bool:
+        """Whether joints are watched."""
+        return any(thread.is_alive() for thread in self._threads)
+
+    def begin(self, stopped: Sequence[Stopped], seconds: float = WATCHED) -> None:
         """Watch joints of the emergency stop that there is now, until it is released, unless they are watched. Returns
-        at once."""
+        at once.
+
+        Args:
+            stopped: the joints.
+            seconds: for how long from when they should be at rest.
+        """
         stops = self._output.stops
-        if stops == self._stops and any(thread.is_alive() for thread in self._threads):
+        if stops == self._stops and self.runs:
             return
         self._stops = stops
         self._threads = [
-            threading.Thread(target=self._watch_or_say, args=(one, stops), name="stop_watch", daemon=True)
+            threading.Thread(
+                target=self._watch_or_say, args=(one, stops, seconds), name="stop_watch", daemon=True
+            )
             for one in stopped
         ]
         for thread in self._threads:
             thread.start()
 
-    def _watch_or_say(self, stopped: Stopped, stops: int) -> None:
+    def _watch_or_say(self, stopped: Stopped, stops: int, seconds: float) -> None:
         try:
-            self._watch(stopped.setup, stopped.end, stops)
+            self._watch(stopped.setup, stopped.end, stops, round(seconds * 1e9))
         except Exception:  # a defect: say so
             self._context.node.get_logger().error(
                 f"internal error in the watch over a stop:\n{traceback.format_exc()}"
             )
 
-    def _watch(self, setup: ServoSetup, end: int, stops: int) -> None:
+    def _watch(self, setup: ServoSetup, end: int, stops: int, watched: int) -> None:
         latest = time.monotonic() + _ENDLESS
         for number in range(1, MOST + 2):
-            moved = self._first_movement(setup, end + round(AFTER * 1e9), stops, latest)
+            begin = end + round(AFTER * 1e9)
+            moved = self._first_movement(setup, begin, begin + watched, stops, latest)
             if moved is None:
                 return
             joint, position, velocity = moved
@@ -106,7 +121,7 @@ class StopWatch:
             )
 
     def _first_movement(
-        self, setup: ServoSetup, begin: int, stops: int, latest: float
+        self, setup: ServoSetup, begin: int, end: int, stops: int, latest: float
     ) -> tuple[str, Annotated[Float64, "n"], Annotated[Float64, "n"]] | None:
         """Wait until a joint has moved; return its name, position and velocity of all of them, or None if none has, or
         nobody needs to know any more.
@@ -114,6 +129,7 @@ class StopWatch:
         Args:
             setup: the joints.
             begin: ns of the node's clock from which on they have to be at rest.
+            end: ns of the node's clock until which they are watched.
             stops: number of emergency stops, with this one.
             latest: until when, by ``time.monotonic``.
         """
@@ -123,7 +139,7 @@ class StopWatch:
             now = self._now()
             if now < begin:
                 continue
-            if now > begin + round(WATCHED * 1e9):
+            if now > end:
                 return None
             state = self._context.joint_states.of(setup.robot)
             if not state.known[index].all():

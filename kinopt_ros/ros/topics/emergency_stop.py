@@ -17,7 +17,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput, Published, Stop
 from kinopt_ros.ros.motion.present_motion import FASTER, present_motion, published_motion
-from kinopt_ros.ros.motion.stop_watch import Stopped, StopWatch
+from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -92,6 +92,15 @@ class EmergencyStop:
         sent, self._sent = self._sent, []
         if sent:  # a look may take a while, and a cancel waits for this thread
             threading.Thread(target=self._look, args=(sent,), name="stop_look", daemon=True).start()
+
+    def watch_the_end(self) -> None:
+        """Watch the joints of the stop that the node's end has published. Returns at once."""
+        self._watch.begin(self._stopped, WATCHED_AT_THE_END)
+
+    @property
+    def watches(self) -> bool:
+        """Whether joints that were stopped are watched."""
+        return self._watch.runs
 
     def stop_all(self, owner: str) -> str:
         """Stop whatever this node has published, and refuse new motions until they are released.
