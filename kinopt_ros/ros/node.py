@@ -113,7 +113,8 @@ class KinoptNode(Node):
         """Stop what this node moves, and refuse to move anything from now on.
 
         Returns at once, but for a stop that has to be heard. Controllers' goals have ended when ``moving`` is empty,
-        for which the executor has to go on. On any thread; a second caller waits for the first one.
+        and joints that were stopped are at rest when ``watches`` is false, for which the urgent executor has to go on.
+        On any thread; a second caller waits for the first one.
         """
         with self._end:
             if not self._ended:
@@ -126,6 +127,15 @@ class KinoptNode(Node):
         self._trajectory_action.cancel_motions()
         if said:
             self.get_logger().warning(f"shutdown: {said}")
+            # The thread that takes joint states may have ended, or be at work for seconds.
+            self.create_subscription(
+                JointState,
+                "joint_states",
+                self._take_joint_state,
+                qos_profile_sensor_data,
+                callback_group=self.urgent.group,
+            )
+            self._emergency_stop.watch_the_end()
             if not self._motions.wait_until_heard(HEARD_SECONDS):
                 self.get_logger().error(
                     "shutdown: the stop of the motion that runs was not heard by all listeners"
@@ -135,6 +145,11 @@ class KinoptNode(Node):
     def moving(self) -> list[str]:
         """Controllers' actions that have not told the end of a motion yet."""
         return self._trajectory_action.moving
+
+    @property
+    def watches(self) -> bool:
+        """Whether it is not known yet that joints which were told to stop are at rest."""
+        return self._emergency_stop.watches
 
     def together(self) -> AbstractContextManager[None]:
         """Build the robot once, for all parameters that are set meanwhile."""
@@ -245,8 +260,10 @@ class KinoptNode(Node):
         )
 
     def _take_joint_state(self, message: Any) -> None:
+        stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+        late = (self.get_clock().now().nanoseconds - stamp) / 1e9 if stamp else 0.0
         try:
-            self._shared.joint_states.update(message)
+            self._shared.joint_states.update(message, late)
         except InvalidStateError as error:
             self.get_logger().warning(f"joint_states: {error}", throttle_duration_sec=5.0)
 

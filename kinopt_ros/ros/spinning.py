@@ -165,7 +165,7 @@ class _Running:
         try:
             if rclpy.ok():
                 node.end_motions()
-                _hear_controllers(node)
+                _hear_the_robot(node)
         except BaseException as error:  # as above
             self._failure = error
 
@@ -177,11 +177,14 @@ class _Running:
             executor.interrupt()
 
 
-def _hear_controllers(node: KinoptNode) -> None:
-    """Wait for the controllers to say that they do nothing any more. One that has not taken its motion yet can only be
-    told to stop when it does, so that nobody may keep this thread waiting."""
+def _hear_the_robot(node: KinoptNode) -> None:
+    """Wait for the controllers to say that they do nothing any more, and for joint states that do not move.
+
+    A controller that has not taken its motion yet can only be told to stop when it does, so that nobody may keep this
+    thread waiting.
+    """
     end = time.monotonic() + _SHUTDOWN_SECONDS
-    while (left := node.moving) and time.monotonic() < end and rclpy.ok():
+    while ((left := node.moving) or node.watches) and time.monotonic() < end and rclpy.ok():
         node.urgent.go_on()  # each signal interrupts it
         node.urgent.spin_once(timeout_sec=_ANSWER_SECONDS)
     for name in left:

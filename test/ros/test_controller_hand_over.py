@@ -293,8 +293,18 @@ class Pretended:
         )
         self.one._running = set()
         self.one._type = SimpleNamespace(Goal=lambda trajectory: trajectory)
-        self.one._client = SimpleNamespace(
-            send_goal_async=lambda goal: SimpleNamespace(add_done_callback=self.taken.append)
+        self.numbers: list[Any] = []
+        self.unheard: list[Any] = []
+
+        def send(goal: Any, goal_uuid: Any) -> Any:
+            self.numbers.append(goal_uuid)
+            return SimpleNamespace(add_done_callback=self.taken.append)
+
+        self.one._client = SimpleNamespace(send_goal_async=send)
+        self.one._unanswered = lambda: SimpleNamespace(
+            goal_id=len(self.numbers),
+            cancel_goal_async=lambda: SimpleNamespace(add_done_callback=self.unheard.append),
+            get_result_async=lambda: SimpleNamespace(add_done_callback=self.results.append),
         )
         self.one.send(None, lambda done, sentence: self.ended.append(sentence))
 
@@ -344,6 +354,59 @@ def test_a_controller_that_refuses_to_stop_is_named_and_told_again() -> None:
     assert len(pretended.logged) == 1
     pretended.end()
     assert not pretended.one.moves
+
+
+def test_a_controller_that_has_taken_a_motion_unheard_is_told_to_stop() -> None:
+    """ROS loses answers to those whom the other side has not discovered yet: the robot moves, and nobody knows."""
+    pretended = Pretended()
+    pretended.one.cancel()
+    unknown = SimpleNamespace(return_code=2, goals_canceling=[])
+    pretended.unheard[-1](SimpleNamespace(result=lambda: unknown))  # it has not read the goal yet
+    assert pretended.one.moves
+    pretended.one.look()
+    assert len(pretended.unheard) == 2
+    stops = SimpleNamespace(return_code=0, goals_canceling=[1])
+    pretended.unheard[-1](SimpleNamespace(result=lambda: stops))
+    pretended.one.look()
+    assert len(pretended.unheard) == 2
+    pretended.end()
+    assert not pretended.one.moves
+    assert "as cancelled" in pretended.ended[0]
+
+
+def test_the_end_of_a_motion_that_was_taken_unheard_is_heard() -> None:
+    pretended = Pretended()
+    for _ in range(2 * LOOKS):
+        pretended.one.look()
+    assert len(pretended.results) == 1  # it was asked for, by the goal's number
+    ended = SimpleNamespace(status=SUCCEEDED, result=SimpleNamespace(error_code=0, error_string=""))
+    pretended.results[0](SimpleNamespace(result=lambda: ended))
+    assert not pretended.one.moves
+    assert pretended.ended == [""]
+
+
+def test_a_controller_that_takes_a_motion_after_its_end_is_told_to_stop() -> None:
+    pretended = Pretended()
+    for _ in range(LOOKS):
+        pretended.one.look()
+    unknown = SimpleNamespace(status=0, result=SimpleNamespace(error_code=0, error_string=""))
+    pretended.results[0](SimpleNamespace(result=lambda: unknown))
+    assert len(pretended.ended) == 1
+    assert pretended.ended[0]
+    pretended.take()
+    assert len(pretended.cancels) == 1
+
+
+def test_a_controller_that_never_takes_a_motion_is_not_told_to_stop_for_ever() -> None:
+    pretended = Pretended()
+    pretended.one.cancel()
+    unknown = SimpleNamespace(return_code=2, goals_canceling=[])
+    for _ in range(LOOKS):
+        pretended.unheard[-1](SimpleNamespace(result=lambda: unknown))
+        pretended.one.look()
+    assert len(pretended.unheard) == LOOKS
+    assert not pretended.one.moves
+    assert "never said that it takes the motion" in pretended.ended[0]
 
 
 def test_a_motion_that_was_over_when_its_controller_was_told_to_stop_is_no_refusal() -> None:

@@ -89,11 +89,11 @@ class World:
         self.is_at(START)
         self.scene.of(robot)
 
-    def is_at(self, q: np.ndarray, velocity: np.ndarray | None = None) -> None:
+    def is_at(self, q: np.ndarray, velocity: np.ndarray | None = None, late: float = 0.0) -> None:
         names = list(self.robot.variable_names)
         speed = [] if velocity is None else velocity.tolist()
         self.joint_states.update(
-            SimpleNamespace(name=names, position=q[: len(names)].tolist(), velocity=speed)
+            SimpleNamespace(name=names, position=q[: len(names)].tolist(), velocity=speed), late
         )
 
     def parameter(self, name: str) -> Any:
@@ -268,6 +268,27 @@ def test_a_robot_that_has_begun_to_move_or_has_gone_on() -> None:
     world.is_at(on, velocity)
     with pytest.raises(StartStateError, match="panda_joint1"):
         world.send(None, message)
+
+
+@pytest.mark.parametrize(
+    ("late", "said"), [(-3.0, "3 s ahead of"), (-0.06, "ahead"), (0.6, "behind"), (1e9, "behind")]
+)
+def test_a_motion_that_begins_at_a_time_is_not_sent_to_a_robot_of_another_clock(
+    late: float, said: str
+) -> None:
+    """Its controller would begin in the midst of it, with a jump."""
+    world = World()
+    velocity = np.zeros(PANDA.nq)
+    velocity[0] = 0.3
+    message = world.motion(velocity)
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(NOW[0], 10**9)
+    world.is_at(START, velocity, late)
+    with pytest.raises(StartStateError, match=said):
+        world.send(None, message)
+    world.is_at(START, velocity, 0.05)  # on its way
+    assert world.send(None, message)
+    world.is_at(START, late=late)
+    assert world.send(None)  # a motion from rest begins when it comes
 
 
 def test_a_robot_without_shapes_is_not_said_to_be_free() -> None:

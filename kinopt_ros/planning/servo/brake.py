@@ -2,12 +2,17 @@
 
 from typing import Annotated
 
+import numpy as np
+
 from kinopt_ros.array import Float64
 from kinopt_ros.planning.motion import Motion
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup
-from kinopt_ros.trajectory.braking import pieces_to_rest, planning_limits
+from kinopt_ros.trajectory.braking import braking_time, pieces_to_rest, planning_limits
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
+SOFTER = 1.5
+"""Times the quickest brake that one by a single quintic takes: its acceleration has a peak, where that one is even."""
 LEAD = 10_000_000
 """Time until a brake begins, ns, as it has to arrive before."""
 
@@ -28,3 +33,32 @@ def quickest_stop(
     leave = last.near_waypoint(now + lead)
     stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
     return stop, setup.check(stop.trajectory, last.at(stop.start), q, braking=True)
+
+
+def brake_from_measured(
+    setup: ServoSetup, position: Annotated[Float64, "n"], velocity: Annotated[Float64, "n"]
+) -> JointTrajectory:
+    """Return a brake from a measured state, of two points: of a controller that gets the second one only, it does not
+    matter what its clock says, or how long the message was on its way.
+
+    Args:
+        setup: the robot, and the joints.
+        position: as measured, rad or m.
+        velocity: as measured, rad/s or m/s.
+    """
+    still = np.zeros_like(velocity)
+    limits, index = setup.robot.limits, setup.variables
+    seconds = SOFTER * max(braking_time(velocity, planning_limits(setup.unscaled), still), LEAD / 1e9)
+    # Where a quintic ends that never turns back; one that is measured outside its limits stays there.
+    rest = np.clip(
+        position + 0.5 * seconds * velocity,
+        np.minimum(limits.lower[index], position),
+        np.maximum(limits.upper[index], position),
+    )
+    return JointTrajectory(
+        setup.joints,
+        np.array([0.0, seconds]),
+        np.array([position, rest]),
+        np.array([velocity, still]),
+        np.array([still, still]),
+    )

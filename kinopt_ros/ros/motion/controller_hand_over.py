@@ -5,6 +5,7 @@ Without parameter ``controller_action`` motions are published on ~/joint_traject
 known.
 """
 
+import os
 import threading
 from collections.abc import Callable
 from importlib import import_module
@@ -12,7 +13,7 @@ from typing import Any
 
 from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
-from rclpy.action.client import ActionClient
+from rclpy.action.client import ActionClient, ClientGoalHandle
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
@@ -124,9 +125,11 @@ class ControllerHandOver:
     def send(self, motion: JointTrajectory, ended: Ended) -> "Execution":
         """Let the controller do a motion. Returns at once."""
         self._running = {one for one in self._running if not one.over}
-        execution = Execution(ended, self._refuses_to_stop, self._servers())
+        unanswered = self._unanswered()
+        execution = Execution(ended, self._refuses_to_stop, self._servers(), unanswered)
         self._running.add(execution)
-        future = self._client.send_goal_async(self._type.Goal(trajectory=motion))
+        goal = self._type.Goal(trajectory=motion)
+        future = self._client.send_goal_async(goal, goal_uuid=unanswered.goal_id)
         future.add_done_callback(execution.taken)
         return execution
 
@@ -157,6 +160,13 @@ class ControllerHandOver:
         self._node.destroy_timer(self._timer)
         self._client.destroy()
 
+    def _unanswered(self) -> Any:
+        """Return the handle of a new goal, which the controller may take unheard."""
+        service = self._type.Impl.SendGoalService
+        number = service.Request().goal_id
+        number.uuid = list(os.urandom(16))
+        return ClientGoalHandle(self._client, number, service.Response(accepted=True))
+
     def _servers(self) -> frozenset[bytes]:
         """Numbers of those who offer the action: one that is started anew has another one."""
         found = self._node.get_publishers_info_by_topic(f"{self.name}/_action/status")
@@ -169,16 +179,22 @@ class ControllerHandOver:
 class Execution:
     """One motion that a controller was asked to do."""
 
-    def __init__(self, ended: Ended, refused: Callable[[str], None], servers: frozenset[bytes]) -> None:
+    def __init__(
+        self, ended: Ended, refused: Callable[[str], None], servers: frozenset[bytes], unanswered: Any
+    ) -> None:
         """
         Args:
             ended: told once how the motion ended.
             refused: told why the controller does not stop.
             servers: who may be the controller; it is one of them.
+            unanswered: handle of the goal until the controller has said that it takes it. It may do so unheard: ROS
+                loses answers to those whom the other side has not discovered yet.
         """
         self._ended = ended
         self._refused = refused
         self._servers = servers
+        self._unanswered = unanswered
+        self._unknown = self._waited = 0
         self._missed = 0
         self._lock = threading.Lock()
         self._handle: Any = None
@@ -199,14 +215,17 @@ class Execution:
         return self._over
 
     def cancel(self) -> None:
-        """Tell the controller to stop, as soon as it has taken the motion, unless it is done. Returns at once. A
-        controller that has refused is told again."""
+        """Tell the controller to stop, now and as soon as it has taken the motion, unless it is done. Returns at once.
+        A controller that has refused is told again."""
         with self._lock:
+            taken = self._handle is not None
             # What is sent to one that is out of reach is lost.
-            tell = self._handle is not None and not self._done and (self._lost or not self._cancelled)
+            tell = not self._done and (self._lost or not self._cancelled or not taken)
             self._cancelled = True
-        if tell:
+        if tell and taken:
             self._tell_to_stop()
+        elif tell:
+            self._unanswered.cancel_goal_async().add_done_callback(self._answered_unheard)
 
     def look(self, servers: frozenset[bytes], sentence: str) -> None:
         """End it, with a sentence, if the controller has been missing for LOOKS looks; tell one that is back to stop.
@@ -217,9 +236,14 @@ class Execution:
         """
         if self._servers & servers:
             self._missed = 0
-            if self._lost:
+            unheard = self._handle is None and not self._done
+            if self._lost or (self._cancelled and unheard):
                 self.cancel()
                 self._lost = False
+            elif unheard:
+                self._waited += 1
+                if self._waited == LOOKS:
+                    self._unanswered.get_result_async().add_done_callback(self._finished)
             return
         self._missed += 1
         if self._missed == LOOKS:
@@ -235,7 +259,7 @@ class Execution:
                 self._end(False, "the controller refuses the motion")
                 return
             with self._lock:
-                self._handle, stop = handle, self._cancelled
+                self._handle, stop = handle, self._cancelled or self._over
             if stop:
                 self._tell_to_stop()
             handle.get_result_async().add_done_callback(self._finished)
@@ -267,6 +291,28 @@ class Execution:
             done = self._done
         if not done:
             self._refused(sentence)
+
+    def _answered_unheard(self, future: Any) -> None:
+        """Read the answer to a cancel of a motion of which the controller has not said that it takes it."""
+        try:
+            answer = future.result()
+            with self._lock:
+                if self._handle is not None or self._done:
+                    return  # it was told again since
+                stops = bool(answer.goals_canceling)
+                self._unknown = 0 if stops else self._unknown + 1
+                if stops:
+                    self._handle = self._unanswered
+                gone = self._unknown == LOOKS
+                self._done = gone
+            if stops:
+                self._unanswered.get_result_async().add_done_callback(self._finished)
+            elif gone:
+                self._end(
+                    False, "the controller has never said that it takes the motion, and does not know it"
+                )
+        except Exception as error:  # nothing leaves a callback
+            self._refused(f"it gave no answer: {type(error).__name__}: {error}")
 
     def _finished(self, future: Any) -> None:
         try:

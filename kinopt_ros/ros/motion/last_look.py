@@ -33,6 +33,9 @@ STILL = 1e-3
 """Largest movement, since the collision check, of joints that a motion leaves out, rad or m."""
 OTHER_VELOCITY, MOST_OTHER_VELOCITY = 0.05, 0.1
 """How much faster or slower a joint may be than a motion begins: a share of its velocity limit, and rad/s or m/s."""
+EARLIEST, LATEST = -0.05, 0.5
+"""How late joint states may arrive by their stamps, s, for a motion that begins while the robot moves: its stamp means
+something to a controller of the same clock only. Another one would leave a part of the motion out, in a jump."""
 LOOKS = 20
 """Most times that a motion is checked again because something has changed while it was checked."""
 
@@ -130,6 +133,7 @@ class LastLook:
         state.require_fresh(variables, robot, self._context.parameter("state_timeout"))
         seconds = 0.0
         if start is not None:
+            _check_clock(state, variables, robot)
             age = float(state.age[variables].max())
             now = int(self._context.node.get_clock().now().nanoseconds)
             seconds = max(0.0, (now - start) / NANOSECONDS_PER_SECOND - age)
@@ -178,6 +182,19 @@ def _check_shapes(planned: PlannedFor) -> None:
         raise UncheckableError(
             f"nobody can say whether the motion is free of collisions: {reasons}. {planned.unchecked}"
         )
+
+
+def _check_clock(state: RobotState, variables: list[int], robot: RobotModel) -> None:
+    """Raise StartStateError if who measures the joints has another clock, as far as stamps tell."""
+    for k in variables:
+        late = float(state.late[k])
+        if not EARLIEST <= late <= LATEST:
+            when = f"{-late:.3g} s ahead of" if late < 0.0 else f"{late:.3g} s behind"
+            raise StartStateError(
+                f"the motion begins while the robot moves, at a time of the node's clock, but the joint state of "
+                f"{robot.variable_names[k]!r} is stamped {when} that clock: its controller may begin at another time. "
+                "Set the clocks of all machines, or wait until the robot stands"
+            )
 
 
 def check_is_at(

@@ -232,10 +232,28 @@ class MotionOutput:
             self._send(message, robot, held(message))
             return True
 
+    def stop_again(self, stops: int, message: JointTrajectory, robot: RobotModel) -> bool:
+        """Publish a stop once more, for joints that still move, if the emergency stop is the same; return whether it
+        was published.
+
+        Args:
+            stops: how many there were, with that one.
+            message: a brake from where the joints are. What is sent begins with its second point: a controller goes
+                there from wherever the joints are when it comes.
+            robot: the robot.
+        """
+        sent = held(message)
+        sent.points = sent.points[1:]
+        with self._lock:
+            if not self._halted or self._stops != stops:
+                return False
+            self._send(message, robot, sent)
+            return True
+
     def _send(
         self, message: JointTrajectory, robot: RobotModel, longer: JointTrajectory | None = None
     ) -> None:
-        """Publish a motion, or ``longer``, which is the same until it ends."""
+        """Publish a motion, or ``longer``, which ends as it does and stays there."""
         stamp = message.header.stamp
         self._publisher.publish(message if longer is None else longer)
         new = Published(message, robot, stamp.sec * 10**9 + stamp.nanosec or self._clock())

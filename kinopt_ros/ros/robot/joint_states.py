@@ -24,6 +24,7 @@ class _Reading:
     position: float
     velocity: float
     received: float
+    late: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,9 @@ class RobotState:
     """Which variables somebody published."""
     age: Annotated[Float64, "nq"]
     """Seconds since each was received; 0 where nothing was."""
+    late: Annotated[Float64, "nq"]
+    """Seconds from each one's stamp to its arrival, by the node's clock: less than 0 if who sent it has a clock that is
+    ahead. 0 where nothing was said."""
 
     def require_fresh(
         self, variables: Iterable[int], robot: RobotModel, timeout: float, parameter: str = "state_timeout"
@@ -70,10 +74,14 @@ class JointStates:
         self._readings: dict[str, _Reading] = {}
         self._lock = threading.Lock()
 
-    def update(self, message: Any) -> None:
+    def update(self, message: Any, late: float = 0.0) -> None:
         """Take a message. A velocity that is not finite counts as not measured.
 
         ros2_control publishes NaN for interfaces that a joint does not have.
+
+        Args:
+            message: sensor_msgs/JointState.
+            late: s from its stamp to now, by the node's clock; 0 if it has none.
 
         Raises:
             InvalidStateError: lengths differ, a joint is named twice or names are too many or too long, and nothing was
@@ -97,7 +105,7 @@ class JointStates:
         now = time.monotonic()
         velocities = velocities or [0.0] * len(names)
         readings = {
-            name: _Reading(position, velocity if math.isfinite(velocity) else 0.0, now)
+            name: _Reading(position, velocity if math.isfinite(velocity) else 0.0, now, late)
             for name, position, velocity in zip(names, positions, velocities, strict=True)
             if math.isfinite(position)
         }
@@ -125,4 +133,5 @@ class JointStates:
             velocity=np.array([0.0 if r is None else r.velocity for r in readings]),
             known=np.array([r is not None for r in readings], dtype=bool),
             age=np.array([0.0 if r is None else now - r.received for r in readings]),
+            late=np.array([0.0 if r is None else r.late for r in readings]),
         )

@@ -16,6 +16,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput, Published, Stop
 from kinopt_ros.ros.motion.present_motion import FASTER, present_motion, published_motion
+from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
@@ -24,8 +25,6 @@ from kinopt_ros.verification.motion import contact_sentence
 from kinopt_ros.verification.sweep import first_contact
 from kinopt_ros.verification.trajectory import TrajectoryReport
 
-LATE = 500_000_000
-"""Time after its end for which a motion may still be running, ns, as its controller began with it later."""
 _NOTHING = "no motion that this node has published is running"
 LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
 """Times until a stop begins, ns, in the order of trial: a busy machine needs longer until it is sent."""
@@ -68,13 +67,17 @@ class EmergencyStop:
         self._cancel = cancel
         self._sent: list[tuple[ServoSetup, JointTrajectory, Annotated[Float64, "nq"]]] = []
         """Stops that have not been checked yet, and the configurations of the robot that they begin in."""
+        self._stopped: list[Stopped] = []
+        """Joints that the emergency stop has told to stop, or would have."""
+        self._watch = StopWatch(context, output, self._say_watched)
 
     def take(self, message: Any) -> None:
         """Stop, or allow motions again. What is so already is left as it is, as latched messages come twice; but a
-        controller that has refused to stop is told again."""
+        controller that has refused to stop is told again, and joints are watched again."""
         if message.data == self._output.halted:
             if message.data:
                 self._cancel()
+                self._watch.begin([Stopped(one.setup, self._now()) for one in self._stopped])
             return
         if not message.data:
             self._output.release()
@@ -85,9 +88,19 @@ class EmergencyStop:
         sentence = self.stop_all("the emergency stop") or _NOTHING
         self._context.node.get_logger().warning(f"emergency stop: {sentence}")
         self._announce(True, sentence)
+        self._watch.begin(self._stopped)
         sent, self._sent = self._sent, []
         if sent:  # a look may take a while, and a cancel waits for this thread
             threading.Thread(target=self._look, args=(sent,), name="stop_look", daemon=True).start()
+
+    def watch_the_end(self) -> None:
+        """Watch the joints of the stop that the node's end has published. Returns at once."""
+        self._watch.begin(self._stopped, WATCHED_AT_THE_END)
+
+    @property
+    def watches(self) -> bool:
+        """Whether joints that were stopped are watched."""
+        return self._watch.runs
 
     def stop_all(self, owner: str) -> str:
         """Stop whatever this node has published, and refuse new motions until they are released.
@@ -103,6 +116,7 @@ class EmergencyStop:
         if told:  # one that has lost the right may have been refused a cancel, and its motion goes on
             self._cancel()
         # Several may run, of different joints, each done by a controller of its own.
+        self._stopped = []
         said = [self._stop_or_say(claim, motion) for motion in self._output.published]
         claim.give_up()
         said += [f"the controller {name} was told to stop" for name in told]
@@ -135,11 +149,11 @@ class EmergencyStop:
         published = published_motion(self._output, joints)
         if published is None:
             return ""
+        self._stopped.append(Stopped(setup, self._now()))
         for lead in LEADS:
             now = self._now()
-            if now >= published.end + LATE:
-                return ""
             moving, q = self._moving(setup, published, now, lead)
+            # One that should be over may still run: its controller began with it later, or slows motions down.
             if now >= published.end and moving.at(now).at_rest:
                 return ""
             try:
@@ -165,6 +179,7 @@ class EmergencyStop:
         if not claim.publish(message, robot):
             return "the stop motion came too late"
         found = [violation.message for violation in motion.report.violations]
+        self._stopped[-1] = Stopped(setup, stop.end)
         self._sent.append((setup, motion.trajectory, q))
         took = (stop.end - now) / 1e9
         return f"the robot brakes for {took:.3f} s" + (
@@ -184,6 +199,12 @@ class EmergencyStop:
             log.warning(f"emergency stop: {sentence}")
             if self._output.halted:
                 self._announce(True, sentence)
+
+    def _say_watched(self, sentence: str) -> None:
+        """Report what the watch has found. On its thread."""
+        self._context.node.get_logger().error(f"emergency stop: {sentence}")
+        if self._output.halted:
+            self._announce(True, sentence)
 
     def _contact(
         self, setup: ServoSetup, trajectory: JointTrajectory, q: Annotated[Float64, "nq"]

@@ -1,0 +1,170 @@
+"""Watch over an emergency stop: joints that still move when they should be at rest are stopped once more.
+
+A stop may be lost on its way, and a controller drops one that is over when it arrives: by its own clock, which may be
+another one's. A controller that slows motions down is still at one that should be over. So what is measured counts: a
+stop is published again, from there, with a stamp of 0, which counts from its arrival by any clock.
+"""
+
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.planning.servo.brake import brake_from_measured
+from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.messages.conversions import trajectory_message
+from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.present_motion import FASTER
+
+AFTER = 0.2
+"""Time after its end by which a stop has to have had its effect, s: robots lag behind, and so do their joint states."""
+WATCHED = 2.0
+"""Time for which joints are watched from then on, s."""
+WATCHED_AT_THE_END = 0.3
+"""The same where the node ends, s: that waits for it."""
+FAR = 5e-3
+"""Way in that time, or less, that counts as moving, rad or m: more than noise, and than a robot that settles."""
+MOST = 5
+"""Most stops that are published again."""
+PERIOD = 0.02
+"""Time between two looks, s."""
+_ENDLESS = 60.0
+"""Longest time that one stop is watched, s, as a simulated clock may stand still."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stopped:
+    """Joints that have been told to stop."""
+
+    setup: ServoSetup
+    end: int
+    """When they should be at rest, ns of the node's clock."""
+
+
+class StopWatch:
+    """Watches joints after an emergency stop, on threads of its own."""
+
+    def __init__(self, context: Context, output: MotionOutput, say: Callable[[str], None]) -> None:
+        """
+        Args:
+            context: the node's.
+            output: where stops are published.
+            say: told what was found, from any thread.
+        """
+        self._context = context
+        self._output = output
+        self._say = say
+        self._threads: list[threading.Thread] = []
+        self._stops = 0
+
+    @property
+    def runs(self) -> bool:
+        """Whether joints are watched."""
+        return any(thread.is_alive() for thread in self._threads)
+
+    def begin(self, stopped: Sequence[Stopped], seconds: float = WATCHED) -> None:
+        """Watch joints of the emergency stop that there is now, until it is released, unless they are watched. Returns
+        at once.
+
+        Args:
+            stopped: the joints.
+            seconds: for how long from when they should be at rest.
+        """
+        stops = self._output.stops
+        if stops == self._stops and self.runs:
+            return
+        self._stops = stops
+        self._threads = [
+            threading.Thread(
+                target=self._watch_or_say, args=(one, stops, seconds), name="stop_watch", daemon=True
+            )
+            for one in stopped
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _watch_or_say(self, stopped: Stopped, stops: int, seconds: float) -> None:
+        try:
+            self._watch(stopped.setup, stopped.end, stops, round(seconds * 1e9))
+        except Exception:  # a defect: say so
+            self._context.node.get_logger().error(
+                f"internal error in the watch over a stop:\n{traceback.format_exc()}"
+            )
+
+    def _watch(self, setup: ServoSetup, end: int, stops: int, watched: int) -> None:
+        latest = time.monotonic() + _ENDLESS
+        for number in range(1, MOST + 2):
+            begin = end + round(AFTER * 1e9)
+            moved = self._first_movement(setup, begin, begin + watched, stops, latest)
+            if moved is None:
+                return
+            joint, position, velocity = moved
+            if number > MOST:
+                self._say(
+                    f"joint {joint!r} still moves, though the stop was published {MOST} more times: who moves it?"
+                )
+                return
+            brake = brake_from_measured(setup, position, velocity)
+            message = trajectory_message(brake, setup.robot.root_link)
+            if not self._output.stop_again(stops, message, setup.robot):
+                return
+            end = self._now() + round(brake.duration * 1e9)
+            self._say(
+                f"joint {joint!r} still moves, so the stop was published again, from where the robot is: was it lost, "
+                "or is the controller's clock another one?"
+            )
+
+    def _first_movement(
+        self, setup: ServoSetup, begin: int, end: int, stops: int, latest: float
+    ) -> tuple[str, Annotated[Float64, "n"], Annotated[Float64, "n"]] | None:
+        """Wait until a joint has moved; return its name, position and velocity of all of them, or None if none has, or
+        nobody needs to know any more.
+
+        Args:
+            setup: the joints.
+            begin: ns of the node's clock from which on they have to be at rest.
+            end: ns of the node's clock until which they are watched.
+            stops: number of emergency stops, with this one.
+            latest: until when, by ``time.monotonic``.
+        """
+        index, first, at = setup.variables, None, 0.0
+        while self._output.halted and self._output.stops == stops and time.monotonic() < latest:
+            time.sleep(PERIOD)
+            now = self._now()
+            if now < begin:
+                continue
+            if now > end:
+                return None
+            state = self._context.joint_states.of(setup.robot)
+            if not state.known[index].all():
+                return None
+            age = float(state.age[index].max())
+            if age > AFTER:  # nobody says where they are now
+                continue
+            position = state.q[index]
+            if first is None:
+                first, at = position, time.monotonic() - age
+                continue
+            away = setup.away(position, first)
+            if (away > FAR).any():
+                velocity = self._velocity(setup, state.velocity[index], position - first, at)
+                return setup.joints[int(np.argmax(away))], position, velocity
+        return None
+
+    @staticmethod
+    def _velocity(
+        setup: ServoSetup, measured: Annotated[Float64, "n"], way: Annotated[Float64, "n"], since: float
+    ) -> Annotated[Float64, "n"]:
+        """Return the measured velocity, within what is believed; that of the way, where nobody measures it."""
+        limits = FASTER * setup.robot.limits.velocity[setup.variables]
+        velocity = measured if measured.any() else way / max(time.monotonic() - since, PERIOD)
+        return np.asarray(np.clip(velocity, -limits, limits))
+
+    def _now(self) -> int:
+        return int(self._context.node.get_clock().now().nanoseconds)
