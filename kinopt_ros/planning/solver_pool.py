@@ -130,6 +130,13 @@ class SolverPool:
             raise NotReadyError(f"solver {chosen.name!r} is being prepared; try again soon")
         return solver
 
+    def is_prompt(self, name: str) -> bool:
+        """Check whether a solver (``auto`` picks one) is there, and may be asked on a thread that others wait for."""
+        try:
+            return self.get(name).prompt
+        except KinoptError:
+            return False
+
     def trouble(self, name: str) -> str | None:
         """Return why a solver cannot be used, or how it broke down if it has not answered since; None if neither."""
         refused = self._refused.get(name)
