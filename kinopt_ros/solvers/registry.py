@@ -21,7 +21,7 @@ GROUP = "kinopt_ros.solvers"
 AUTO = "auto"
 _PREFERENCE = ("cpu",)
 """Plugins that ``auto`` takes first; every other available plugin comes after, by name."""
-_OPTION_NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
+_OPTION_NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _malformed(name: str, solver: type[Solver]) -> str:
         if not isinstance(option, Option):
             return f"one of its options is {shown(option)}; agreed is Option"
         if not isinstance(option.name, str) or not _OPTION_NAME.fullmatch(option.name):
-            return f"an option is called {shown(option.name)}; agreed are letters, digits and _"
+            return f"an option is called {shown(option.name)}; agreed are words of letters, digits and _, with dots between them"
         if type(option.default) not in (bool, int, float, str):
             return f"option {option.name} is {shown(option.default)}; agreed is a truth value, a number or a text"
         try:

@@ -24,6 +24,11 @@ def test_cpu_is_registered_and_available() -> None:
     assert info.capabilities is not None
 
 
+def test_own_plugins_are_of_the_agreed_form() -> None:
+    for name, info in {info.name: info for info in registry.list_solvers()}.items():
+        assert info.capabilities is not None or name not in ("cpu", "jax_lm", "hjcd"), info.unavailable_reason
+
+
 def test_auto_takes_cpu() -> None:
     assert registry.solver_class("auto").name == "cpu"
 
