@@ -126,7 +126,7 @@ def _malformed(name: str, solver: type[Solver]) -> str:
         if not isinstance(option, Option):
             return f"one of its options is {shown(option)}; agreed is Option"
         if not isinstance(option.name, str) or not _OPTION_NAME.fullmatch(option.name):
-            return f"an option is called {shown(option.name)}; agreed are words of letters, digits and _, with dots between them"
+            return f"an option is called {shown(option.name)}; agreed are letters, digits and _, and dots between them"
         if type(option.default) not in (bool, int, float, str):
             return f"option {option.name} is {shown(option.default)}; agreed is a truth value, a number or a text"
         try:
