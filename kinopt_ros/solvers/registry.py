@@ -122,10 +122,11 @@ def _malformed(name: str, solver: type[Solver]) -> str:
             return f"its {attribute} is {shown(given)}; agreed is {wanted.__name__}"
     if solver.name != name:
         return f"it calls itself {quoted(solver.name)}, its entry point {quoted(name)}; agreed is one name for both"
-    for option in solver.options:
+    options: tuple[object, ...] = solver.options
+    for option in options:
         if not isinstance(option, Option):
             return f"one of its options is {shown(option)}; agreed is Option"
-        if not isinstance(option.name, str) or not _OPTION_NAME.fullmatch(option.name):
+        if not _OPTION_NAME.fullmatch(str(option.name)):
             return f"an option is called {shown(option.name)}; agreed are letters, digits and _, and dots between them"
         if type(option.default) not in (bool, int, float, str):
             return f"option {option.name} is {shown(option.default)}; agreed is a truth value, a number or a text"

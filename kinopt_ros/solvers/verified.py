@@ -113,7 +113,8 @@ def verified_ik_result(
         attempt_errors[1, failed[usable]] = tried.orientation_error[usable]
         attempt_pose[failed[usable]] = tried.T_base_tool[:, usable].swapaxes(0, 1)
         reasons = failure_reasons(robot, problem, chains, failed, tried, rejected[failed], timed_out[failed])
-        explained, reached = 0, judged.reached.any(axis=1)
+        explained = 0
+        reached: Bool = np.asarray(judged.reached.any(axis=1))
         for b, (code, message) in zip(failed.tolist(), reasons, strict=True):
             if unchecked[b]:
                 code, message = (

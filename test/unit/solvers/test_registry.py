@@ -82,6 +82,7 @@ class Plugin(Solver):
         (_HEAD + "    options = (Option('list', [1], ''),)", "option list is"),
         (_HEAD + "    options = (Option('low', 1, '', minimum=2.0),)", "low is 1"),
     ],
+    ids=lambda text: "" if "\n" in text else text,
 )
 def test_a_plugin_that_is_not_of_the_agreed_form_takes_nobody_down(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, reason: str
