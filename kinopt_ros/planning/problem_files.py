@@ -34,6 +34,7 @@ from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.trajectory import Along, Goal, JointGoal, PoseGoal, StraightLine, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import moving_joints, trajectory_problem
+from kinopt_ros.problems.trajectory_validation import check_number_of
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -120,14 +121,18 @@ class _Reader:
 
     def goals(self, given: Any, what: str) -> list[Goal]:
         found = []
-        for index, said in enumerate(read.sequence(given, what)):
+        several = read.sequence(given, what)
+        check_number_of(what, len(several))  # building one takes 0.1 ms
+        for index, said in enumerate(several):
             with _at(f"{what}[{index}]"):
                 found.append(self._goal(said))
         return found
 
     def along(self, given: Any) -> list[Along]:
         found: list[Along] = []
-        for index, said in enumerate(read.sequence(given, "along")):
+        several = read.sequence(given, "along")
+        check_number_of("along", len(several))
+        for index, said in enumerate(several):
             with _at(f"along[{index}]"):
                 if isinstance(said, dict) and "upright" in said:
                     said = read.mapping(said, "it", ("upright", "tilt"), ("tilt",))
