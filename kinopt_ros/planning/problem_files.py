@@ -35,6 +35,7 @@ from kinopt_ros.problems.constraints.every import constraint_from_file
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.trajectory import Goal, JointGoal, PoseGoal, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import moving_joints, trajectory_problem
+from kinopt_ros.problems.trajectory_validation import check_number_of
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -121,14 +122,18 @@ class _Reader:
 
     def goals(self, given: Any, what: str) -> list[Goal]:
         found = []
-        for index, said in enumerate(read.sequence(given, what)):
+        several = read.sequence(given, what)
+        check_number_of(what, len(several))  # building one takes 0.1 ms
+        for index, said in enumerate(several):
             with _at(f"{what}[{index}]"):
                 found.append(self._goal(said))
         return found
 
     def along(self, given: Any) -> list[PathConstraint]:
         found = []
-        for index, said in enumerate(read.sequence(given, "along")):
+        several = read.sequence(given, "along")
+        check_number_of("along", len(several))
+        for index, said in enumerate(several):
             with _at(f"along[{index}]"):
                 found.append(constraint_from_file(said, FromFile(self.robot, self.start, self._base)))
         return found

@@ -1,5 +1,6 @@
 """Solvers of one robot, prepared before they serve, and who takes over when one cannot honour a problem."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,8 @@ from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.solvers.verified import PluginError
 from kinopt_ros.wanted import AbandonedError, check_wanted
+
+_log = logging.getLogger(__name__)
 
 COOL_DOWN = 1.0
 """Seconds that a solver which broke down is left alone where another one may take over."""
@@ -94,7 +97,9 @@ class SolverPool:
             try:
                 solver = chosen()
                 solver.configure(self.robot, self._options.get(chosen.name))
-            except (Exception, SystemExit) as error:  # whatever a plugin raises must not take the others down
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # whatever a plugin raises must not take the others down
                 refused = SolverUnavailableError(
                     f"solver {chosen.name!r} cannot be used for robot {self.robot.name!r}: {_said(error)}"
                 )
@@ -125,6 +130,13 @@ class SolverPool:
             raise NotReadyError(f"solver {chosen.name!r} is being prepared; try again soon")
         return solver
 
+    def is_prompt(self, name: str) -> bool:
+        """Check whether a solver (``auto`` picks one) is there, and may be asked on a thread that others wait for."""
+        try:
+            return self.get(name).prompt
+        except KinoptError:
+            return False
+
     def trouble(self, name: str) -> str | None:
         """Return why a solver cannot be used, or how it broke down if it has not answered since; None if neither."""
         refused = self._refused.get(name)
@@ -139,10 +151,12 @@ class SolverPool:
         return "" if solver is None else solver.remark
 
     def warm_up(self) -> None:
-        """Let every prepared solver do what some later request would have to wait for."""
-        for solver in list(self._solvers.values()):
-            check_wanted()
-            solver.warm_up()
+        """Let every prepared solver do what some later request would have to wait for.
+
+        Raises:
+            KinoptError: the first that cannot; the others have done it all the same.
+        """
+        self._with_all(lambda solver: solver.warm_up())
 
     def warm_up_trajectories(self) -> None:
         """Let every prepared solver do what some later request for a motion would have to wait for.
@@ -153,14 +167,29 @@ class SolverPool:
         from kinopt_ros.planning.trajectory_warm_up import warm_up_trajectories
 
         try:
-            for solver in list(self._solvers.values()):
-                warm_up_trajectories(solver)
+            self._with_all(warm_up_trajectories)
         except AbandonedError:
             raise
         except Exception:  # what did not work here is said to those who ask for it
             self._plans = True
             raise
         self._plans = True
+
+    def _with_all(self, work: Callable[[Solver], None]) -> None:
+        """Do something with every prepared solver; raise the first failure afterwards."""
+        failures: list[KinoptError] = []
+        for solver in list(self._solvers.values()):
+            check_wanted()
+            try:
+                work(solver)
+            except (AbandonedError, KeyboardInterrupt):
+                raise
+            except KinoptError as error:
+                failures.append(error)
+            except BaseException as failure:  # as in _ask
+                failures.append(self._failed(solver, failure))
+        if failures:
+            raise failures[0]
 
     def check_plans(self, collisions: bool) -> None:
         """Raise PreparingError unless motions (with collisions) were prepared; another error if they cannot be."""
@@ -272,7 +301,12 @@ class SolverPool:
             solvers = list(self._solvers.values())
             self._solvers.clear()
         for solver in solvers:
-            solver.close()
+            try:
+                solver.close()
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # the others are to be closed, too
+                _log.warning("solver %s cannot be closed: %s", solver.name, _said(error))
 
     def _ask(self, ask: Callable[[Solver], R], solver: Solver, may_skip: bool) -> R:
         """Ask a solver; SolverFailedError if the plugin breaks down, or did so a moment ago and may be left out."""
@@ -285,7 +319,10 @@ class SolverPool:
             raise self._failed(solver, failure) from failure
         except KinoptError:  # about the problem
             raise
-        except (Exception, SystemExit) as failure:  # a defect of the plugin, or a device that was lost
+        except KeyboardInterrupt:
+            raise
+        # A defect of the plugin, or a device that was lost. Those written in Rust panic with no Exception.
+        except BaseException as failure:
             raise self._failed(solver, failure) from failure
         self._broken.pop(solver.name, None)
         return result

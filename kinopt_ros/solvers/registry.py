@@ -1,12 +1,19 @@
 """Registry of solver plugins, by the entry-point group ``kinopt_ros.solvers``; a plugin is loaded when it is used."""
 
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from kinopt_ros.errors import SolverUnavailableError, UnknownSolverError
+from kinopt_ros.errors import (
+    InvalidRequestError,
+    SolverUnavailableError,
+    UnknownSolverError,
+    quoted,
+    shown,
+)
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Capabilities, Option, Solver
 
@@ -14,6 +21,7 @@ GROUP = "kinopt_ros.solvers"
 AUTO = "auto"
 _PREFERENCE = ("cpu",)
 """Plugins that ``auto`` takes first; every other available plugin comes after, by name."""
+_OPTION_NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ def list_solvers() -> tuple[SolverInfo, ...]:
     for name, entry_point in sorted(_entry_points().items()):
         try:
             solver = _load(entry_point)
-            reason = solver.unavailable_reason()
+            reason = _reason(solver)
         except SolverUnavailableError as error:
             infos.append(SolverInfo(name, "", str(error), None))
             continue
@@ -61,7 +69,7 @@ def solver_class(name: str) -> type[Solver]:
     if name not in known:
         raise UnknownSolverError(name, (AUTO, *sorted(known)))
     solver = _load(known[name])
-    reason = solver.unavailable_reason()
+    reason = _reason(solver)
     if reason is not None:
         raise SolverUnavailableError(f"solver {name!r} is not available: {reason}")
     return solver
@@ -80,17 +88,64 @@ def _entry_points() -> dict[str, EntryPoint]:
 
 
 def _load(entry_point: EntryPoint) -> type[Solver]:
-    try:
-        loaded = entry_point.load()
-    except Exception as error:  # whatever a third party's module raises must not take the others down
-        raise SolverUnavailableError(
-            f"solver {entry_point.name!r} cannot be loaded from {entry_point.value}: {type(error).__name__}: {error}"
-        ) from error
-    if not (isinstance(loaded, type) and issubclass(loaded, Solver)):
-        raise SolverUnavailableError(
-            f"{entry_point.value} is not a subclass of kinopt_ros.solvers.base.Solver"
-        )
+    loaded = _loaded(entry_point.name, entry_point.value)
+    if isinstance(loaded, str):
+        raise SolverUnavailableError(loaded)
     return loaded
+
+
+@functools.cache  # a module that fails would be run again whenever somebody lists the solvers
+def _loaded(name: str, value: str) -> type[Solver] | str:
+    """Import a plugin; return its class, or why it cannot be used."""
+    try:
+        loaded = EntryPoint(name, value, GROUP).load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a third party's module raises must not take the others down
+        return f"solver {name!r} cannot be loaded from {value}: {type(error).__name__}: {error}"
+    if not (isinstance(loaded, type) and issubclass(loaded, Solver)):
+        return f"{value} is not a subclass of kinopt_ros.solvers.base.Solver"
+    wrong = _malformed(name, loaded)
+    return f"solver {name!r}, {value}, cannot be used: {wrong}" if wrong else loaded
+
+
+def _malformed(name: str, solver: type[Solver]) -> str:
+    """Return which of a plugin's claims about itself has not the agreed form; empty if all have."""
+    for attribute, wanted in (
+        ("name", str),
+        ("version", str),
+        ("capabilities", Capabilities),
+        ("options", tuple),
+    ):
+        given = getattr(solver, attribute, None)
+        if not isinstance(given, wanted):
+            return f"its {attribute} is {shown(given)}; agreed is {wanted.__name__}"
+    if solver.name != name:
+        return f"it calls itself {quoted(solver.name)}, its entry point {quoted(name)}; agreed is one name for both"
+    options: tuple[object, ...] = solver.options
+    for option in options:
+        if not isinstance(option, Option):
+            return f"one of its options is {shown(option)}; agreed is Option"
+        if not _OPTION_NAME.fullmatch(str(option.name)):
+            return f"an option is called {shown(option.name)}; agreed are letters, digits and _, and dots between them"
+        if type(option.default) not in (bool, int, float, str):
+            return f"option {option.name} is {shown(option.default)}; agreed is a truth value, a number or a text"
+        try:
+            option.check(option.default)
+        except InvalidRequestError as error:
+            return f"the default of an option is none that it allows: {error}"
+    return ""
+
+
+def _reason(solver: type[Solver]) -> str | None:
+    """Ask a plugin why it cannot run here. What it raises is a reason, too."""
+    try:
+        reason = solver.unavailable_reason()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # as above
+        return f"{type(error).__name__}: {error}"
+    return None if reason is None else str(reason)
 
 
 def _pick(known: Mapping[str, EntryPoint]) -> type[Solver]:

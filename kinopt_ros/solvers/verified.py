@@ -114,13 +114,14 @@ def verified_ik_result(
         attempt_pose[failed[usable]] = tried.T_base_tool[:, usable].swapaxes(0, 1)
         reasons = failure_reasons(robot, problem, chains, failed, tried, rejected[failed], timed_out[failed])
         explained = 0
+        reached: Bool = np.asarray(judged.reached.any(axis=1))
         for b, (code, message) in zip(failed.tolist(), reasons, strict=True):
             if unchecked[b]:
                 code, message = (
                     Status.TIMED_OUT,
                     "the deadline came before its solution was checked for collisions",
                 )
-            elif judged.reached[b].any():  # and not free of collisions
+            elif reached[b]:  # and not free of collisions
                 hits = judged.q[b, judged.reached[b]]
                 seen = len(hits) if looked_at is None else max(len(hits), int(looked_at[b]))
                 explained += 1

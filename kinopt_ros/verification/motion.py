@@ -21,7 +21,7 @@ from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.scene.scene import Scene
-from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.interpolation import control_points, evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import scaled_limits
 from kinopt_ros.verification.collision import first_in_collision, not_checked
@@ -139,7 +139,7 @@ def verify_motion(
     made = [GOAL]
     if problem.waypoints or problem.along:
         times = _instants(trajectory)
-        every = " " + _EVERY.format(1e3 * (times[1] - times[0]))
+        every = " " + _EVERY.format(round(1e3 * float(np.diff(times).max()), 3))
         full = problem.whole(evaluate(trajectory, times)[0])
         if problem.waypoints:
             found.append(_missed_waypoint(robot, problem, trajectory, full, times))
@@ -232,8 +232,22 @@ def _left_out(report: TrajectoryReport, checks: tuple[str, ...]) -> TrajectoryRe
 
 
 def _instants(trajectory: JointTrajectory) -> Annotated[Float64, "M"]:
-    count = int(min(np.ceil(trajectory.duration / SAMPLE) + 1, _MOST_SAMPLES))
-    return np.linspace(0.0, trajectory.duration, max(count, 2))
+    """Return the instants to look at: evenly in time, and in long motions more where they are quick.
+
+    A motion of an hour may begin with a second in which the robot brakes and comes back.
+    """
+    count = int(np.ceil(trajectory.duration / SAMPLE)) + 1
+    evenly = np.linspace(0.0, trajectory.duration, max(min(count, _MOST_SAMPLES), 2))
+    if count <= _MOST_SAMPLES:
+        return evenly
+    # Each segment moves by no more than the polygon of its control points.
+    moved = np.abs(np.diff(control_points(trajectory).position, axis=0)).max(axis=2).sum(axis=0)
+    share = moved / max(float(moved.sum()), np.finfo(np.float64).tiny)
+    length = np.diff(trajectory.time)
+    pieces = np.maximum(np.ceil(np.minimum(share * _MOST_SAMPLES, length / SAMPLE)), 1.0).astype(np.int64)
+    spans = zip(trajectory.time[:-1].tolist(), length.tolist(), pieces.tolist(), strict=True)
+    quick = [begin + span / count * np.arange(count) for begin, span, count in spans]
+    return np.unique(np.concatenate([evenly, *quick]))
 
 
 def _missed_goal(

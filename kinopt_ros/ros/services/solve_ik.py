@@ -81,8 +81,10 @@ class _IkTask(Task):
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Solve all together for some milliseconds; return those that were cut short by this time and not by their
         own."""
-        if hurried and self.asked.problem.scene is not None:
-            return [self]  # checks of collisions may take too long for the thread that takes requests in
+        asked = self.asked
+        if hurried and (asked.problem.scene is not None or not asked.loaded.pool.is_prompt(asked.solver)):
+            # Checks of collisions, and other people's solvers, may take too long for the thread that takes requests in.
+            return [self]
         seconds = HURRIED_SECONDS if hurried else QUICK_SECONDS
         tasks = [task for task in (self, *others) if isinstance(task, _IkTask) and task._in_time()]
         if not tasks:

@@ -61,6 +61,7 @@ class CpuSolver(Solver):
         ),
         Option("threads", 0, "Threads that share large batches; 0: as many as the process has cores", 0, 256),
     )
+    prompt: ClassVar[bool] = True
 
     @classmethod
     def unavailable_reason(cls) -> str | None:

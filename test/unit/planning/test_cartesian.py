@@ -14,6 +14,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.se3 import so3_log
 from kinopt_ros.planning import cartesian
 from kinopt_ros.planning.cartesian import CartesianResult, CartesianSteps, plan_cartesian_path
 from kinopt_ros.problems import ik, trajectory
@@ -264,6 +265,65 @@ def test_the_deadline_ends_refinement_too(
     assert result.trajectory is None
 
 
+def test_thousands_of_equal_waypoints_cost_nothing(
+    robot: RobotModel, solver: Solver, T_start: Float64, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every look at the timed motion measured every pose against every line: minutes, whatever the deadline."""
+    measured = 0
+
+    def counted(R: Float64) -> Float64:
+        nonlocal measured
+        measured += len(R)
+        return so3_log(R)
+
+    monkeypatch.setattr(cartesian, "so3_log", counted)
+    waypoints = np.repeat(T_start[None], 1000, axis=0)
+    waypoints[-1] = moved(T_start, y=0.1)
+    result = plan_cartesian_path(robot, solver.solve_ik, waypoints)
+    assert (result.status, result.waypoints) == (Status.SUCCESS, 1000)
+    assert measured < 100_000
+
+
+def test_the_deadline_ends_looking_at_the_lines_too(
+    robot: RobotModel, solver: Solver, T_start: Float64, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waypoints = np.array([moved(T_start, y=0.001 * k) for k in range(1, 101)])
+    deadline, looks = clock.now + 10.0, 0
+    of_samples = cartesian._Lines._nearest
+
+    def late(*arguments: Any) -> None:
+        nonlocal looks
+        looks += 1
+        clock.now = deadline + 1.0
+        of_samples(*arguments)
+
+    monkeypatch.setattr(cartesian._Lines, "_nearest", late)
+    result = plan_cartesian_path(robot, solver.solve_ik, waypoints, deadline=deadline)
+    assert looks == 1
+    assert (result.status, result.trajectory) == (Status.TIMED_OUT, None)
+
+
+def test_a_step_longer_than_any_line_skips_no_waypoint(
+    robot: RobotModel, solver: Solver, T_start: Float64, oracle: Any
+) -> None:
+    steps = CartesianSteps(max_step=1e9, max_angle=1e9)
+    result = plan_cartesian_path(robot, solver.solve_ik, moved(T_start, y=0.05), steps=steps)
+    assert result.status is Status.SUCCESS, result.message
+    np.testing.assert_allclose(
+        oracle(samples(result))[-1, :3, 3], T_start[:3, 3] + [0.0, 0.05, 0.0], atol=1e-5
+    )
+
+
+def test_a_pose_off_all_lines_is_measured(T_start: Float64) -> None:
+    lines = cartesian._Lines(
+        np.array([T_start, moved(T_start, y=0.1), moved(T_start, y=0.2)]), CartesianSteps()
+    )
+    poses = np.array([moved(T_start, y=0.15), moved(T_start, y=0.15, z=0.3)])
+    distance, angle = lines.off(poses, lines.count, 1e-3)
+    assert distance == pytest.approx(0.3)
+    assert angle == pytest.approx(0.0, abs=1e-7)
+
+
 def test_nowhere_to_go(robot: RobotModel, solver: Solver, T_start: Float64) -> None:
     result = plan_cartesian_path(robot, solver.solve_ik, T_start)
     assert result.status is Status.INVALID_GOAL_CONSTRAINTS
@@ -311,7 +371,7 @@ def test_poses_near_both_lines_may_miss_the_corner(back: float) -> None:
     whole = lines.at(np.linspace(0.0, lines.count, 301))
     assert lines.missed(whole, lines.count, steps.tolerance) == ""
     short = whole[whole[:, 0, 3] < 0.095]
-    assert lines.off(short, lines.count)[0] <= steps.tolerance
+    assert lines.off(short, lines.count, steps.tolerance)[0] <= steps.tolerance
     assert "waypoint 0" in lines.missed(short, lines.count, steps.tolerance)
     first_line = int(lines.ends[0]) - 1
     assert lines.missed(short, first_line, steps.tolerance) == ""  # the path is to end before it

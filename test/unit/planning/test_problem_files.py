@@ -100,6 +100,15 @@ def test_bad_files_are_refused_with_the_place(tmp_path: Path, text: str, said: s
         load_problem(written(tmp_path, text))
 
 
+@pytest.mark.parametrize("what", ["goals", "waypoints", "along"])
+def test_too_many_are_refused_before_any_is_built(tmp_path: Path, what: str) -> None:
+    """A file of 2 MB took minutes: the first of them is no goal at all, so none was looked at."""
+    several = ", ".join(["{nothing: of the kind}"] * 65)
+    goals = "" if what == "goals" else "goals: [{state: ready}]\n"
+    with pytest.raises(KinoptError, match=f"65 {what} are given; allowed are up to 64"):
+        load_problem(written(tmp_path, f"{goals}{what}: [{several}]"))
+
+
 def test_a_missing_file() -> None:
     with pytest.raises(KinoptError, match="cannot be read"):
         load_problem("nowhere.yaml")

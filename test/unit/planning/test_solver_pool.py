@@ -153,16 +153,52 @@ def test_a_solver_that_cannot_be_configured_says_so_from_then_on() -> None:
     assert "no such device" in pooled.fallback_reason
 
 
-def test_a_plugin_that_wants_to_end_the_process_is_a_solver_that_failed() -> None:
-    """SystemExit would end the thread that asked, and nobody would answer the request."""
+class Panic(BaseException):
+    """What a plugin written in Rust raises is no Exception, nor is CancelledError of asyncio."""
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), Panic("3")])
+def test_a_plugin_that_wants_to_end_the_process_is_a_solver_that_failed(ending: BaseException) -> None:
+    """It would end the thread that asked, and nobody would answer the request, or any other one."""
     pool = ready_pool()
     leaving = pool.get("unable")
 
     def leave(problem: IkProblem) -> IkCandidates:
-        raise SystemExit(3)
+        raise ending
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(leaving), "_solve_ik", lambda self, problem: leave(problem))
         patch.setattr(type(leaving), "check_supported", lambda self, problem: None)
-        with pytest.raises(SolverFailedError, match="SystemExit: 3"):
+        with pytest.raises(SolverFailedError, match=f"{type(ending).__name__}: 3"):
             pool.solve_ik(PROBLEM, "unable", allow_fallback=False)
+
+
+def test_a_plugin_that_panics_while_it_is_prepared_is_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
+    def panic(self: Solver, robot: RobotModel, options: Mapping[str, Any]) -> None:
+        raise Panic("no licence")
+
+    monkeypatch.setattr(Unable, "_configure", panic)
+    pool = SolverPool(ROBOT)
+    with pytest.raises(SolverUnavailableError, match="no licence"):
+        pool.prepare("unable")
+
+
+def test_what_one_plugin_raises_keeps_no_other_from_warming_up_and_closing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Everything that is prepared after it would stay unprepared for good, and nobody would say why."""
+    done: list[str] = []
+
+    def panic(self: Solver) -> None:
+        raise Panic("out of memory")
+
+    pool = SolverPool(ROBOT)
+    pool.prepare("unable")  # comes first
+    pool.prepare("able")
+    for name in ("warm_up", "close"):
+        monkeypatch.setattr(Able, name, lambda self, name=name: done.append(name))
+        monkeypatch.setattr(Unable, name, panic)
+    with pytest.raises(SolverFailedError, match="out of memory"):
+        pool.warm_up()
+    pool.close()
+    assert done == ["warm_up", "close"]

@@ -1,6 +1,8 @@
 """Plugins are found by entry point, loaded when used, and a broken one hurts nobody else."""
 
+import re
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +22,11 @@ def test_cpu_is_registered_and_available() -> None:
     info = {info.name: info for info in registry.list_solvers()}["cpu"]
     assert info.unavailable_reason is None
     assert info.capabilities is not None
+
+
+def test_own_plugins_are_of_the_agreed_form() -> None:
+    for name, info in {info.name: info for info in registry.list_solvers()}.items():
+        assert info.capabilities is not None or name not in ("cpu", "jax_lm", "hjcd"), info.unavailable_reason
 
 
 def test_auto_takes_cpu() -> None:
@@ -48,6 +55,60 @@ def test_a_broken_plugin_is_listed_with_its_reason(
     assert reason in (info.unavailable_reason or "")
     with pytest.raises(SolverUnavailableError, match=reason):
         registry.solver_class("broken")
+
+
+_HEAD = """
+from kinopt_ros.solvers.base import Capabilities, Option, Solver
+class Plugin(Solver):
+    name = "broken"
+    version = "1"
+    capabilities = Capabilities(frozenset())
+    def _configure(self, robot, options): ...
+    def _solve_ik(self, problem): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("class Panic(BaseException): ...\nraise Panic('no device')", "Panic: no device"),
+        (_HEAD + "    def unavailable_reason(): raise RuntimeError('no driver')", "RuntimeError: no driver"),
+        (_HEAD + "    version = None", "its version is None"),
+        (_HEAD + "    capabilities = None", "its capabilities is None"),
+        (_HEAD + "    name = 'cpu'", "calls itself 'cpu'"),
+        (_HEAD + "    options = ('speed',)", "one of its options is 'speed'"),
+        (_HEAD + "    options = (Option('a b/c', 1, ''),)", "an option is called 'a b/c'"),
+        (_HEAD + "    options = (Option('list', [1], ''),)", "option list is"),
+        (_HEAD + "    options = (Option('low', 1, '', minimum=2.0),)", "low is 1"),
+    ],
+    ids=lambda text: "" if "\n" in text else text,
+)
+def test_a_plugin_that_is_not_of_the_agreed_form_takes_nobody_down(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, reason: str
+) -> None:
+    """The node, which declares parameters of all plugins, did not start, and `kinopt doctor` neither."""
+    module = f"broken_{abs(hash(source))}"
+    (tmp_path / f"{module}.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    fake_entry_points(monkeypatch, broken=f"{module}:Plugin", cpu="kinopt_ros.solvers.cpu.plugin:CpuSolver")
+    infos = {info.name: info for info in registry.list_solvers()}
+    assert reason in (infos["broken"].unavailable_reason or "")
+    assert infos["cpu"].unavailable_reason is None
+    assert registry.solver_class("auto").name == "cpu"
+    with pytest.raises(SolverUnavailableError, match=re.escape(reason)):
+        registry.solver_class("broken")
+
+
+def test_a_module_that_fails_is_run_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """/diagnostics lists the solvers every second, on the thread that takes requests in."""
+    count = tmp_path / "count"
+    (tmp_path / "fails_slowly.py").write_text(f"open({str(count)!r}, 'a').write('.')\nraise ImportError")
+    monkeypatch.syspath_prepend(tmp_path)
+    fake_entry_points(monkeypatch, slow="fails_slowly:Plugin")
+    for _ in range(3):
+        registry.list_solvers()
+    assert count.read_text() == "."
 
 
 def test_auto_skips_what_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The check of whole motions against what was asked: each part is broken once."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.trajectory import JointGoal, PoseGoal, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
+from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.trajectory.path_timing import time_path
 from kinopt_ros.trajectory.timing import point_to_point
 from kinopt_ros.verification.motion import (
     ALONG,
@@ -154,6 +158,40 @@ def test_what_holds_all_the_way_is_looked_at_all_the_way(robot: RobotModel) -> N
     (violation,) = verify_motion(robot, problem, line(robot, problem, bent), 0).report.violations
     assert violation.check == ALONG
     assert violation.time is not None
+
+
+def test_a_moment_of_a_motion_of_an_hour_is_looked_at(robot: RobotModel) -> None:
+    """A robot that moves brakes and comes back in 0.1 s; it was looked at every 0.18 s."""
+    joints = [f"panda_joint{i}" for i in range(1, 8)]
+    most = {"max_velocity": 10.0, "max_acceleration": 100.0, "max_jerk": 1e5}
+    quick = apply_joint_limits(robot, dict.fromkeys(joints, most))
+    velocity = np.zeros(robot.nq)
+    velocity[0] = 2.0
+    goal = robot.default_q[:7] + 1e-3
+    free = asked(quick, goal, start_velocity=velocity, velocity_scaling=1.0, acceleration_scaling=1.0)
+    limits = motion_limits(quick, free)
+    path = np.stack([robot.default_q[:7], goal])
+    motion = time_path(
+        free.joints, path, limits.velocity, limits.acceleration, limits.jerk, velocity[:7], duration=None
+    )
+    held = pose(robot, robot.default_q[:7])
+    dense = evaluate(motion, np.linspace(0.0, motion.duration, 1000))[0]
+    poses = forward_kinematics(robot, free.whole(dense), ["panda_link8"])[:, 0]
+    away = float(np.linalg.norm(poses[:, :3, 3] - held[:3, 3], axis=1).max())
+    rest = np.zeros((1, 7))
+    trajectory = JointTrajectory(
+        motion.joint_names,
+        np.append(motion.time, 3600.0),
+        np.concatenate([motion.position, motion.position[-1:]]),
+        np.concatenate([motion.velocity, rest]),
+        np.concatenate([motion.acceleration, rest]),
+    )
+    for tolerance, fine in ((1.01 * away, True), (0.9 * away, False)):
+        along = PoseAlong(PoseTarget("panda_link8", held[None], tolerance, 1.0))
+        report = verify_motion(quick, replace(free, along=(along,)), trajectory, 0).report
+        assert report.ok is fine, report.violations
+        if not fine:
+            assert report.violations[0].check == ALONG
 
 
 def test_distance_from_a_straight_line(robot: RobotModel) -> None:
