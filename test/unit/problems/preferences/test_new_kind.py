@@ -85,7 +85,7 @@ def test_the_cpu_solver_prefers_it(solver: Solver) -> None:
     task, every_request = Task(problem, [chain_between(ROBOT, problem.base_link, "l7")]), np.arange(4)
     index = [room.value(task, result.q[:, 0], every_request) for result in (plain, preferred)]
     assert (index[1] >= index[0]).all()
-    assert index[1].mean() > index[0].mean() + 0.05
+    assert index[1].mean() > 1.4 * index[0].mean()
     np.testing.assert_array_equal(preferred.distance[:, 0], -index[1])
 
 
@@ -95,7 +95,7 @@ def test_requests_are_merged_to_the_same_answers(solver: Solver) -> None:
     assert structure_key(parts[0]) != structure_key(asked(slice(1), prefer="manipulability"))
     together = taken_apart(solver.solve_ik(merged(parts, 1e12)), [1, 1])
     for part, result in zip(parts, together, strict=True):
-        np.testing.assert_array_equal(result.q, solver.solve_ik(part).q)
+        np.testing.assert_allclose(result.q, solver.solve_ik(part).q, atol=1e-9)  # sums differ by rounding
 
 
 def test_records_copies_and_pickles_keep_it(tmp_path: Path) -> None:
