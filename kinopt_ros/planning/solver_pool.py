@@ -256,7 +256,7 @@ class SolverPool:
         the prepared ones that can."""
         if solver.solves_ik():
             return None
-        found = (self._solvers.get(name) for name in self._chain or solver_names())
+        found = (self._solvers.get(name) for name in (*self._chain, *solver_names()))
         return next((other for other in found if other is not None and other.solves_ik()), None)
 
     def _first_able(self, ask: Callable[[Solver], R], solver: str, allow_fallback: bool) -> Pooled[R]:
