@@ -73,7 +73,12 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidRequestError("--spheres and --plot need --collision")
     remedy = missing()
     solvers = [
-        Check(f"solver {info.name}", info.unavailable_reason is None, info.unavailable_reason or info.version)
+        Check(
+            f"solver {info.name}",
+            info.unavailable_reason is None,
+            info.unavailable_reason
+            or (info.version if info.solves_ik else f"{info.version}, trajectories alone"),
+        )
         for info in list_solvers()
     ]
     robot = _robot(args)

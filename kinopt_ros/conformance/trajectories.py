@@ -16,6 +16,7 @@ from kinopt_ros.conformance.robots import seven_revolute
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.geometry.shapes import PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.collision_elements import CollisionElement
@@ -40,10 +41,10 @@ GOAL = np.array([0.9, 0.6, 0.0, -1.2, 0.0, 1.5, 0.0])
 
 
 class TrajectoryConformance:
-    """Tests of trajectories, a part of IkConformance."""
+    """Tests of trajectories, a part of IkConformance; alone, all that a plugin without inverse kinematics needs."""
 
     solver: ClassVar[str]
-    options: ClassVar[Mapping[str, Any]]
+    options: ClassVar[Mapping[str, Any]] = {}
 
     @pytest.fixture(scope="class")
     def mover(self) -> Any:
@@ -51,6 +52,14 @@ class TrajectoryConformance:
         solver = create_solver(self.solver, arm(), self.options)
         solver.warm_up()
         yield solver
+        solver.close()
+
+    def test_inverse_kinematics_is_solved_or_refused_by_name(self) -> None:
+        if solver_class(self.solver).solves_ik():
+            pytest.skip(f"{self.solver} solves inverse kinematics")
+        solver = create_solver(self.solver, arm(), self.options)
+        with pytest.raises(UnsupportedFeatureError, match="optimizes trajectories alone"):
+            solver.solve_ik(ik_problem(solver.robot, np.eye(4), tip_link="l7"))
         solver.close()
 
     def test_trajectories_are_optimized_or_refused_by_name(self) -> None:

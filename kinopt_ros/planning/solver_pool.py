@@ -17,12 +17,12 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.judgement import PluginError
 from kinopt_ros.solvers.paths import Report
 from kinopt_ros.solvers.readiness import PreparingError, check_ready
 from kinopt_ros.solvers.registry import AUTO, solver_class, solver_names
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
-from kinopt_ros.solvers.verified import PluginError
 from kinopt_ros.wanted import AbandonedError, check_wanted
 
 _log = logging.getLogger(__name__)
@@ -167,7 +167,7 @@ class SolverPool:
         from kinopt_ros.planning.trajectory_warm_up import warm_up_trajectories
 
         try:
-            self._with_all(warm_up_trajectories)
+            self._with_all(lambda solver: warm_up_trajectories(solver, self._for_poses(solver)))
         except AbandonedError:
             raise
         except Exception:  # what did not work here is said to those who ask for it
@@ -274,7 +274,19 @@ class SolverPool:
 
         if problem.deadline is not None:
             self.check_plans(problem.scene is not None)
-        return self._first_able(lambda able: plan_trajectory(able, problem, report), solver, allow_fallback)
+        return self._first_able(
+            lambda able: plan_trajectory(able, problem, report, ik_solver=self._for_poses(able)),
+            solver,
+            allow_fallback,
+        )
+
+    def _for_poses(self, solver: Solver) -> Solver | None:
+        """Return who finds configurations at poses for a solver of trajectories: itself (None), or else the first of
+        the prepared ones that can."""
+        if solver.solves_ik():
+            return None
+        found = (self._solvers.get(name) for name in (*self._chain, *solver_names()))
+        return next((other for other in found if other is not None and other.solves_ik()), None)
 
     def _first_able(self, ask: Callable[[Solver], R], solver: str, allow_fallback: bool) -> Pooled[R]:
         unable = (SolverUnavailableError, UnsupportedFeatureError, NotReadyError)

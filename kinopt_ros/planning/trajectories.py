@@ -45,6 +45,7 @@ def plan_trajectory(
     problem: TrajectoryProblem,
     report: Report | None = None,
     memory: PathMemory | None = None,
+    ik_solver: Solver | None = None,
 ) -> TrajectoryResult:
     """A verified motion from the start to one of the goals, or why there is none.
 
@@ -53,6 +54,7 @@ def plan_trajectory(
         problem: what is asked.
         report: told where the search is, at least every 50 ms; when it returns False, the search ends.
         memory: of earlier answers, to begin from; this one is added. With None the answer depends on nothing else.
+        ik_solver: a plugin that finds configurations at poses, for the same robot; None: ``solver`` does.
 
     Raises:
         KinoptError: the problem is malformed, or the solver cannot honour it.
@@ -62,21 +64,29 @@ def plan_trajectory(
     check_trajectory_problem(problem, robot)
     solver.check_supported_trajectory(problem)
     if problem.deadline is None:
-        solver.warm_up()
+        for needed in (solver, ik_solver):
+            if needed is not None:
+                needed.warm_up()
     else:
         check_compiled()
         if problem.scene is not None:
             check_ready(robot)
             wait_for_scene(robot, problem.scene, problem.deadline)
-    return _Search(solver, problem, report, memory).run()
+    return _Search(solver, problem, report, memory, ik_solver or solver).run()
 
 
 class _Search:
     """Searches a motion for one problem."""
 
     def __init__(
-        self, solver: Solver, problem: TrajectoryProblem, report: Report | None, memory: PathMemory | None
+        self,
+        solver: Solver,
+        problem: TrajectoryProblem,
+        report: Report | None,
+        memory: PathMemory | None,
+        ik_solver: Solver,
     ) -> None:
+        self._ik_solver = ik_solver
         self._solver, self._report, self._memory = solver, report, memory
         self._search_state = SearchState(problem, report)
         self._problem = self._search_state.problem
@@ -109,7 +119,7 @@ class _Search:
         self._search_state.spent(GOALS, begin)
 
     def _find(self) -> TrajectoryResult | None:
-        goals = GoalConfigurations(self._solver, self._search_state, self._validity)
+        goals = GoalConfigurations(self._ik_solver, self._search_state, self._validity)
         ends = goals.of_goals()
         vias = goals.of_waypoints()
         found = self._straight(ends)
@@ -128,7 +138,7 @@ class _Search:
     def _straight(self, ends: list[GoalConfiguration]) -> TrajectoryResult | None:
         """A line is the best there is, unless something else is wanted, too."""
         problem = self._problem
-        if problem.waypoints or problem.along or len(problem.paths) or problem.weights.rest > 0.0:
+        if len(problem.paths) or not problem.least_on_lines:
             return None
         for end in ends[:LINES]:
             self._search_state.go_on("straight line")

@@ -20,8 +20,12 @@ _MOST_TRIES = 5
 """Most tries of a plan that runs out of time because the compiler takes it."""
 
 
-def warm_up_trajectories(solver: Solver) -> None:
+def warm_up_trajectories(solver: Solver, ik_solver: Solver | None = None) -> None:
     """Plan as requests do: to joints, to a pose and through a waypoint, with collisions and without.
+
+    Args:
+        solver: a plugin; one that optimizes no trajectories has nothing to do.
+        ik_solver: finds configurations at poses; None: the solver itself, if it can.
 
     Raises:
         KinoptError: the robot's default group cannot be moved along trajectories.
@@ -39,15 +43,18 @@ def warm_up_trajectories(solver: Solver) -> None:
     end[variables] = far
     links = (group.base_link or robot.root_link, group.tip_link or robot.root_link)
     T = forward_kinematics(robot, end, links=links)
+    goals = [(JointGoal(far), ()), (inverse(T[0]) @ T[1], (JointGoal(near),))]
+    if ik_solver is None and not solver.solves_ik():
+        del goals[1]
     for scene in (None, EMPTY_SCENE):
-        for goal, waypoints in ((JointGoal(far), ()), (inverse(T[0]) @ T[1], (JointGoal(near),))):
+        for goal, waypoints in goals:
             problem = trajectory_problem(
                 robot, [goal], group=group.name, start=start, waypoints=waypoints, scene=scene
             )
             try:
                 for _ in range(_MOST_TRIES):
                     check_wanted()
-                    if plan_trajectory(solver, problem).status is not Status.TIMED_OUT:
+                    if plan_trajectory(solver, problem, ik_solver=ik_solver).status is not Status.TIMED_OUT:
                         break
             except MissingPackageError:  # without coal there are motions, only none around obstacles
                 return

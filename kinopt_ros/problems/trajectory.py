@@ -1,7 +1,7 @@
 """Trajectory problem: a motion from a start to one of several goals, around what is in the way."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, TypeAlias
 
 import numpy as np
@@ -37,6 +37,17 @@ class PoseGoal:
 Goal: TypeAlias = JointGoal | PoseGoal
 
 
+_LEAST_ON_LINES = "least on lines"
+
+
+def _cost(weight: float, *, least_on_lines: bool) -> float:
+    """Return the field of a cost's weight, with its default.
+
+    ``least_on_lines`` says whether no path from the start to a goal costs less than the straight line does.
+    """
+    return field(default=weight, metadata={_LEAST_ON_LINES: least_on_lines})
+
+
 @dataclass(frozen=True)
 class CostWeights:
     """Weights of the terms of the cost against each other, at least 0; 0 leaves a term out.
@@ -45,16 +56,33 @@ class CostWeights:
     averaged over the path. Limits, collisions and constraints are no costs: a motion that breaks them is no answer.
     """
 
-    smoothness: float = 1.0
+    smoothness: float = _cost(1.0, least_on_lines=True)
     """Weight of the squared differences of neighbouring points, which makes the path short."""
-    velocity: float = 0.0
+    velocity: float = _cost(0.0, least_on_lines=True)
     """Weight of the squared velocity in excess of its limit; counts only if a duration is given."""
-    acceleration: float = 0.1
+    acceleration: float = _cost(0.1, least_on_lines=True)
     """Weight of the squared second derivative."""
-    jerk: float = 0.01
+    jerk: float = _cost(0.01, least_on_lines=True)
     """Weight of the squared third derivative."""
-    rest: float = 0.0
+    rest: float = _cost(0.0, least_on_lines=False)
     """Weight of the squared distance from the rest posture."""
+
+    @property
+    def counting(self) -> tuple[str, ...]:
+        """Names of the costs that are not left out."""
+        return tuple(cost.name for cost in fields(self) if getattr(self, cost.name) > 0.0)
+
+    @property
+    def least_on_lines(self) -> bool:
+        """Whether nothing costs less than a straight line, by all costs that count.
+
+        A cost that does not say so for itself counts as one that the line does not minimize.
+        """
+        return all(
+            cost.metadata.get(_LEAST_ON_LINES, False)
+            for cost in fields(self)
+            if getattr(self, cost.name) > 0.0
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +135,14 @@ class TrajectoryProblem(Immutable):
 
     def __post_init__(self) -> None:
         taken_over(self, "variables", "start", "start_velocity", "paths", "rest")
+
+    @property
+    def least_on_lines(self) -> bool:
+        """Whether the straight line to a goal, if it is free, is the best answer there is.
+
+        Not where something is to be passed, or held all the way.
+        """
+        return self.weights.least_on_lines and not (self.waypoints or self.along)
 
     def whole(self, q: Annotated[Float64, "... n"]) -> Annotated[Float64, "... nq"]:
         """Return configurations of the whole robot: moving variables from ``q``, the others where they start."""

@@ -1,12 +1,13 @@
-"""The solver interface. A plugin implements ``_solve_ik``; what users call is ``solve_ik``, which checks the
-problem before and every claimed solution after, and which a plugin cannot replace."""
+"""The solver interface. A plugin implements ``_solve_ik``, ``_optimize_trajectory``, or both; what users call is
+``solve_ik`` and ``optimize_trajectory``, which check the problem before and every claimed solution after, and which a
+plugin cannot replace."""
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Annotated, Any, ClassVar, final
+from typing import Annotated, Any, ClassVar, cast, final
 
 import numpy as np
 
@@ -29,13 +30,17 @@ from kinopt_ros.problems.validation import check_ik_problem
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.solvers.asking import Asking, R
+from kinopt_ros.solvers.choice import choose
+from kinopt_ros.solvers.explanation import explain
+from kinopt_ros.solvers.judgement import Case, judge, own_copy
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Report, check_path_request
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.solvers.remedies import with_remedies
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.solvers.scene_ready import wait_for_scene
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
-from kinopt_ros.solvers.verified import verified_ik_result
+from kinopt_ros.solvers.verified import answer, complete
 from kinopt_ros.verification.configuration import prepared
 
 
@@ -66,6 +71,8 @@ class Capabilities:
     that come later."""
     rows: frozenset[type[ConstraintRow]] = frozenset({PoseRow, LineRow})
     """Kinds of rows, of constraints all along a motion, that it can honour where it optimizes trajectories."""
+    costs: frozenset[str] = frozenset({"smoothness", "velocity", "acceleration", "jerk", "rest"})
+    """Names of the costs of motions (fields of ``CostWeights``) that it can honour there."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +183,8 @@ class Solver(ABC):
                 raise UnknownOptionError(given, known)
         values = {name: option.default for name, option in known.items()}
         values |= {name: known[name].check(value) for name, value in (options or {}).items()}
+        if not self.solves_ik() and Feature.TRAJECTORIES not in self.capabilities.features:
+            raise TypeError(f"{type(self).__name__} must implement _solve_ik or have Feature.TRAJECTORIES")
         self._configure(robot, values)
         prepared()
         self._robot = robot
@@ -184,20 +193,21 @@ class Solver(ABC):
     def solve_ik(self, problem: IkProblem) -> IkResult:
         """Solve B requests. Raises for a malformed or unsupported problem; every other failure is a status."""
         start = time.perf_counter()
-        robot = self.robot
-        check_ik_problem(problem, robot)
-        self.check_supported(problem)
-        if problem.scene is not None and problem.deadline is not None:
-            check_ready(robot)
-            wait_for_scene(robot, problem.scene, problem.deadline)
-        if problem.scene is None:
-            candidates = self._solve_ik(problem)
-        else:
-            candidates = self._solve_pool(replace(problem, scene=None, clearance=0.0))
-        chains = tuple(chain_between(robot, problem.base_link, target.link) for target in problem.targets)
-        result = verified_ik_result(robot, problem, chains, candidates, self.name, start, self._solve_ik)
-        if Feature.AXIS_TOLERANCES in self.capabilities.features:
-            result = with_remedies(robot, problem, chains, result, self._solve_ik)
+        self._check(problem)
+        claims = self._claims(problem)
+        chains = tuple(
+            chain_between(self.robot, problem.base_link, target.link) for target in problem.targets
+        )
+        case = Case(self.robot, problem, chains, self.name)
+        candidates = own_copy(case, claims)
+        judgement = judge(case, candidates)
+        if problem.scene is not None:
+            judgement = self._answered(complete(case, judgement))
+        choice = choose(case, judgement)
+        explanation = explain(case, candidates, judgement)
+        result = answer(case, judgement, choice, explanation, candidates.algorithm, start)
+        if not judgement.all_solved and Feature.AXIS_TOLERANCES in self.capabilities.features:
+            result = self._answered(with_remedies(case, result))
         return result
 
     @final
@@ -263,6 +273,18 @@ class Solver(ABC):
         """
         return None
 
+    @classmethod
+    def solves_ik(cls) -> bool:
+        """Return whether the plugin solves inverse kinematics; others optimize trajectories alone."""
+        return cls._solve_ik is not Solver._solve_ik
+
+    def check_solves_ik(self) -> None:
+        """Raise UnsupportedFeatureError if this solver has no part in inverse kinematics."""
+        if not self.solves_ik():
+            raise UnsupportedFeatureError(
+                f"solver {self.name} does not solve inverse kinematics: it optimizes trajectories alone"
+            )
+
     def check_optimizes(self) -> None:
         """Raise UnsupportedFeatureError if this solver has no part in trajectories."""
         if Feature.TRAJECTORIES not in self.capabilities.features:
@@ -273,9 +295,13 @@ class Solver(ABC):
         for constraint in problem.along:
             for row in constraint.rows_used - self.capabilities.rows:
                 raise UnsupportedFeatureError(f"solver {self.name} does not support {row.words}")
+        for cost in problem.weights.counting:
+            if cost not in self.capabilities.costs:
+                raise UnsupportedFeatureError(f"solver {self.name} does not support the cost {cost!r}")
 
     def check_supported(self, problem: IkProblem) -> None:
         """Refuse by name what this solver cannot honour (UnsupportedFeatureError)."""
+        self.check_solves_ik()
         targets, preference = problem.targets, problem.preference
         index = None if preference is None else preference.index
         asked = (
@@ -318,10 +344,13 @@ class Solver(ABC):
     def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
         """Prepare for a robot; options are complete and legal."""
 
-    @abstractmethod
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
         """Return candidates for a problem that is checked and supported. Must be thread-safe and honour the
-        deadline."""
+        deadline.
+
+        To be implemented by all plugins but those that optimize trajectories alone.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no _solve_ik")
 
     def _solve_pool(self, problem: IkProblem) -> IkCandidates:
         """Return candidates for a problem with collision avoidance; of them the collision-free ones are taken.
@@ -329,6 +358,35 @@ class Solver(ABC):
         A plugin whose searches end with many solutions should give all of them, also if one is wanted.
         """
         return self._solve_ik(problem)
+
+    def _check(self, problem: IkProblem) -> None:
+        """Raise KinoptError for what cannot be asked, and wait for what collision checks need as long as there is
+        time."""
+        check_ik_problem(problem, self.robot)
+        self.check_supported(problem)
+        if problem.scene is not None and problem.deadline is not None:
+            check_ready(self.robot)
+            wait_for_scene(self.robot, problem.scene, problem.deadline)
+
+    def _claims(self, problem: IkProblem) -> IkCandidates:
+        """Ask the plugin, which sees no scene."""
+        if problem.scene is None:
+            return self._solve_ik(problem)
+        return self._solve_pool(replace(problem, scene=None, clearance=0.0))
+
+    def _answered(self, asking: Asking[R]) -> R:
+        """Return what steps end with that ask the plugin on their way. Its errors are raised where they ask."""
+        try:
+            question = next(asking)
+            while True:
+                try:
+                    candidates = self._solve_ik(question)
+                except Exception as error:
+                    question = asking.throw(error)
+                else:
+                    question = asking.send(candidates)
+        except StopIteration as end:
+            return cast(R, end.value)
 
     def _optimize_trajectory(
         self, problem: TrajectoryProblem, request: PathRequest, report: Report | None

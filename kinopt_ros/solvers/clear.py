@@ -4,7 +4,6 @@ A plugin knows poses and limits only. Here its solutions are checked, and where 
 from other states, and from solutions that were moved out of collision (``clear_moves.py``).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
@@ -20,8 +19,8 @@ from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import periodic_variables
+from kinopt_ros.solvers.asking import Asking
 from kinopt_ros.solvers.clear_moves import MARGIN, moved_clear
-from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.verification.collision import is_free
 from kinopt_ros.verification.configuration import verify_configurations
 
@@ -37,7 +36,6 @@ _SAME = 1e-3
 """Difference up to which solutions count as one, rad or m."""
 _LEAST = 4
 """Solutions in collision that are kept to say what they collide with."""
-Solve = Callable[[IkProblem], IkCandidates]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +61,7 @@ def more_solutions(
     reached: Annotated[Bool, "B K"],
     free: Annotated[Bool, "B K"],
     late: Annotated[Bool, "B"],
-    solve: Solve,
-) -> More | None:
+) -> Asking[More | None]:
     """Search more solutions of requests that have some, but too few that are free of collisions; None if none have.
 
     Args:
@@ -75,7 +72,6 @@ def more_solutions(
         reached: which of them are at their targets.
         free: which of those are free of collisions.
         late: requests that there is no time for.
-        solve: the plugin.
     """
     from kinopt_ros.collision.field import field_of  # imports numba
 
@@ -93,8 +89,8 @@ def more_solutions(
         if problem.late:
             cut[b], found[b] = True, np.empty((0, n))
             continue
-        search = _Search(robot, rows_of(problem, np.array([b])), chains, field, solve)
-        found[b], looked_at[b] = search.run(q[b, reached[b]], q[b, free[b]])
+        search = _Search(robot, rows_of(problem, np.array([b])), chains, field)
+        found[b], looked_at[b] = yield from search.run(q[b, reached[b]], q[b, free[b]])
         cut[b], iterations[b], clear[b] = search.cut, search.iterations, search.clear
     wide = np.full((B, max(map(len, found.values())), n), np.nan)
     for b, rows in found.items():
@@ -110,7 +106,6 @@ class _Search:
     problem: IkProblem
     chains: tuple[KinematicChain, ...]
     field: "SphereField"
-    solve: Solve
     cut: bool = False
     iterations: int = 0
     clear: bool = False
@@ -118,7 +113,7 @@ class _Search:
 
     def run(
         self, first: Annotated[Float64, "K n"], clear: Annotated[Float64, "k n"]
-    ) -> tuple[Annotated[Float64, "m n"], int]:
+    ) -> Asking[tuple[Annotated[Float64, "m n"], int]]:
         """Return free solutions besides the first ones, else the best others, and how many solutions were checked."""
         found, known = list(clear), first
         around = np.concatenate([self.problem.state[:1], self._whole(first)])
@@ -126,11 +121,12 @@ class _Search:
         for count in ROUNDS:
             if len(found) >= self.problem.num_solutions or self._late():
                 break
-            new = _without(self._solutions(self._random_states(rng, count, around)), known)
+            new = yield from self._solutions(self._random_states(rng, count, around))
+            new = _without(new, known)
             known = np.concatenate([known, new])
             self._check(new, found)
             if len(found) < self.problem.num_solutions and self._redundant:
-                known = self._with_moved(known, found)
+                known = yield from self._with_moved(known, found)
             elif not len(new) and count > ROUNDS[0]:
                 break  # an arm of few branches has shown them all; some are rare, so few starts do not tell
         self.clear = bool(found)
@@ -151,13 +147,14 @@ class _Search:
         )
         return len(moving) > bound
 
-    def _with_moved(self, known: Float64, found: list[Float64]) -> Annotated[Float64, "m n"]:
+    def _with_moved(self, known: Float64, found: list[Float64]) -> Asking[Annotated[Float64, "m n"]]:
         """Return solutions, and those that came of moving the most promising ones."""
         if not len(known) or self._late():
             return known
         best = known[np.argsort(self._cost(known), kind="stable")[:MOVED]]
         moved = moved_clear(self.robot, self.problem, self.chains, self.field, best, 0)
-        new = _without(self._solutions(moved), known)
+        new = yield from self._solutions(moved)
+        new = _without(new, known)
         self._check(new, found)
         return np.concatenate([known, new])
 
@@ -190,7 +187,7 @@ class _Search:
     def _cost(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m"]:
         return self.field.costs(self._whole(q), self.problem.clearance + MARGIN)[1]
 
-    def _solutions(self, states: Annotated[Float64, "m n"]) -> Annotated[Float64, "k n"]:
+    def _solutions(self, states: Annotated[Float64, "m n"]) -> Asking[Annotated[Float64, "k n"]]:
         """Return verified solutions of the plugin from given states, at the turns nearest to the request's state."""
         m = len(states)
         if not m or self._late():
@@ -207,7 +204,7 @@ class _Search:
             preference=None,
             scene=None,
         )
-        candidates = self.solve(again)
+        candidates = yield again
         self.iterations += int(candidates.iterations.sum())
         q = candidates.q.reshape(-1, states.shape[1])
         q = self._nearest_turns(q[np.isfinite(q).all(axis=1)])

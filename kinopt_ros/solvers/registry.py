@@ -15,12 +15,13 @@ from kinopt_ros.errors import (
     shown,
 )
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.base import Capabilities, Option, Solver
+from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 
 GROUP = "kinopt_ros.solvers"
 AUTO = "auto"
 _PREFERENCE = ("cpu",)
-"""Plugins that ``auto`` takes first; every other available plugin comes after, by name."""
+"""Plugins that ``auto`` takes first; every other available plugin comes after, by name, and last those that solve no
+inverse kinematics."""
 _OPTION_NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*", re.ASCII)
 
 
@@ -35,6 +36,18 @@ class SolverInfo:
     capabilities: Capabilities | None
     """Capabilities of the plugin; None if it could not even be loaded."""
     options: tuple[Option, ...] = ()
+    solves_ik: bool = True
+    """Whether it solves inverse kinematics; others optimize trajectories alone."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What it can, in words for people, in alphabetical order."""
+        if self.capabilities is None:
+            return ()
+        words = {feature.value for feature in self.capabilities.features}
+        if not self.solves_ik:
+            words = words - {Feature.TRAJECTORIES.value} | {f"{Feature.TRAJECTORIES.value} alone"}
+        return tuple(sorted(words))
 
 
 def solver_names() -> tuple[str, ...]:
@@ -52,7 +65,9 @@ def list_solvers() -> tuple[SolverInfo, ...]:
         except SolverUnavailableError as error:
             infos.append(SolverInfo(name, "", str(error), None))
             continue
-        infos.append(SolverInfo(name, solver.version, reason, solver.capabilities, solver.options))
+        infos.append(
+            SolverInfo(name, solver.version, reason, solver.capabilities, solver.options, solver.solves_ik())
+        )
     return tuple(infos)
 
 
@@ -152,9 +167,16 @@ def _pick(known: Mapping[str, EntryPoint]) -> type[Solver]:
     order = [name for name in _PREFERENCE if name in known]
     order += sorted(set(known) - set(order))
     reasons = []
+    without_ik: type[Solver] | None = None
     for name in order:
         try:
-            return solver_class(name)
+            found = solver_class(name)
         except SolverUnavailableError as error:
             reasons.append(str(error))
+            continue
+        if found.solves_ik():
+            return found
+        without_ik = without_ik or found
+    if without_ik is not None:  # better than none: it says what it cannot
+        return without_ik
     raise SolverUnavailableError("no solver is available: " + ("; ".join(reasons) or "none is installed"))

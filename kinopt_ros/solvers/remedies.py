@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated
 
@@ -13,7 +12,9 @@ from kinopt_ros.errors import NotReadyError
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.asking import Asking
 from kinopt_ros.solvers.failures import target_beyond_reach
+from kinopt_ros.solvers.judgement import Case
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 from kinopt_ros.status import Status
 from kinopt_ros.verification.configuration import verify_configurations
@@ -34,19 +35,14 @@ _FREED: tuple[tuple[str, ...], ...] = (
 """Axes that are freed, in order of trial: a turn about the tool's own axis, usually z, matters least."""
 
 
-def with_remedies(
-    robot: RobotModel,
-    problem: IkProblem,
-    chains: tuple[KinematicChain, ...],
-    result: IkResult,
-    solve: Callable[[IkProblem], IkCandidates],
-) -> IkResult:
+def with_remedies(case: Case, result: IkResult) -> Asking[IkResult]:
     """Return the result, where failures that a free axis would mend say which axis.
 
     Only for one target and fewer than six joints that move it: others rarely fail for want of freedom. What is
     advised was verified.
     """
-    if len(problem.targets) > 1 or not any(result.messages):
+    robot, problem, chains = case.robot, case.problem, case.chains
+    if len(problem.targets) > 1:
         return result
     failed = np.flatnonzero(result.status == Status.NO_IK_SOLUTION)
     if not failed.size:
@@ -68,7 +64,7 @@ def with_remedies(
             continue
         relaxed = _rows(problem, target, asked, end)
         try:
-            candidates = solve(relaxed)
+            candidates = yield relaxed
         except NotReadyError:  # advice is worth no waiting
             break
         found = _solvable(robot, relaxed, chains, candidates)

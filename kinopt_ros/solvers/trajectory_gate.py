@@ -15,9 +15,9 @@ from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.collision_gate import named_contacts
+from kinopt_ros.solvers.judgement import PluginError
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest
 from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
-from kinopt_ros.solvers.verified import PluginError
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Immutable, Int64
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kinopt_ros.problems.preferences.posture import Posture
 
 
-class Preference(Immutable, ABC):
+class Preference(ABC):
     """Preference among many solutions of each of B requests."""
 
     @property

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.array import Bool, Float64, Immutable, Int64
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.kinematics.se3 import LARGEST
 from kinopt_ros.problems.preferences.base import Preference
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class IndexPreference(Preference):
+class IndexPreference(Immutable, Preference):
     """Prefers the solution with the least squared distance from a posture, if there is one, less weight * index."""
 
     name: ClassVar[str]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Int64, taken_over
+from kinopt_ros.array import Float64, Immutable, Int64, taken_over
 from kinopt_ros.errors import InvalidStateError
 from kinopt_ros.kinematics.se3 import LARGEST
 from kinopt_ros.problems.preferences.base import Preference
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Posture(Preference):
+class Posture(Immutable, Preference):
     """Prefers the solution with the least sum of weight * (q - reference)^2."""
 
     reference: Annotated[Float64, "B n"]

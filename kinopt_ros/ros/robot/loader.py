@@ -181,7 +181,7 @@ class RobotLoader:
         # Others, which may be large, are prepared when they are asked for.
         for name in chain or (AUTO,):
             if name != solver and self._serves(model):
-                tell(_prepare(pool, name))
+                tell(_prepare(pool, name, ik=False))
 
         def guess() -> None:
             tell(left_out_by_guess(model))
@@ -211,7 +211,7 @@ class RobotLoader:
 
         def work() -> None:
             try:
-                for sentence in _prepare(pool, name):
+                for sentence in _prepare(pool, name, ik=False):
                     if not self._closed:
                         self._report(sentence, None)
             finally:
@@ -225,13 +225,17 @@ class RobotLoader:
         threading.Thread(target=work, name=f"prepare {name}", daemon=True).start()
 
 
-def _prepare(pool: SolverPool, solver: str) -> list[str]:
+def _prepare(pool: SolverPool, solver: str, ik: bool = True) -> list[str]:
     """Configure a solver and solve what requests ask for, so that none of them waits for a compiler.
+
+    ``ik`` says whether one that optimizes trajectories alone is unable to do what it is wanted for.
 
     Returns why that is not possible, if so: forward kinematics, and other solvers, serve all the same.
     """
     try:
-        pool.prepare(solver)
+        prepared = pool.prepare(solver)
+        if not (ik or prepared.solves_ik()):
+            return []
         group = default_group(pool.robot)
         # As requests do it: with a deadline, reachable and not.
         links = (group.base_link or pool.robot.root_link, group.tip_link or pool.robot.root_link)

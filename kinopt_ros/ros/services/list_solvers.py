@@ -30,7 +30,7 @@ class ListSolversService(ImmediateService):
                     version=info.version,
                     available=reason is None,
                     reason=reason or self._context.remark(info.name),
-                    features=sorted(f.value for f in capabilities.features) if capabilities else [],
+                    features=list(info.features),
                     joint_types=sorted(t.value for t in capabilities.joint_types) if capabilities else [],
                 )
             )

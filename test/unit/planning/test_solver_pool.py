@@ -21,7 +21,7 @@ from kinopt_ros.planning.solver_pool import SolverFailedError, SolverPool
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.scene.scene import EMPTY_SCENE
-from kinopt_ros.solvers.base import Capabilities, Option, Solver
+from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.result import IkCandidates
 
 ROBOT = seven_revolute()
@@ -202,3 +202,29 @@ def test_what_one_plugin_raises_keeps_no_other_from_warming_up_and_closing(
         pool.warm_up()
     pool.close()
     assert done == ["warm_up", "close"]
+
+
+class Moving(Able):
+    """Optimizes trajectories alone."""
+
+    name = "moving"
+    capabilities = Capabilities(frozenset(JointType), frozenset({Feature.TRAJECTORIES}))
+    _solve_ik = Solver._solve_ik
+
+
+def test_a_solver_of_trajectories_alone_leaves_poses_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    solvers = {"able": Able, "moving": Moving}
+    monkeypatch.setattr(solver_pool, "solver_class", lambda name: solvers[name])
+    monkeypatch.setattr(solver_pool, "solver_names", lambda: ("able", "moving"))
+    pool = SolverPool(ROBOT)
+    moving = pool.prepare("moving")
+    assert pool._for_poses(moving) is None
+    able = pool.prepare("able")
+    assert pool._for_poses(moving) is able
+    assert pool._for_poses(able) is None
+    pooled = pool.solve_ik(PROBLEM, "moving")
+    assert pooled.result.solver == "able"
+    assert "moving does not solve inverse kinematics" in pooled.fallback_reason
+    with pytest.raises(UnsupportedFeatureError, match="trajectories alone"):
+        pool.solve_ik(PROBLEM, "moving", allow_fallback=False)
+    pool.close()

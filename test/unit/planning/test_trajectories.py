@@ -24,11 +24,11 @@ from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
 from kinopt_ros.solvers.base import Capabilities, Feature, Solver
+from kinopt_ros.solvers.judgement import PluginError
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Report
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.solvers.result import IkCandidates
-from kinopt_ros.solvers.verified import PluginError
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory

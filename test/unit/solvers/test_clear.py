@@ -27,6 +27,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene.scene import EMPTY_SCENE, AttachedObject, Scene, SceneObject
 from kinopt_ros.solvers import clear
+from kinopt_ros.solvers.asking import Asking
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
@@ -331,8 +332,9 @@ def test_a_branch_that_few_random_starts_lead_to_is_found(
     hit = np.flatnonzero(~check_collisions(panda, scene, found, contacts=False).free)[0]
     asked = []
 
-    def solutions(search: object, states: Float64) -> Float64:
+    def solutions(search: object, states: Float64) -> Asking[Float64]:
         asked.append(len(states))
+        yield from ()
         return np.array([found[hit, arm], q[hit, arm]])[: len(asked)]
 
     monkeypatch.setattr(clear._Search, "_redundant", False)

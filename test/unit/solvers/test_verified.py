@@ -18,8 +18,8 @@ from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Solver
+from kinopt_ros.solvers.judgement import PluginError
 from kinopt_ros.solvers.result import IkCandidates
-from kinopt_ros.solvers.verified import PluginError
 from kinopt_ros.status import Status
 
 ROBOT = seven_revolute()

@@ -24,6 +24,7 @@ from kinopt_ros.problems.preferences.manipulability import Manipulability
 from kinopt_ros.problems.preferences.posture import Posture
 from kinopt_ros.problems.record import load_record, make_record, recorded_problem, save_record
 from kinopt_ros.problems.task import Task
+from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Solver
 from kinopt_ros.solvers.cpu.plugin import CpuSolver
@@ -81,10 +82,10 @@ def test_the_cpu_solver_prefers_it(solver: Solver) -> None:
     assert preferred.success.all()
     room = problem.preference
     assert isinstance(room, Room)
-    task, every_request = Task(problem, ()), np.arange(4)
+    task, every_request = Task(problem, [chain_between(ROBOT, problem.base_link, "l7")]), np.arange(4)
     index = [room.value(task, result.q[:, 0], every_request) for result in (plain, preferred)]
     assert (index[1] >= index[0]).all()
-    assert index[1].mean() > index[0].mean() + 0.05
+    assert index[1].mean() > 1.4 * index[0].mean()
     np.testing.assert_array_equal(preferred.distance[:, 0], -index[1])
 
 
@@ -92,9 +93,9 @@ def test_requests_are_merged_to_the_same_answers(solver: Solver) -> None:
     parts = [asked(slice(k, k + 1), prefer="room") for k in range(2)]
     assert structure_key(parts[0]) == structure_key(parts[1])
     assert structure_key(parts[0]) != structure_key(asked(slice(1), prefer="manipulability"))
-    together = taken_apart(solver.solve_ik(merged(parts, np.inf)), [1, 1])
+    together = taken_apart(solver.solve_ik(merged(parts, 1e12)), [1, 1])
     for part, result in zip(parts, together, strict=True):
-        np.testing.assert_array_equal(result.q, solver.solve_ik(part).q)
+        np.testing.assert_allclose(result.q, solver.solve_ik(part).q, atol=1e-9)  # sums differ by rounding
 
 
 def test_records_copies_and_pickles_keep_it(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from kinopt_ros.geometry.shapes import Box
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.pose_errors import axis_errors
 from kinopt_ros.kinematics.se3 import pose_error
+from kinopt_ros.problems.constraints.pose_along import PoseAlong
+from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.trajectory import (
     CostWeights,
     JointGoal,
-    PoseAlong,
     PoseGoal,
-    StraightLine,
     TrajectoryProblem,
 )
 from kinopt_ros.robot.model import RobotModel

@@ -1,0 +1,153 @@
+"""Judgement of candidates: which claims of a plugin are true, by the float64 checks."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.preferences.base import sorting_cost
+from kinopt_ros.robot.chain import KinematicChain
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.collision_gate import lazily_free
+from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.verification.configuration import verify_configurations
+
+
+class PluginError(KinoptError):
+    """A plugin returned something that is not of the agreed form: a defect of the plugin."""
+
+
+@dataclass(eq=False, slots=True)
+class Case:
+    """A problem on its way to an answer."""
+
+    robot: RobotModel
+    problem: IkProblem
+    chains: tuple[KinematicChain, ...]
+    """Chains from the problem's base link to each target's link, nothing held."""
+    solver: str
+    """Name of the plugin."""
+
+
+@dataclass(eq=False, slots=True)
+class Judgement:
+    """Candidates of the whole batch, and what is known of them."""
+
+    q: Annotated[Float64, "B K n"]
+    position_error: Annotated[Float64, "B K"]
+    orientation_error: Annotated[Float64, "B K"]
+    reached: Annotated[Bool, "B K"]
+    """Which candidates passed all checks but for collisions; the errors of the others are not numbers."""
+    solved: Annotated[Bool, "B K"]
+    """Which candidates passed all checks."""
+    all_solved: bool
+    """Whether all candidates did."""
+    cut_short: Annotated[Bool, "B"]
+    """Requests whose search, or check, the deadline ended."""
+    iterations: Annotated[Int64, "B"]
+    unchecked: Annotated[Bool, "B"] | None = None
+    """Requests with candidates that there was no time to check for collisions; None if nobody asked for that."""
+    looked_at: Annotated[Int64, "B"] | None = None
+    """Number of solutions of each request that were checked for collisions, if more were than stand here."""
+
+
+def judge(case: Case, candidates: IkCandidates) -> Judgement:
+    """Check every claimed solution. Of those in collision, preferred ones are looked at first."""
+    problem = case.problem
+    q, position, orientation, reached = checked_poses(case, candidates.q)
+    if problem.scene is None:
+        solved_all = bool(reached.all())
+        return Judgement(
+            q,
+            position,
+            orientation,
+            reached,
+            reached,
+            solved_all,
+            candidates.timed_out,
+            candidates.iterations,
+        )
+    cost = sorting_cost(problem, case.chains, q)
+    free, unchecked = lazily_free(case.robot, problem, q, reached, cost)
+    return Judgement(
+        q,
+        position,
+        orientation,
+        reached,
+        free,
+        bool(free.all()),
+        candidates.timed_out | unchecked,
+        candidates.iterations,
+        unchecked,
+    )
+
+
+def checked_poses(
+    case: Case, q: Annotated[Float64, "B K n"]
+) -> tuple[
+    Annotated[Float64, "B K n"],
+    Annotated[Float64, "B K"],
+    Annotated[Float64, "B K"],
+    Annotated[Bool, "B K"],
+]:
+    """Check claims for poses and limits; return them, their errors (m, rad), and which of them passed."""
+    B, K, n = q.shape
+    claims = q.reshape(B * K, n)
+    # Rows without a claim (NaN) are not verified: fewer solutions may be claimed than were asked for.
+    which = np.arange(B) if K == 1 else np.flatnonzero(~np.asarray(np.isnan(claims).all(axis=1)))
+    report = verify_configurations(
+        case.robot, case.problem, case.chains, claims if K == 1 else claims[which], which // K
+    )
+    if len(which) == B * K and report.ok.all():  # the usual case: what was claimed is the answer
+        return (
+            q,
+            report.position_error.reshape(B, K),
+            report.orientation_error.reshape(B, K),
+            report.ok.reshape(B, K),
+        )
+    good = which[report.ok]
+    reached = np.zeros(B * K, dtype=np.bool_)
+    position, orientation = np.full(B * K, np.nan), np.full(B * K, np.nan)
+    reached[good] = True
+    position[good], orientation[good] = report.position_error[report.ok], report.orientation_error[report.ok]
+    return q, position.reshape(B, K), orientation.reshape(B, K), reached.reshape(B, K)
+
+
+def own_copy(case: Case, candidates: IkCandidates) -> IkCandidates:
+    """Return the candidates, if they are of the agreed form.
+
+    What becomes part of the answer is copied, so that nobody else can write to it.
+
+    Raises:
+        PluginError: the candidates are not arrays of real numbers in the shapes of the problem.
+    """
+    B, n, solver = case.problem.batch_size, len(case.problem.variables), case.solver
+    if not isinstance(candidates, IkCandidates):
+        raise PluginError(f"solver {solver!r} returned {type(candidates).__name__}; agreed is IkCandidates")
+    shape = np.shape(candidates.q)
+    K = shape[1] if len(shape) == 3 and shape[1] > 0 else 1
+    _check_form(candidates.q, "q", "f", (B, K, n), solver)
+    _check_form(candidates.attempt, "attempt", "f", (B, n), solver)
+    _check_form(candidates.iterations, "iterations", "iu", (B,), solver)
+    _check_form(candidates.timed_out, "timed_out", "b", (B,), solver)
+    return IkCandidates(
+        np.array(candidates.q, dtype=np.float64, order="C"),
+        candidates.attempt,
+        np.array(candidates.iterations, dtype=np.int64),
+        np.array(candidates.timed_out),
+        candidates.algorithm,
+    )
+
+
+_KINDS = {"f": "float64", "iu": "int64", "b": "bool"}
+
+
+def _check_form(given: object, name: str, kinds: str, shape: tuple[int, ...], solver: str) -> None:
+    if not isinstance(given, np.ndarray) or given.dtype.kind not in kinds or given.shape != shape:
+        form = f"{given.dtype} {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+        raise PluginError(
+            f"solver {solver!r} returned {name} as {form}; agreed is an array of {_KINDS[kinds]} {shape}"
+        )
