@@ -38,7 +38,7 @@ def test_the_preparation_of_a_robot_that_was_replaced_is_given_up(monkeypatch: p
         finally:
             ended.append(model.name)
 
-    monkeypatch.setattr(robot_loader, "_prepare", lambda pool, name: [])
+    monkeypatch.setattr(robot_loader, "_prepare", lambda pool, name, ik=True: [])
     monkeypatch.setattr(robot_loader, "prepare_collisions", prepare_collisions)
     said: list[tuple[str, KinoptError | None]] = []
     loader = RobotLoader(lambda sentence, error: said.append((sentence, error)))
@@ -68,7 +68,7 @@ def test_it_is_said_when_all_is_prepared(monkeypatch: pytest.MonkeyPatch) -> Non
         if "all is prepared" in sentence:
             done.set()
 
-    monkeypatch.setattr(robot_loader, "_prepare", lambda pool, name: [])
+    monkeypatch.setattr(robot_loader, "_prepare", lambda pool, name, ik=True: [])
     monkeypatch.setattr(robot_loader, "prepare_collisions", lambda model: go_on.wait(LONG))
     missing = property(lambda pool: () if go_on.is_set() else ("collision checks",))
     monkeypatch.setattr(robot_loader.SolverPool, "missing", missing)
@@ -101,7 +101,7 @@ def test_who_keeps_what_belongs_to_a_robot_learns_of_it_before_requests_do(
         if sentence.startswith("ready: robot 'new'"):
             both.set()
 
-    monkeypatch.setattr(robot_loader, "_prepare", lambda pool, name: [])
+    monkeypatch.setattr(robot_loader, "_prepare", lambda pool, name, ik=True: [])
     monkeypatch.setattr(robot_loader, "prepare_collisions", lambda model: None)
     loader = RobotLoader(report, comes)
     try:
