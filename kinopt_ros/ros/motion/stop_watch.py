@@ -7,7 +7,6 @@ stop is published again, from there, with a stamp of 0, which counts from its ar
 
 import threading
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -21,6 +20,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.present_motion import FASTER
+from kinopt_ros.ros.serving.defects import log_defect
 
 AFTER = 0.2
 """Time after its end by which a stop has to have had its effect, s: robots lag behind, and so do their joint states."""
@@ -92,10 +92,8 @@ class StopWatch:
     def _watch_or_say(self, stopped: Stopped, stops: int, seconds: float) -> None:
         try:
             self._watch(stopped.setup, stopped.end, stops, round(seconds * 1e9))
-        except Exception:  # a defect: say so
-            self._context.node.get_logger().error(
-                f"internal error in the watch over a stop:\n{traceback.format_exc()}"
-            )
+        except Exception as error:  # nothing ends the thread unsaid
+            log_defect(self._context.node.get_logger(), "in the watch over a stop", error)
 
     def _watch(self, setup: ServoSetup, end: int, stops: int, watched: int) -> None:
         latest = time.monotonic() + _ENDLESS
