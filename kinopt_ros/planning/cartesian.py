@@ -37,7 +37,7 @@ from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import nearest_equivalent
-from kinopt_ros.verification.motion import ON_THE_WAY
+from kinopt_ros.verification.verify import ON_THE_WAY
 
 SolveIk: TypeAlias = Callable[[IkProblem], IkResult]
 

@@ -1,7 +1,7 @@
 """A timed, verified move of some joints from the present state to a goal configuration."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -10,26 +10,16 @@ from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, StartStateError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import pose_error
+from kinopt_ros.pauses import Pause
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import nearest_equivalent, point_to_point, scaled_limits
-from kinopt_ros.verification.collision import not_checked
-from kinopt_ros.verification.motion import AT_REST, GOAL, JOINT_TOLERANCE, ON_THE_WAY, contact_sentence
-from kinopt_ros.verification.sweep import WayContact, first_contact
-from kinopt_ros.verification.trajectory import TrajectoryReport, Violation, verify_trajectory
-
-
-@dataclass(frozen=True, eq=False)
-class Motion:
-    """A motion, and the float64 check of the very numbers in it. Send it only if ``report.ok``."""
-
-    trajectory: JointTrajectory
-    report: TrajectoryReport
-    contact: WayContact | None = None
-    """Where the motion comes too near to something; ``report`` says it, too."""
+from kinopt_ros.verification.motion import AT_REST, GOAL, JOINT_TOLERANCE
+from kinopt_ros.verification.trajectory import TrajectoryLimits, Violation
+from kinopt_ros.verification.verify import Start, Surroundings, VerifiedMotion, verify
 
 
 def plan_joint_motion(
@@ -43,7 +33,7 @@ def plan_joint_motion(
     start_tolerance: float = START_TOLERANCE,
     scene: Scene | None = None,
     clearance: float = 0.0,
-) -> Motion:
+) -> VerifiedMotion:
     """Move straight in joint space, as fast as the scaled limits allow, all joints arriving together.
 
     Args:
@@ -89,61 +79,38 @@ def plan_joint_motion(
         jerk,
         start_velocity=velocity_now,
     )
-    report = verify_trajectory(
+    return verify(
         trajectory,
-        limits.lower[variables],
-        limits.upper[variables],
-        velocity,
-        acceleration,
-        jerk,
-        start=q,
-        start_velocity=velocity_now,
-        start_outside=start_tolerance,
+        TrajectoryLimits(limits.lower[variables], limits.upper[variables], velocity, acceleration, jerk),
+        Start(q, velocity_now, start_tolerance),
+        None if scene is None else Surroundings(robot, scene, start, variables, clearance),
+        [_SameLinks(robot, start, goal, variables)],
     )
-    missed = _missed(robot, start, goal, variables, trajectory)
-    report = replace(report, violations=(*report.violations, *missed), checks=(*report.checks, GOAL))
-    if scene is None or not report.ok:
-        return Motion(trajectory, _not_looked_at(report))
-    contact = first_contact(robot, scene, start, variables, trajectory, clearance)
-    found = (
-        ()
-        if contact is None
-        else (Violation(ON_THE_WAY, contact_sentence(contact, clearance), time=contact.time),)
-    )
-    report = replace(
-        report,
-        violations=(*report.violations, *found),
-        checks=(*report.checks, ON_THE_WAY),
-        not_checked=(*report.not_checked, *not_checked(robot)),
-    )
-    return Motion(trajectory, report, contact)
 
 
-def _missed(
-    robot: RobotModel,
-    start: Annotated[Float64, "nq"],
-    goal: Annotated[Float64, "nq"],
-    variables: Annotated[Int64, "n"],
-    trajectory: JointTrajectory,
-) -> tuple[Violation, ...]:
-    """Return the link that the last point leaves farthest from where the goal has it, if any: whole turns must move
-    none."""
-    last = start.copy()
-    last[variables] = trajectory.position[-1]
-    wanted, found = forward_kinematics(robot, np.array([goal, last]))
-    distance, angle = pose_error(wanted, found)
-    off = np.maximum(distance, angle)
-    k = int(np.argmax(off))
-    if off[k] <= JOINT_TOLERANCE:
-        return ()
-    sentence = (
-        f"{robot.link_names[k]!r} ends {distance[k]:.3g} m and {angle[k]:.3g} rad from where the goal has it"
-    )
-    return (Violation(GOAL, sentence, time=trajectory.duration, value=float(off[k])),)
+@dataclass(frozen=True, eq=False)
+class _SameLinks:
+    """The last point has every link where the goal has it: whole turns must move none."""
 
+    robot: RobotModel
+    start: Annotated[Float64, "nq"]
+    goal: Annotated[Float64, "nq"]
+    variables: Annotated[Int64, "n"]
+    name = GOAL
 
-def _not_looked_at(report: TrajectoryReport) -> TrajectoryReport:
-    return replace(report, not_checked=(*report.not_checked, ON_THE_WAY))
+    def look(self, trajectory: JointTrajectory, pause: Pause) -> tuple[str, list[Violation]]:
+        """Return the name of the check, and the link that is farthest off, if any is."""
+        last = self.start.copy()
+        last[self.variables] = trajectory.position[-1]
+        wanted, found = forward_kinematics(self.robot, np.array([self.goal, last]))
+        distance, angle = pose_error(wanted, found)
+        off = np.maximum(distance, angle)
+        k = int(np.argmax(off))
+        if off[k] <= JOINT_TOLERANCE:
+            return GOAL, []
+        link = self.robot.link_names[k]
+        sentence = f"{link!r} ends {distance[k]:.3g} m and {angle[k]:.3g} rad from where the goal has it"
+        return GOAL, [Violation(GOAL, sentence, time=trajectory.duration, value=float(off[k]))]
 
 
 def check_begins_inside(

@@ -34,7 +34,7 @@ from kinopt_ros.solvers.trajectory_gate import OPTIMIZE, Gate
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.path_timing import check_compiled
-from kinopt_ros.verification.motion import ON_THE_WAY
+from kinopt_ros.verification.verify import ON_THE_WAY
 
 MORE = 0.02
 """m; so much more margin have paths that were found to touch something, if the solver's model says that they do not."""

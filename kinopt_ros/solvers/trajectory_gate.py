@@ -24,14 +24,9 @@ from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.path_timing import time_path
 from kinopt_ros.trajectory.timing import TimingError
 from kinopt_ros.verification.collision import first_in_collision, left_out_by_guess
-from kinopt_ros.verification.motion import (
-    ON_THE_WAY,
-    VerifiedMotion,
-    motion_limits,
-    velocity_at_start,
-    verify_motion,
-)
+from kinopt_ros.verification.motion import motion_limits, velocity_at_start, verify_motion
 from kinopt_ros.verification.trajectory import Violation
+from kinopt_ros.verification.verify import ON_THE_WAY, VerifiedMotion
 
 OPTIMIZE, TIMING, CHECK = "optimization", "timing", "check"
 """Names of stages."""

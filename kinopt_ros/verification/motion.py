@@ -3,7 +3,7 @@
 Its only inputs are the robot, the problem and the numbers that go into the message.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -20,15 +20,12 @@ from kinopt_ros.problems.trajectory import (
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import continuous_joints
-from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.interpolation import control_points, evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import scaled_limits
-from kinopt_ros.verification.collision import first_in_collision, not_checked
-from kinopt_ros.verification.sweep import WayContact, first_contact, least_clearance
-from kinopt_ros.verification.trajectory import TrajectoryReport, Violation, verify_trajectory
+from kinopt_ros.verification.trajectory import TrajectoryLimits, Violation
+from kinopt_ros.verification.verify import Demand, Start, Surroundings, VerifiedMotion, verify
 
-ON_THE_WAY = "collisions on the way"
 GOAL, WAYPOINTS, ALONG = "goal", "waypoints", "constraints along the way"
 """Names of checks."""
 JOINT_TOLERANCE = 1e-6
@@ -37,12 +34,6 @@ WAYPOINT_TOLERANCE = 1e-3
 """Tolerance of waypoints given as joint values, rad or m."""
 AT_REST = 0.01
 """Share of the (scaled) velocity limits up to which a measured velocity counts as none: sensors never read 0."""
-CLEARANCE_RANGE = 0.1
-"""Distance up to which it is measured how near a motion comes to something, m."""
-_SURE = 1e-4
-"""Distance beyond the wanted clearance, m, from which on a lower bound of it needs no second look."""
-_GLANCES = 12
-"""Number of waypoints that are checked before the whole way."""
 SAMPLE = 1e-3
 """Time between the instants at which waypoints and constraints that hold all the way are checked, s."""
 _MOST_SAMPLES = 20_000
@@ -54,32 +45,7 @@ ones, and of rounds.
 A quick motion is at a pose for less than a millisecond."""
 
 
-@dataclass(frozen=True, eq=False)
-class MotionLimits:
-    """Limits of a problem's joints, scaled as it asks; rad or m, per s, s^2, s^3."""
-
-    lower: Annotated[Float64, "n"]
-    upper: Annotated[Float64, "n"]
-    velocity: Annotated[Float64, "n"]
-    acceleration: Annotated[Float64, "n"]
-    jerk: Annotated[Float64, "n"]
-
-
-@dataclass(frozen=True, eq=False)
-class VerifiedMotion:
-    """A trajectory, and what the check found. Send it only if ``report.ok``."""
-
-    trajectory: JointTrajectory
-    report: TrajectoryReport
-    contact: WayContact | None = None
-    """Where the motion comes too near to something; ``report`` says it, too."""
-    clearance: float = float("nan")
-    """Distance that all bodies that must not touch keep from each other, m.
-
-    Infinity if nothing comes within ``CLEARANCE_RANGE``; NaN if collisions were not checked."""
-
-
-def motion_limits(robot: RobotModel, problem: TrajectoryProblem) -> MotionLimits:
+def motion_limits(robot: RobotModel, problem: TrajectoryProblem) -> TrajectoryLimits:
     """Return the limits that the motion must keep."""
     limits, variables = robot.limits, problem.variables
     velocity, acceleration = scaled_limits(
@@ -88,7 +54,7 @@ def motion_limits(robot: RobotModel, problem: TrajectoryProblem) -> MotionLimits
         problem.velocity_scaling,
         problem.acceleration_scaling,
     )
-    return MotionLimits(
+    return TrajectoryLimits(
         limits.lower[variables], limits.upper[variables], velocity, acceleration, limits.jerk[variables]
     )
 
@@ -119,116 +85,89 @@ def verify_motion(
         goal: which of the problem's goals it is for.
         pause: called between pieces of work.
     """
-    limits = motion_limits(robot, problem)
-    report = verify_trajectory(
+    samples = _Samples(problem)
+    demands: list[Demand] = [_GoalDemand(robot, problem, problem.goals[goal])]
+    if problem.waypoints:
+        demands.append(_WaypointDemand(robot, problem, samples))
+    if problem.along:
+        demands.append(_AlongDemand(robot, problem, samples))
+    q, variables = problem.start, problem.variables
+    return verify(
         trajectory,
-        limits.lower,
-        limits.upper,
-        limits.velocity,
-        limits.acceleration,
-        limits.jerk,
-        start=problem.start[problem.variables],
-        start_velocity=velocity_at_start(robot, problem),
-        start_outside=START_TOLERANCE,
-    )
-    later = _later_checks(problem)
-    if not report.ok:
-        return VerifiedMotion(trajectory, _left_out(report, later))
-    pause()
-    found = [_missed_goal(robot, problem, trajectory, problem.goals[goal])]
-    made = [GOAL]
-    if problem.waypoints or problem.along:
-        times = _instants(trajectory)
-        every = " " + _EVERY.format(round(1e3 * float(np.diff(times).max()), 3))
-        full = problem.whole(evaluate(trajectory, times)[0])
-        if problem.waypoints:
-            found.append(_missed_waypoint(robot, problem, trajectory, full, times))
-            made.append(WAYPOINTS + every)
-        if problem.along:
-            for along in problem.along:
-                pause()
-                breach = along.breach(robot, problem.base_link, full, times)
-                if breach is not None:
-                    found.append(
-                        Violation(
-                            ALONG,
-                            breach.message,
-                            time=breach.time,
-                            value=breach.value,
-                            limit=breach.limit,
-                        )
-                    )
-            made.append(ALONG + every)
-    violations = tuple(violation for violation in found if violation is not None)
-    report = replace(report, violations=violations, checks=(*report.checks, *made))
-    if problem.scene is None or violations:
-        return VerifiedMotion(trajectory, _left_out(report, (ON_THE_WAY,)))
-    motion = robot, problem.scene, problem.start, problem.variables, trajectory
-    pause()
-    clearance = least_clearance(*motion, CLEARANCE_RANGE, pause)
-    contact = None
-    if clearance <= problem.clearance + _SURE:  # it is a lower bound: above that, nothing is left to look at
-        contact = _sampled_contact(robot, problem.scene, problem, trajectory, pause)
-        contact = contact or first_contact(*motion, problem.clearance, pause=pause)
-    if contact is not None:
-        violations = (Violation(ON_THE_WAY, contact_sentence(contact, problem.clearance), time=contact.time),)
-    report = replace(
-        report,
-        violations=violations,
-        checks=(*report.checks, ON_THE_WAY),
-        not_checked=(*report.not_checked, *not_checked(robot)),
-    )
-    clearance = float("inf") if clearance >= CLEARANCE_RANGE else clearance
-    return VerifiedMotion(trajectory, report, contact, clearance)
-
-
-def _sampled_contact(
-    robot: RobotModel,
-    scene: Scene,
-    problem: TrajectoryProblem,
-    trajectory: JointTrajectory,
-    pause: Pause,
-) -> WayContact | None:
-    """Return a contact at one of some waypoints.
-
-    It is sooner found than the first one of all, which may begin with a graze.
-    """
-    some = np.arange(0, len(trajectory.time), max(1, len(trajectory.time) // _GLANCES))
-    found = first_in_collision(
-        robot, scene, problem.whole(trajectory.position[some]), problem.clearance, pause
-    )
-    if found is None:
-        return None
-    k, (deepest, *_) = found
-    return WayContact(
-        deepest.a, deepest.b, problem.clearance - deepest.depth, float(trajectory.time[some[k]])
+        motion_limits(robot, problem),
+        Start(q[variables], velocity_at_start(robot, problem), START_TOLERANCE),
+        None
+        if problem.scene is None
+        else Surroundings(robot, problem.scene, q, variables, problem.clearance, measured=True),
+        demands,
+        pause,
     )
 
 
-def contact_sentence(contact: WayContact, clearance: float) -> str:
-    """Return a sentence that says where a motion is in collision, with what, and how deep."""
-    when = "where it starts" if contact.time == 0.0 else f"after {contact.time:.3f} s"
-    distance = contact.distance
-    how = (
-        f"{contact.a!r} is {-distance:.4f} m deep in {contact.b!r}"
-        if distance < 0.0
-        else f"{contact.a!r} is {distance:.4f} m from {contact.b!r}"
-    )
-    wanted = f"; a clearance of {clearance:g} m is wanted" if clearance > 0.0 else ""
-    return f"the motion is in collision {when}: {how}{wanted}"
+@dataclass(eq=False)
+class _Samples:
+    """Configurations along the motion that is checked, for all who ask for them."""
+
+    problem: TrajectoryProblem
+    _made: tuple[Float64, Float64] | None = None
+
+    def of(
+        self, trajectory: JointTrajectory
+    ) -> tuple[Annotated[Float64, "M"], Annotated[Float64, "M nq"], str]:
+        """Return instants, the whole robot at these, and how densely they lie."""
+        if self._made is None:
+            times = _instants(trajectory)
+            self._made = times, self.problem.whole(evaluate(trajectory, times)[0])
+        times, full = self._made
+        return times, full, _EVERY.format(1e3 * (times[1] - times[0]))
 
 
-def _later_checks(problem: TrajectoryProblem) -> tuple[str, ...]:
-    return (
-        GOAL,
-        *((WAYPOINTS,) if problem.waypoints else ()),
-        *((ALONG,) if problem.along else ()),
-        ON_THE_WAY,
-    )
+@dataclass(frozen=True, eq=False)
+class _GoalDemand:
+    robot: RobotModel
+    problem: TrajectoryProblem
+    goal: Goal
+    name = GOAL
+
+    def look(self, trajectory: JointTrajectory, pause: Pause) -> tuple[str, list[Violation]]:
+        return GOAL, _listed(_missed_goal(self.robot, self.problem, trajectory, self.goal))
 
 
-def _left_out(report: TrajectoryReport, checks: tuple[str, ...]) -> TrajectoryReport:
-    return replace(report, not_checked=(*report.not_checked, *checks))
+@dataclass(frozen=True, eq=False)
+class _WaypointDemand:
+    robot: RobotModel
+    problem: TrajectoryProblem
+    samples: _Samples
+    name = WAYPOINTS
+
+    def look(self, trajectory: JointTrajectory, pause: Pause) -> tuple[str, list[Violation]]:
+        times, full, how = self.samples.of(trajectory)
+        missed = _missed_waypoint(self.robot, self.problem, trajectory, full, times)
+        return f"{WAYPOINTS} {how}", _listed(missed)
+
+
+@dataclass(frozen=True, eq=False)
+class _AlongDemand:
+    robot: RobotModel
+    problem: TrajectoryProblem
+    samples: _Samples
+    name = ALONG
+
+    def look(self, trajectory: JointTrajectory, pause: Pause) -> tuple[str, list[Violation]]:
+        times, full, how = self.samples.of(trajectory)
+        found = []
+        for along in self.problem.along:
+            pause()
+            breach = along.breach(self.robot, self.problem.base_link, full, times)
+            if breach is not None:
+                found.append(
+                    Violation(ALONG, breach.message, time=breach.time, value=breach.value, limit=breach.limit)
+                )
+        return f"{ALONG} {how}", found
+
+
+def _listed(violation: Violation | None) -> list[Violation]:
+    return [] if violation is None else [violation]
 
 
 def _instants(trajectory: JointTrajectory) -> Annotated[Float64, "M"]:

@@ -58,13 +58,20 @@ class TrajectoryReport:
         return not self.violations
 
 
+@dataclass(frozen=True, eq=False)
+class TrajectoryLimits:
+    """Limits of n joints, rad or m; per s, s^2, s^3. Infinite: there is none."""
+
+    lower: Annotated[Float64, "n"]
+    upper: Annotated[Float64, "n"]
+    velocity: Annotated[Float64, "n"]
+    acceleration: Annotated[Float64, "n"]
+    jerk: Annotated[Float64, "n"]
+
+
 def verify_trajectory(
     trajectory: JointTrajectory,
-    lower: Annotated[Float64, "n"],
-    upper: Annotated[Float64, "n"],
-    velocity: Annotated[Float64, "n"],
-    acceleration: Annotated[Float64, "n"],
-    jerk: Annotated[Float64, "n"],
+    limits: TrajectoryLimits,
     start: Annotated[Float64, "n"],
     start_tolerance: float = 1e-6,
     *,
@@ -78,12 +85,13 @@ def verify_trajectory(
     """Check a trajectory against limits and the state it has to start from; never raises for a bad one.
 
     ``start`` (rad or m) is the robot's state, ``start_velocity`` its velocity (rad/s or m/s; None: at rest).
-    Limits are in rad or m, per s, s^2 and s^3; infinite ones are reported as not checked. All are in the
-    order of the trajectory's joints. Positions may pass their limits by ``position_tolerance``, derivatives
-    theirs by the part ``relative_tolerance``. (Between points h seconds apart, positions of float64 precision
-    e define velocity, acceleration and jerk only to about e/h, e/h^2, e/h^3; that much is granted as well.)
-    A joint whose ``start`` is outside its position limits, but by no more than ``start_outside`` (rad or m), may
-    be there as long as it does not move outwards, and not come back once it is inside.
+    Infinite limits are reported as not checked. All are in the order of the trajectory's joints.
+
+    Positions may pass their limits by ``position_tolerance``, derivatives theirs by the part ``relative_tolerance``.
+    (Between points h seconds apart, positions of float64 precision e define velocity, acceleration and jerk only to
+    about e/h, e/h^2, e/h^3; that much is granted as well.) A joint whose ``start`` is outside its position limits, but
+    by no more than ``start_outside`` (rad or m), may be there as long as it does not move outwards, and not come back
+    once it is inside.
 
     If arrays do not fit together, hold numbers that are not finite, or times do not increase, there is no
     motion to check: the remaining checks are then named as not made.
@@ -101,12 +109,19 @@ def verify_trajectory(
     velocity_now = np.zeros(len(names))
     if start_velocity is not None:
         velocity_now = _vector(names, start_velocity, "start_velocity")
-    lowest, highest = _vector(names, lower, "lower", -np.inf), _vector(names, upper, "upper", -np.inf)
+    lowest, highest = (
+        _vector(names, values, what, -np.inf)
+        for values, what in ((limits.lower, "lower"), (limits.upper, "upper"))
+    )
     if (lowest > highest).any():
         raise InvalidRequestError(f"a lower position limit is above the upper one: {lowest} > {highest}")
     derivatives = tuple(
         _vector(names, values, what, 0.0)
-        for values, what in ((velocity, "velocity"), (acceleration, "acceleration"), (jerk, "jerk"))
+        for values, what in (
+            (limits.velocity, "velocity"),
+            (limits.acceleration, "acceleration"),
+            (limits.jerk, "jerk"),
+        )
     )
     for tolerance in (
         start_tolerance,

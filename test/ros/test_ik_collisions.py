@@ -17,7 +17,7 @@ from kinopt_msgs.srv import ApplyScene, CheckState, ComputeFK, SolveIK
 from kinopt_ros.cli import main
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.status import Status
-from kinopt_ros.verification.motion import ON_THE_WAY
+from kinopt_ros.verification.verify import ON_THE_WAY
 
 pytest.importorskip("coal")
 

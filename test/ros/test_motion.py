@@ -12,7 +12,7 @@ from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.messages.conversions import matrices_from_poses, seconds
 from kinopt_ros.status import Status
-from kinopt_ros.verification.motion import ON_THE_WAY
+from kinopt_ros.verification.verify import ON_THE_WAY
 
 pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(900)

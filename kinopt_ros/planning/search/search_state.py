@@ -8,7 +8,7 @@ from kinopt_ros.solvers.paths import Progress, Report
 from kinopt_ros.solvers.trajectory_gate import TIMING
 from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
 from kinopt_ros.status import Status
-from kinopt_ros.verification.motion import ON_THE_WAY
+from kinopt_ros.verification.verify import ON_THE_WAY
 
 WITHOUT_DEADLINE = 20.0
 """Time after which a problem without a deadline is given up, s."""

@@ -5,11 +5,11 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.planning.motion import Motion
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.trajectory.braking import braking_time, pieces_to_rest, planning_limits
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.verification.verify import VerifiedMotion
 
 SOFTER = 1.5
 """Times the quickest brake that one by a single quintic takes: its acceleration has a peak, where that one is even."""
@@ -19,7 +19,7 @@ LEAD = 10_000_000
 
 def quickest_stop(
     setup: ServoSetup, last: Commanded, now: int, q: Annotated[Float64, "nq"], lead: int = LEAD
-) -> tuple[Commanded, Motion]:
+) -> tuple[Commanded, VerifiedMotion]:
     """Plan and check a motion to rest, as fast as the robot's own limits allow, without scaling.
 
     Args:

@@ -14,8 +14,8 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup
 from kinopt_ros.planning.servo.step import Step, Wish, servo_step
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
-from kinopt_ros.verification.motion import ON_THE_WAY, contact_sentence
 from kinopt_ros.verification.sweep import first_contact
+from kinopt_ros.verification.verify import ON_THE_WAY, contact_sentence
 
 LAG = 100_000_000
 """Time by which a robot may lag behind its command, besides the age of its state, ns."""

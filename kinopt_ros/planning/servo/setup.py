@@ -10,7 +10,7 @@ from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
-from kinopt_ros.planning.motion import Motion, commanded_variables
+from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.scene.scene import Scene
@@ -18,10 +18,9 @@ from kinopt_ros.trajectory.braking import MotionState, planning_limits
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import nearest_equivalent, scaled_limits
-from kinopt_ros.verification.collision import clearance_of, is_free, not_checked
-from kinopt_ros.verification.motion import ON_THE_WAY, contact_sentence
-from kinopt_ros.verification.sweep import first_contact
-from kinopt_ros.verification.trajectory import Violation, verify_trajectory
+from kinopt_ros.verification.collision import clearance_of, is_free
+from kinopt_ros.verification.trajectory import TrajectoryLimits, Violation
+from kinopt_ros.verification.verify import ON_THE_WAY, Start, Surroundings, VerifiedMotion, verify
 
 MOST_MARGIN = 0.1
 """Largest margin at either end of a joint's range, as a share of the range."""
@@ -113,7 +112,7 @@ class ServoSetup:
         start: MotionState,
         q: Annotated[Float64, "nq"],
         braking: bool = False,
-    ) -> Motion:
+    ) -> VerifiedMotion:
         """Check a motion in float64: numbers, limits, start, collisions all the way.
 
         Args:
@@ -136,34 +135,30 @@ class ServoSetup:
                 fastest.jerk,
             )
         margin = 0.0 * self.margin if braking else self.margin
-        report = verify_trajectory(
+        around = None
+        if self.scene is not None:
+            around = Surroundings(
+                self.robot, self.scene, q, self.variables, self.clearance, patience=PATIENCE
+            )
+        motion = verify(
             trajectory,
-            own.lower[self.variables] + margin,
-            own.upper[self.variables] - margin,
-            limits.velocity,
-            limits.acceleration,
-            limits.jerk,
-            start=start.position,
-            start_velocity=start.velocity,
-            start_outside=float(np.max(margin)) + self.start_tolerance,
+            TrajectoryLimits(
+                own.lower[self.variables] + margin,
+                own.upper[self.variables] - margin,
+                limits.velocity,
+                limits.acceleration,
+                limits.jerk,
+            ),
+            Start(start.position, start.velocity, float(np.max(margin)) + self.start_tolerance),
+            around,
         )
-        if self.scene is None or not report.ok:
-            return Motion(trajectory, replace(report, not_checked=(*report.not_checked, ON_THE_WAY)))
-        contact = first_contact(
-            self.robot, self.scene, q, self.variables, trajectory, self.clearance, patience=PATIENCE
-        )
-        found: tuple[Violation, ...] = ()
-        if contact is not None:
-            found = (Violation(ON_THE_WAY, contact_sentence(contact, self.clearance), time=contact.time),)
-        elif not braking and (sentence := self._ends_too_near(trajectory, start, q)):
-            found = (Violation(ON_THE_WAY, sentence, time=trajectory.duration),)
-        report = replace(
-            report,
-            violations=found,
-            checks=(*report.checks, ON_THE_WAY),
-            not_checked=(*report.not_checked, *not_checked(self.robot)),
-        )
-        return Motion(trajectory, report, contact)
+        if around is None or braking or not motion.report.ok:
+            return motion
+        sentence = self._ends_too_near(trajectory, start, q)
+        if not sentence:
+            return motion
+        found = Violation(ON_THE_WAY, sentence, time=trajectory.duration)
+        return replace(motion, report=replace(motion.report, violations=(found,)))
 
     def _ends_too_near(self, trajectory: JointTrajectory, start: MotionState, q: Float64) -> str:
         """Return why a motion ends too near to something to leave it again; nothing if it does not.

@@ -7,12 +7,12 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.planning.motion import Motion
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.braking import MotionState, Piece, piece_towards, pieces_to_rest
+from kinopt_ros.verification.verify import VerifiedMotion
 
 RECOVERY = 1.25
 """Factor by which the part of the wanted velocity grows, at most, from one period to the next."""
@@ -31,7 +31,7 @@ class Step:
 
     commanded: Commanded
     """The motion that holds from now on: a new one, or the one before."""
-    motion: Motion | None
+    motion: VerifiedMotion | None
     """The new one with its check; None if there is none to send."""
     wanted: Wanted | None
     part: float

@@ -24,8 +24,8 @@ from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 from kinopt_ros.verification.collision import not_checked
-from kinopt_ros.verification.motion import contact_sentence
 from kinopt_ros.verification.sweep import first_contact
+from kinopt_ros.verification.verify import contact_sentence
 
 AWAY = 0.01
 """Distance of the robot from a motion's start beyond which it is not sent, rad or m. MoveIt has the same."""

@@ -21,9 +21,9 @@ from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
-from kinopt_ros.verification.motion import contact_sentence
 from kinopt_ros.verification.sweep import first_contact
 from kinopt_ros.verification.trajectory import TrajectoryReport
+from kinopt_ros.verification.verify import contact_sentence
 
 _NOTHING = "no motion that this node has published is running"
 LEADS = (LEAD, 4 * LEAD, 16 * LEAD)

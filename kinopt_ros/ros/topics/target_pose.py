@@ -18,7 +18,7 @@ from kinopt_ros.errors import (
     StartStateError,
     UnsupportedFeatureError,
 )
-from kinopt_ros.planning.motion import Motion, commanded_variables, plan_joint_motion
+from kinopt_ros.planning.motion import commanded_variables, plan_joint_motion
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
 from kinopt_ros.problems.ik import IkProblem
@@ -41,6 +41,7 @@ from kinopt_ros.ros.serving.defects import error_status
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import SELF_COLLISION, WORLD_COLLISION
 from kinopt_ros.verification.configuration import verify_configurations
+from kinopt_ros.verification.verify import VerifiedMotion
 
 ALTERNATIVES = 4
 """Number of goal configurations to which the way is checked, the nearest first."""
@@ -255,7 +256,7 @@ class TargetPoseTopic:
         report.status = status_message(Status.SUCCESS, report.status.message)
 
 
-def _note_motion(motion: Motion, report: MotionReport) -> bool:
+def _note_motion(motion: VerifiedMotion, report: MotionReport) -> bool:
     """Put the check of a motion into the report; return whether it may be sent."""
     report.checks = list(dict.fromkeys([*report.checks, *motion.report.checks]))
     report.not_checked = list(dict.fromkeys([*report.not_checked, *motion.report.not_checked]))
@@ -270,7 +271,7 @@ def _note_motion(motion: Motion, report: MotionReport) -> bool:
     return motion.report.ok
 
 
-def _note_end(robot: RobotModel, problem: IkProblem, motion: Motion, report: MotionReport) -> bool:
+def _note_end(robot: RobotModel, problem: IkProblem, motion: VerifiedMotion, report: MotionReport) -> bool:
     """Put into the report how far from the target the motion's last point is; return whether that is within tolerances.
 
     The target itself is asked once more: the solver's answer is verified, what became of it here is not.

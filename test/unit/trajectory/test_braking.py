@@ -14,7 +14,7 @@ from kinopt_ros.trajectory.braking import (
 )
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
-from kinopt_ros.verification.trajectory import verify_trajectory
+from kinopt_ros.verification.trajectory import TrajectoryLimits, verify_trajectory
 
 PERIOD = 20_000_000
 NAMES = ("a", "b", "c")
@@ -38,11 +38,7 @@ def assert_keeps(start: MotionState, pieces: list[tuple[int, MotionState]], limi
     free = np.full(3, np.inf)
     report = verify_trajectory(
         trajectory,
-        -free,
-        free,
-        limits.velocity,
-        limits.acceleration,
-        limits.jerk,
+        TrajectoryLimits(-free, free, limits.velocity, limits.acceleration, limits.jerk),
         start=start.position,
         start_velocity=start.velocity,
     )

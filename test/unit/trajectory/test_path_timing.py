@@ -18,7 +18,7 @@ from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.path_timing import time_path
 from kinopt_ros.trajectory.timing import TimingError, point_to_point
-from kinopt_ros.verification.trajectory import verify_trajectory
+from kinopt_ros.verification.trajectory import TrajectoryLimits, verify_trajectory
 
 VELOCITY = np.array([2.175] * 4 + [2.61] * 3)
 ACCELERATION = np.array([15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0])
@@ -50,9 +50,7 @@ def assert_sound(
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
     report = verify_trajectory(
         trajectory,
-        low,
-        high,
-        *limits,
+        TrajectoryLimits(low, high, *limits),
         path[0],
         0.0,
         start_velocity=start_velocity,

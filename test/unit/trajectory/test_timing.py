@@ -19,7 +19,7 @@ from kinopt_ros.status import Status
 from kinopt_ros.trajectory import timing
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import TimingError, nearest_equivalent, point_to_point, scaled_limits
-from kinopt_ros.verification.trajectory import verify_trajectory
+from kinopt_ros.verification.trajectory import TrajectoryLimits, verify_trajectory
 
 NAMES = tuple(f"joint{i}" for i in range(7))
 VELOCITY = np.array([2.175] * 4 + [2.61] * 3)
@@ -60,7 +60,9 @@ def assert_sound(
 ) -> None:
     n = len(start)
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
-    report = verify_trajectory(trajectory, low, high, *limits, start, 0.0, start_velocity=start_velocity)
+    report = verify_trajectory(
+        trajectory, TrajectoryLimits(low, high, *limits), start, 0.0, start_velocity=start_velocity
+    )
     assert report.ok, report.violations
     assert (sampled_peaks(trajectory) <= np.array(limits) * (1.0 + 1e-6) + 1e-12).all()
     np.testing.assert_array_equal(trajectory.position[0], start)

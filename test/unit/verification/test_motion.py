@@ -26,12 +26,12 @@ from kinopt_ros.trajectory.timing import point_to_point
 from kinopt_ros.verification.motion import (
     ALONG,
     GOAL,
-    ON_THE_WAY,
     WAYPOINTS,
     motion_limits,
     velocity_at_start,
     verify_motion,
 )
+from kinopt_ros.verification.verify import ON_THE_WAY
 
 GOAL_Q = np.array([0.6, -0.4, 0.3, -1.8, 0.2, 1.9, 0.5])
 

@@ -19,8 +19,8 @@ from kinopt_ros.trajectory.interpolation import control_points, evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification import sweep
 from kinopt_ros.verification.collision import check_collisions, clearance_of
-from kinopt_ros.verification.motion import ON_THE_WAY
 from kinopt_ros.verification.sweep import first_contact, free_segment, least_clearance
+from kinopt_ros.verification.verify import ON_THE_WAY
 
 # A rail, an arm that turns on it, a forearm that follows the arm by half, and a drawer in it.
 URDF = """<robot name="rail">

@@ -11,7 +11,7 @@ from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import point_to_point
-from kinopt_ros.verification.trajectory import TrajectoryReport, verify_trajectory
+from kinopt_ros.verification.trajectory import TrajectoryLimits, TrajectoryReport, verify_trajectory
 
 NAMES = ("shoulder", "elbow", "wrist")
 START, GOAL = np.array([0.0, -1.0, 0.5]), np.array([1.0, 0.5, -1.5])
@@ -42,7 +42,9 @@ def good() -> JointTrajectory:
 
 
 def check(trajectory: JointTrajectory, **changes: Any) -> TrajectoryReport:
-    return verify_trajectory(trajectory, **({**LIMITS, "start": START} | changes))
+    asked = {**LIMITS, "start": START} | changes
+    limits = TrajectoryLimits(**{name: asked.pop(name) for name in LIMITS})
+    return verify_trajectory(trajectory, limits, **asked)
 
 
 def failed(report: TrajectoryReport) -> set[str]:
@@ -208,15 +210,15 @@ def test_limits_hold_between_waypoints_too(sign: float) -> None:
         "jerk": np.array([999.0]),
         "start": np.zeros(1),
     }
-    assert verify_trajectory(wave, **wide).ok
+    assert check(wave, **wide).ok
     side = "upper" if sign > 0 else "lower"
-    position = verify_trajectory(wave, **(wide | {side: np.array([sign * peak * 0.999])}))
+    position = check(wave, **(wide | {side: np.array([sign * peak * 0.999])}))
     assert failed(position) == {"position limits"}
     assert position.violations[0].time == pytest.approx(0.5, abs=1e-4)
-    assert verify_trajectory(wave, **(wide | {side: np.array([sign * peak * 1.0001])})).ok
-    velocity = verify_trajectory(wave, **(wide | {"velocity": np.array([speed * 0.999])}))
+    assert check(wave, **(wide | {side: np.array([sign * peak * 1.0001])})).ok
+    velocity = check(wave, **(wide | {"velocity": np.array([speed * 0.999])}))
     assert failed(velocity) == {"velocity limits"}
-    assert verify_trajectory(wave, **(wide | {"velocity": np.array([speed * 1.0001])})).ok
+    assert check(wave, **(wide | {"velocity": np.array([speed * 1.0001])})).ok
 
 
 def test_positions_that_belie_their_velocities_are_found() -> None:

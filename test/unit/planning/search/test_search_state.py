@@ -17,8 +17,8 @@ from kinopt_ros.solvers.paths import Progress
 from kinopt_ros.solvers.trajectory_gate import TIMING
 from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
 from kinopt_ros.status import Status
-from kinopt_ros.verification.motion import ON_THE_WAY
 from kinopt_ros.verification.trajectory import Violation
+from kinopt_ros.verification.verify import ON_THE_WAY
 
 
 @pytest.fixture(scope="module")
