@@ -22,7 +22,7 @@ from pathlib import Path
 INTERFACES = Path(__file__).with_name("moveit_interfaces.txt")
 HOOK = Path(__file__).parents[2] / "kinopt_msgs" / "cmake" / "pip_build.cmake"
 TOOLS = ("cmake", "ninja")
-SECONDS = 400
+SECONDS = 900
 """A build that takes longer is given up, and the tests are skipped."""
 
 _CMAKE = """cmake_minimum_required(VERSION 3.20)
