@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import rclpy
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.parameter import Parameter
@@ -20,7 +21,7 @@ from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectory, _Goal
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.client.process import NodeProcess
-from kinopt_ros.ros.motion.controller_hand_over import LOOKS, ControllerHandOver
+from kinopt_ros.ros.motion.controller_hand_over import LOOKS, ControllerHandOver, _Client
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.status import Status
@@ -523,3 +524,21 @@ def test_what_no_action_can_be_called_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "/arm/follow", "arm/follow", "~/follow"])
 def test_names_of_actions_are_taken(name: str) -> None:
     assert parameters.check([Parameter("controller_action", value=name)]).successful
+
+
+def test_a_client_can_be_waited_for_while_it_is_made(ros: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The urgent thread finds it in the node before rclpy has made all of it."""
+    node = rclpy.create_node("makes_a_client")
+    add = node.add_waitable
+    counts = []
+
+    def asked_at_once(waitable: Any) -> None:
+        add(waitable)
+        counts.append(waitable.get_num_entities().num_clients)
+
+    monkeypatch.setattr(node, "add_waitable", asked_at_once)
+    urgent: Any = SimpleNamespace(group=node.default_callback_group, wake=lambda: None)
+    client = _Client(node, OptimizeTrajectory, "nowhere", urgent)
+    assert counts == [3]
+    client.destroy()
+    node.destroy_node()

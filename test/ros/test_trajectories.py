@@ -357,9 +357,12 @@ def test_a_start_in_an_obstacle(goals: Goals, scene: Any) -> None:
 
 
 def test_no_way(goals: Goals, cage: JointState) -> None:
-    result = fails(goals, Status.TIMED_OUT, "deadline", joint_goals=[cage], timeout=1.0, **FAST)
-    assert 1.0 <= result.wall_time < 10.0
-    assert result.violation.message
+    for timeout in (1.0, 4.0, 16.0):  # on a busy machine a second may be too short for a single try
+        result = fails(goals, Status.TIMED_OUT, "deadline", joint_goals=[cage], timeout=timeout, **FAST)
+        assert timeout <= result.wall_time < timeout + 9.0
+        assert result.violation.message
+        if result.violation.state.name:
+            break
     assert list(result.violation.state.name) == ARM
 
 

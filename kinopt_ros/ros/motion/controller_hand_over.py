@@ -66,6 +66,8 @@ class _Client(ActionClient):  # type: ignore[type-arg]  # generic in later versi
 
     def __init__(self, node: Node, type_: Any, name: str, urgent: UrgentExecutor) -> None:
         self._sending = threading.Lock()
+        # rclpy makes it last, when the urgent thread may already ask what there is to wait for.
+        self._lock = threading.Lock()
         super().__init__(node, type_, name, callback_group=urgent.group)
         urgent.wake()  # there is something new to listen to
 
