@@ -82,7 +82,11 @@ def make_record(
     urdf: str = "",
     srdf: str = "",
 ) -> Record:
-    """Make a record of a problem; it keeps hashes of the texts ``urdf`` and ``srdf``."""
+    """Make a record of a problem; it keeps hashes of the texts ``urdf`` and ``srdf``.
+
+    Raises:
+        InvalidRequestError: the problem has a preference that records cannot keep.
+    """
     return Record(
         robot=robot.name,
         variables=robot.variable_names,
@@ -96,7 +100,7 @@ def make_record(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         status=tuple(int(code) for code in status),
         messages=tuple(messages),
-        problem=_plain_problem(problem),
+        problem=_plain_problem(problem, robot),
     )
 
 
@@ -236,7 +240,7 @@ def recorded_problem(record: Record, robot: RobotModel, file: Path | None = None
     return problem
 
 
-def _plain_problem(problem: IkProblem) -> dict[str, Any]:
+def _plain_problem(problem: IkProblem, robot: RobotModel) -> dict[str, Any]:
     return {
         "base_link": problem.base_link,
         "joints": list(problem.joints),
@@ -257,7 +261,7 @@ def _plain_problem(problem: IkProblem) -> dict[str, Any]:
         "num_solutions": int(problem.num_solutions),
         "min_separation": float(problem.min_separation),
         "turns": bool(problem.turns),
-        **plain_preference(problem.preference),
+        **plain_preference(problem.preference, robot, problem.variables),
         "random_seed": int(problem.random_seed),
         "scene": None if problem.scene is None else scene_hash(problem.scene),
         "clearance": float(problem.clearance),

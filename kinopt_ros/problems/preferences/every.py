@@ -95,20 +95,42 @@ def preference_of(prefer: str, given: Given, weight: float | None) -> Preference
 
 
 def check_preference(given: object) -> Preference:
-    """Return what was given, if it is a preference; else raise InvalidRequestError."""
-    if not isinstance(given, Preference):
+    """Return what was given, if it is a preference that searches follow; else raise InvalidRequestError.
+
+    A cost of any other kind would sort what happens to be found, and lead no search.
+    """
+    if type(given) is not Posture and not isinstance(given, IndexPreference):
         kinds = ", ".join(("Posture", *(kind.__name__ for kind in INDICES)))
-        raise InvalidRequestError(f"preference is a {type(given).__name__}; allowed are {kinds} and None")
+        raise InvalidRequestError(
+            f"preference is a {type(given).__name__}; allowed are {kinds}, other kinds of IndexPreference, and None"
+        )
     return given
 
 
-def plain_preference(preference: Preference | None) -> dict[str, Any]:
-    """Return a preference as plain values, as records keep it: a posture, and the weight of every index."""
+def plain_preference(
+    preference: Preference | None, robot: RobotModel, variables: Annotated[Int64, "n"]
+) -> dict[str, Any]:
+    """Return a preference as plain values, as records keep it: a posture, and the weight of every index.
+
+    Raises:
+        InvalidRequestError: that would not bring it back.
+    """
     posture = None if preference is None else preference.posture
     index = None if preference is None else preference.index
+    if index is not None and not (
+        type(index) in INDICES
+        and type(index).of(robot, variables, index.weight, posture).key() == index.key()
+    ):
+        raise InvalidRequestError(
+            f"no record can keep a preference of kind {type(index).__name__}; allowed are "
+            f"{', '.join(kind.__name__ for kind in INDICES)}, as they follow from robot, joints and weight"
+        )
     return {
         "posture": posture and {"reference": posture.reference.tolist(), "weight": posture.weight.tolist()},
-        **{kind.name: float(index.weight) if isinstance(index, kind) else 0.0 for kind in INDICES},
+        **{
+            kind.name: float(index.weight) if index is not None and type(index) is kind else 0.0
+            for kind in INDICES
+        },
     }
 
 

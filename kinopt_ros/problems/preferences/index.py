@@ -2,7 +2,7 @@
 
 A kind is one subclass, which says what its index is. All else follows: what solutions are sorted by, cutting and
 merging of batches, records, the names of requests; and the cpu solver climbs along the self-motion to where any index
-is greater, by its differences.
+is greater, by its differences. A kind with values for each request overrides ``rows``, ``key`` and ``joined``, too.
 """
 
 from abc import abstractmethod
@@ -48,6 +48,22 @@ class IndexPreference(Immutable, Preference):
         self, task: Task, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"]
     ) -> Annotated[Float64, "N"]:
         """Compute the index of configurations of the solved variables; ``request`` says whose each one is."""
+
+    def checked_value(
+        self, task: Task, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"]
+    ) -> Annotated[Float64, "N"]:
+        """Compute the index; raise InvalidRequestError unless it is a number that solutions can be sorted by."""
+        index: object = self.value(task, q, request)
+        if not isinstance(index, np.ndarray) or index.dtype.kind not in "fiu" or index.shape != (len(q),):
+            form = f"{index.dtype} {index.shape}" if isinstance(index, np.ndarray) else type(index).__name__
+            raise InvalidRequestError(
+                f"index {type(self).__name__} has values as {form}; allowed is an array of float64 ({len(q)},)"
+            )
+        if not np.isfinite(index).all():
+            raise InvalidRequestError(
+                f"index {type(self).__name__} has a value that is not finite; nothing can be sorted by it"
+            )
+        return index
 
     @property
     def posture(self) -> Posture | None:
@@ -95,7 +111,7 @@ class IndexPreference(Immutable, Preference):
         given: Bool = np.asarray(np.isfinite(q).all(axis=2))
         cost = np.full(q.shape[:2], np.nan)
         request = given.nonzero()[0]
-        index = self.value(Task(problem, chains), q[given], request)
+        index = self.checked_value(Task(problem, chains), q[given], request)
         cost[given] = self.score(q[given], request, index)
         return cost
 
@@ -104,10 +120,24 @@ class IndexPreference(Immutable, Preference):
         return self if self.beside is None else replace(self, beside=self.beside.rows(rows))
 
     def key(self) -> Hashable:
-        """Return a key that preferences of this kind with equal weights share."""
-        return type(self), self.weight, None if self.beside is None else self.beside.key()
+        """Return a key that preferences of this kind share where all that they know is equal."""
+        own = tuple(
+            (name, _comparable(value))
+            for name, value in sorted(vars(self).items())
+            if name not in ("weight", "beside")
+        )
+        return type(self), self.weight, None if self.beside is None else self.beside.key(), own
 
     def joined(self, several: Sequence[Self]) -> Self:
         """Return the preference of the requests of several, one after the other."""
         postures = [preference.beside for preference in several if preference.beside is not None]
         return self if self.beside is None else replace(self, beside=self.beside.joined(postures))
+
+
+def _comparable(value: object) -> Hashable:
+    """Return a key that only equal values share; what cannot be compared is equal to itself alone."""
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, str | int | float | type(None)):
+        return type(value), value
+    return id(value)

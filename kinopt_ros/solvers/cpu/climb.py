@@ -83,7 +83,7 @@ class _Hill:
 
     def height(self, q: Annotated[Float64, "N n"], request: Annotated[Int64, "N"]) -> Annotated[Float64, "N"]:
         """Compute the index."""
-        return self.preference.value(self.task, q, request)
+        return self.preference.checked_value(self.task, q, request)
 
 
 def _least_index(problem: IkProblem, hill: _Hill, without: IkCandidates) -> Annotated[Float64, "B"]:

@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
@@ -19,12 +19,13 @@ from kinopt_ros.planning.batching import merged, structure_key, taken_apart
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.preferences import every
+from kinopt_ros.problems.preferences.base import Preference
 from kinopt_ros.problems.preferences.index import IndexPreference
 from kinopt_ros.problems.preferences.manipulability import Manipulability
 from kinopt_ros.problems.preferences.posture import Posture
 from kinopt_ros.problems.record import load_record, make_record, recorded_problem, save_record
 from kinopt_ros.problems.task import Task
-from kinopt_ros.robot.chain import chain_between
+from kinopt_ros.robot.chain import KinematicChain, chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Solver
 from kinopt_ros.solvers.cpu.plugin import CpuSolver
@@ -133,3 +134,83 @@ def test_what_is_no_preference_is_refused(solver: Solver) -> None:
         solver.solve_ik(replace(asked(), preference="closest"))  # type: ignore[arg-type]
     with pytest.raises(InvalidRequestError, match="the weight of manipulability is -1"):
         solver.solve_ik(replace(asked(), preference=Manipulability(-1.0)))
+
+
+class Lowest(Preference):
+    """A preference of neither kind: searches would not know of it."""
+
+    posture = None
+    index = None
+
+    def check(self, problem: IkProblem, robot: RobotModel) -> None:
+        pass
+
+    def cost(self, problem: IkProblem, chains: Sequence[KinematicChain], q: Float64) -> Float64:
+        return np.asarray(q[..., 1])
+
+    def rows(self, rows: Int64) -> Self:
+        return self
+
+    def key(self) -> Hashable:
+        return "lowest"
+
+    def joined(self, several: Sequence[Self]) -> Self:
+        return self
+
+
+class Sorted(Posture):
+    """A posture with a cost of its own, which the search that the posture leads does not know of."""
+
+    def cost(self, problem: IkProblem, chains: Sequence[KinematicChain], q: Float64) -> Float64:
+        return np.asarray(q[..., 1])
+
+
+def test_a_preference_that_no_search_follows_is_refused(solver: Solver) -> None:
+    for given in (Lowest(), Sorted(np.zeros((4, 7)), np.ones(7))):
+        with pytest.raises(InvalidRequestError, match=f"preference is a {type(given).__name__}; allowed are"):
+            solver.solve_ik(replace(asked(), preference=given))
+
+
+def test_kinds_that_know_different_things_are_not_merged() -> None:
+    problem = asked(prefer="room")
+    assert isinstance(problem.preference, Room)
+    assert problem.preference.upper is not None
+    other = replace(problem.preference, upper=problem.preference.upper - 0.5)
+    assert structure_key(problem) == structure_key(replace(problem, preference=replace(problem.preference)))
+    assert structure_key(problem) != structure_key(replace(problem, preference=other))
+
+
+def test_what_a_record_cannot_bring_back_is_refused() -> None:
+    class Freely(Manipulability):
+        """A kind that is not in the list, though one that it derives from is."""
+
+    problem = asked(prefer="room")
+    assert isinstance(problem.preference, Room)
+    assert problem.preference.upper is not None
+    other = replace(problem.preference, upper=problem.preference.upper - 0.5)
+    for given in (Freely(), other):
+        with pytest.raises(InvalidRequestError, match=f"no record can keep .* {type(given).__name__}"):
+            make_record(ROBOT, replace(problem, preference=given), "cpu")
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        (lambda q: np.full(len(q), np.nan), "a value that is not finite"),
+        (lambda q: np.full(len(q), np.inf), "a value that is not finite"),
+        (lambda q: q[:, 1:2], r"values as float64 \(\d+, 1\); allowed is"),
+        (lambda q: None, "values as NoneType"),
+        (lambda q: 1.0, "values as float"),
+    ],
+)
+def test_an_index_that_sorts_nothing_is_refused(
+    form: Callable[[Float64], Float64], said: str, solver: Solver
+) -> None:
+    class Careless(IndexPreference):
+        name = "careless"
+
+        def value(self, task: Task, q: Float64, request: Int64) -> Float64:
+            return form(q)
+
+    with pytest.raises(InvalidRequestError, match=f"index Careless has {said}"):
+        solver.solve_ik(replace(asked(slice(1)), preference=Careless()))
