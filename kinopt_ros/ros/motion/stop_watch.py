@@ -142,13 +142,14 @@ class StopWatch:
                 continue
             if now > end:
                 return None
+            looked = time.monotonic()
             state = self._context.joint_states.of(setup.robot)
             if not state.known[index].all():
                 return None
             if float(state.age[index].max()) > AFTER:  # nobody says where they are now
                 continue
-            movement.take(state, time.monotonic())
-            joint = movement.moving(time.monotonic())
+            movement.take(state, looked)
+            joint = movement.moving(looked)
             if joint is not None:
                 return joint, state
         return None
