@@ -285,3 +285,18 @@ def test_a_wrong_velocity_does_not_send_the_robot_far(monkeypatch: pytest.Monkey
     there = np.array(world.messages[-1].points[-1].positions)
     assert np.abs(there - world.arm.state(world.now + world.ahead).position).max() < 0.1
     assert not world.moves()
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_a_wrong_joint_state_right_before_a_stop_does_not_send_the_robot_there(
+    monkeypatch: pytest.MonkeyPatch, over: bool
+) -> None:
+    world = World(monkeypatch)
+    world.spend(2.0 if not over else world.motion.duration + 2.0)
+    there = world.arm.state(world._controllers_time()).position
+    reading(world, np.zeros(7))
+    reading(world, np.zeros(7))  # a driver goes on like that
+    world.emergency()
+    for message in world.messages[1:]:
+        assert np.abs(np.array(message.points[0].positions) - there).max() < 0.05
+    assert len(world.messages) == (1 if over else 2)
