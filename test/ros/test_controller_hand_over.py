@@ -410,6 +410,25 @@ def test_a_controller_that_never_takes_a_motion_is_not_told_to_stop_for_ever() -
     assert "never said that it takes the motion" in pretended.ended[0]
 
 
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_stop_that_is_repeated_for_hours_asks_a_controller_that_has_gone_once(taken: bool) -> None:
+    """rclpy keeps every request that is never answered."""
+    pretended = Pretended()
+    if taken:
+        pretended.take()
+    pretended.servers = []
+    for _ in range(LOOKS):
+        pretended.one.look()
+    for _ in range(1000):
+        pretended.one.cancel()
+        pretended.one.look()
+    asked = pretended.cancels if taken else pretended.unheard
+    assert len(asked) == 1
+    pretended.servers = [b"1"]
+    pretended.one.look()
+    assert len(asked) == 2
+
+
 def test_a_motion_that_was_over_when_its_controller_was_told_to_stop_is_no_refusal() -> None:
     pretended = Pretended()
     pretended.take()

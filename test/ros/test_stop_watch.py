@@ -222,3 +222,81 @@ def test_nothing_is_published_after_the_end_of_the_emergency(monkeypatch: pytest
     assert len(world.messages) == 2
     assert not world.output.stop_again(stops + 1, world.messages[-1], PANDA)
     assert len(world.messages) == 2
+
+
+def reading(world: World, position: np.ndarray) -> None:
+    """Somebody says where the robot is."""
+    world.states.update(JointState(name=ARM, position=position.tolist()))
+
+
+@pytest.mark.parametrize("every", [0, 1, 2])
+@pytest.mark.parametrize("away", [0.05, -1.5])
+def test_a_wrong_joint_state_does_not_send_the_robot_there(
+    monkeypatch: pytest.MonkeyPatch, every: int, away: float
+) -> None:
+    """Of a driver that begins anew with zeros, or of a second publisher: once, or again and again."""
+    world = World(monkeypatch)
+    world.spend(2.0)
+    slept, looks = world.spend, [0]
+
+    def spend(seconds: float) -> None:
+        slept(seconds)
+        looks[0] += 1
+        if looks[0] == 40 if every == 0 else looks[0] % (every + 1) == 0:
+            reading(world, world.arm.state(world._controllers_time()).position + away)
+
+    monkeypatch.setattr(stop_watch.time, "sleep", spend)
+    world.emergency()
+    assert len(world.messages) == 2, world.logged
+    if abs(away) > 1.0:
+        assert "jumps" in world.logged[-1]
+
+
+def test_noise_is_no_movement(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    world.spend(2.0)
+    slept, random = world.spend, np.random.default_rng(0)
+
+    def spend(seconds: float) -> None:
+        slept(seconds)
+        reading(world, world.arm.state(world._controllers_time()).position + random.normal(0.0, 1e-3, 7))
+
+    monkeypatch.setattr(stop_watch.time, "sleep", spend)
+    world.emergency()
+    assert len(world.messages) == 2, world.logged
+
+
+def test_a_wrong_velocity_does_not_send_the_robot_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a driver that measures degrees: the way says how quick a joint is."""
+    world = World(monkeypatch, 5.0)
+    world.spend(2.0)
+    slept = world.spend
+
+    def spend(seconds: float) -> None:
+        slept(seconds)
+        state = world.arm.state(world._controllers_time())
+        world.states.update(
+            JointState(name=ARM, position=state.position.tolist(), velocity=(57.3 * state.velocity).tolist())
+        )
+
+    monkeypatch.setattr(stop_watch.time, "sleep", spend)
+    world.emergency()
+    assert len(world.messages) == 3, world.logged
+    there = np.array(world.messages[-1].points[-1].positions)
+    assert np.abs(there - world.arm.state(world.now + world.ahead).position).max() < 0.1
+    assert not world.moves()
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_a_wrong_joint_state_right_before_a_stop_does_not_send_the_robot_there(
+    monkeypatch: pytest.MonkeyPatch, over: bool
+) -> None:
+    world = World(monkeypatch)
+    world.spend(2.0 if not over else world.motion.duration + 2.0)
+    there = world.arm.state(world._controllers_time()).position
+    reading(world, np.zeros(7))
+    reading(world, np.zeros(7))  # a driver goes on like that
+    world.emergency()
+    for message in world.messages[1:]:
+        assert np.abs(np.array(message.points[0].positions) - there).max() < 0.05
+    assert len(world.messages) == (1 if over else 2)

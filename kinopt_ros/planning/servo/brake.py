@@ -13,6 +13,8 @@ from kinopt_ros.verification.verify import VerifiedMotion
 
 SOFTER = 1.5
 """Times the quickest brake that one by a single quintic takes: its acceleration has a peak, where that one is even."""
+SHORTEST = 0.1
+"""Least time of such a brake, s: what is measured may be a little beside where a controller has a joint."""
 LEAD = 10_000_000
 """Time until a brake begins, ns, as it has to arrive before."""
 
@@ -48,7 +50,7 @@ def brake_from_measured(
     """
     still = np.zeros_like(velocity)
     limits, index = setup.robot.limits, setup.variables
-    seconds = SOFTER * max(braking_time(velocity, planning_limits(setup.unscaled), still), LEAD / 1e9)
+    seconds = max(SOFTER * braking_time(velocity, planning_limits(setup.unscaled), still), SHORTEST)
     # Where a quintic ends that never turns back; one that is measured outside its limits stays there.
     rest = np.clip(
         position + 0.5 * seconds * velocity,

@@ -201,6 +201,8 @@ class Execution:
         self._lock = threading.Lock()
         self._handle: Any = None
         self._cancelled = False
+        self._asked = False
+        """Whether the controller has been told to stop since the last look, and has not answered."""
         self._over = False
         self._done = False
         self._lost = False
@@ -223,7 +225,9 @@ class Execution:
             taken = self._handle is not None
             # What is sent to one that is out of reach is lost.
             tell = not self._done and (self._lost or not self._cancelled or not taken)
-            self._cancelled = True
+            # An emergency stop may be repeated for hours, and rclpy keeps each request that is never answered.
+            tell = tell and not (self._cancelled and self._asked)
+            self._cancelled, self._asked = True, self._asked or tell
         if tell and taken:
             self._tell_to_stop()
         elif tell:
@@ -238,6 +242,7 @@ class Execution:
         """
         if self._servers & servers:
             self._missed = 0
+            self._asked = False
             unheard = self._handle is None and not self._done
             if self._lost or (self._cancelled and unheard):
                 self.cancel()
@@ -272,6 +277,7 @@ class Execution:
         self._handle.cancel_goal_async().add_done_callback(self._answered_to_stop)
 
     def _answered_to_stop(self, future: Any) -> None:
+        self._asked = False
         try:
             answer = future.result()
             over = answer.return_code == CancelGoal.Response.ERROR_GOAL_TERMINATED
@@ -296,6 +302,7 @@ class Execution:
 
     def _answered_unheard(self, future: Any) -> None:
         """Read the answer to a cancel of a motion of which the controller has not said that it takes it."""
+        self._asked = False
         try:
             answer = future.result()
             with self._lock:

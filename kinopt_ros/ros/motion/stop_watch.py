@@ -9,17 +9,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-import numpy as np
-
-from kinopt_ros.array import Float64
 from kinopt_ros.planning.servo.brake import brake_from_measured
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_message
+from kinopt_ros.ros.motion.movement import Movement
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.motion.present_motion import FASTER
+from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 
 AFTER = 0.2
@@ -28,8 +25,6 @@ WATCHED = 2.0
 """Time for which joints are watched from then on, s."""
 WATCHED_AT_THE_END = 0.3
 """The same where the node ends, s: that waits for it."""
-FAR = 5e-3
-"""Way in that time, or less, that counts as moving, rad or m: more than noise, and than a robot that settles."""
 MOST = 5
 """Most stops that are published again."""
 PERIOD = 0.02
@@ -97,18 +92,19 @@ class StopWatch:
 
     def _watch(self, setup: ServoSetup, end: int, stops: int, watched: int) -> None:
         latest = time.monotonic() + _ENDLESS
+        movement = Movement(setup)
         for number in range(1, MOST + 2):
             begin = end + round(AFTER * 1e9)
-            moved = self._first_movement(setup, begin, begin + watched, stops, latest)
+            moved = self._first_movement(movement, setup, begin, begin + watched, stops, latest)
             if moved is None:
-                return
-            joint, position, velocity = moved
+                break
+            joint, state = moved
             if number > MOST:
                 self._say(
                     f"joint {joint!r} still moves, though the stop was published {MOST} more times: who moves it?"
                 )
                 return
-            brake = brake_from_measured(setup, position, velocity)
+            brake = brake_from_measured(setup, state.q[setup.variables], movement.velocity(state))
             message = trajectory_message(brake, setup.robot.root_link)
             if not self._output.stop_again(stops, message, setup.robot):
                 return
@@ -117,21 +113,28 @@ class StopWatch:
                 f"joint {joint!r} still moves, so the stop was published again, from where the robot is: was it lost, "
                 "or is the controller's clock another one?"
             )
+            movement.begin_anew()
+        if movement.jumped is not None and self._output.halted:
+            self._say(
+                f"the joint state of {movement.jumped!r} jumps, so that nobody knows whether the robot stands: is "
+                "there more than one who publishes it?"
+            )
 
     def _first_movement(
-        self, setup: ServoSetup, begin: int, end: int, stops: int, latest: float
-    ) -> tuple[str, Annotated[Float64, "n"], Annotated[Float64, "n"]] | None:
-        """Wait until a joint has moved; return its name, position and velocity of all of them, or None if none has, or
-        nobody needs to know any more.
+        self, movement: Movement, setup: ServoSetup, begin: int, end: int, stops: int, latest: float
+    ) -> tuple[str, RobotState] | None:
+        """Wait until a joint has moved; return its name and the robot's state, or None if none has, or nobody needs to
+        know any more.
 
         Args:
+            movement: of the joints.
             setup: the joints.
             begin: ns of the node's clock from which on they have to be at rest.
             end: ns of the node's clock until which they are watched.
             stops: number of emergency stops, with this one.
             latest: until when, by ``time.monotonic``.
         """
-        index, first, at = setup.variables, None, 0.0
+        index = setup.variables
         while self._output.halted and self._output.stops == stops and time.monotonic() < latest:
             time.sleep(PERIOD)
             now = self._now()
@@ -139,30 +142,17 @@ class StopWatch:
                 continue
             if now > end:
                 return None
+            looked = time.monotonic()
             state = self._context.joint_states.of(setup.robot)
             if not state.known[index].all():
                 return None
-            age = float(state.age[index].max())
-            if age > AFTER:  # nobody says where they are now
+            if float(state.age[index].max()) > AFTER:  # nobody says where they are now
                 continue
-            position = state.q[index]
-            if first is None:
-                first, at = position, time.monotonic() - age
-                continue
-            away = setup.away(position, first)
-            if (away > FAR).any():
-                velocity = self._velocity(setup, state.velocity[index], position - first, at)
-                return setup.joints[int(np.argmax(away))], position, velocity
+            movement.take(state, looked)
+            joint = movement.moving(looked)
+            if joint is not None:
+                return joint, state
         return None
-
-    @staticmethod
-    def _velocity(
-        setup: ServoSetup, measured: Annotated[Float64, "n"], way: Annotated[Float64, "n"], since: float
-    ) -> Annotated[Float64, "n"]:
-        """Return the measured velocity, within what is believed; that of the way, where nobody measures it."""
-        limits = FASTER * setup.robot.limits.velocity[setup.variables]
-        velocity = measured if measured.any() else way / max(time.monotonic() - since, PERIOD)
-        return np.asarray(np.clip(velocity, -limits, limits))
 
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,6 +17,10 @@ from kinopt_ros.robot.xml_text import MAX_NAME_LENGTH
 
 _MOST_NAMES = 10_000
 """Most joints remembered, of this robot and of others on the topic."""
+JUMP_SECONDS = 0.5
+"""Time for which the greatest step of a joint's position is remembered, s."""
+_LATE = 0.05
+"""By how much two messages may come closer together than they were sent, s."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,21 @@ class _Reading:
     velocity: float
     received: float
     late: float
+    fastest: float = 0.0
+    at: float = 0.0
+    """When the fastest step was received."""
+
+    def after(self, before: "_Reading | None") -> "_Reading":
+        """Return this reading with the fastest of the last steps, of which the last one leads here."""
+        if before is None:
+            return self
+        # Drivers may measure continuous joints between half a turn and minus that.
+        way = self.position - before.position
+        step = abs(math.remainder(way, math.tau)) if math.isfinite(way) else math.inf
+        speed = step / (self.received - before.received + _LATE)
+        if speed < before.fastest and self.received < before.at + JUMP_SECONDS:
+            return replace(self, fastest=before.fastest, at=before.at)
+        return replace(self, fastest=speed, at=self.received)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +61,9 @@ class RobotState:
     late: Annotated[Float64, "nq"]
     """Seconds from each one's stamp to its arrival, by the node's clock: less than 0 if who sent it has a clock that is
     ahead. 0 where nothing was said."""
+    fastest: Annotated[Float64, "nq"]
+    """Greatest velocity by which each position has changed between two messages in the last JUMP_SECONDS; one that a
+    joint cannot have says that positions are not to be believed."""
 
     def require_fresh(
         self, variables: Iterable[int], robot: RobotModel, timeout: float, parameter: str = "state_timeout"
@@ -110,9 +132,8 @@ class JointStates:
             if math.isfinite(position)
         }
         with self._lock:
-            for name in readings:  # to the end of the order
-                self._readings.pop(name, None)
-            self._readings.update(readings)
+            for name, reading in readings.items():  # to the end of the order
+                self._readings[name] = reading.after(self._readings.pop(name, None))
             while (
                 len(self._readings) > _MOST_NAMES
             ):  # the oldest go, so that nobody can fill the memory with names
@@ -134,4 +155,7 @@ class JointStates:
             known=np.array([r is not None for r in readings], dtype=bool),
             age=np.array([0.0 if r is None else now - r.received for r in readings]),
             late=np.array([0.0 if r is None else r.late for r in readings]),
+            fastest=np.array(
+                [0.0 if r is None or now > r.at + JUMP_SECONDS else r.fastest for r in readings]
+            ),
         )

@@ -252,7 +252,9 @@ def _credible(setup: ServoSetup, state: RobotState) -> bool:
     inside = (
         (q >= limits.lower[index] - BEYOND) & (q <= limits.upper[index] + BEYOND) & (np.abs(q) <= FARTHEST)
     )
-    return bool((inside & (velocity <= FASTER * limits.velocity[index])).all())
+    fastest = FASTER * limits.velocity[index]
+    # A position that has jumped, as of a driver that begins anew with zeros, is not where the robot is.
+    return bool((inside & (velocity <= fastest) & (state.fastest[index] <= fastest)).all())
 
 
 def _may_be_sent(report: TrajectoryReport, of_published: bool) -> bool:

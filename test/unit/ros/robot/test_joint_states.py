@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 
 from kinopt_ros.conformance.robots import six_revolute
 from kinopt_ros.errors import InvalidStateError, StaleStateError
-from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, JointStates
 
 ROBOT = six_revolute()
 ALL = np.arange(6)
@@ -105,3 +105,25 @@ def test_names_that_are_no_names_of_a_robot_change_nothing(message: JointState, 
     assert len(str(caught.value)) < 1_000
     assert states.of(ROBOT).q[0] == 0.5
     assert not states.of(ROBOT).known[1]
+
+
+@pytest.mark.parametrize("far", [1.0, -1e308])
+def test_a_position_that_jumps_is_remembered_for_a_while(monkeypatch: pytest.MonkeyPatch, far: float) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    states = JointStates()
+    for position in (-far, far, far, far):
+        states.update(JointState(name=["j1", "j2"], position=[position, 0.01 * now[0]]))
+        now[0] += 0.02
+    state = states.of(ROBOT)
+    assert state.fastest[0] > 10.0
+    assert state.fastest[1] < 0.01
+    now[0] += JUMP_SECONDS
+    assert states.of(ROBOT).fastest[0] == 0.0
+
+
+def test_turns_are_no_jumps() -> None:
+    states = JointStates()
+    for position in (3.14, -3.14):
+        states.update(JointState(name=["j1"], position=[position]))
+    assert states.of(ROBOT).fastest[0] < 0.1
