@@ -14,6 +14,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 import kinopt_ros.ros.topics.emergency_stop as emergency_stop
 from kinopt_ros.planning.scene_holder import SceneHolder
+from kinopt_ros.planning.servo.brake import quickest_stop
 from kinopt_ros.planning.servo.commanded import Commanded, begun
 from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.model import RobotModel
@@ -67,7 +68,6 @@ class World:
             joint_states=self.states,
             scene=SceneHolder(lambda *said: None),
         )
-        self.slow: list[int] = []
         self.output = MotionOutput(
             SimpleNamespace(publish=self.messages.append), Trusting(), lambda: self.now
         )
@@ -84,7 +84,6 @@ class World:
         self.motion = Commanded(motion, self.now, self.now, self.now)
 
     def _tick(self) -> int:
-        self.now += self.slow.pop() if self.slow else 0
         return self.now
 
     def measured(self, state: MotionState) -> None:
@@ -214,11 +213,20 @@ def test_a_joint_that_gets_faster_than_its_limit_while_it_is_stopped_is_stopped_
     assert "The velocity of joint 'panda_joint2' reaches" in world.said[0]
 
 
-def test_a_stop_that_took_long_to_be_made_is_made_again() -> None:
+def test_a_stop_that_took_long_to_be_made_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(PANDA, a_move())
     world.now += 300_000_000
-    world.slow = [0, 0, 0, 30_000_000, 0][::-1]
+    made = []
+
+    def slowly(*given: Any) -> Any:
+        stop = quickest_stop(*given)
+        world.now += 0 if made else 30_000_000
+        made.append(stop)
+        return stop
+
+    monkeypatch.setattr(emergency_stop, "quickest_stop", slowly)
     stop = trajectory_from_message(world.emergency())
+    assert len(made) == 2
     start = world.messages[-1].header.stamp.sec * 10**9 + world.messages[-1].header.stamp.nanosec
     done = Commanded(stop, start, start, start)
     # At whatever time it comes, nothing jumps.

@@ -40,7 +40,7 @@ def test_motions_are_ended_while_a_callback_is_at_work(monkeypatch: pytest.Monke
     ended = threading.Event()
     seen: list[bool] = []
     urgent = Executor(lambda executor: executor.woken.wait(LONG))
-    node: Any = SimpleNamespace(urgent=urgent, end_motions=ended.set, ending=False, moving=[])
+    node: Any = SimpleNamespace(urgent=urgent, end_motions=ended.set, ending=False, moving=[], watches=False)
     running = spinning._Running()
 
     def at_work(executor: Any) -> None:
@@ -72,7 +72,9 @@ def test_controllers_are_heard_while_a_callback_is_at_work(monkeypatch: pytest.M
             told.set()
 
     urgent = Executor(urgent_spin)
-    node: Any = SimpleNamespace(urgent=urgent, end_motions=ended.set, ending=False, moving=["/arm/follow"])
+    node: Any = SimpleNamespace(
+        urgent=urgent, end_motions=ended.set, ending=False, moving=["/arm/follow"], watches=False
+    )
     running = spinning._Running()
 
     def at_work(executor: Any) -> None:
