@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kinopt_msgs.msg import Status as StatusMsg
-from kinopt_msgs.srv import ComputeFK, SolveIK
+from kinopt_msgs.srv import ApplyScene, ComputeFK, SolveIK
 from kinopt_ros.bench.node.kinds import Batch, ForwardKinematics, Outcome, Single, Unreachable
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.robot.sources import load_robot
@@ -109,3 +109,20 @@ def test_a_load_that_makes_no_sense_is_refused() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
     assert "--clients is 1" in done.stdout + done.stderr
+
+
+def test_a_scene_that_a_description_left_as_it_was_is_no_fault() -> None:
+    from kinopt_ros.bench.node.disturbances import MovingScene
+
+    scene = MovingScene.__new__(MovingScene)
+    scene._version, scene.known = 7, {}
+
+    def judged(code: Status, version: int) -> Outcome:
+        answer = ApplyScene.Response(status=StatusMsg(code=int(code)), version=version)
+        return scene._judge(answer)[0]
+
+    assert judged(Status.ENVIRONMENT_CHANGED, 7) is Outcome.REFUSED
+    assert judged(Status.QUEUE_FULL, 0) is Outcome.REFUSED
+    assert judged(Status.SUCCESS, 8) is Outcome.RIGHT
+    assert judged(Status.ENVIRONMENT_CHANGED, 9) is Outcome.WRONG
+    assert judged(Status.SUCCESS, 9) is Outcome.WRONG

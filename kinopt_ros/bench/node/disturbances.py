@@ -180,7 +180,9 @@ class MovingScene(Disturbance):
             for old in [version for version in self.known if version < wanted - 3000]:
                 del self.known[old]
             return Outcome.RIGHT, ""
-        if answer.status.code == Status.QUEUE_FULL:
+        # A description that came in between leaves the scene as it was, and says so.
+        left = answer.status.code == Status.ENVIRONMENT_CHANGED and answer.version == self._version
+        if left or answer.status.code == Status.QUEUE_FULL:
             return Outcome.REFUSED, answer.status.message
         self._version = int(answer.version)
         return Outcome.WRONG, f"version {answer.version} instead of {wanted}: {answer.status.message}"
