@@ -540,7 +540,6 @@ def test_a_scene_that_changes_in_the_middle(goals: Goals, cage: JointState, scen
 def test_a_client_that_is_killed(goals: Goals, cage: JointState, process: NodeProcess) -> None:
     script = f"""
 import sys
-import threading
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 import rclpy
 from kinopt_ros.ros.client.client import Client
@@ -555,11 +554,13 @@ goals.client.spin(60.0)
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as killed:
         assert killed.stdout is not None
         said: list[str] = []
-        listening = threading.Thread(target=lambda: said.append(killed.stdout.readline().strip()), daemon=True)
+        listening = threading.Thread(
+            target=lambda: said.append(killed.stdout.readline().strip()), daemon=True
+        )
         try:
             listening.start()
             # Meanwhile the robot goes on saying where it is.
-            goals.client.spin_until(lambda: bool(said), PATIENCE)
+            goals.client.spin_until(lambda: bool(said), 60.0)
         finally:
             killed.kill()
     assert said == ["sent"]
