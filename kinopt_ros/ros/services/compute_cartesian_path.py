@@ -6,7 +6,9 @@ from typing import Any
 
 from kinopt_msgs.srv import ComputeCartesianPath
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
-from kinopt_ros.planning.cartesian import CartesianResult, CartesianSteps, plan_cartesian_path
+from kinopt_ros.planning.cartesian.plan import plan_cartesian_path
+from kinopt_ros.planning.cartesian.result import CartesianResult
+from kinopt_ros.planning.cartesian.steps import CartesianSteps
 from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.problems.chains import resolve_chain
 from kinopt_ros.problems.ik import IkProblem

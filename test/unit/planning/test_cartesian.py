@@ -15,8 +15,11 @@ from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import so3_log
-from kinopt_ros.planning import cartesian
-from kinopt_ros.planning.cartesian import CartesianResult, CartesianSteps, plan_cartesian_path
+from kinopt_ros.planning.cartesian import configurations, lines
+from kinopt_ros.planning.cartesian.lines import Lines
+from kinopt_ros.planning.cartesian.plan import plan_cartesian_path
+from kinopt_ros.planning.cartesian.result import CartesianResult
+from kinopt_ros.planning.cartesian.steps import CartesianSteps
 from kinopt_ros.problems import ik, trajectory
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import find_robot, load_robot
@@ -24,6 +27,7 @@ from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.solvers.result import IkResult
+from kinopt_ros.solvers.trajectory_gate import Gate
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
 
@@ -38,7 +42,7 @@ def robot() -> RobotModel:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Clock that the search for paths, and its problems, look at."""
-    return Clock(monkeypatch, cartesian, ik, trajectory)
+    return Clock(monkeypatch, configurations, ik, trajectory)
 
 
 @pytest.fixture(scope="module")
@@ -276,7 +280,7 @@ def test_thousands_of_equal_waypoints_cost_nothing(
         measured += len(R)
         return so3_log(R)
 
-    monkeypatch.setattr(cartesian, "so3_log", counted)
+    monkeypatch.setattr(lines, "so3_log", counted)
     waypoints = np.repeat(T_start[None], 1000, axis=0)
     waypoints[-1] = moved(T_start, y=0.1)
     result = plan_cartesian_path(robot, solver.solve_ik, waypoints)
@@ -289,7 +293,7 @@ def test_the_deadline_ends_looking_at_the_lines_too(
 ) -> None:
     waypoints = np.array([moved(T_start, y=0.001 * k) for k in range(1, 101)])
     deadline, looks = clock.now + 10.0, 0
-    of_samples = cartesian._Lines._nearest
+    of_samples = Lines._nearest
 
     def late(*arguments: Any) -> None:
         nonlocal looks
@@ -297,7 +301,7 @@ def test_the_deadline_ends_looking_at_the_lines_too(
         clock.now = deadline + 1.0
         of_samples(*arguments)
 
-    monkeypatch.setattr(cartesian._Lines, "_nearest", late)
+    monkeypatch.setattr(Lines, "_nearest", late)
     result = plan_cartesian_path(robot, solver.solve_ik, waypoints, deadline=deadline)
     assert looks == 1
     assert (result.status, result.trajectory) == (Status.TIMED_OUT, None)
@@ -315,9 +319,7 @@ def test_a_step_longer_than_any_line_skips_no_waypoint(
 
 
 def test_a_pose_off_all_lines_is_measured(T_start: Float64) -> None:
-    lines = cartesian._Lines(
-        np.array([T_start, moved(T_start, y=0.1), moved(T_start, y=0.2)]), CartesianSteps()
-    )
+    lines = Lines(np.array([T_start, moved(T_start, y=0.1), moved(T_start, y=0.2)]), CartesianSteps())
     poses = np.array([moved(T_start, y=0.15), moved(T_start, y=0.15, z=0.3)])
     distance, angle = lines.off(poses, lines.count, 1e-3)
     assert distance == pytest.approx(0.3)
@@ -367,7 +369,7 @@ def test_poses_near_both_lines_may_miss_the_corner(back: float) -> None:
     steps = CartesianSteps()
     corners = np.repeat(np.eye(4)[None], 3, axis=0)
     corners[1, 0, 3], corners[2, 1, 3] = 0.1, back
-    lines = cartesian._Lines(corners, steps)
+    lines = Lines(corners, steps)
     whole = lines.at(np.linspace(0.0, lines.count, 301))
     assert lines.missed(whole, lines.count, steps.tolerance) == ""
     short = whole[whole[:, 0, 3] < 0.095]
@@ -380,7 +382,7 @@ def test_poses_near_both_lines_may_miss_the_corner(back: float) -> None:
 def test_a_quick_motion_passes_a_waypoint_between_two_looks() -> None:
     corners = np.repeat(np.eye(4)[None], 3, axis=0)
     corners[1, 0, 3], corners[2, 0, 3] = 0.1, 0.2
-    lines = cartesian._Lines(corners, CartesianSteps())
+    lines = Lines(corners, CartesianSteps())
     poses = lines.at(np.linspace(0.0, lines.count, 8))
     assert lines.missed(poses, lines.count, 1e-4) == ""
 
@@ -389,14 +391,14 @@ def test_waypoints_count_only_if_the_motion_passes_them(
     robot: RobotModel, solver: Solver, T_start: Float64, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Timing that rounds a corner by more than the tolerance is no success."""
-    passed = cartesian.Gate.passed
+    passed = Gate.passed
 
-    def rounded(self: cartesian.Gate, path: Float64, goal: int) -> Any:
+    def rounded(self: Gate, path: Float64, goal: int) -> Any:
         keep = np.linalg.norm(np.diff(path, axis=0), axis=1).cumsum()
         middle = np.abs(keep - keep[-1] / 2) < 0.02 * keep[-1]  # what is next to the corner
         return passed(self, path[np.concatenate([[True], ~middle[:-1], [True]])], goal)
 
-    monkeypatch.setattr(cartesian.Gate, "passed", rounded)
+    monkeypatch.setattr(Gate, "passed", rounded)
     there = moved(T_start, y=0.1)
     result = plan_cartesian_path(robot, solver.solve_ik, np.array([there, T_start]))
     assert result.status is Status.PLANNING_FAILED

@@ -18,7 +18,7 @@ from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.planning import trajectories
-from kinopt_ros.planning.cartesian import plan_cartesian_path
+from kinopt_ros.planning.cartesian.plan import plan_cartesian_path
 from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem

@@ -5,7 +5,7 @@ import pytest
 
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, StartStateError
 from kinopt_ros.kinematics.forward import forward_kinematics
-from kinopt_ros.planning.cartesian import plan_cartesian_path
+from kinopt_ros.planning.cartesian.plan import plan_cartesian_path
 from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.limit_tolerance import MOST_TOLERANCE, moved_to_limits
