@@ -113,7 +113,7 @@ def test_a_node_finds_the_description_of_a_simulated_robot(start_node: StartNode
     """`kinopt_simulated_robot panda` in place of robot_state_publisher and controllers, one of them chosen."""
     _, client = start_node("kinopt_found", {}, ready=False)
     parameters = {"controllers": ["arm=panda_arm"], "trajectory_topics": ["kinopt_found/joint_trajectory"]}
-    with ForkedNode(
+    with NodeProcess(
         parameters, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=["panda"]
     ) as robot:
         assert "panda" in client.wait_until_ready(180.0, lambda: robot.running)
@@ -132,7 +132,7 @@ def test_a_description_that_no_topics_can_be_made_of_ends_nothing(
     semantic = client.node.create_publisher(String, "robot_description_semantic", latched)
     semantic.publish(String(data=srdf.replace('"panda_arm"', f'"{"g" * 200}"')))
     description.publish(String(data=urdf))
-    with ForkedNode({}, tmp_path / "robot.log", "simulated_robot", module=MODULE) as robot:
+    with NodeProcess({}, tmp_path / "robot.log", "simulated_robot", module=MODULE) as robot:
         said = "no topic can be called after the controller"
         assert client.spin_until(lambda: said in robot.log_text() or not robot.running, 60.0), (
             robot.log_text()
