@@ -54,6 +54,8 @@ def planar_arm_text() -> str:
 
 
 SolverMaker = Callable[..., JaxLmSolver]
+SMALL: dict[str, object] = {"groups": "", "batch_sizes": "4", "escalation.rounds": 2}
+"""Options of solvers whose programs are small."""
 
 
 @pytest.fixture
@@ -64,8 +66,7 @@ def solver_for(kept_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
     def make(robot: RobotModel, cache: Path = kept_folder, **options: object) -> JaxLmSolver:
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
         solver = JaxLmSolver()
-        small = {"groups": "", "batch_sizes": "4", "escalation.rounds": 2}
-        solver.configure(robot, small | options)
+        solver.configure(robot, SMALL | options)
         made.append(solver)
         return solver
 
