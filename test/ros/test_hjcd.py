@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from std_srvs.srv import Trigger
 from support.ros_requests import READY, StartNode, ik, pose
 
 from kinopt_msgs.msg import SolverInfo
@@ -73,6 +74,10 @@ def test_a_node_whose_device_is_lost_goes_on_in_a_child_process(
         solvers = client.call("list_solvers", ListSolvers.Request()).solvers
         return next(info for info in solvers if info.name == "hjcd")
 
+    # The solver that takes over is prepared after the robot serves.
+    assert client.spin_until(
+        lambda: client.call("ready", Trigger.Request()).message.endswith("all is prepared"), 200.0
+    )
     before = client.call("solve_ik", ik(pose(0.45, 0.1, 0.4)))
     assert before.solver_used == "hjcd"
     assert (listed().available, listed().reason) == (True, "")

@@ -1,6 +1,7 @@
 """Layers of the packages, and what imports what."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import kinopt_ros
@@ -38,12 +39,14 @@ LAYERS = [
 """Layers from the bottom up; a module may import its own layer and those below."""
 
 
+@cache
 def modules() -> list[Path]:
     """All files but the package's own ``__init__.py``."""
     return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Names that a file imports, with those that are imported from modules."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -52,7 +55,7 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
 
 
 def part_of(path: Path) -> str:

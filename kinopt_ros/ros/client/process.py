@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any, Protocol
 
 import yaml
 
@@ -17,6 +17,17 @@ __all__ = ["NodeProcess", "isolate"]
 
 _STOP_SECONDS = 30.0
 """Time until a node is killed, s: nodes end within a second or two, on a busy machine later."""
+
+
+class Started(Protocol):
+    """A process, as of ``subprocess.Popen``."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, number: int, /) -> None: ...
+    def kill(self) -> None: ...
 
 
 class NodeProcess:
@@ -43,7 +54,7 @@ class NodeProcess:
         self._namespaces = dict(namespaces or {})
         self._log = log
         self._directory = tempfile.TemporaryDirectory(prefix="kinopt_")
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Started | None = None
 
     @property
     def pid(self) -> int:
@@ -67,14 +78,17 @@ class NodeProcess:
         log = self._log or Path(self._directory.name, "node.log")
         with log.open("wb") as output:
             arguments = ["--ros-args", "-r", f"__node:={self._name}", "--params-file", str(parameters)]
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", self._module, *self._words, *self._namespaces, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+            self._process = self._start(self._module, [*self._words, *self._namespaces, *arguments], output)
         self._log = log
         return self
+
+    def _start(self, module: str, arguments: Sequence[str], output: IO[bytes]) -> Started:
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

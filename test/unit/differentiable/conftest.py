@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 import pytest
+from support.kept_compilations import kept_compilations
 
 from kinopt_ros.robot.urdf import robot_from_urdf
 
@@ -13,9 +14,17 @@ _once = lru_cache(robot_from_urdf)
 """Loads a description once for all tests, so that what one test compiled serves the next."""
 
 
+@pytest.fixture(autouse=True, scope="module")
+def compiled_once(kept_folder):
+    """Most of the time here is XLA's, which it needs but once."""
+    pytest.importorskip("jax", reason="differentiable kinematics need jax")
+    with kept_compilations(kept_folder / "xla"):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def quickly_compiled():
-    """Most of the time here is XLA's: less optimization, the same numbers."""
+    """Less optimization, the same numbers."""
     jax = pytest.importorskip("jax", reason="differentiable kinematics need jax")
     before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", True)

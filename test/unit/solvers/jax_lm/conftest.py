@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.kept_compilations import kept_compilations
 
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
@@ -15,6 +16,14 @@ def _needs_jax() -> None:
     reason = JaxLmSolver.unavailable_reason()
     if reason is not None:
         pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def compiled_once(kept_folder: Path) -> Iterator[None]:
+    """For tests of formulas, whose compilation says nothing, and takes most of the time."""
+    pytest.importorskip("jax")
+    with kept_compilations(kept_folder / "xla"):
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +54,8 @@ def planar_arm_text() -> str:
 
 
 SolverMaker = Callable[..., JaxLmSolver]
+SMALL: dict[str, object] = {"groups": "", "batch_sizes": "4", "escalation.rounds": 2}
+"""Options of solvers whose programs are small."""
 
 
 @pytest.fixture
@@ -55,8 +66,7 @@ def solver_for(kept_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
     def make(robot: RobotModel, cache: Path = kept_folder, **options: object) -> JaxLmSolver:
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
         solver = JaxLmSolver()
-        small = {"groups": "", "batch_sizes": "4", "escalation.rounds": 2}
-        solver.configure(robot, small | options)
+        solver.configure(robot, SMALL | options)
         made.append(solver)
         return solver
 

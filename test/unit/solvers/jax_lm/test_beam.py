@@ -12,6 +12,7 @@ from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.model import RobotModel
 
 jax = pytest.importorskip("jax")
+pytestmark = pytest.mark.usefixtures("compiled_once")
 
 
 @pytest.mark.parametrize("keep", [1, 4, 8, 9, 12])

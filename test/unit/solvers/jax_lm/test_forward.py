@@ -17,6 +17,7 @@ from kinopt_ros.solvers.jax_lm.chain import LaneChain, lane_chain
 from kinopt_ros.solvers.jax_lm.shapes import RowShape
 
 jax = pytest.importorskip("jax")
+pytestmark = pytest.mark.usefixtures("compiled_once")
 
 
 def chains() -> dict[str, tuple[RobotModel, KinematicChain]]:

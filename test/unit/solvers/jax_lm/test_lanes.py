@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax")
+pytestmark = pytest.mark.usefixtures("compiled_once")
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

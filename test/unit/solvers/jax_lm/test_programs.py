@@ -3,6 +3,7 @@
 import logging
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import time
@@ -19,8 +20,9 @@ from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
 
-from .conftest import SolverMaker
+from .conftest import SMALL, SolverMaker
 
 pytestmark = pytest.mark.slow  # compilers take seconds
 
@@ -43,6 +45,19 @@ def problem_of(robot: RobotModel, count: int, deadline: float | None = None) -> 
     )
 
 
+@pytest.fixture(scope="module")
+def compiled(planar_arm: RobotModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's cache folder with the program of ``problem_of(planar_arm, 1)``, to be copied."""
+    folder = tmp_path_factory.mktemp("compiled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        solver = JaxLmSolver()
+        solver.configure(planar_arm, SMALL)
+        solver.solve_ik(problem_of(planar_arm, 1))
+        solver.close()
+    return folder
+
+
 def test_a_program_is_compiled_once_per_machine(
     planar_arm: RobotModel, solver_for: SolverMaker, tmp_path: Path
 ) -> None:
@@ -56,13 +71,17 @@ def test_a_program_is_compiled_once_per_machine(
 
 
 def test_a_damaged_file_is_replaced(
-    planar_arm: RobotModel, solver_for: SolverMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    planar_arm: RobotModel,
+    solver_for: SolverMaker,
+    compiled: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    solver_for(planar_arm, cache=tmp_path).solve_ik(problem_of(planar_arm, 1))
-    (file,) = programs_in(tmp_path)
+    cache = shutil.copytree(compiled, tmp_path / "cache")
+    (file,) = programs_in(cache)
     file.write_bytes(b"not a program")
     with caplog.at_level(logging.WARNING):
-        again = solver_for(planar_arm, cache=tmp_path)
+        again = solver_for(planar_arm, cache=cache)
         assert again.solve_ik(problem_of(planar_arm, 1)).success.all()
     assert again.programs_compiled == 1
     assert str(file) in caplog.text
@@ -265,10 +284,13 @@ class Evil:
 
 
 def test_a_program_that_others_may_have_written_is_not_loaded(
-    planar_arm: RobotModel, solver_for: SolverMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    planar_arm: RobotModel,
+    solver_for: SolverMaker,
+    compiled: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    cache, proof = tmp_path / "cache", tmp_path / "proof"
-    solver_for(planar_arm, cache=cache).solve_ik(problem_of(planar_arm, 1))
+    cache, proof = shutil.copytree(compiled, tmp_path / "cache"), tmp_path / "proof"
     (file,) = programs_in(cache)
     header = file.read_bytes().splitlines(keepends=True)[0]
     file.write_bytes(header + pickle.dumps(Evil(proof)))

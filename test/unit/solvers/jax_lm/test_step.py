@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax")
+pytestmark = pytest.mark.usefixtures("compiled_once")
 
 
 @pytest.mark.parametrize("rows", range(1, 7))
