@@ -68,7 +68,8 @@ class NodeProcess:
         with log.open("wb") as output:
             arguments = ["--ros-args", "-r", f"__node:={self._name}", "--params-file", str(parameters)]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", self._module, *self._words, *self._namespaces, *arguments],
+                # -P: nothing is imported from the current folder, into which others may have put something.
+                [sys.executable, "-P", "-m", self._module, *self._words, *self._namespaces, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
