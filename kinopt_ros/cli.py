@@ -35,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `kinopt ... | head`
         sys.stderr.close()
         return 141
+    except OSError as error:  # as a full disk behind what it prints to
+        print(f"kinopt {args.command}: {error.strerror or error}", file=sys.stderr)
+        return 1
 
 
 def _parser(only: str | None) -> argparse.ArgumentParser:

@@ -24,6 +24,21 @@ def cut(text: str, most: int = 1000) -> str:
     return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
 
 
+def writable(text: str) -> str:
+    """Return a text that UTF-8 can hold, as messages and logs need it; halves of surrogate pairs are written out."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+def said_by(error: BaseException) -> str:
+    """Return the kind and the sentence of an exception, of our own ones the sentence alone; cut, and never raising,
+    whatever others have made of it."""
+    try:
+        said = writable(str(error))
+    except Exception:
+        said = "it does not say why"
+    return cut(said if isinstance(error, KinoptError) else f"{type(error).__name__}: {said}", _LONGEST)
+
+
 def shown(given: object, most: int = 100) -> str:
     """Return any value as messages show it: cut if it is long, and never raising (Python writes no integers of
     thousands of digits)."""
@@ -65,8 +80,9 @@ class KinoptError(Exception):
     status: ClassVar[Status] = Status.FAILURE
 
     def __str__(self) -> str:
-        """Return the sentence. It goes into answers and logs, so its length is bounded, whatever was given."""
-        said = super().__str__()
+        """Return the sentence. It goes into answers and logs, so its length is bounded, and UTF-8 can hold it, whatever
+        was given."""
+        said = writable(super().__str__())
         return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}... ({len(said)} characters)"
 
 

@@ -5,6 +5,7 @@ numba's files are code, and their index is a pickle.
 
 import logging
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +17,14 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.sigutils import normalize_signature
 
 from kinopt_ros.errors import quoted
-from kinopt_ros.private_files import cache_folder, make_folder, others_hand, private_folder, temporary_folder
+from kinopt_ros.private_files import (
+    ForeignFileError,
+    cache_folder,
+    make_folder,
+    others_hand,
+    private_folder,
+    temporary_folder,
+)
 from kinopt_ros.source_stamp import changed_since_start, source_stamp
 
 __all__ = ["NotCompiledError", "njit", "without_compiling"]
@@ -91,9 +99,15 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file = _Files(
-            self._cache_path, self._impl.filename_base, source_stamp(Path(function.__code__.co_filename))
-        )
+        source = Path(function.__code__.co_filename)
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, source_stamp(source))
+        folder = Path(self._cache_path)
+        self._cache_file.beside = source.parent.stat() if folder.parent == source.parent else None
+        made = folder.stat()
+        own = self._cache_file.beside is None and made.st_uid == os.geteuid()
+        # numba makes its folders as umask says; an empty one was not trusted by anybody yet.
+        if own and made.st_mode & 0o022 and not any(folder.iterdir()):
+            folder.chmod(0o700)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """None if there is nothing that can be used, and it may be compiled."""
@@ -141,6 +155,44 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
     another one reads or writes meanwhile, a fresh index names code of an old source, which runs from then on.
     """
 
+    beside: os.stat_result | None = None
+    """What the system says of the folder of the sources, if the files lie beside them."""
+
+    def _load_index(self) -> Any:
+        """Read nothing that others could have written: it is unpickled."""
+        self._require_own(Path(self._index_path))
+        return super()._load_index()
+
+    def _load_data(self, name: str) -> Any:
+        """As of the index."""
+        self._require_own(Path(self._data_path(name)))
+        return super()._load_data(name)
+
+    def _require_own(self, file: Path) -> None:
+        """Raise ForeignFileError if others than those who may write to the sources could have made a file or its
+        folder."""
+        for path in (file.parent, file):
+            try:
+                reason = _foreign(path, self.beside)
+            except FileNotFoundError:
+                return
+            if reason:
+                raise ForeignFileError(f"{path} {reason}")
+
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[Any]:
+        """Write a file that only its owner can write to, whatever umask says, and that is there as a whole."""
+        part = f"{filepath}.tmp.{os.urandom(8).hex()}"
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        try:
+            with open(file, "wb") as stream:
+                yield stream
+            os.replace(part, filepath)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(part)
+            raise
+
     def save(self, key: Any, data: Any) -> None:
         """Keep code, and remove files that the index does not name any more."""
         overloads = self._load_index()
@@ -153,6 +205,26 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
             if is_own and file.name not in overloads.values():
                 with suppress(OSError):
                     file.unlink()
+
+
+def _foreign(path: Path, beside: os.stat_result | None) -> str:
+    """Return why others could have written a file or folder, as the end of a sentence; empty if they could not.
+
+    Args:
+        path: the file or folder.
+        beside: the folder of the sources, if what lies beside them is meant: those who may write there may write here.
+    """
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        return "is a link"
+    shared = 0 if beside is None else beside.st_mode & 0o022
+    owners = {os.geteuid(), 0, os.stat("/").st_uid} | (set() if beside is None else {beside.st_uid})
+    if status.st_uid not in owners and not shared:
+        return f"belongs to another user (number {status.st_uid})"
+    of_group = status.st_mode & 0o020 and beside is not None and status.st_gid != beside.st_gid
+    if status.st_mode & 0o022 & ~shared or of_group:
+        return f"can be written by other users (mode {stat.S_IMODE(status.st_mode):o})"
+    return ""
 
 
 def trusted_folder(chosen: str, package: Path) -> str | None:

@@ -12,6 +12,9 @@ from kinopt_ros.errors import (
     NotReadyError,
     SolverUnavailableError,
     UnsupportedFeatureError,
+    cut,
+    said_by,
+    writable,
 )
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
@@ -101,7 +104,7 @@ class SolverPool:
                 raise
             except BaseException as error:  # whatever a plugin raises must not take the others down
                 refused = SolverUnavailableError(
-                    f"solver {chosen.name!r} cannot be used for robot {self.robot.name!r}: {_said(error)}"
+                    f"solver {chosen.name!r} cannot be used for robot {self.robot.name!r}: {said_by(error)}"
                 )
                 self._refused[chosen.name] = refused
                 raise refused from error
@@ -148,7 +151,12 @@ class SolverPool:
     def remark(self, name: str) -> str:
         """Return what a solver says about how it works at present; empty if there is nothing to say."""
         solver = self._solvers.get(name)
-        return "" if solver is None else solver.remark
+        if solver is None:
+            return ""
+        try:
+            return cut(writable(str(solver.remark)))
+        except Exception as error:  # a defect of the plugin, which must not keep others from being reported
+            return f"its remark cannot be had: {said_by(error)}"
 
     def warm_up(self) -> None:
         """Let every prepared solver do what some later request would have to wait for.
@@ -318,7 +326,7 @@ class SolverPool:
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # the others are to be closed, too
-                _log.warning("solver %s cannot be closed: %s", solver.name, _said(error))
+                _log.warning("solver %s cannot be closed: %s", solver.name, said_by(error))
 
     def _ask(self, ask: Callable[[Solver], R], solver: Solver, may_skip: bool) -> R:
         """Ask a solver; SolverFailedError if the plugin breaks down, or did so a moment ago and may be left out."""
@@ -340,10 +348,6 @@ class SolverPool:
         return result
 
     def _failed(self, solver: Solver, failure: BaseException) -> SolverFailedError:
-        error = SolverFailedError(f"solver {solver.name!r} failed: {_said(failure)}")
+        error = SolverFailedError(f"solver {solver.name!r} failed: {said_by(failure)}")
         self._broken[solver.name] = (time.monotonic(), error)
         return error
-
-
-def _said(error: BaseException) -> str:
-    return str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"

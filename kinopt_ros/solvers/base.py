@@ -150,6 +150,8 @@ class Solver(ABC):
         for verified in ("solve_ik", "optimize_trajectory", "configure"):
             if getattr(cls, verified) is not getattr(Solver, verified):
                 raise TypeError(f"{cls.__name__} must implement _{verified}, not replace {verified}")
+        if getattr(cls.solves_ik, "__func__", None) is not Solver.solves_ik.__func__:  # type: ignore[attr-defined]
+            raise TypeError(f"{cls.__name__} must leave solves_ik as it is, which looks for _solve_ik")
 
     def __init__(self) -> None:
         self._robot: RobotModel | None = None

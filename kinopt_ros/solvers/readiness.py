@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from kinopt_ros.errors import KinoptError, MissingPackageError, NotReadyError
+from kinopt_ros.errors import KinoptError, MissingPackageError, NotReadyError, said_by
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene, SceneObject
@@ -56,7 +56,7 @@ def prepare_collisions(robot: RobotModel) -> None:
         raise
     except Exception as error:
         kind = MissingPackageError if isinstance(error, MissingPackageError) else KinoptError
-        sentence = str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"
+        sentence = said_by(error)
         with _lock:  # not the error itself: its traceback would keep the robot for ever
             _refused[robot] = kind, f"collisions cannot be checked: {sentence}"
         raise

@@ -1,8 +1,9 @@
 """Registry of solver plugins, by the entry-point group ``kinopt_ros.solvers``; a plugin is loaded when it is used."""
 
 import functools
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -11,10 +12,13 @@ from kinopt_ros.errors import (
     InvalidRequestError,
     SolverUnavailableError,
     UnknownSolverError,
+    cut,
     quoted,
+    said_by,
     shown,
+    writable,
 )
-from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 
 GROUP = "kinopt_ros.solvers"
@@ -22,6 +26,21 @@ AUTO = "auto"
 _PREFERENCE = ("cpu",)
 """Plugins that ``auto`` takes first; every other available plugin comes after, by name, and last those that solve no
 inverse kinematics."""
+RESERVED = frozenset(
+    {
+        AUTO,
+        "ik",
+        "qos_overrides",
+        "robot_description_planning",
+        "servo",
+        "start_type_description_service",
+        "target_pose",
+        "trajectory",
+    }
+)
+"""Names that no plugin may have: options become parameters ``<name>.<option>``, which must not be the node's own."""
+_LONGEST_TEXT = 100_000
+"""Longest text that a default may be: that of any parameter."""
 _OPTION_NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*", re.ASCII)
 
 
@@ -61,12 +80,18 @@ def list_solvers() -> tuple[SolverInfo, ...]:
     for name, entry_point in sorted(_entry_points().items()):
         try:
             solver = _load(entry_point)
-            reason = _reason(solver)
         except SolverUnavailableError as error:
             infos.append(SolverInfo(name, "", str(error), None))
             continue
         infos.append(
-            SolverInfo(name, solver.version, reason, solver.capabilities, solver.options, solver.solves_ik())
+            SolverInfo(
+                name,
+                solver.version,
+                _reason(solver),
+                solver.capabilities,
+                solver.options,
+                solver.solves_ik(),
+            )
         )
     return tuple(infos)
 
@@ -117,15 +142,22 @@ def _loaded(name: str, value: str) -> type[Solver] | str:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever a third party's module raises must not take the others down
-        return f"solver {name!r} cannot be loaded from {value}: {type(error).__name__}: {error}"
+        return f"solver {name!r} cannot be loaded from {value}: {said_by(error)}"
     if not (isinstance(loaded, type) and issubclass(loaded, Solver)):
         return f"{value} is not a subclass of kinopt_ros.solvers.base.Solver"
-    wrong = _malformed(name, loaded)
+    try:
+        wrong = _malformed(name, loaded)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # as above: even a look may run its code
+        wrong = said_by(error)
     return f"solver {name!r}, {value}, cannot be used: {wrong}" if wrong else loaded
 
 
 def _malformed(name: str, solver: type[Solver]) -> str:
     """Return which of a plugin's claims about itself has not the agreed form; empty if all have."""
+    if name in RESERVED:
+        return "parameters of the node begin with that name, or it means another thing; agreed is a name of its own"
     for attribute, wanted in (
         ("name", str),
         ("version", str),
@@ -133,34 +165,67 @@ def _malformed(name: str, solver: type[Solver]) -> str:
         ("options", tuple),
     ):
         given = getattr(solver, attribute, None)
-        if not isinstance(given, wanted):
+        if not isinstance(given, wanted) or not _is_writable(given):
             return f"its {attribute} is {shown(given)}; agreed is {wanted.__name__}"
     if solver.name != name:
         return f"it calls itself {quoted(solver.name)}, its entry point {quoted(name)}; agreed is one name for both"
+    for field, kind in (("joint_types", JointType), ("features", Feature), ("costs", str)):
+        claimed = getattr(solver.capabilities, field)
+        if not isinstance(claimed, Set) or not all(isinstance(each, kind) for each in claimed):
+            return f"its capabilities.{field} is {shown(claimed)}; agreed is a set of {kind.__name__}"
     options: tuple[object, ...] = solver.options
+    named: set[str] = set()
     for option in options:
         if not isinstance(option, Option):
             return f"one of its options is {shown(option)}; agreed is Option"
-        if not _OPTION_NAME.fullmatch(str(option.name)):
+        if not isinstance(option.name, str) or not _OPTION_NAME.fullmatch(option.name):
             return f"an option is called {shown(option.name)}; agreed are letters, digits and _, and dots between them"
-        if type(option.default) not in (bool, int, float, str):
-            return f"option {option.name} is {shown(option.default)}; agreed is a truth value, a number or a text"
-        try:
-            option.check(option.default)
-        except InvalidRequestError as error:
-            return f"the default of an option is none that it allows: {error}"
+        if option.name in named:
+            return f"two options are called {shown(option.name)}; agreed is a name for each"
+        named.add(option.name)
+        wrong = _malformed_option(option)
+        if wrong:
+            return f"option {option.name} {wrong}"
     return ""
+
+
+def _malformed_option(option: Any) -> str:
+    """Return what cannot become a parameter of ROS, as the end of a sentence; empty if all can."""
+    if type(option.default) not in (bool, int, float, str):
+        return f"is {shown(option.default)}; agreed is a truth value, a number or a text"
+    if not isinstance(option.description, str) or not isinstance(option.read_only, bool):
+        return "has no text as its description, or no truth value as its read_only"
+    texts: tuple[object, ...] = (option.description, option.default, *option.choices)
+    if not isinstance(option.choices, tuple) or not all(isinstance(each, str) for each in option.choices):
+        return f"has choices {shown(option.choices)}; agreed is a tuple of texts"
+    if not all(_is_writable(text) for text in texts) or len(str(option.default)) > _LONGEST_TEXT:
+        return f"has a text that is no UTF-8, or a default of more than {_LONGEST_TEXT} characters"
+    for limit in (option.minimum, option.maximum):
+        if limit is not None and (type(limit) not in (int, float) or not math.isfinite(limit)):
+            return f"has the limit {shown(limit)}; agreed is None or a finite number"
+    whole = [each for each in (option.default, option.minimum, option.maximum) if type(each) is int]
+    if any(abs(each) >= 2**63 for each in whole):
+        return "has a whole number of more than 64 bits"
+    try:
+        option.check(option.default)
+    except InvalidRequestError as error:
+        return f"has a default that it does not allow: {error}"
+    return ""
+
+
+def _is_writable(given: object) -> bool:
+    return not isinstance(given, str) or writable(given) == given
 
 
 def _reason(solver: type[Solver]) -> str | None:
     """Ask a plugin why it cannot run here. What it raises is a reason, too."""
     try:
         reason = solver.unavailable_reason()
+        return None if reason is None else cut(writable(str(reason)))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # as above
-        return f"{type(error).__name__}: {error}"
-    return None if reason is None else str(reason)
+        return said_by(error)
 
 
 def _pick(known: Mapping[str, EntryPoint]) -> type[Solver]:

@@ -53,6 +53,16 @@ else:
 """
 
 
+def test_nothing_is_imported_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`kinopt demo` in /tmp ran what anybody had put there."""
+    for module in ("yaml", "numpy", "rclpy"):
+        (tmp_path / f"{module}.py").write_text(f"raise SystemExit('{module} of the current folder was run')")
+    monkeypatch.chdir(tmp_path)
+    with NodeProcess({}, tmp_path / "node.log", words=["--nonsense"]) as process:
+        assert process.wait(60.0) == 1, process.log_text()
+        assert "unknown argument '--nonsense'" in process.log_text()
+
+
 def test_nobody_listens_to_other_networks(process: NodeProcess, client: Client) -> None:
     assert get_rmw_implementation_identifier() == MIDDLEWARE
     assert elsewhere(process.pid) == []

@@ -1,6 +1,14 @@
 """Messages show what was given, cut to a length that a person reads."""
 
-from kinopt_ros.errors import InvalidRequestError, UnknownLinkError, quoted, shortened, shown
+from kinopt_ros.errors import (
+    InvalidRequestError,
+    UnknownLinkError,
+    quoted,
+    said_by,
+    shortened,
+    shown,
+    writable,
+)
 
 
 def test_long_values_are_cut() -> None:
@@ -24,3 +32,20 @@ def test_no_message_is_endless() -> None:
     sentence = str(InvalidRequestError("x" * 10**6))
     assert len(sentence) < 5_000
     assert sentence.endswith("(1000000 characters)")
+
+
+def test_every_message_can_be_sent() -> None:
+    """ROS carries UTF-8: an answer with half of a surrogate pair was lost."""
+    assert writable("grün\ud800") == "grün\\ud800"
+    assert str(InvalidRequestError("\ud800")) == "\\ud800"
+
+
+def test_any_exception_can_be_told() -> None:
+    class Mute(BaseException):
+        def __str__(self) -> str:
+            raise OSError
+
+    assert said_by(Mute()) == "Mute: it does not say why"
+    assert said_by(KeyError("\ud800")) == "KeyError: '\\ud800'"
+    assert said_by(InvalidRequestError("too many")) == "too many"
+    assert len(said_by(ValueError("x" * 10**6))) < 5_000

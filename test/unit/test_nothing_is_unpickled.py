@@ -108,3 +108,13 @@ def test_the_rule_sees_every_form(text: str) -> None:
 )
 def test_the_rule_lets_data_pass(text: str) -> None:
     assert not findings(text)
+
+
+def test_no_program_is_started_that_imports_from_the_current_folder() -> None:
+    """Others may have put something there: `python -m` looks there first, unless -P says not to."""
+    started = []
+    for file in PACKAGE.rglob("*.py"):
+        lists = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.List)]
+        words = [[each.value for each in node.elts if isinstance(each, ast.Constant)] for node in lists]
+        started += [(file, each) for each in words if "-m" in each and "-P" not in each]
+    assert started == []

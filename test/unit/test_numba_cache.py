@@ -3,6 +3,7 @@
 import importlib.util
 import logging
 import os
+import pickle
 import resource
 import subprocess
 import sys
@@ -106,6 +107,76 @@ def files_of_at_most(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+class Evil:
+    """Unpickled, it leaves a mark."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.mark),)
+
+
+SOMEBODY = 12345
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other users")
+
+
+@pytest.mark.parametrize(
+    ("change", "runs"),
+    [
+        pytest.param(lambda folder, file: None, True, id="what is ours is trusted"),
+        pytest.param(lambda folder, file: file.chmod(0o666), False, id="file of mode 666"),
+        pytest.param(lambda folder, file: file.chmod(0o664), False, id="file of mode 664"),
+        pytest.param(lambda folder, file: folder.chmod(0o777), False, id="folder of mode 777"),
+        pytest.param(lambda folder, file: folder.chmod(0o775), False, id="folder of mode 775"),
+        pytest.param(lambda folder, file: linked(file), False, id="link"),
+        pytest.param(
+            lambda folder, file: os.chown(file, SOMEBODY, SOMEBODY), False, marks=as_root, id="foreign file"
+        ),
+        pytest.param(
+            lambda folder, file: os.chown(folder, SOMEBODY, SOMEBODY),
+            False,
+            marks=as_root,
+            id="foreign folder",
+        ),
+    ],
+)
+def test_what_others_could_have_written_is_not_unpickled(
+    tmp_path: Path, load: Load, change: Callable[[Path, Path], None], runs: bool
+) -> None:
+    """The folder that NUMBA_CACHE_DIR names was looked at, what is in it was not."""
+    assert answers(load(1.0)) == (2.0, 2.0)
+    mark = tmp_path / "executed"
+    for file in kept(tmp_path, ".nbi"):
+        with file.open("rb") as content:
+            version = pickle.load(content)
+        file.write_bytes(pickle.dumps(version) + pickle.dumps(Evil(mark)))
+        change(file.parent, file)
+    assert answers(load(1.0)) == (2.0, 2.0)
+    assert mark.exists() == runs
+
+
+def linked(file: Path) -> None:
+    file.rename(file.with_suffix(".moved"))
+    file.symlink_to(file.with_suffix(".moved"))
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o002])
+def test_only_we_can_write_to_what_we_keep_whatever_umask_says(
+    tmp_path: Path, load: Load, umask: int
+) -> None:
+    before = os.umask(umask)
+    try:
+        assert answers(load(1.0)) == (2.0, 2.0)
+    finally:
+        os.umask(before)
+    for path in (*kept(tmp_path, ".nbi"), *kept(tmp_path, ".nbc"), kept(tmp_path, ".nbi")[0].parent):
+        assert path.stat().st_mode & 0o022 == 0, path
+    again = load(1.0)
+    assert answers(again) == (2.0, 2.0)
+    assert hits(again) == 2
 
 
 @pytest.mark.parametrize("size", [300, 3000])

@@ -106,7 +106,7 @@ def run_variant(
                 device=device,
                 joints=task.names,
             )
-            return [sys.executable, "-m", "kinopt_ros.bench.beam.own_worker", str(folder)]
+            return [sys.executable, "-P", "-m", "kinopt_ros.bench.beam.own_worker", str(folder)]
 
         outcome = _run(write(sizes), folder, task, {}, progress)
         start = time.perf_counter()

@@ -4,7 +4,8 @@ import multiprocessing
 import os
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -184,7 +185,8 @@ def _under_load(
         for body, arguments in bodies:
             ours, theirs = context.Pipe()
             worker = context.Process(target=body, args=(*arguments, theirs), daemon=True)
-            worker.start()
+            with _nothing_from_here():
+                worker.start()
             theirs.close()
             connections.append(ours)
             workers.append(worker)
@@ -209,6 +211,21 @@ def _under_load(
             worker.join(5.0)
             if worker.is_alive():
                 worker.kill()
+
+
+@contextmanager
+def _nothing_from_here() -> Iterator[None]:
+    """Let processes that are started meanwhile import nothing from the current folder, into which others may have put
+    something: multiprocessing's first words to them come from there."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _watch(

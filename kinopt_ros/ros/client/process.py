@@ -84,7 +84,8 @@ class NodeProcess:
 
     def _start(self, module: str, arguments: Sequence[str], output: IO[bytes]) -> Started:
         return subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            # -P: nothing is imported from the current folder, into which others may have put something.
+            [sys.executable, "-P", "-m", module, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -51,9 +51,10 @@ class CheckStateValidity(MoveItService):
 
     def task(self, request: Any, reply: Reply) -> tuple[Task, None]:
         """Return the task of a request."""
-        robot = self._context.loaded.model
-        prepared = (robot, self._context.scene.of(robot)) == self._checked
-        return HandlerTask(self._handle, request, reply, slow=not prepared), None
+        loaded = self._context.loaded
+        known = (loaded.model, self._context.scene.of(loaded.model)) == self._checked
+        patience = self._context.parameter("ik.max_timeout")
+        return HandlerTask(self._handle, request, reply, not known, loaded.pool, patience), None
 
     def write(self, response: Any, answer: Any, asked: None) -> None:
         """Write the verdict."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kinopt_ros.errors import KinoptError, NotReadyError
+from kinopt_ros.errors import KinoptError, NotReadyError, said_by
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.solver_pool import SolverPool
@@ -135,9 +135,7 @@ class RobotLoader:
                 if name != solver and not _prepare(pool, name):
                     break
         except Exception as error:  # nothing may end the worker: the node must keep serving
-            refusal = (
-                error if isinstance(error, KinoptError) else KinoptError(f"{type(error).__name__}: {error}")
-            )
+            refusal = error if isinstance(error, KinoptError) else KinoptError(said_by(error))
             with self._lock:
                 if self._closed:
                     return
@@ -196,9 +194,7 @@ class RobotLoader:
                 except AbandonedError:
                     return
                 except Exception as error:  # as above
-                    tell(
-                        [str(error) if isinstance(error, KinoptError) else f"{type(error).__name__}: {error}"]
-                    )
+                    tell([said_by(error)])
         if not pool.missing:
             tell([f"robot {model.name!r}: all is prepared"])
 

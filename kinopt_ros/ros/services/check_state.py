@@ -41,10 +41,11 @@ class CheckStateService(QueuedService):
 
     def task(self, request: Any, reply: Reply) -> Task:
         """Return the task of a request, as QueuedService has it."""
-        robot = self._context.loaded.model
-        prepared = (robot, self._context.scene.of(robot)) == self._checked
+        loaded = self._context.loaded
+        known = (loaded.model, self._context.scene.of(loaded.model)) == self._checked
         many = len(request.positions) > QUICK_STATES * max(len(request.joint_names), 1)
-        return HandlerTask(self.handle, request, reply, slow=many or not prepared)
+        patience = self._context.parameter("ik.max_timeout")
+        return HandlerTask(self.handle, request, reply, many or not known, loaded.pool, patience)
 
     def handle(self, request: Any, response: Any) -> None:
         """Fill the response; raises KinoptError if the request cannot be answered."""

@@ -4,7 +4,7 @@ import traceback
 from typing import Any
 
 from kinopt_msgs.msg import Status as StatusMsg
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import KinoptError, writable
 from kinopt_ros.ros.messages.conversions import error_message, status_message
 from kinopt_ros.status import Status
 
@@ -18,7 +18,7 @@ def log_defect(logger: Any, where: str, error: BaseException, seconds: float = 0
         error: what was raised.
         seconds: least time between two such lines, s; 0: each is logged.
     """
-    trace = "".join(traceback.format_exception(error))
+    trace = writable("".join(traceback.format_exception(error)))
     options = {"throttle_duration_sec": seconds} if seconds else {}
     logger.error(f"internal error {where}:\n{trace}", **options)
     return f"internal error ({type(error).__name__}); the node's log says more"

@@ -13,6 +13,8 @@ from typing import Any
 
 from rclpy.node import Node
 
+from kinopt_ros.errors import writable
+
 _MOST_AT_ONCE = 32
 _ROUND_SECONDS = 0.005
 """Most requests that are taken in one round, and most time for it, s: other callbacks wait meanwhile."""
@@ -69,7 +71,7 @@ def create_deferred_service(
     send: Callable[[Any, Any], None] = service.send_response
 
     def send_response(response: Any, header: Any) -> None:
-        response.bind(lambda answer: send(answer, header))
+        response.bind(partial(_send_to, send, header))
 
     service.send_response = send_response
     return service
@@ -89,4 +91,21 @@ def _waiting(service: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _send_to(send: Callable[[Any, Any], None], header: Any, answer: Any) -> None:
-    send(answer, header)
+    try:
+        send(answer, header)
+    except UnicodeEncodeError:  # as in a sentence of a plugin; its client would wait for ever
+        _make_writable(answer)
+        send(answer, header)
+
+
+def _make_writable(message: Any) -> None:
+    """Write out what UTF-8 cannot hold, in all texts of a message."""
+    for slot in message.__slots__:
+        value = getattr(message, slot)
+        if isinstance(value, str):
+            setattr(message, slot, writable(value))
+        elif isinstance(value, list):
+            setattr(message, slot, [writable(each) if isinstance(each, str) else each for each in value])
+        for each in value if isinstance(value, list) else (value,):
+            if hasattr(each, "get_fields_and_field_types"):
+                _make_writable(each)

@@ -10,7 +10,7 @@ from typing import Any
 import warp as wp
 
 from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError
-from kinopt_ros.private_files import cache_folder, others_hand, private_folder, temporary_folder
+from kinopt_ros.private_files import cache_folder, private_folder, temporary_folder
 
 _lock = threading.Lock()
 _folder: list[Path] = []
@@ -53,14 +53,15 @@ def start(device: str) -> Any:
 def _kernel_folder(chosen: str | None) -> Path:
     """Return the folder in which Warp keeps compiled kernels, which it loads as code.
 
-    It is what the program has chosen, or who started it, if nobody else can write there; else a private folder.
+    It is a private one below what the program has chosen, or who started it: Warp makes files as umask says, which may
+    let others write to them. Where others can write to what was chosen, it is one of the user's.
     """
     chosen = chosen or os.environ.get("WARP_CACHE_PATH")
     if chosen:
-        reason = others_hand(Path(chosen))
-        if not reason:
-            return Path(chosen)
-        _log.warning("the folder that was chosen for Warp's kernels is not used: %s", reason)
+        try:
+            return private_folder(Path(chosen).absolute() / "kinopt_ros")
+        except OSError as error:
+            _log.warning("the folder that was chosen for Warp's kernels is not used: %s", error)
     try:
         return private_folder(cache_folder("warp"))
     except (OSError, RuntimeError) as error:  # the latter where a user has no home

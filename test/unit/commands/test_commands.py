@@ -1,6 +1,9 @@
 """The command line, without ROS."""
 
+import errno
+import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -191,3 +194,19 @@ def test_records_and_problems_are_shown_as_they_are(
     problem.write_text('robot: marked.urdf\ngoals: [{joints: {"j[/x]": 0.5}}]')
     assert main(["plan", str(problem)]) == 0
     assert "j[/x]" in capsys.readouterr().out
+
+
+class Full(io.StringIO):
+    """Stands for a file on a full disk."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("arguments", [["fk"], ["ik", "--xyz", "0.4", "0", "0.4", "--json"]])
+def test_a_full_disk_gets_one_sentence(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert main(arguments) == 1
+    assert capsys.readouterr().err == f"kinopt {arguments[0]}: No space left on device\n"

@@ -68,6 +68,9 @@ class Plugin(Solver):
 """
 
 
+_MUTE = "class Mute(Exception):\n    def __str__(self): raise OSError\n"
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
@@ -81,6 +84,34 @@ class Plugin(Solver):
         (_HEAD + "    options = (Option('a b/c', 1, ''),)", "an option is called 'a b/c'"),
         (_HEAD + "    options = (Option('list', [1], ''),)", "option list is"),
         (_HEAD + "    options = (Option('low', 1, '', minimum=2.0),)", "low is 1"),
+        (_HEAD + "    options = (Option('low', 1, '', minimum='0'),)", "option low has the limit '0'"),
+        (_HEAD + "    options = (Option('most', 1, '', 0, float('inf')),)", "option most has the limit inf"),
+        (_HEAD + "    options = (Option('most', 10**30, ''),)", "option most has a whole number"),
+        (_HEAD + "    options = (Option('kind', 'x', '', choices=('x', 3)),)", "option kind has choices"),
+        (
+            _HEAD + "    options = (Option('kind', chr(0xD800), ''),)",
+            "option kind has a text that is no UTF-8",
+        ),
+        (_HEAD + "    options = (Option('kind', 'x' * 200_000, ''),)", "a default of more than 100000"),
+        (_HEAD + "    options = (Option('speed', 1, None),)", "option speed has no text"),
+        (_HEAD + "    options = (Option(None, 1, ''),)", "an option is called None"),
+        (_HEAD + "    options = (Option('speed', 1, ''), Option('speed', 2, ''))", "two options are called"),
+        (_HEAD + "    version = chr(0xD800)", "its version is"),
+        (
+            _HEAD + "    capabilities = Capabilities(frozenset(), frozenset({'poses'}))",
+            "capabilities.features",
+        ),
+        (
+            _HEAD + "    capabilities = Capabilities(frozenset(), costs=None)",
+            "its capabilities.costs is None",
+        ),
+        (_HEAD + "    @classmethod\n    def solves_ik(cls): raise OSError", "must leave solves_ik as it is"),
+        (
+            _MUTE + _HEAD + "    @classmethod\n    def unavailable_reason(cls): raise Mute",
+            "Mute: it does not say",
+        ),
+        (_MUTE + "raise Mute", "Mute: it does not say why"),
+        (_HEAD + "    @classmethod\n    def unavailable_reason(cls): return chr(0xD800)", "\\ud800"),
     ],
     ids=lambda text: "" if "\n" in text else text,
 )
@@ -98,6 +129,14 @@ def test_a_plugin_that_is_not_of_the_agreed_form_takes_nobody_down(
     assert registry.solver_class("auto").name == "cpu"
     with pytest.raises(SolverUnavailableError, match=re.escape(reason)):
         registry.solver_class("broken")
+
+
+@pytest.mark.parametrize("name", sorted(registry.RESERVED))
+def test_a_plugin_has_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Parameters of one called "ik" would be the node's own, and the node did not start."""
+    fake_entry_points(monkeypatch, **{name: "kinopt_ros.solvers.cpu.plugin:CpuSolver"})
+    (info,) = registry.list_solvers()
+    assert "agreed is a name of its own" in (info.unavailable_reason or "")
 
 
 def test_a_module_that_fails_is_run_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

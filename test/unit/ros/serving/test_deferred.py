@@ -10,6 +10,10 @@ import pytest
 
 pytest.importorskip("rclpy")
 
+from rclpy.serialization import serialize_message
+
+from kinopt_msgs.msg import Status
+from kinopt_msgs.srv import SolveIK
 from kinopt_ros.ros.serving.deferred import Pending, create_deferred_service
 
 
@@ -43,6 +47,8 @@ class Node:
             srv_type = SimpleNamespace(Request=object)
 
             def send_response(self, response: Any, header: Any) -> None:
+                if hasattr(response, "get_fields_and_field_types"):
+                    serialize_message(response)  # as rclpy does
                 node.sent.append((response, header))
 
         return Service()
@@ -115,6 +121,28 @@ def test_an_answer_within_the_callback_waits_for_the_header() -> None:
     )
     ask(node, service, "request", "header")
     assert node.sent == [("at once", "header")]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_an_answer_with_a_text_that_cannot_be_sent_is_no_lost_one(at_once: bool) -> None:
+    """A plugin may say anything; its client waited for ever, and the thread that sent it ended."""
+    node = Node()
+    begun: list[Pending] = []
+    answer = SolveIK.Response(status=Status(message="\ud800"), messages=["\udfff", "ü"])
+
+    def begin(request: Any, pending: Pending, alone: bool) -> None:
+        begun.append(pending)
+        if at_once:
+            pending.send(answer)
+
+    service = create_deferred_service(node, object, "~/s", begin)  # type: ignore[arg-type]
+    ask(node, service, "request", "header")
+    if not at_once:
+        begun[0].send(answer)
+    (sent, header) = node.sent[-1]
+    assert header == "header"
+    assert (sent.status.message, list(sent.messages)) == ("\\ud800", ["\\udfff", "ü"])
+    serialize_message(sent)
 
 
 def test_the_race_of_header_and_answer_sends_exactly_one() -> None:
