@@ -173,13 +173,12 @@ def _joined(own: list[Hulls]) -> Annotated[Float64, "N COLUMNS"]:
 
 
 def _meeting(tree: Tree, carrier: Int64, pairs: Annotated[Int64, "P 2"]) -> Annotated[Int64, "P"]:
+    """Return the link at which the ways from the two shapes of each pair to the root meet; there may be 100,000."""
     world = len(tree.parent)
-    above: dict[int, list[int]] = {WORLD: [world]}
-    for link, parent in enumerate(tree.parent.tolist()):
-        above[link] = [link, *above[parent]]
-    both, which = np.unique(carrier[pairs], axis=0, return_inverse=True)
-    found = np.empty(len(both), dtype=np.int64)
-    for p, (a, b) in enumerate(both.tolist()):
-        others = set(above[b])
-        found[p] = next(link for link in above[a] if link in others)
-    return found[which.reshape(-1)]
+    table = np.full((world + 1, world + 1), world)
+    for link, parent in enumerate(tree.parent.tolist()):  # parents come first
+        table[link, :link] = table[:link, link] = table[parent, :link]  # -1, as WORLD, is the last row
+        table[link, link] = link
+    a, b = carrier[pairs].T
+    found: Int64 = table[a, b]
+    return found

@@ -10,6 +10,7 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.collision.adjacency import LinkPair
 from kinopt_ros.collision.coal_geometry import geometry_of, load_coal
+from kinopt_ros.collision.obstacles import bounding_sphere
 from kinopt_ros.collision.spheres import fitted_spheres
 from kinopt_ros.geometry import kept
 from kinopt_ros.geometry.shapes import (
@@ -39,6 +40,8 @@ _FEW, _MANY, _MOST = 60, 300, 600
 
 More are judged where nearly all collide so far, and most where none does."""
 _NEARLY_ALL = 0.9
+_ROUNDING = 1e-9
+"""Distance up to which balls count as touching, m."""
 _SEED = 1
 _SOURCES = (__name__, "kinopt_ros.collision.spheres")
 
@@ -130,10 +133,22 @@ def _near(a: _Balls, b: _Balls) -> Bool:
 
 
 class _Solids:
-    """A link's shapes as coal knows them."""
+    """A link's shapes as coal knows them, and balls around each."""
 
     def __init__(self, shapes: Sequence[PlacedShape]) -> None:
         self.parts = [(geometry_of(_known(placed.shape)), placed.T_frame_shape) for placed in shapes]
+        balls = [bounding_sphere(placed.shape) for placed in shapes]
+        self.radii = np.array([reach for _, reach in balls])
+        self.centers = np.array(
+            [
+                placed.T_frame_shape[:3, :3] @ center + placed.T_frame_shape[:3, 3]
+                for placed, (center, _) in zip(shapes, balls, strict=True)
+            ]
+        )
+
+    def placed(self, T_root_link: Annotated[Float64, "4 4"]) -> Annotated[Float64, "S 3"]:
+        """Return the centres of the balls."""
+        return np.asarray(self.centers @ T_root_link[:3, :3].T + T_root_link[:3, 3])
 
 
 def _known(shape: Shape) -> Primitive | Mesh:
@@ -148,16 +163,15 @@ def _collide(a: _Solids, T_a: Float64, b: _Solids, T_b: Float64, i: int) -> bool
     """
     coal = load_coal()
     request = coal.CollisionRequest()
-    placed_a, placed_b = (
-        [(geometry, T[i] @ T_link_shape) for geometry, T_link_shape in solids.parts]
-        for solids, T in ((a, T_a), (b, T_b))
-    )
-    for geometry_a, T_1 in placed_a:
-        pose_a = coal.Transform3s(T_1[:3, :3], T_1[:3, 3])
-        for geometry_b, T_2 in placed_b:
-            pose_b = coal.Transform3s(T_2[:3, :3], T_2[:3, 3])
-            if coal.collide(geometry_a, pose_a, geometry_b, pose_b, request, coal.CollisionResult()):
-                return True
+    away = np.linalg.norm(a.placed(T_a[i])[:, None] - b.placed(T_b[i]), axis=2)
+    # There may be hundreds of shapes on a link, most of which are far from most others.
+    for one, other in np.argwhere(away <= (a.radii[:, None] + b.radii) + _ROUNDING).tolist():
+        (geometry_a, T_link_a), (geometry_b, T_link_b) = a.parts[one], b.parts[other]
+        pose_a, pose_b = (
+            coal.Transform3s(T[:3, :3], T[:3, 3]) for T in (T_a[i] @ T_link_a, T_b[i] @ T_link_b)
+        )
+        if coal.collide(geometry_a, pose_a, geometry_b, pose_b, request, coal.CollisionResult()):
+            return True
     return False
 
 

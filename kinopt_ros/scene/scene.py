@@ -74,10 +74,15 @@ class Scene(Immutable):
     def may_touch(self, first: str, second: str) -> bool:
         """Check whether two links or objects may touch: by an allowed pair, or as an attached object and its touch
         link."""
-        pairs = ((first, second), (first, ANY), (second, ANY))
-        return any(frozenset(pair) in self.allowed for pair in pairs) or any(
-            a in self.attached and b in self.attached[a].touch_links
-            for a, b in ((first, second), (second, first))
+        allowed, attached = self.allowed, self.attached  # asked for every pair of bodies, thousands of them
+        if allowed and (
+            frozenset((first, second)) in allowed
+            or frozenset((first, ANY)) in allowed
+            or frozenset((second, ANY)) in allowed
+        ):
+            return True
+        return (first in attached and second in attached[first].touch_links) or (
+            second in attached and first in attached[second].touch_links
         )
 
 

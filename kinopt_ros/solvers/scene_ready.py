@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 from kinopt_ros.errors import KinoptError, NotReadyError
 from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PointCloud, Shape
+from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.solvers.readiness import is_prepared, prepare_scene
@@ -16,10 +17,14 @@ LARGE = 2_000
 ORDINARY = 10
 """Number that a box, or another shape of a few numbers, counts as: it takes 0.3 ms, as it is compared with every
 link."""
+PAIRS = 8
+"""Pairs of the robot's shapes with each other, and with those of the scene, that count as one: they take microseconds,
+but a robot of hundreds of links has 100,000."""
 
 
 def wait_for_scene(robot: RobotModel, scene: Scene, deadline: float) -> None:
-    """Have a scene with large or many shapes prepared for a robot that is, by a thread that others wait for, too.
+    """Have a scene with large or many shapes, or any scene for a robot of many shapes, prepared for a robot that is, by
+    a thread that others wait for, too.
 
     Args:
         robot: the robot.
@@ -31,7 +36,9 @@ def wait_for_scene(robot: RobotModel, scene: Scene, deadline: float) -> None:
     """
     shapes = [thing.shapes for thing in scene.objects.values()]
     shapes += [carried.shapes for carried in scene.attached.values()]
-    if sum(_size(placed.shape) for group in shapes for placed in group) < LARGE:
+    size = sum(_size(placed.shape) for group in shapes for placed in group)
+    alone, own = _pairs_of(robot)
+    if size + (alone + own * sum(map(len, shapes))) // PAIRS < LARGE:
         return
     if is_prepared(robot, scene):
         return
@@ -43,8 +50,8 @@ def wait_for_scene(robot: RobotModel, scene: Scene, deadline: float) -> None:
             threading.Thread(target=_prepare, args=(robot, scene, done), daemon=True).start()
     if not done.wait(max(deadline - time.monotonic(), 0.0)):
         raise NotReadyError(
-            "the scene has large shapes, or many, and is being prepared, which no deadline waits for; ask again "
-            "later, or call prepare_scene(robot, scene) before"
+            "the scene is being prepared, as it or the robot has large shapes, or many: no deadline waits for that; "
+            "ask again later, or call prepare_scene(robot, scene) before"
         )
 
 
@@ -60,6 +67,15 @@ def _size(shape: Shape) -> int:
             return len(shape.centers)
         case _:
             return ORDINARY
+
+
+@remembered
+def _pairs_of(robot: RobotModel) -> tuple[int, int]:
+    """Return the number of pairs of a robot's shapes that are compared, and of its shapes."""
+    from kinopt_ros.collision.pairs import checked_pairs  # imports numba
+
+    shapes = {link: len(placed) for link, placed in robot.collision_shapes.items()}
+    return sum(shapes[a] * shapes[b] for a, b in checked_pairs(robot).checked), sum(shapes.values())
 
 
 def _prepare(robot: RobotModel, scene: Scene, done: threading.Event) -> None:

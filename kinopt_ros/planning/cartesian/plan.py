@@ -19,6 +19,9 @@ from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.problems.validation import check_transforms, variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
+from kinopt_ros.solvers.readiness import check_ready
+from kinopt_ros.solvers.scene_ready import wait_for_scene
+from kinopt_ros.trajectory.path_timing import check_compiled
 
 
 def plan_cartesian_path(
@@ -60,13 +63,14 @@ def plan_cartesian_path(
         clearance: least distance, m, of bodies that must not touch, with a scene.
         velocity_scaling: share of the velocity limits in (0, 1].
         acceleration_scaling: share of the acceleration limits in (0, 1].
-        deadline: value of time.monotonic() at which the path ends where it is.
+        deadline: value of time.monotonic() at which the path ends where it is. With one, nothing is compiled or
+            prepared that takes seconds: see ``prepare_collisions``.
         random_seed: of the solver.
         limit_tolerance: a start that is beyond a position limit by no more than this, rad or m, is moved to the limit;
             ``notes`` of the result say so.
 
     Raises:
-        KinoptError: something in it is not usable.
+        KinoptError: something in it is not usable, or with a deadline (``NotReadyError``) not prepared.
     """
     T = np.asarray(waypoints, dtype=np.float64)
     if T.ndim == 2:
@@ -110,6 +114,11 @@ def plan_cartesian_path(
         random_seed=random_seed,
         limit_tolerance=limit_tolerance,
     )
+    if deadline is not None:
+        check_compiled()
+        if scene is not None:
+            check_ready(robot)
+            wait_for_scene(robot, scene, deadline)
     asked = replace(asked, state=problem.start[None].copy())
     steps = steps or CartesianSteps()
     configurations = Configurations(robot, solve_ik, asked, steps)

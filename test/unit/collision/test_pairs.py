@@ -151,6 +151,33 @@ def test_arms_that_cross_at_mid_limits_and_often_are_checked():
     assert pairs.guessed == ()
 
 
+def test_of_many_shapes_only_those_that_are_near_are_looked_at(monkeypatch):
+    """A robot of 2,000 boxes took an hour: every box of a link was compared with all of another one."""
+    coal = pair_samples.load_coal()
+
+    class Counting:
+        looks = 0
+
+        def __getattr__(self, name):
+            return getattr(coal, name)
+
+        def collide(self, *arguments):
+            self.looks += 1
+            return coal.collide(*arguments)
+
+    counting = Counting()
+    monkeypatch.setattr(pair_samples, "load_coal", lambda: counting)
+
+    def ring(name, z):
+        tile = '<collision><origin xyz="{x} {y} {z}"/><geometry><box size="0.02 0.02 0.01"/></geometry></collision>'
+        places = [(0.3 * np.cos(a), 0.3 * np.sin(a)) for a in np.linspace(0.0, 5.5, 12)]
+        return f'<link name="{name}">{"".join(tile.format(x=x, y=y, z=z) for x, y in places)}</link>'
+
+    robot = robot_of(ring("a", 0.0), link("b", 0.05), ring("c", 0.015), joint("a", "b"), joint("b", "c"))
+    assert sample_pairs(robot, (("a", "c"),), 100).share == {("a", "c"): 0.0}
+    assert 0 < counting.looks < 101 * 30  # of 144 in each configuration
+
+
 def test_a_pair_that_comes_apart_in_one_of_ten_states_is_checked():
     """MoveIt's setup assistant takes 95 of 100 for always."""
 

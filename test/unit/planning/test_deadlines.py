@@ -4,6 +4,7 @@ The clock stands still and jumps ahead when it has been looked at so many times,
 the machine is.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from kinopt_ros.array import Float64
 from kinopt_ros.collision import contacts, motions
 from kinopt_ros.errors import NotReadyError
-from kinopt_ros.geometry.shapes import Box, PlacedShape
+from kinopt_ros.geometry.shapes import Box, PlacedShape, PointCloud
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.planning import trajectories
@@ -24,7 +25,8 @@ from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.scene.scene import Scene, SceneObject
+from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
+from kinopt_ros.solvers import scene_ready
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.cpu.paths.kernels import connect, levenberg_marquardt
 from kinopt_ros.solvers.readiness import prepare_collisions
@@ -237,6 +239,13 @@ def test_what_an_end_is_in_collision_with_is_not_found_out_to_the_last(
     assert "box" in plan_trajectory(solver, problem).message
 
 
+def ahead(robot: RobotModel) -> Float64:
+    """A pose of the tip beside where it is."""
+    T = forward_kinematics(robot, robot.default_q[None], ("panda_link8",))[0, 0]
+    T[1, 3] += 0.05
+    return T
+
+
 def test_a_cartesian_path_is_not_looked_at_to_its_end(
     robot: RobotModel, solver: Solver, clock_of: Callable[[int], Clock]
 ) -> None:
@@ -262,8 +271,42 @@ def test_a_deadline_does_not_wait_for_timing_to_be_compiled(
     def not_compiled() -> None:
         raise NotReadyError("not compiled")
 
-    monkeypatch.setattr(trajectories, "check_compiled", not_compiled)
+    for module in (cartesian, trajectories):
+        monkeypatch.setattr(module, "check_compiled", not_compiled)
     goal = robot.default_q[:7] + 0.1
     with pytest.raises(NotReadyError):
         plan_trajectory(solver, trajectory_problem(robot, goal, deadline=time.monotonic() + 60.0))
+    with pytest.raises(NotReadyError):
+        plan_cartesian_path(robot, solver.solve_ik, ahead(robot), deadline=time.monotonic() + 60.0)
     assert plan_trajectory(solver, trajectory_problem(robot, goal)).success
+    assert plan_cartesian_path(robot, solver.solve_ik, ahead(robot)).status is Status.SUCCESS
+
+
+@pytest.mark.parametrize("kind", ["pose", "motion", "lines"])
+def test_a_deadline_does_not_wait_for_a_scene_or_a_robot(
+    robot: RobotModel, solver: Solver, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Straight lines in a new scene of 1,000 objects were answered 8 s late."""
+    go = threading.Event()
+
+    def slow(robot: RobotModel, scene: Scene) -> None:
+        assert go.wait(60.0)
+
+    def ask(robot: RobotModel, solver: Solver, scene: Scene) -> None:
+        what: dict[str, Any] = {"scene": scene, "deadline": time.monotonic()}
+        if kind == "pose":
+            solver.solve_ik(ik_problem(robot, ahead(robot), **what))
+        elif kind == "motion":
+            plan_trajectory(solver, trajectory_problem(robot, robot.default_q[:7] + 0.1, **what))
+        else:
+            plan_cartesian_path(robot, solver.solve_ik, ahead(robot), **what)
+
+    monkeypatch.setattr(scene_ready, "prepare_scene", slow)
+    points = np.random.default_rng(0).random((scene_ready.LARGE, 3)) + 5.0
+    cloud = SceneObject("cloud", (PlacedShape(PointCloud(points, 0.01), np.eye(4)),), np.eye(4))
+    with pytest.raises(NotReadyError, match="prepare_scene"):
+        ask(robot, solver, scene_of(cloud))
+    go.set()
+    new = load_robot("panda")
+    with pytest.raises(NotReadyError, match="prepare_collisions"):
+        ask(new, create_solver("cpu", new), EMPTY_SCENE)
