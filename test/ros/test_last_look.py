@@ -92,9 +92,8 @@ class World:
     def is_at(self, q: np.ndarray, velocity: np.ndarray | None = None, late: float = 0.0) -> None:
         names = list(self.robot.variable_names)
         speed = [] if velocity is None else velocity.tolist()
-        self.joint_states.update(
-            SimpleNamespace(name=names, position=q[: len(names)].tolist(), velocity=speed), late
-        )
+        message = SimpleNamespace(name=names, position=q[: len(names)].tolist(), velocity=speed)
+        self.joint_states.update(message, NOW[0] - round(1e9 * late), NOW[0])
 
     def parameter(self, name: str) -> Any:
         return self.parameters[name]

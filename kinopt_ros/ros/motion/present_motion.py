@@ -8,13 +8,10 @@ from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
 from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 from kinopt_ros.verification.motion import AT_REST
-
-FASTER = 2.0
-"""Times its velocity limit that a joint may be measured to move."""
 
 
 def published_motion(output: MotionOutput, joints: tuple[str, ...]) -> Commanded | None:
@@ -54,7 +51,7 @@ def present_motion(
     published = published_motion(output, setup.joints)
     if published is not None and published.start <= now < published.end:
         there = published.at(now)
-        late = LAG / NANOSECONDS_PER_SECOND + float(state.age[setup.variables].max())
+        late = LAG / NANOSECONDS_PER_SECOND + float(state.behind[setup.variables].max())
         if (setup.away(measured, there.position) <= tolerance + late * np.abs(there.velocity)).all():
             return published
     velocity = state.velocity[setup.variables]

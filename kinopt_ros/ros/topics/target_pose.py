@@ -146,7 +146,7 @@ class TargetPoseTopic:
         needed.update(*(robot.variables_of(name) for name in joints))
         state.require_known(sorted(needed), robot)
         state.require_fresh(sorted(needed), robot, context.parameter("state_timeout"))
-        measured = self._now() - round(1e9 * float(state.age[sorted(needed)].max(initial=0.0)))
+        measured = int(state.stamp[sorted(needed)].min(initial=2**62))
 
         T_base_frame = context.frames.T_link_frame(robot, base, target.header.frame_id, state.q)
         asked: dict[str, Any] = {
@@ -188,7 +188,8 @@ class TargetPoseTopic:
             return None
         message = trajectory_message(motion.trajectory, robot.root_link)
         if motion.trajectory.velocity[0].any() and measured > 0:
-            # A robot that moves has gone on since it was measured, and the motion with it.
+            # A robot that moves has gone on since it was measured, and the motion with it. Who measures it has the
+            # controller's clock, and what is said may be long on its way.
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(measured, 10**9)
         if problem.scene is not None:
             names = robot.variable_names
@@ -221,9 +222,6 @@ class TargetPoseTopic:
             error.args = (f"{error}. {_ALLOWED}",)
             raise
         return {"scene": context.scene.of(robot), "clearance": context.parameter("ik.clearance")}
-
-    def _now(self) -> int:
-        return int(self._context.node.get_clock().now().nanoseconds)
 
     def _solve(
         self, robot: RobotModel, loaded: LoadedRobot, T_base_target: Any, asked: dict[str, Any]
