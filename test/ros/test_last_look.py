@@ -11,7 +11,7 @@ from geometry_msgs.msg import PoseStamped
 from support.ros_requests import pose, target
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_ros.errors import EnvironmentChangedError, StaleStateError, StartStateError
+from kinopt_ros.errors import EnvironmentChangedError, InvalidStateError, StaleStateError, StartStateError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.planning.scene_holder import SceneHolder
@@ -267,7 +267,7 @@ def test_joint_states_of_two_publishers_move_no_robot(monkeypatch: pytest.Monkey
 
     both(0.02)
     monkeypatch.setattr(last_look.time, "sleep", both)
-    with pytest.raises(StartStateError, match=r"'panda_joint3' jumps.*more than one"):
+    with pytest.raises(InvalidStateError, match=r"'panda_joint3' jumps.*more than one"):
         world.send(None)
     assert sum(waited) > 1.0
     monkeypatch.setattr(last_look.time, "sleep", lambda seconds: (sleep(seconds), world.is_at(START)))

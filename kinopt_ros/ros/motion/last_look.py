@@ -14,7 +14,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import EnvironmentChangedError, KinoptError, StartStateError
+from kinopt_ros.errors import EnvironmentChangedError, InvalidStateError, KinoptError, StartStateError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
@@ -210,11 +210,11 @@ def _check_clock(state: RobotState, variables: list[int], robot: RobotModel) -> 
 
 
 def check_has_not_jumped(robot: RobotModel, measured: RobotState, variables: Iterable[int]) -> None:
-    """Raise StartStateError if joints were measured lately where they cannot have been: nobody knows where the robot
+    """Raise InvalidStateError if joints were measured lately where they cannot have been: nobody knows where the robot
     is."""
     jumped = measured.jumped(variables, robot)
     if jumped is not None:
-        raise StartStateError(
+        raise InvalidStateError(
             f"the joint state of {jumped!r} jumps, so that nobody knows where the robot is: is there more than one who "
             "publishes it?"
         )
