@@ -57,7 +57,6 @@ PARAMETERS = {
     "velocity_scaling": 0.5,
     "acceleration_scaling": 0.5,
     "start_state_tolerance": 1e-3,
-    "servo.tracking_tolerance": 0.05,
     "allow_fallback": True,
     "solver": "cpu",
     "ik.solver": "",
@@ -496,6 +495,24 @@ def test_a_motion_that_runs_is_left_without_a_step(late: float, after: float) ->
         np.testing.assert_allclose(then.velocity, before.velocity, atol=1e-7)
         np.testing.assert_allclose(then.acceleration, before.acceleration, atol=1e-4)
     assert {"acceleration limits", "jerk limits", "collisions on the way"} <= set(world.reports[-1].checks)
+
+
+@pytest.mark.usefixtures("_solver")
+def test_a_motion_that_nobody_does_is_not_left() -> None:
+    """As of a controller that has dropped it: the next one begins where the robot stands."""
+    world = World()
+    prepare_collisions(world.robot)
+    world.loaded.pool = Pool(world.robot, lambda solved: None)
+    output = MotionOutput(SimpleNamespace(publish=world.sent.append), LastLook(world), lambda: NOW[0])  # type: ignore[arg-type]
+    handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
+    handler._handle(target(pose(0.4, 0.3, 0.5)), 0)
+    NOW[0] += 500_000_000
+    world.is_at(START)
+    handler._handle(target(pose(0.4, -0.3, 0.5)), 0)
+    handler.close()
+    assert len(world.sent) == 2, world.reports[-1].status.message
+    assert (world.sent[1].header.stamp.sec, world.sent[1].header.stamp.nanosec) == (0, 0)
+    np.testing.assert_array_equal(world.sent[1].points[0].positions, START[:7])
 
 
 @pytest.mark.usefixtures("_solver")

@@ -34,7 +34,7 @@ from kinopt_ros.ros.messages.conversions import (
     status_message,
     trajectory_message,
 )
-from kinopt_ros.ros.motion.last_look import PlannedFor
+from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor
 from kinopt_ros.ros.motion.output import Claim, MotionOutput
 from kinopt_ros.ros.motion.present_motion import followed_motion
 from kinopt_ros.ros.robot import parameters
@@ -230,7 +230,7 @@ class TargetPoseTopic:
             robot, *ends, joints, velocity_scaling=scalings[0], acceleration_scaling=scalings[1]
         )
         now = self._now()
-        followed = followed_motion(self._output, setup, state, now, parameter("servo.tracking_tolerance"))
+        followed = followed_motion(self._output, setup, state, now, AWAY)
         return None if followed is None else leaving(followed, now, lead, setup.planning)
 
     def _now(self) -> int:
