@@ -264,7 +264,7 @@ def test_joint_states_that_come_once_a_second_are_watched_for_longer(
     slept, told = world.spend, [world.now]
 
     def spend(seconds: float) -> None:
-        if world.now - told[0] < 850_000_000:
+        if world.now - told[0] < 1_100_000_000:
             world.now += round(1e9 * seconds)
             return
         told[0] = world.now
