@@ -11,6 +11,7 @@ from kinopt_ros.errors import InvalidRequestError, InvalidStateError, StartState
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import pose_error
 from kinopt_ros.pauses import Pause
+from kinopt_ros.planning.leaving import Leaving
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import continuous_joints
@@ -33,6 +34,7 @@ def plan_joint_motion(
     start_tolerance: float = START_TOLERANCE,
     scene: Scene | None = None,
     clearance: float = 0.0,
+    leaving: Leaving | None = None,
 ) -> VerifiedMotion:
     """Move straight in joint space, as fast as the scaled limits allow, all joints arriving together.
 
@@ -48,6 +50,9 @@ def plan_joint_motion(
             there a joint moves inwards only.
         scene: what the whole way must be free of collisions with, besides the robot itself; None: nobody looks.
         clearance: least distance, m, of bodies that must not touch, with a scene.
+        leaving: the motion that the robot is in, which goes on into this one and is its first part; ``start`` and
+            ``start_velocity`` are those at its end. It may be faster than the scaled limits, so what is joined is
+            checked against the robot's own. None: the robot is as at the start.
 
     Raises:
         KinoptError: a joint that cannot be commanded, a moving joint left out, a start farther outside the limits.
@@ -70,6 +75,10 @@ def plan_joint_motion(
     velocity_now = start_velocity[variables]
     if (np.abs(velocity_now) <= AT_REST * velocity).all():
         velocity_now = np.zeros(len(joints))
+    if leaving is not None:
+        velocity = np.minimum(limits.velocity[variables], np.maximum(velocity, np.abs(velocity_now)))
+    surroundings = None if scene is None else Surroundings(robot, scene, start, variables, clearance)
+    demands = [_SameLinks(robot, start, goal, variables)]
     trajectory = point_to_point(
         tuple(joints),
         q,
@@ -79,13 +88,18 @@ def plan_joint_motion(
         jerk,
         start_velocity=velocity_now,
     )
-    return verify(
-        trajectory,
-        TrajectoryLimits(limits.lower[variables], limits.upper[variables], velocity, acceleration, jerk),
-        Start(q, velocity_now, start_tolerance),
-        None if scene is None else Surroundings(robot, scene, start, variables, clearance),
-        [_SameLinks(robot, start, goal, variables)],
-    )
+    inside = limits.lower[variables], limits.upper[variables]
+    scaled = TrajectoryLimits(*inside, velocity, acceleration, jerk)
+    begin = Start(q, velocity_now, start_tolerance)
+    if leaving is None:
+        return verify(trajectory, scaled, begin, surroundings, demands)
+    alone = verify(trajectory, scaled, begin, None, demands)
+    if not alone.report.ok:
+        return alone
+    own = TrajectoryLimits(*inside, limits.velocity[variables], limits.acceleration[variables], jerk)
+    joined = leaving.joined(trajectory).trajectory
+    begin = Start(joined.position[0], joined.velocity[0], start_tolerance)
+    return verify(joined, own, begin, surroundings, demands)
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,14 @@ def periodic_variables(robot: RobotModel) -> Annotated[Bool, "nq"]:
     return periodic
 
 
+@remembered
+def endless_variables(robot: RobotModel) -> Annotated[Bool, "nq"]:
+    """Return which of the periodic variables nothing limits, so that whole turns make no difference."""
+    endless = periodic_variables(robot) & np.isinf(robot.limits.lower) & np.isinf(robot.limits.upper)
+    frozen(endless)
+    return np.asarray(endless)
+
+
 def continuous_joints(robot: RobotModel, joints: Sequence[str]) -> Annotated[Bool, "n"]:
     """Return which joints may be moved by whole turns without changing any pose.
 
@@ -37,7 +45,7 @@ def continuous_joints(robot: RobotModel, joints: Sequence[str]) -> Annotated[Boo
 
     The only place that decides it: whoever moves a joint by a turn, or compares values without turns, must ask here.
     """
-    endless = periodic_variables(robot) & np.isinf(robot.limits.lower) & np.isinf(robot.limits.upper)
+    endless = endless_variables(robot)
     asked = [robot.joint(name) for name in joints]
     return np.array(
         [joint.type is JointType.CONTINUOUS and bool(endless[joint.first_variable]) for joint in asked],

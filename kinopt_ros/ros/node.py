@@ -261,9 +261,8 @@ class KinoptNode(Node):
 
     def _take_joint_state(self, message: Any) -> None:
         stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-        late = (self.get_clock().now().nanoseconds - stamp) / 1e9 if stamp else 0.0
         try:
-            self._shared.joint_states.update(message, late)
+            self._shared.joint_states.update(message, stamp, self.get_clock().now().nanoseconds)
         except InvalidStateError as error:
             self.get_logger().warning(f"joint_states: {error}", throttle_duration_sec=5.0)
 

@@ -284,6 +284,8 @@ class Pretended:
         self.taken: list[Any] = []
         self.cancels: list[Any] = []
         self.results: list[Any] = []
+        self.given_up: list[Any] = []
+        """Cancels for whose answers nobody waits any more."""
         self.one: Any = ControllerHandOver.__new__(ControllerHandOver)
         self.one.name = ACTION
         self.one._node = SimpleNamespace(
@@ -304,16 +306,22 @@ class Pretended:
         self.one._client = SimpleNamespace(send_goal_async=send)
         self.one._unanswered = lambda: SimpleNamespace(
             goal_id=len(self.numbers),
-            cancel_goal_async=lambda: SimpleNamespace(add_done_callback=self.unheard.append),
+            cancel_goal_async=lambda: self._future(self.unheard),
             get_result_async=lambda: SimpleNamespace(add_done_callback=self.results.append),
         )
         self.one.send(None, lambda done, sentence: self.ended.append(sentence))
+
+    def _future(self, told: list[Any]) -> Any:
+        """The answer to a cancel, when it comes."""
+        return SimpleNamespace(
+            add_done_callback=told.append, cancel=lambda told=told: self.given_up.append(told[-1])
+        )
 
     def take(self) -> None:
         """The controller takes the motion."""
         handle = SimpleNamespace(
             accepted=True,
-            cancel_goal_async=lambda: SimpleNamespace(add_done_callback=self.cancels.append),
+            cancel_goal_async=lambda: self._future(self.cancels),
             get_result_async=lambda: SimpleNamespace(add_done_callback=self.results.append),
         )
         self.taken[0](SimpleNamespace(result=lambda: handle))
@@ -375,27 +383,39 @@ def test_a_controller_that_has_taken_a_motion_unheard_is_told_to_stop() -> None:
     assert "as cancelled" in pretended.ended[0]
 
 
-def test_the_end_of_a_motion_that_was_taken_unheard_is_heard() -> None:
+def test_a_motion_that_its_controller_does_not_take_in_time_is_stopped() -> None:
+    """A controller that hangs would begin with it minutes later, among obstacles that came meanwhile."""
     pretended = Pretended()
-    for _ in range(2 * LOOKS):
+    for _ in range(LOOKS - 1):
         pretended.one.look()
-    assert len(pretended.results) == 1  # it was asked for, by the goal's number
-    ended = SimpleNamespace(status=SUCCEEDED, result=SimpleNamespace(error_code=0, error_string=""))
-    pretended.results[0](SimpleNamespace(result=lambda: ended))
-    assert not pretended.one.moves
-    assert pretended.ended == [""]
-
-
-def test_a_controller_that_takes_a_motion_after_its_end_is_told_to_stop() -> None:
-    pretended = Pretended()
-    for _ in range(LOOKS):
-        pretended.one.look()
-    unknown = SimpleNamespace(status=0, result=SimpleNamespace(error_code=0, error_string=""))
-    pretended.results[0](SimpleNamespace(result=lambda: unknown))
-    assert len(pretended.ended) == 1
-    assert pretended.ended[0]
-    pretended.take()
+    assert not pretended.unheard
+    pretended.one.look()
+    assert len(pretended.unheard) == 1
+    assert "has not said within 5 s that it takes the motion" in pretended.logged[0]
+    pretended.take()  # now
     assert len(pretended.cancels) == 1
+    pretended.answer_cancel(0, 1)
+    pretended.end()
+    assert not pretended.one.moves
+    assert "as cancelled" in pretended.ended[0]
+
+
+def test_a_controller_that_has_lost_a_cancel_or_refuses_it_is_told_until_it_stops() -> None:
+    """Else the robot goes on until somebody asks once more."""
+    pretended = Pretended()
+    pretended.take()
+    pretended.one.cancel()
+    for number in range(1, 4):
+        pretended.one.look()
+        assert len(pretended.cancels) == 1 + number
+        assert len(pretended.given_up) == number  # rclpy keeps what is waited for
+    pretended.answer_cancel(1)  # it refuses
+    pretended.one.look()
+    assert len(pretended.cancels) == 5
+    pretended.answer_cancel(0, 1)
+    pretended.one.look()
+    assert len(pretended.cancels) == 5
+    assert len(pretended.logged) == 1
 
 
 def test_a_controller_that_never_takes_a_motion_is_not_told_to_stop_for_ever() -> None:

@@ -11,15 +11,17 @@ from geometry_msgs.msg import PoseStamped
 from support.ros_requests import pose, target
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_ros.errors import EnvironmentChangedError, StaleStateError, StartStateError
+from kinopt_ros.errors import EnvironmentChangedError, InvalidStateError, StaleStateError, StartStateError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.planning.scene_holder import SceneHolder
+from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
+from kinopt_ros.ros.motion import last_look
 from kinopt_ros.ros.motion.last_look import (
     LOOKS,
     LastLook,
@@ -29,7 +31,7 @@ from kinopt_ros.ros.motion.last_look import (
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates
-from kinopt_ros.ros.topics.target_pose import PLANS, TargetPoseTopic
+from kinopt_ros.ros.topics.target_pose import LEAD, PLANS, TargetPoseTopic
 from kinopt_ros.scene import changes
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.readiness import prepare_collisions
@@ -92,9 +94,8 @@ class World:
     def is_at(self, q: np.ndarray, velocity: np.ndarray | None = None, late: float = 0.0) -> None:
         names = list(self.robot.variable_names)
         speed = [] if velocity is None else velocity.tolist()
-        self.joint_states.update(
-            SimpleNamespace(name=names, position=q[: len(names)].tolist(), velocity=speed), late
-        )
+        message = SimpleNamespace(name=names, position=q[: len(names)].tolist(), velocity=speed)
+        self.joint_states.update(message, NOW[0] - round(1e9 * late), NOW[0])
 
     def parameter(self, name: str) -> Any:
         return self.parameters[name]
@@ -154,8 +155,6 @@ def test_a_change_that_is_confirmed_while_a_motion_is_looked_at_counts(
     world = World()
     before = world.scene.of(PANDA)
     world.put(3.0)
-    from kinopt_ros.ros.motion import last_look
-
     looked = []
 
     def first_contact(*given: Any, **options: Any) -> Any:
@@ -193,8 +192,6 @@ def test_a_scene_that_never_rests_ends_in_a_sentence(monkeypatch: pytest.MonkeyP
     world = World()
     before = world.scene.of(PANDA)
     world.put(3.0)
-    from kinopt_ros.ros.motion import last_look
-
     monkeypatch.setattr(last_look, "first_contact", lambda *given, **options: world.put(3.0))
     with pytest.raises(EnvironmentChangedError, match=f"changed {LOOKS} times"):
         world.send(before)
@@ -246,6 +243,34 @@ def test_a_robot_that_moved_or_is_silent() -> None:
     world.parameters["state_timeout"] = -1.0
     with pytest.raises(StaleStateError):
         world.send(None)
+
+
+def test_joint_states_of_two_publishers_move_no_robot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the motions began where the robot was not: it jumped there, by up to 0.7 rad."""
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        NOW[0] += round(1e9 * seconds)
+
+    monkeypatch.setattr(last_look.time, "sleep", sleep)
+    world = World()
+    other = START.copy()
+    other[2] += 0.7
+
+    def both(seconds: float) -> None:
+        sleep(seconds)
+        world.is_at(other)
+        NOW[0] += 1_000_000
+        world.is_at(START)
+
+    both(0.02)
+    monkeypatch.setattr(last_look.time, "sleep", both)
+    with pytest.raises(InvalidStateError, match=r"'panda_joint3' jumps.*more than one"):
+        world.send(None)
+    assert sum(waited) > 1.0
+    monkeypatch.setattr(last_look.time, "sleep", lambda seconds: (sleep(seconds), world.is_at(START)))
+    assert world.send(None)  # a simulation has begun anew, and there is one publisher
 
 
 def test_a_robot_that_has_begun_to_move_or_has_gone_on() -> None:
@@ -434,6 +459,83 @@ def test_a_robot_that_moves_is_taken_from_where_it_was_measured_at_that_time() -
 
     position, _, _ = evaluate(trajectory_from_message(message), np.array([(NOW[0] - stamp) / 1e9]))
     assert abs(position[0, 0] - START[0] - 0.016) < 0.01
+
+
+@pytest.mark.usefixtures("_solver")
+@pytest.mark.parametrize("late", [0.0, 0.4])
+@pytest.mark.parametrize("after", [0.15, 0.4, -0.1, -0.02])
+def test_a_motion_that_runs_is_left_without_a_step(late: float, after: float) -> None:
+    """Robots were set back by up to 0.6 rad, and their velocity by 0.5 rad/s: what was measured is from before."""
+    world = World()
+    prepare_collisions(world.robot)
+    world.loaded.pool = Pool(world.robot, lambda solved: None)
+    output = MotionOutput(SimpleNamespace(publish=world.sent.append), LastLook(world), lambda: NOW[0])  # type: ignore[arg-type]
+    handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
+    handler._handle(target(pose(0.4, 0.3, 0.5)), 0)
+    runs = trajectory_from_message(world.sent[0])
+    begin = NOW[0]
+    end = begin + round(1e9 * runs.time[-1])
+    now = (begin if after > 0.0 else end) + round(1e9 * after)
+    first = Commanded(runs, begin, begin, begin)
+    for k in range(21):  # joint states on the way
+        NOW[0] = begin + (now - begin) * k // 20
+        was = first.at(max(begin, NOW[0] - round(1e9 * late)))
+        q, velocity = START.copy(), np.zeros(PANDA.nq)
+        q[:7], velocity[:7] = was.position, was.velocity
+        world.is_at(q, velocity, late)
+    handler._handle(target(pose(0.4, -0.3, 0.5)), 0)
+    handler.close()
+    assert len(world.sent) == 2, world.reports[-1].status.message
+    stamp = world.sent[1].header.stamp
+    start = stamp.sec * 10**9 + stamp.nanosec
+    second = Commanded(trajectory_from_message(world.sent[1]), start, start, start)
+    for time in range(NOW[0], NOW[0] + LEAD // 2, 10_000_000):
+        before, then = first.at(time), second.at(time)
+        np.testing.assert_allclose(then.position, before.position, atol=1e-9)
+        np.testing.assert_allclose(then.velocity, before.velocity, atol=1e-7)
+        np.testing.assert_allclose(then.acceleration, before.acceleration, atol=1e-4)
+    assert {"acceleration limits", "jerk limits", "collisions on the way"} <= set(world.reports[-1].checks)
+
+
+@pytest.mark.usefixtures("_solver")
+def test_a_motion_that_nobody_does_is_not_left() -> None:
+    """As of a controller that has dropped it: the next one begins where the robot stands."""
+    world = World()
+    prepare_collisions(world.robot)
+    world.loaded.pool = Pool(world.robot, lambda solved: None)
+    output = MotionOutput(SimpleNamespace(publish=world.sent.append), LastLook(world), lambda: NOW[0])  # type: ignore[arg-type]
+    handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
+    handler._handle(target(pose(0.4, 0.3, 0.5)), 0)
+    NOW[0] += 500_000_000
+    world.is_at(START)
+    handler._handle(target(pose(0.4, -0.3, 0.5)), 0)
+    handler.close()
+    assert len(world.sent) == 2, world.reports[-1].status.message
+    assert (world.sent[1].header.stamp.sec, world.sent[1].header.stamp.nanosec) == (0, 0)
+    np.testing.assert_array_equal(world.sent[1].points[0].positions, START[:7])
+
+
+@pytest.mark.usefixtures("_solver")
+def test_a_motion_that_is_not_ready_in_time_is_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    prepare_collisions(world.robot)
+    waits = [0]
+
+    def spend(solved: int) -> None:
+        if solved > 1:
+            NOW[0] += waits[0]
+
+    world.loaded.pool = Pool(world.robot, spend)
+    output = MotionOutput(SimpleNamespace(publish=world.sent.append), LastLook(world), lambda: NOW[0])  # type: ignore[arg-type]
+    handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
+    handler._handle(target(pose(0.4, 0.3, 0.5)), 0)
+    NOW[0] += 20_000_000
+    waits[0] = LEAD + 1
+    world.is_at(START)
+    handler._handle(target(pose(0.4, -0.3, 0.5)), 0)
+    handler.close()
+    assert world.loaded.pool.solved >= 3
+    assert len(world.sent) == 2, world.reports[-1].status.message
 
 
 @pytest.mark.usefixtures("_solver")

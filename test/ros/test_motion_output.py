@@ -175,7 +175,7 @@ class Unready(TargetPoseTopic):
     def parameter(self, name: str) -> Any:
         return {"ik.timeout": 60.0, "ik.avoid_collisions": True}[name]
 
-    def _plan(self, target: Any, report: Any, deadline: float) -> Any:
+    def _plan(self, target: Any, report: Any, deadline: float, lead: int) -> Any:
         self.planned.set()
 
 

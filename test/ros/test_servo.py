@@ -19,6 +19,7 @@ from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.client.process import NodeProcess
 from kinopt_ros.ros.messages.conversions import matrices_from_poses, trajectory_from_message
+from kinopt_ros.ros.motion.last_look import CALM_SECONDS
 from kinopt_ros.status import Status
 
 pytest.importorskip("coal")
@@ -124,7 +125,7 @@ def robot(client: Client, servo: Servo) -> Iterator[SimulatedController]:
     """A robot at READY that does what it is told."""
     client.stop_robot()
     made = SimulatedController(client, READY)
-    client.spin(0.3)
+    client.spin(CALM_SECONDS)  # where it has jumped to does not count before
     yield made
     made.close()
     client.pretend_robot(READY)

@@ -41,7 +41,14 @@ def test_a_velocity_that_no_joint_can_have_begins_no_motion(velocity: float) -> 
     n = len(PANDA.default_q)
     measured = np.zeros(n)
     measured[PANDA.variable_index["panda_joint3"]] = velocity
-    state = RobotState(PANDA.default_q.copy(), measured, np.ones(n, dtype=bool), *np.zeros((3, n)))
+    state = RobotState(
+        PANDA.default_q.copy(),
+        measured,
+        np.ones(n, dtype=bool),
+        np.zeros(n),
+        np.zeros(n, dtype=np.int64),
+        *np.zeros((2, n)),
+    )
     output = MotionOutput(None, Trusting())
     with pytest.raises(StartStateError, match="'panda_joint3' is measured to move at"):
         present_motion(output, setup, state, 10 * SECOND, SECOND // 50, 0.05)

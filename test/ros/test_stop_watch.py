@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,7 @@ from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion import stop_watch
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.stop_watch import MOST
+from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
@@ -250,6 +252,89 @@ def test_a_wrong_joint_state_does_not_send_the_robot_there(
     assert len(world.messages) == 2, world.logged
     if abs(away) > 1.0:
         assert "jumps" in world.logged[-1]
+
+
+def test_joint_states_that_come_once_a_second_are_watched_for_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In 2 s there are two of them, and one step may be a jump."""
+    world = World(monkeypatch, 5.0)
+    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: world.now / 1e9))
+    world.spend(1.0)
+    slept, told = world.spend, [world.now]
+
+    def spend(seconds: float) -> None:
+        if world.now - told[0] < 1_100_000_000:
+            world.now += round(1e9 * seconds)
+            return
+        told[0] = world.now
+        slept(seconds)
+
+    monkeypatch.setattr(stop_watch.time, "sleep", spend)
+    world.emergency()
+    assert len(world.messages) == 3, world.logged
+    assert not world.moves()
+
+
+def test_a_robot_of_which_nobody_says_where_it_is_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It went on for 0.7 rad, and nothing was said."""
+    world = World(monkeypatch, 5.0)
+    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: world.now / 1e9))
+    world.spend(2.0)
+    slept, silent = world.spend, [True]
+
+    def spend(seconds: float) -> None:
+        if silent[0] and world.now < BEGIN + 4_500_000_000:
+            world.now += round(1e9 * seconds)
+        else:
+            slept(seconds)
+
+    monkeypatch.setattr(stop_watch.time, "sleep", spend)
+    world.emergency()
+    nobody = [text for text in world.said if "nobody says where the robot is" in text]
+    assert len(nobody) == 1
+    assert len(world.messages) == 3  # and when somebody does, it is stopped
+    assert not world.moves()
+
+
+def test_a_slow_motion_is_watched_for_as_long_as_it_would_have_lasted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In 2 s it moves by less than what counts."""
+    world = World(monkeypatch, 2.0)
+    world.spend(world.motion.duration + 3.0)
+    slow = MotionLimits(5e-4 * LIMITS.velocity, LIMITS.acceleration, LIMITS.jerk)
+    back = point_to_point(ARM, world.goal, PANDA.default_q[:7], *vars(slow).values())
+    message = trajectory_message(back, "panda_link0")
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA))
+    assert world.output.claim("test", lambda owner: None).publish(message, planned)
+    world.spend(5.0)
+    world.ahead = 10**10  # the clock is set
+    world.emergency()
+    assert world.dropped == 1
+    assert len(world.messages) == 4, world.logged
+    assert not world.moves()
+
+
+def test_a_motion_that_is_at_rest_sooner_than_a_stop_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It brakes already; 0.2 s later it still moved, so it was stopped once more, and later than it would have been."""
+    world = World(monkeypatch)
+    slow = MotionLimits(LIMITS.velocity, 0.05 * LIMITS.acceleration, LIMITS.jerk)
+    own = PANDA.limits
+    robot = replace(PANDA, limits=replace(own, acceleration=0.05 * own.acceleration))
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=robot))
+    world.spend(world.motion.duration + 1.0)
+    back = point_to_point(ARM, world.goal, PANDA.default_q[:7], *vars(slow).values())
+    claim = world.output.claim("test", lambda owner: None)
+    assert claim.publish(trajectory_message(back, "panda_link0"), planned)
+    while world.now < BEGIN + round(1e9 * (world.motion.duration + 1.0 + back.duration - 0.6)):
+        world.spend(0.02)
+    world.emergency()
+    assert world.logged == [
+        "emergency stop: the motion that runs is at rest sooner than another one could be"
+    ]
+    assert len(world.messages) == 2
+    assert not world.moves()
 
 
 def test_noise_is_no_movement(monkeypatch: pytest.MonkeyPatch) -> None:

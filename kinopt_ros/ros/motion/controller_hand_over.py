@@ -27,7 +27,8 @@ PARAMETER = "controller_action"
 SERVER_SECONDS = 2.0
 """Time after which a controller that has not appeared counts as missing, s."""
 LOOKS, LOOK_SECONDS = 5, 1.0
-"""Checks in a row that a controller has to miss to count as gone, and the time between two of them, s."""
+"""Checks in a row that a controller has to miss to count as gone, or until which it has to have said that it takes a
+motion, and the time between two of them, s."""
 
 _STATES = {
     GoalStatus.STATUS_SUCCEEDED: "as succeeded",
@@ -201,8 +202,12 @@ class Execution:
         self._lock = threading.Lock()
         self._handle: Any = None
         self._cancelled = False
+        self._stops = False
+        """Whether the controller has said that it stops."""
         self._asked = False
         """Whether the controller has been told to stop since the last look, and has not answered."""
+        self._told: Any = None
+        """The answer to that, when it comes."""
         self._over = False
         self._done = False
         self._lost = False
@@ -219,22 +224,18 @@ class Execution:
         return self._over
 
     def cancel(self) -> None:
-        """Tell the controller to stop, now and as soon as it has taken the motion, unless it is done. Returns at once.
-        A controller that has refused is told again."""
+        """Tell the controller to stop, now and as soon as it has taken the motion, until it says that it does. Returns
+        at once."""
         with self._lock:
-            taken = self._handle is not None
-            # What is sent to one that is out of reach is lost.
-            tell = not self._done and (self._lost or not self._cancelled or not taken)
             # An emergency stop may be repeated for hours, and rclpy keeps each request that is never answered.
-            tell = tell and not (self._cancelled and self._asked)
+            tell = not (self._done or self._stops or self._asked)
             self._cancelled, self._asked = True, self._asked or tell
-        if tell and taken:
+        if tell:
             self._tell_to_stop()
-        elif tell:
-            self._unanswered.cancel_goal_async().add_done_callback(self._answered_unheard)
 
     def look(self, servers: frozenset[bytes], sentence: str) -> None:
-        """End it, with a sentence, if the controller has been missing for LOOKS looks; tell one that is back to stop.
+        """End it, with a sentence, if the controller has been missing for LOOKS looks; tell one to stop that has not
+        said that it does, or that it takes the motion: its robot would begin when nobody reckons with it.
 
         Args:
             servers: who is there.
@@ -243,14 +244,15 @@ class Execution:
         if self._servers & servers:
             self._missed = 0
             self._asked = False
-            unheard = self._handle is None and not self._done
-            if self._lost or (self._cancelled and unheard):
+            self._waited += self._handle is None
+            if self._lost:  # what it was told meanwhile, or has said, is lost
+                self._lost = self._stops = False
                 self.cancel()
-                self._lost = False
-            elif unheard:
-                self._waited += 1
-                if self._waited == LOOKS:
-                    self._unanswered.get_result_async().add_done_callback(self._finished)
+            elif self._cancelled:
+                self.cancel()
+            elif self._waited == LOOKS:
+                self._refused(f"it has not said within {LOOKS * LOOK_SECONDS:g} s that it takes the motion")
+                self.cancel()
             return
         self._missed += 1
         if self._missed == LOOKS:
@@ -266,22 +268,37 @@ class Execution:
                 self._end(False, "the controller refuses the motion")
                 return
             with self._lock:
-                self._handle, stop = handle, self._cancelled or self._over
+                first, self._handle = self._handle is None, handle
+                stop = (self._cancelled or self._over) and not self._stops
             if stop:
                 self._tell_to_stop()
-            handle.get_result_async().add_done_callback(self._finished)
+            if first:
+                handle.get_result_async().add_done_callback(self._finished)
         except Exception as error:  # nothing leaves a callback
             self._end(False, f"the controller cannot be asked: {type(error).__name__}: {error}")
 
     def _tell_to_stop(self) -> None:
-        self._handle.cancel_goal_async().add_done_callback(self._answered_to_stop)
+        """Tell the controller to stop, and wait no more for the answer to the time before."""
+        with self._lock:
+            handle, answered = self._handle, self._answered_to_stop
+            if handle is None:
+                handle, answered = self._unanswered, self._answered_unheard
+            before, self._told = self._told, None
+        if before is not None:
+            before.cancel()
+        told = handle.cancel_goal_async()
+        self._told = told
+        told.add_done_callback(answered)
 
     def _answered_to_stop(self, future: Any) -> None:
-        self._asked = False
         try:
             answer = future.result()
+            if answer is None:  # it was told again
+                return
+            self._asked = False
             over = answer.return_code == CancelGoal.Response.ERROR_GOAL_TERMINATED
             if over or answer.goals_canceling:
+                self._stops = True
                 return
             if answer.return_code == CancelGoal.Response.ERROR_UNKNOWN_GOAL_ID:
                 self._done = True
@@ -294,21 +311,18 @@ class Execution:
             sentence = f"it refuses, with return code {answer.return_code}"
         except Exception as error:  # nothing leaves a callback
             sentence = f"it gave no answer: {type(error).__name__}: {error}"
-        with self._lock:
-            self._cancelled = False
-            done = self._done
-        if not done:
+        if not self._done:
             self._refused(sentence)
 
     def _answered_unheard(self, future: Any) -> None:
         """Read the answer to a cancel of a motion of which the controller has not said that it takes it."""
-        self._asked = False
         try:
             answer = future.result()
             with self._lock:
-                if self._handle is not None or self._done:
+                if answer is None or self._handle is not None or self._done:
                     return  # it was told again since
-                stops = bool(answer.goals_canceling)
+                self._asked = False
+                self._stops = stops = bool(answer.goals_canceling)
                 self._unknown = 0 if stops else self._unknown + 1
                 if stops:
                     self._handle = self._unanswered

@@ -5,7 +5,8 @@ to the robot but through here (``MotionOutput`` sees to that), and what is sent 
 scene: a change that was confirmed before counts.
 """
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,11 +14,11 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import EnvironmentChangedError, KinoptError, StartStateError
+from kinopt_ros.errors import EnvironmentChangedError, InvalidStateError, KinoptError, StartStateError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
-from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, LATEST, RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
@@ -33,9 +34,12 @@ STILL = 1e-3
 """Largest movement, since the collision check, of joints that a motion leaves out, rad or m."""
 OTHER_VELOCITY, MOST_OTHER_VELOCITY = 0.05, 0.1
 """How much faster or slower a joint may be than a motion begins: a share of its velocity limit, and rad/s or m/s."""
-EARLIEST, LATEST = -0.05, 0.5
-"""How late joint states may arrive by their stamps, s, for a motion that begins while the robot moves: its stamp means
-something to a controller of the same clock only. Another one would leave a part of the motion out, in a jump."""
+EARLIEST = -0.05
+"""How late joint states may arrive by their stamps, s, at least (LATEST: at most), for a motion that begins while the
+robot moves: its stamp means something to a controller of the same clock only. Another one would leave a part of the
+motion out, in a jump."""
+CALM_SECONDS, _CALM_LOOKS = 2.0 * JUMP_SECONDS + 0.1, 50
+"""Time in which joint states that have jumped are to calm down, s, and the number of looks whether they have."""
 LOOKS = 20
 """Most times that a motion is checked again because something has changed while it was checked."""
 
@@ -93,6 +97,8 @@ class LastLook:
         start = stamp.sec * NANOSECONDS_PER_SECOND + stamp.nanosec or None
         variables = [robot.variable_index[name] for name in motion.joint_names]
         scene, q, still = planned.scene, planned.q, STILL
+        if not planned.goes_on:
+            self._wait_until_calm(robot, variables)
         for _ in range(LOOKS):
 
             def act(scene: Scene | None = scene, q: Float64 = q, still: float = still) -> bool | None:
@@ -115,6 +121,13 @@ class LastLook:
             f"the scene, or joints that the motion leaves out, changed {LOOKS} times while the motion was looked at"
         )
 
+    def _wait_until_calm(self, robot: RobotModel, variables: list[int]) -> None:
+        """Wait a little if positions have jumped: a simulation may have begun anew."""
+        for _ in range(_CALM_LOOKS):
+            if self._context.joint_states.of(robot).jumped(variables, robot) is None:
+                return
+            time.sleep(CALM_SECONDS / _CALM_LOOKS)
+
     def _check_robot(self, planned: PlannedFor) -> None:
         if self._context.loaded is not planned.loaded:
             raise EnvironmentChangedError("the robot's description was replaced while its motion was planned")
@@ -131,12 +144,11 @@ class LastLook:
         """Raise KinoptError unless the robot is where the motion has it, and moves like that."""
         state.require_known(variables, robot)
         state.require_fresh(variables, robot, self._context.parameter("state_timeout"))
+        check_has_not_jumped(robot, state, variables)
         seconds = 0.0
         if start is not None:
             _check_clock(state, variables, robot)
-            age = float(state.age[variables].max())
-            now = int(self._context.node.get_clock().now().nanoseconds)
-            seconds = max(0.0, (now - start) / NANOSECONDS_PER_SECOND - age)
+            seconds = max(0.0, (int(state.stamp[variables].min()) - start) / NANOSECONDS_PER_SECOND)
         position, velocity, _ = (rows[0] for rows in evaluate(motion, np.array([seconds])))
         expected = q.copy()
         expected[variables] = position
@@ -195,6 +207,17 @@ def _check_clock(state: RobotState, variables: list[int], robot: RobotModel) -> 
                 f"{robot.variable_names[k]!r} is stamped {when} that clock: its controller may begin at another time. "
                 "Set the clocks of all machines, or wait until the robot stands"
             )
+
+
+def check_has_not_jumped(robot: RobotModel, measured: RobotState, variables: Iterable[int]) -> None:
+    """Raise InvalidStateError if joints were measured lately where they cannot have been: nobody knows where the robot
+    is."""
+    jumped = measured.jumped(variables, robot)
+    if jumped is not None:
+        raise InvalidStateError(
+            f"the joint state of {jumped!r} jumps, so that nobody knows where the robot is: is there more than one who "
+            "publishes it?"
+        )
 
 
 def check_is_at(

@@ -12,8 +12,7 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.robot.turns import continuous_joints
-from kinopt_ros.ros.motion.present_motion import FASTER
-from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
 from kinopt_ros.trajectory.timing import nearest_equivalent
 
 FAR = 5e-3

@@ -8,13 +8,10 @@ from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
 from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 from kinopt_ros.verification.motion import AT_REST
-
-FASTER = 2.0
-"""Times its velocity limit that a joint may be measured to move."""
 
 
 def published_motion(output: MotionOutput, joints: tuple[str, ...]) -> Commanded | None:
@@ -30,6 +27,28 @@ def published_motion(output: MotionOutput, joints: tuple[str, ...]) -> Commanded
     order = [given.joint_names.index(name) for name in joints]
     rows = (array[:, order] for array in (given.position, given.velocity, given.acceleration))
     return Commanded(JointTrajectory(joints, given.time, *rows), last.start, last.start, last.start)
+
+
+def followed_motion(
+    output: MotionOutput, setup: ServoSetup, state: RobotState, now: int, tolerance: float
+) -> Commanded | None:
+    """Return the motion of these joints that the node has published last if the robot is in it, as far as what was
+    measured can say; else None. Arguments as of ``present_motion``."""
+    published = published_motion(output, setup.joints)
+    if published is None:
+        return None
+    behind = float(state.behind[setup.variables].max())
+    if not published.start <= now < published.end + round(behind * NANOSECONDS_PER_SECOND):
+        return None
+    measured, since = state.q[setup.variables], now - round(behind * NANOSECONDS_PER_SECOND)
+    # Where it was when it was measured counts: it may have begun, or ended, since.
+    there, then = published.at(now), published.at(since)
+    late = LAG / NANOSECONDS_PER_SECOND
+    near = [
+        (setup.away(measured, at.position) <= tolerance + late * np.abs(at.velocity)).all()
+        for at in (there, then)
+    ]
+    return published if any(near) else None
 
 
 def present_motion(
@@ -50,13 +69,9 @@ def present_motion(
         StartStateError: the motion begins as measured, and a joint was measured to be faster than it can be. The brake
             from there would last for hours.
     """
-    measured = state.q[setup.variables]
-    published = published_motion(output, setup.joints)
-    if published is not None and published.start <= now < published.end:
-        there = published.at(now)
-        late = LAG / NANOSECONDS_PER_SECOND + float(state.age[setup.variables].max())
-        if (setup.away(measured, there.position) <= tolerance + late * np.abs(there.velocity)).all():
-            return published
+    published = followed_motion(output, setup, state, now, tolerance)
+    if published is not None:
+        return published
     velocity = state.velocity[setup.variables]
     if (np.abs(velocity) <= AT_REST * setup.robot.limits.velocity[setup.variables]).all():
         velocity = np.zeros_like(velocity)
@@ -67,5 +82,5 @@ def present_motion(
             f"joint {setup.joints[i]!r} is measured to move at {velocity[i]:.3g}; its limit is {limits[i]:.3g}, and "
             f"more than {FASTER:g} times that is not believed"
         )
-    as_measured = MotionState(measured, velocity, np.zeros_like(velocity))
+    as_measured = MotionState(state.q[setup.variables], velocity, np.zeros_like(velocity))
     return begun(setup.joints, as_measured, now, lead, setup.planning)

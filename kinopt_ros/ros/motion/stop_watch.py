@@ -22,9 +22,11 @@ from kinopt_ros.ros.serving.defects import log_defect
 AFTER = 0.2
 """Time after its end by which a stop has to have had its effect, s: robots lag behind, and so do their joint states."""
 WATCHED = 2.0
-"""Time for which joints are watched from then on, s."""
+"""Least time for which joints are watched from then on, s; while nobody says where they are, nobody watches."""
 WATCHED_AT_THE_END = 0.3
 """The same where the node ends, s: that waits for it."""
+SILENT = 1.0
+"""Time without joint states after which that is said, s."""
 MOST = 5
 """Most stops that are published again."""
 PERIOD = 0.02
@@ -40,6 +42,9 @@ class Stopped:
     setup: ServoSetup
     end: int
     """When they should be at rest, ns of the node's clock."""
+    over: int
+    """When the motion that was stopped would have been over, ns of the node's clock: a slow one is watched for
+    longer."""
 
 
 class StopWatch:
@@ -86,7 +91,10 @@ class StopWatch:
 
     def _watch_or_say(self, stopped: Stopped, stops: int, seconds: float) -> None:
         try:
-            self._watch(stopped.setup, stopped.end, stops, round(seconds * 1e9))
+            watched = round(seconds * 1e9)
+            if seconds == WATCHED:
+                watched = max(watched, stopped.over - stopped.end)
+            self._watch(stopped.setup, stopped.end, stops, watched)
         except Exception as error:  # nothing ends the thread unsaid
             log_defect(self._context.node.get_logger(), "in the watch over a stop", error)
 
@@ -95,7 +103,7 @@ class StopWatch:
         movement = Movement(setup)
         for number in range(1, MOST + 2):
             begin = end + round(AFTER * 1e9)
-            moved = self._first_movement(movement, setup, begin, begin + watched, stops, latest)
+            moved = self._first_movement(movement, setup, begin, watched, stops, latest)
             if moved is None:
                 break
             joint, state = moved
@@ -121,7 +129,7 @@ class StopWatch:
             )
 
     def _first_movement(
-        self, movement: Movement, setup: ServoSetup, begin: int, end: int, stops: int, latest: float
+        self, movement: Movement, setup: ServoSetup, begin: int, watched: int, stops: int, latest: float
     ) -> tuple[str, RobotState] | None:
         """Wait until a joint has moved; return its name and the robot's state, or None if none has, or nobody needs to
         know any more.
@@ -130,28 +138,33 @@ class StopWatch:
             movement: of the joints.
             setup: the joints.
             begin: ns of the node's clock from which on they have to be at rest.
-            end: ns of the node's clock until which they are watched.
+            watched: ns for which they are watched.
             stops: number of emergency stops, with this one.
             latest: until when, by ``time.monotonic``.
         """
         index = setup.variables
+        before, seen, silent = begin, 0, 0
         while self._output.halted and self._output.stops == stops and time.monotonic() < latest:
             time.sleep(PERIOD)
             now = self._now()
+            passed, before = max(0, now - before), max(now, begin)
             if now < begin:
                 continue
-            if now > end:
-                return None
             looked = time.monotonic()
             state = self._context.joint_states.of(setup.robot)
-            if not state.known[index].all():
-                return None
-            if float(state.age[index].max()) > AFTER:  # nobody says where they are now
+            if not state.known[index].all() or float(state.age[index].max()) > AFTER:
+                silent += passed
+                if silent > SILENT * 1e9 >= silent - passed:
+                    self._say("nobody says where the robot is, so that nobody knows whether it stands")
                 continue
+            silent = 0
             movement.take(state, looked)
             joint = movement.moving(looked)
             if joint is not None:
                 return joint, state
+            seen += passed
+            if seen > watched:
+                return None
         return None
 
     def _now(self) -> int:

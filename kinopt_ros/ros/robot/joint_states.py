@@ -10,17 +10,25 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64
+from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.errors import InvalidStateError, StaleStateError, quoted, shortened
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import endless_variables
 from kinopt_ros.robot.xml_text import MAX_NAME_LENGTH
 
 _MOST_NAMES = 10_000
 """Most joints remembered, of this robot and of others on the topic."""
 JUMP_SECONDS = 0.5
-"""Time for which the greatest step of a joint's position is remembered, s."""
+"""Time for which the greatest step of a joint's position is remembered, at least, s; at most twice that."""
+LATEST = 0.5
+"""Time by which a joint state may be received after its stamp, s, for this to count as its way; more is another
+clock."""
+FASTER = 2.0
+"""Times its velocity limit that a joint may be measured to move."""
 _LATE = 0.05
-"""By how much two messages may come closer together than they were sent, s."""
+"""By how much two messages without stamps may come closer together than they were sent, s."""
+_UNEVEN = 0.005
+"""By how much stamps may be closer together than what they are of was measured, s."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +36,18 @@ class _Reading:
     position: float
     velocity: float
     received: float
-    late: float
+    stamp: int
+    """0: none."""
+    arrived: int
+    """Time of the arrival, ns of the node's clock."""
     fastest: float = 0.0
-    at: float = 0.0
-    """When the fastest step was received."""
+    """Velocity of the fastest step since ..."""
+    since: float = 0.0
+    """... this was received, JUMP_SECONDS ago at most; 0 for none."""
+    earlier: float = 0.0
+    """Velocity of the fastest step in the JUMP_SECONDS before that."""
+    turned: float = -math.inf
+    """When a step of more than half a turn was received."""
 
     def after(self, before: "_Reading | None") -> "_Reading":
         """Return this reading with the fastest of the last steps, of which the last one leads here."""
@@ -40,10 +56,21 @@ class _Reading:
         # Drivers may measure continuous joints between half a turn and minus that.
         way = self.position - before.position
         step = abs(math.remainder(way, math.tau)) if math.isfinite(way) else math.inf
-        speed = step / (self.received - before.received + _LATE)
-        if speed < before.fastest and self.received < before.at + JUMP_SECONDS:
-            return replace(self, fastest=before.fastest, at=before.at)
-        return replace(self, fastest=speed, at=self.received)
+        # Messages may come in a heap. Stamps of two publishers may say anything, but not always go on.
+        between = (self.stamp - before.stamp) / 1e9 if self.stamp and before.stamp else 0.0
+        speed = step / (between + _UNEVEN if between > 0.0 else self.received - before.received + _LATE)
+        turned = self.received if abs(way) > math.pi else before.turned
+        if self.received < before.since + JUMP_SECONDS:
+            speed = max(speed, before.fastest)
+            return replace(self, fastest=speed, since=before.since, earlier=before.earlier, turned=turned)
+        earlier = before.fastest_at(self.received)
+        return replace(self, fastest=speed, since=self.received, earlier=earlier, turned=turned)
+
+    def fastest_at(self, now: float) -> float:
+        """Return the velocity of the fastest step until now (s)."""
+        if now < self.since + JUMP_SECONDS:
+            return max(self.fastest, self.earlier)
+        return self.fastest if now < self.since + 2.0 * JUMP_SECONDS else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +85,27 @@ class RobotState:
     """Which variables somebody published."""
     age: Annotated[Float64, "nq"]
     """Seconds since each was received; 0 where nothing was."""
+    stamp: Annotated[Int64, "nq"]
+    """When each was measured, ns of the clock of who sent it; without a stamp when it was received, by the node's
+    clock. 0 where nothing was said."""
     late: Annotated[Float64, "nq"]
     """Seconds from each one's stamp to its arrival, by the node's clock: less than 0 if who sent it has a clock that is
     ahead. 0 where nothing was said."""
     fastest: Annotated[Float64, "nq"]
     """Greatest velocity by which each position has changed between two messages in the last JUMP_SECONDS; one that a
-    joint cannot have says that positions are not to be believed."""
+    joint cannot have says that positions are not to be believed. Infinite where a joint that has ends has jumped by a
+    turn."""
+
+    @property
+    def behind(self) -> Annotated[Float64, "nq"]:
+        """Seconds since each was measured, as far as stamps say so."""
+        return np.asarray(self.age + np.where((self.late > 0.0) & (self.late <= LATEST), self.late, 0.0))
+
+    def jumped(self, variables: Iterable[int], robot: RobotModel) -> str | None:
+        """Return a variable whose position has changed faster lately than it can; None if none has."""
+        limits = robot.limits.velocity
+        found = (i for i in variables if self.known[i] and not self.fastest[i] <= FASTER * limits[i])
+        return next((robot.variable_names[i] for i in found), None)
 
     def require_fresh(
         self, variables: Iterable[int], robot: RobotModel, timeout: float, parameter: str = "state_timeout"
@@ -96,14 +138,15 @@ class JointStates:
         self._readings: dict[str, _Reading] = {}
         self._lock = threading.Lock()
 
-    def update(self, message: Any, late: float = 0.0) -> None:
+    def update(self, message: Any, stamp: int = 0, now: int = 0) -> None:
         """Take a message. A velocity that is not finite counts as not measured.
 
         ros2_control publishes NaN for interfaces that a joint does not have.
 
         Args:
             message: sensor_msgs/JointState.
-            late: s from its stamp to now, by the node's clock; 0 if it has none.
+            stamp: its stamp, ns; 0: it has none.
+            now: ns of the node's clock.
 
         Raises:
             InvalidStateError: lengths differ, a joint is named twice or names are too many or too long, and nothing was
@@ -124,10 +167,10 @@ class JointStates:
             raise InvalidStateError(
                 f"joint state names {quoted(endless[0])}; allowed are at most {MAX_NAME_LENGTH} characters"
             )
-        now = time.monotonic()
+        received = time.monotonic()
         velocities = velocities or [0.0] * len(names)
         readings = {
-            name: _Reading(position, velocity if math.isfinite(velocity) else 0.0, now, late)
+            name: _Reading(position, velocity if math.isfinite(velocity) else 0.0, received, stamp, now)
             for name, position, velocity in zip(names, positions, velocities, strict=True)
             if math.isfinite(position)
         }
@@ -154,8 +197,20 @@ class JointStates:
             velocity=np.array([0.0 if r is None else r.velocity for r in readings]),
             known=np.array([r is not None for r in readings], dtype=bool),
             age=np.array([0.0 if r is None else now - r.received for r in readings]),
-            late=np.array([0.0 if r is None else r.late for r in readings]),
+            stamp=np.array([0 if r is None else r.stamp or r.arrived for r in readings], dtype=np.int64),
+            late=np.array(
+                [0.0 if r is None or not r.stamp else (r.arrived - r.stamp) / 1e9 for r in readings]
+            ),
             fastest=np.array(
-                [0.0 if r is None or now > r.at + JUMP_SECONDS else r.fastest for r in readings]
+                [
+                    0.0 if r is None else _fastest(r, now, bool(endless))
+                    for r, endless in zip(readings, endless_variables(robot), strict=True)
+                ]
             ),
         )
+
+
+def _fastest(reading: _Reading, now: float, endless: bool) -> float:
+    if not endless and now <= reading.turned + JUMP_SECONDS:
+        return math.inf
+    return reading.fastest_at(now)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput, Published, Stop
-from kinopt_ros.ros.motion.present_motion import FASTER, present_motion, published_motion
+from kinopt_ros.ros.motion.present_motion import present_motion, published_motion
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
-from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -77,7 +78,7 @@ class EmergencyStop:
         if message.data == self._output.halted:
             if message.data:
                 self._cancel()
-                self._watch.begin([Stopped(one.setup, self._now()) for one in self._stopped])
+                self._watch.begin([replace(one, end=self._now()) for one in self._stopped])
             return
         if not message.data:
             self._output.release()
@@ -149,7 +150,7 @@ class EmergencyStop:
         published = published_motion(self._output, joints)
         if published is None:
             return ""
-        self._stopped.append(Stopped(setup, self._now()))
+        self._stopped.append(Stopped(setup, self._now(), published.end))
         for lead in LEADS:
             now = self._now()
             moving, q = self._moving(setup, published, now, lead)
@@ -170,6 +171,7 @@ class EmergencyStop:
             if self._now() < stop.leave:  # else a controller would jump to it
                 break
         if moving is published and stop.end >= published.end:
+            self._stopped[-1] = replace(self._stopped[-1], end=published.end)
             return "the motion that runs is at rest sooner than another one could be"
         if not _may_be_sent(motion.report, moving is published):
             wrong = motion.report.violations[0].message
@@ -179,7 +181,7 @@ class EmergencyStop:
         if not claim.publish(message, robot):
             return "the stop motion came too late"
         found = [violation.message for violation in motion.report.violations]
-        self._stopped[-1] = Stopped(setup, stop.end)
+        self._stopped[-1] = replace(self._stopped[-1], end=stop.end)
         self._sent.append((setup, motion.trajectory, q))
         took = (stop.end - now) / 1e9
         return f"the robot brakes for {took:.3f} s" + (
@@ -252,9 +254,9 @@ def _credible(setup: ServoSetup, state: RobotState) -> bool:
     inside = (
         (q >= limits.lower[index] - BEYOND) & (q <= limits.upper[index] + BEYOND) & (np.abs(q) <= FARTHEST)
     )
-    fastest = FASTER * limits.velocity[index]
+    believed = inside & (velocity <= FASTER * limits.velocity[index])
     # A position that has jumped, as of a driver that begins anew with zeros, is not where the robot is.
-    return bool((inside & (velocity <= fastest) & (state.fastest[index] <= fastest)).all())
+    return bool(believed.all()) and state.jumped(index, setup.robot) is None
 
 
 def _may_be_sent(report: TrajectoryReport, of_published: bool) -> bool:

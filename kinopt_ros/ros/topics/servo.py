@@ -26,7 +26,7 @@ from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.ros.context import Context, moving
 from kinopt_ros.ros.messages.conversions import sentence_of, status_message, trajectory_message
-from kinopt_ros.ros.motion.last_look import PlannedFor
+from kinopt_ros.ros.motion.last_look import PlannedFor, check_has_not_jumped
 from kinopt_ros.ros.motion.output import Claim, EmergencyStopError, MotionOutput
 from kinopt_ros.ros.motion.present_motion import present_motion
 from kinopt_ros.ros.requests.servo_commands import (
@@ -297,6 +297,7 @@ class ServoTopic:
     def _begin(self, setup: ServoSetup, state: RobotState, now: int) -> None:
         """Begin from where the robot is, or go on from the motion that it is in."""
         index = setup.variables
+        check_has_not_jumped(setup.robot, state, index)
         check_begins_inside(setup.robot, setup.joints, index, state.q[index], setup.start_tolerance)
         if self._claim is None or not self._claim.holds:
             self._claim = self._output.claim("servo", self._lose, self._stops)

@@ -18,7 +18,9 @@ from kinopt_ros.errors import (
     StartStateError,
     UnsupportedFeatureError,
 )
+from kinopt_ros.planning.leaving import Leaving, leaving
 from kinopt_ros.planning.motion import commanded_variables, plan_joint_motion
+from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
 from kinopt_ros.problems.ik import IkProblem
@@ -32,9 +34,11 @@ from kinopt_ros.ros.messages.conversions import (
     status_message,
     trajectory_message,
 )
-from kinopt_ros.ros.motion.last_look import PlannedFor
+from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor
 from kinopt_ros.ros.motion.output import Claim, MotionOutput
+from kinopt_ros.ros.motion.present_motion import followed_motion
 from kinopt_ros.ros.robot import parameters
+from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.tips import tip_of
 from kinopt_ros.ros.serving.defects import error_status
@@ -47,6 +51,9 @@ ALTERNATIVES = 4
 """Number of goal configurations to which the way is checked, the nearest first."""
 PLANS = 5
 """Most times that a motion is planned, as what it was planned for has changed before it could be published."""
+LEAD = 100_000_000
+"""Time for planning, ns, in which a robot goes on with the motion that it is in; longer after each plan that was not
+ready by then."""
 _LOOK_SECONDS = 0.02
 """Time between two looks whether all is prepared, s."""
 _ALLOWED = "With parameter ik.avoid_collisions: false the robot moves unchecked"
@@ -107,10 +114,12 @@ class TargetPoseTopic:
 
     def _move(self, target: Any, report: MotionReport, start: float, claim: Claim) -> None:
         """Plan and publish; once more, in time, if what was planned for is no longer so."""
-        deadline = start + self._context.parameter("ik.timeout")
+        deadline, lead = start + self._context.parameter("ik.timeout"), LEAD
         for number in range(1, PLANS + 1):
             self._wait_until_prepared(claim, deadline)
-            planned = self._plan(target, report, deadline)
+            begin = time.monotonic()
+            planned = self._plan(target, report, deadline, lead)
+            lead = 2 * max(lead, round(1e9 * (time.monotonic() - begin)))
             if planned is None:
                 return
             try:
@@ -125,9 +134,9 @@ class TargetPoseTopic:
                 return
 
     def _plan(
-        self, target: Any, report: MotionReport, deadline: float
-    ) -> tuple[TrajectoryMessage, PlannedFor, float] | None:
-        """Plan a motion; return it, what it was planned for and how long it takes (s).
+        self, target: Any, report: MotionReport, deadline: float, lead: int
+    ) -> tuple[TrajectoryMessage, PlannedFor, float, Leaving | None] | None:
+        """Plan a motion; return it, what it was planned for, how long it takes (s), and which one it leaves.
 
         Returns None if there is none, and the report says why.
         """
@@ -146,14 +155,19 @@ class TargetPoseTopic:
         needed.update(*(robot.variables_of(name) for name in joints))
         state.require_known(sorted(needed), robot)
         state.require_fresh(sorted(needed), robot, context.parameter("state_timeout"))
-        measured = self._now() - round(1e9 * float(state.age[sorted(needed)].max(initial=0.0)))
+        measured = int(state.stamp[sorted(needed)].min(initial=2**62))
 
+        start, velocity = state.q.copy(), state.velocity.copy()
+        left = self._left(robot, (base, tip), joints, state, lead)
+        if left is not None:
+            variables = commanded_variables(robot, joints)
+            start[variables], velocity[variables] = left.state.position, left.state.velocity
         T_base_frame = context.frames.T_link_frame(robot, base, target.header.frame_id, state.q)
         asked: dict[str, Any] = {
             "group": report.group,
             "tip_link": tip,
             "T_link_tool": frame.T_link_tip if frame else None,
-            "state": state.q,
+            "state": start,
             "position_tolerance": context.parameter("ik.position_tolerance"),
             "orientation_tolerance": context.parameter("ik.orientation_tolerance"),
             "deadline": deadline,
@@ -165,20 +179,21 @@ class TargetPoseTopic:
             return None
         motions = []
         for q in pooled.result.q[0, : int(pooled.result.num_found[0])]:
-            goal = state.q.copy()
+            goal = start.copy()
             goal[problem.variables] = q
             motions.append(
                 plan_joint_motion(
                     robot,
                     joints,
-                    state.q,
-                    state.velocity,
+                    start,
+                    velocity,
                     goal,
                     context.parameter("velocity_scaling"),
                     context.parameter("acceleration_scaling"),
                     context.parameter("start_state_tolerance"),
                     problem.scene,
                     problem.clearance,
+                    left,
                 )
             )
             if motions[-1].contact is None:  # whatever else may be wrong is so of the others, too
@@ -187,15 +202,39 @@ class TargetPoseTopic:
         if not (_note_end(robot, problem, motion, report) and _note_motion(motion, report)):
             return None
         message = trajectory_message(motion.trajectory, robot.root_link)
-        if motion.trajectory.velocity[0].any() and measured > 0:
-            # A robot that moves has gone on since it was measured, and the motion with it.
+        if left is not None:
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(left.start, 10**9)
+        elif motion.trajectory.velocity[0].any() and measured > 0:
+            # A robot that moves has gone on since it was measured, and the motion with it. Who measures it has the
+            # controller's clock, and what is said may be long on its way.
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(measured, 10**9)
         if problem.scene is not None:
             names = robot.variable_names
             assumed = assumed_default([names[i] for i in np.flatnonzero(~state.known)])
             report.status.message = said(report.status.message, assumed)
-        planned = PlannedFor(loaded, state.q, problem.scene, problem.clearance, unchecked=_ALLOWED)
-        return message, planned, motion.trajectory.duration
+        planned = PlannedFor(
+            loaded, start, problem.scene, problem.clearance, unchecked=_ALLOWED, goes_on=left is not None
+        )
+        return message, planned, motion.trajectory.duration, left
+
+    def _left(
+        self, robot: RobotModel, ends: tuple[str, str], joints: tuple[str, ...], state: RobotState, lead: int
+    ) -> Leaving | None:
+        """Return how the motion is left that this node has published and the robot is in; None if it is in none.
+
+        What was measured is too old to begin with while the robot moves: it would be set back, and its velocity, too.
+        """
+        parameter = self._context.parameter
+        scalings = parameter("velocity_scaling"), parameter("acceleration_scaling")
+        setup = servo_setup(
+            robot, *ends, joints, velocity_scaling=scalings[0], acceleration_scaling=scalings[1]
+        )
+        now = self._now()
+        followed = followed_motion(self._output, setup, state, now, AWAY)
+        return None if followed is None else leaving(followed, now, lead, setup.planning)
+
+    def _now(self) -> int:
+        return int(self._context.node.get_clock().now().nanoseconds)
 
     def _wait_until_prepared(self, claim: Claim, deadline: float) -> None:
         """Wait for what collision checks need, if they are wanted, until the deadline (``time.monotonic()``).
@@ -222,9 +261,6 @@ class TargetPoseTopic:
             raise
         return {"scene": context.scene.of(robot), "clearance": context.parameter("ik.clearance")}
 
-    def _now(self) -> int:
-        return int(self._context.node.get_clock().now().nanoseconds)
-
     def _solve(
         self, robot: RobotModel, loaded: LoadedRobot, T_base_target: Any, asked: dict[str, Any]
     ) -> tuple[PooledResult, IkProblem]:
@@ -244,10 +280,16 @@ class TargetPoseTopic:
         message: TrajectoryMessage,
         planned: PlannedFor,
         duration: float,
+        left: Leaving | None,
         report: MotionReport,
         claim: Claim,
     ) -> None:
-        if not claim.publish(message, planned):
+        def in_time() -> bool:
+            if left is not None and self._now() >= left.leave:  # a controller would jump to it
+                raise StartStateError("the motion was not ready when the one before was to be left")
+            return True
+
+        if not claim.publish(message, planned, agreed=in_time):
             report.status = status_message(
                 Status.PREEMPTED, "another motion was asked for: the robot has one owner"
             )

@@ -11,6 +11,7 @@ from sensor_msgs.msg import JointState
 
 from kinopt_ros.conformance.robots import six_revolute
 from kinopt_ros.errors import InvalidStateError, StaleStateError
+from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, JointStates
 
 ROBOT = six_revolute()
@@ -118,12 +119,82 @@ def test_a_position_that_jumps_is_remembered_for_a_while(monkeypatch: pytest.Mon
     state = states.of(ROBOT)
     assert state.fastest[0] > 10.0
     assert state.fastest[1] < 0.01
-    now[0] += JUMP_SECONDS
+    now[0] += 2.0 * JUMP_SECONDS
     assert states.of(ROBOT).fastest[0] == 0.0
 
 
-def test_turns_are_no_jumps() -> None:
+def test_no_jump_is_forgotten_when_a_later_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two publishers the same one may be heard twice right then."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    states = JointStates()
+    for k in range(400):
+        now[0] += 0.01
+        states.update(JointState(name=["j1"], position=[0.5 * (k % 7 < 3)]))
+        if k > 10:
+            assert states.of(ROBOT).fastest[0] > 1.0, k
+
+
+ONE = """<robot name="one"><link name="a"/><link name="b"/><joint name="j" type="{}">
+<parent link="a"/><child link="b"/><axis xyz="0 0 1"/>{}</joint></robot>"""
+ENDS = '<limit lower="-6.28" upper="6.28" velocity="2" effort="1"/>'
+
+
+def test_turns_are_no_jumps_of_joints_without_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    endless = robot_from_urdf(ONE.format("continuous", '<limit velocity="2" effort="1"/>'))
+    ends = robot_from_urdf(ONE.format("revolute", ENDS))
     states = JointStates()
     for position in (3.14, -3.14):
-        states.update(JointState(name=["j1"], position=[position]))
-    assert states.of(ROBOT).fastest[0] < 0.1
+        states.update(JointState(name=["j"], position=[position]))
+    assert states.of(endless).jumped([0], endless) is None
+    assert states.of(ends).jumped([0], ends) == "j"  # it is a turn away from where it was
+    now[0] += JUMP_SECONDS + 0.1
+    assert states.of(ends).jumped([0], ends) is None
+
+
+@pytest.mark.parametrize("stamped", [True, False])
+def test_a_second_publisher_makes_joints_jump(monkeypatch: pytest.MonkeyPatch, stamped: bool) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    robot = robot_from_urdf(ONE.format("revolute", ENDS))
+    states = JointStates()
+    away = 0.1 if stamped else 0.4  # messages without stamps may come in a heap
+    for _ in range(5):
+        for position in (0.5, 0.5 + away):
+            now[0] += 0.01
+            stamp = round(1e9 * now[0]) if stamped else 0
+            states.update(JointState(name=["j"], position=[position]), stamp, round(1e9 * now[0]))
+    assert states.of(robot).jumped([0], robot) == "j"
+
+
+@pytest.mark.parametrize("rate", [10.0, 50.0, 1000.0])
+@pytest.mark.parametrize("stamped", [True, False])
+def test_a_joint_at_its_limit_of_velocity_does_not_jump(
+    monkeypatch: pytest.MonkeyPatch, rate: float, stamped: bool
+) -> None:
+    """Though messages come in heaps of five, or a simulation is ten times as quick as the machine's clock."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    robot = robot_from_urdf(ONE.format("revolute", ENDS))
+    for quicker in (1.0, 10.0) if stamped else (1.0,):
+        states = JointStates()
+        for k in range(60):
+            heap = k // 5 * 5 / rate if rate > 20.0 else k / rate
+            now[0] = 100.0 + heap / quicker
+            stamp = round(1e9 * (100.0 + k / rate)) if stamped else 0
+            states.update(JointState(name=["j"], position=[2.0 * k / rate]), stamp, round(1e9 * now[0]))
+            assert states.of(robot).jumped([0], robot) is None, (k, quicker)
+
+
+def test_stamps_say_when_joints_were_measured() -> None:
+    states = JointStates()
+    states.update(JointState(name=["j1"], position=[0.1]), 10**15, 10**15 + 300_000_000)
+    states.update(JointState(name=["j2"], position=[0.1]), 10**15, 10**15 + 3_000_000_000)
+    states.update(JointState(name=["j3"], position=[0.1]), 0, 10**15 + 7)
+    state = states.of(ROBOT)
+    assert state.stamp[:3].tolist() == [10**15, 10**15, 10**15 + 7]
+    np.testing.assert_allclose(state.late[:3], [0.3, 3.0, 0.0])
+    behind = state.behind - state.age
+    np.testing.assert_allclose(behind[:3], [0.3, 0.0, 0.0], atol=1e-9)  # that far behind is another clock

@@ -1,0 +1,53 @@
+"""How a move leaves the motion that the robot is in, without a step of position, velocity or acceleration."""
+
+from dataclasses import dataclass
+
+from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.trajectory.braking import MotionState, Piece, pieces_to_rest
+from kinopt_ros.trajectory.jerk_phases import MotionLimits
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+
+
+@dataclass(frozen=True, eq=False)
+class Leaving:
+    """A motion that goes on until some time; then its acceleration goes back to zero, and another one begins."""
+
+    motion: Commanded
+    now: int
+    """Time from which on it is part of the next one, ns of the clock."""
+    leave: int
+    """Time until which it goes on, ns of the clock; the next one has to be sent by then."""
+    ease: tuple[Piece, ...]
+    """Its end."""
+
+    @property
+    def start(self) -> int:
+        """Time of the first point of what is joined, ns of the clock."""
+        return self.motion.near_waypoint(self.now)
+
+    @property
+    def state(self) -> MotionState:
+        """Where the next motion begins; no acceleration is left."""
+        return self.ease[-1][1] if self.ease else self.motion.at(self.leave)
+
+    def joined(self, move: JointTrajectory) -> Commanded:
+        """Return it and the next motion in one."""
+        rows = zip(move.position, move.velocity, move.acceleration, strict=True)
+        states = [MotionState(*row) for row in rows]
+        steps = (move.nanoseconds[1:] - move.nanoseconds[:-1]).tolist()
+        return self.motion.going_on(self.now, self.leave, [*self.ease, *zip(steps, states[1:], strict=True)])
+
+
+def leaving(motion: Commanded, now: int, lead: int, limits: MotionLimits) -> Leaving:
+    """Leave a motion.
+
+    Args:
+        motion: the one that the robot is in.
+        now: ns of the clock.
+        lead: ns until it is left, as long as it takes to plan what follows.
+        limits: see ``planning_limits``.
+    """
+    leave = motion.near_waypoint(now + lead)
+    state = motion.at(leave)
+    ease = pieces_to_rest(state, limits)[:1] if state.acceleration.any() else []
+    return Leaving(motion, now, leave, tuple(ease))

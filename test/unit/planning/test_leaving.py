@@ -1,0 +1,43 @@
+"""A move leaves the motion that runs: nothing jumps, whenever it is left."""
+
+import numpy as np
+import pytest
+
+from kinopt_ros.planning.leaving import leaving
+from kinopt_ros.planning.motion import plan_joint_motion
+from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.trajectory.braking import planning_limits
+from kinopt_ros.trajectory.jerk_phases import MotionLimits
+
+PANDA = load_robot("panda")
+ARM = tuple(f"panda_joint{i + 1}" for i in range(7))
+START = PANDA.default_q
+GOAL = START + np.array([1.0, 0.3, *[-0.4] * 5, *[0.0] * (PANDA.nq - 7)])
+BACK = START + np.array([-0.5, *[0.1] * 6, *[0.0] * (PANDA.nq - 7)])
+BEGIN, LEAD = 10**15, 100_000_000
+
+
+@pytest.mark.parametrize("scaling", [1.0, 0.2])
+@pytest.mark.parametrize("share", np.linspace(0.0, 1.1, 12))
+def test_it_is_left_without_a_step(share: float, scaling: float) -> None:
+    still = np.zeros(PANDA.nq)
+    first = plan_joint_motion(PANDA, ARM, START, still, GOAL, 0.9, 0.9).trajectory
+    runs = Commanded(first, BEGIN, BEGIN, BEGIN)
+    now = BEGIN + round(share * 1e9 * first.time[-1])
+    rows = (getattr(PANDA.limits, name)[:7] for name in ("velocity", "acceleration", "jerk"))
+    velocity, acceleration, jerk = rows
+    limits = planning_limits(MotionLimits(scaling * velocity, scaling * acceleration, jerk))
+    left = leaving(runs, now, LEAD, limits)
+    assert not np.abs(left.state.acceleration).any()
+    start, speed = START.copy(), still.copy()
+    start[:7], speed[:7] = left.state.position, left.state.velocity
+    goal = BACK.copy()
+    motion = plan_joint_motion(PANDA, ARM, start, speed, goal, scaling, scaling, leaving=left)
+    assert motion.report.ok, motion.report.violations
+    np.testing.assert_allclose(motion.trajectory.position[-1], BACK[:7], atol=1e-9)
+    joined = Commanded(motion.trajectory, left.start, left.start, left.start)
+    for time in range(now, left.leave, 5_000_000):
+        before, then = runs.at(time), joined.at(time)
+        np.testing.assert_allclose(then.position, before.position, atol=1e-9)
+        np.testing.assert_allclose(then.velocity, before.velocity, atol=1e-7)
