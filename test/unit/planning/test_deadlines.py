@@ -19,6 +19,7 @@ from kinopt_ros.geometry.shapes import Box, PlacedShape, PointCloud
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.pauses import OutOfTime
 from kinopt_ros.planning import trajectories
+from kinopt_ros.planning.cartesian import plan
 from kinopt_ros.planning.cartesian.plan import plan_cartesian_path
 from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.builder import ik_problem
@@ -271,7 +272,7 @@ def test_a_deadline_does_not_wait_for_timing_to_be_compiled(
     def not_compiled() -> None:
         raise NotReadyError("not compiled")
 
-    for module in (cartesian, trajectories):
+    for module in (plan, trajectories):
         monkeypatch.setattr(module, "check_compiled", not_compiled)
     goal = robot.default_q[:7] + 0.1
     with pytest.raises(NotReadyError):
