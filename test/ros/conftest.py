@@ -16,9 +16,7 @@ if _MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
 else:
     import rclpy
-    from support import forked_nodes
     from support.control_package import provide
-    from support.forked_nodes import ForkedNode
     from support.moveit_package import BuildError
     from support.ros_requests import READY, StartNode
 
@@ -48,9 +46,7 @@ def ros() -> Iterator[None]:
     solver.warm_up()
     solver.close()
     rclpy.init(args=[])
-    forked_nodes.begin()
     yield
-    forked_nodes.close()
     rclpy.try_shutdown()
 
 
@@ -85,7 +81,7 @@ def process(
 ) -> Iterator[NodeProcess]:
     """A node for the Panda, alive until the end of the module."""
     log = tmp_path_factory.mktemp("node") / "node.log"
-    with ForkedNode(panda_parameters, log) as running:
+    with NodeProcess(panda_parameters, log) as running:
         yield running
         assert running.running, f"the node died:\n{running.log_text()}"
         assert "internal error" not in running.log_text(), running.log_text()
@@ -106,26 +102,20 @@ def client(process: NodeProcess) -> Iterator[Client]:
 @pytest.fixture
 def start_node(ros: None) -> Iterator[StartNode]:
     """Starts nodes of a name and parameters of the test's own; gives their process and a client."""
-    yield from _starter(ForkedNode)
-
-
-@pytest.fixture
-def start_fresh_node(ros: None) -> Iterator[StartNode]:
-    """The same for tests of how a node starts, which must load and compile everything itself."""
-    yield from _starter(NodeProcess)
+    yield from _starter()
 
 
 @pytest.fixture(scope="module")
 def start_shared_node(ros: None) -> Iterator[StartNode]:
     """Starts nodes that several tests of a module share, since each start costs seconds; gives process and client."""
-    yield from _starter(ForkedNode)
+    yield from _starter()
 
 
-def _starter(kind: type[NodeProcess]) -> Iterator[StartNode]:
+def _starter() -> Iterator[StartNode]:
     started: list[tuple[NodeProcess, Client]] = []
 
     def start(name: str, parameters: dict[str, object], ready: bool = True) -> tuple[NodeProcess, Client]:
-        process = kind(parameters, name=name).__enter__()
+        process = NodeProcess(parameters, name=name).__enter__()
         client = Client(f"{name}_client", name)
         started.append((process, client))
         if ready:

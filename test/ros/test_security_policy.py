@@ -10,9 +10,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from support.forked_nodes import ForkedNode
 
 from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
 
 POLICY = ElementTree.parse(Path(__file__).parents[2] / "docs" / "security" / "policy.xml").getroot()
 NAMES = {"kinopt": "/kinopt", "kinopt_operator": "/kinopt_operator", "kinopt_viewer": "/kinopt_viewer"}
@@ -57,7 +57,7 @@ def allowed(node: str, what: str) -> set[str]:
 @pytest.fixture(scope="module")
 def graph(ros: None) -> Iterator[dict[str, set[str]]]:
     """Return what a node under its default name publishes, hears and offers."""
-    with ForkedNode({}) as process:
+    with NodeProcess({}) as process:
         client = Client("policy_client")
         try:
             client.spin_until(lambda: _services(client) >= {"/kinopt/ready", "/kinopt/list_solvers"}, 60.0)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.parameter import Parameter
-from support.forked_nodes import ForkedNode
 from support.ros_requests import READY, ik
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
@@ -39,7 +38,7 @@ def process(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nod
     log = tmp_path_factory.mktemp("nodes") / "nodes.log"
     parameters = parameters_of(ROBOTS)
     parameters["right"]["ik.timeout"] = 2.5
-    with ForkedNode({}, log, namespaces=parameters) as running:
+    with NodeProcess({}, log, namespaces=parameters) as running:
         yield running
         assert running.running, running.log_text()
         assert "internal error" not in running.log_text(), running.log_text()

@@ -16,7 +16,6 @@ from rclpy.action import ActionClient
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from support.forked_nodes import ForkedNode
 from support.pages import FIRST_COMMANDS, filled
 from support.ros_requests import READY, StartNode, pose, target
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -159,7 +158,7 @@ def test_a_wrong_robot_is_told_in_a_sentence(ros: None, tmp_path: Path) -> None:
             "no topic can be called after the controller",
         ),
     ):
-        with ForkedNode(
+        with NodeProcess(
             parameters, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=words
         ) as robot:
             assert robot.wait(60.0) == 1, robot.log_text()

@@ -1,7 +1,6 @@
 """A second node of the same name is noticed by both, and nobody is accused who is alone."""
 
 from std_srvs.srv import Trigger
-from support.forked_nodes import ForkedNode
 from support.ros_requests import StartNode
 
 from kinopt_ros.ros.client.client import Client
@@ -31,7 +30,7 @@ def test_a_second_node_of_the_same_name_is_noticed(start_node: StartNode) -> Non
 
 
 def test_names_in_other_namespaces_are_others(start_node: StartNode, ros: None) -> None:
-    with ForkedNode({}, name="apart", namespaces={"left": {}, "right": {}}) as process:
+    with NodeProcess({}, name="apart", namespaces={"left": {}, "right": {}}) as process:
         client = Client("apart_client", "/left/apart")
         try:
             for namespace in ("left", "right"):

@@ -35,6 +35,13 @@ def _feed(error: BaseException) -> SimpleNamespace:
     return SimpleNamespace(feed=feed)
 
 
+class _Unsaid(InvalidRequestError):
+    """Has a sentence that no message can hold."""
+
+    def __str__(self) -> str:
+        return "\ud800"
+
+
 def test_what_must_not_happen_is_noticed(tmp_path: Path) -> None:
     def outcome(error: BaseException) -> str:
         return runner._outcome(_feed(error), Source("a"), tmp_path)
@@ -44,7 +51,7 @@ def test_what_must_not_happen_is_noticed(tmp_path: Path) -> None:
     assert outcome(InvalidRequestError("a sentence")) == ""
     assert "more than 1073741824 bytes" in outcome(hidden)
     assert "ValueError: x" in outcome(ValueError("x"))
-    assert "cannot be sent" in outcome(InvalidRequestError("\ud800"))
+    assert "cannot be sent" in outcome(_Unsaid("half a pair"))
 
 
 def test_the_same_numbers_make_the_same_input() -> None:

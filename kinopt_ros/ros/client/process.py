@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Protocol
+from typing import Any
 
 import yaml
 
@@ -17,17 +17,6 @@ __all__ = ["NodeProcess", "isolate"]
 
 _STOP_SECONDS = 30.0
 """Time until a node is killed, s: nodes end within a second or two, on a busy machine later."""
-
-
-class Started(Protocol):
-    """A process, as of ``subprocess.Popen``."""
-
-    pid: int
-
-    def poll(self) -> int | None: ...
-    def wait(self, timeout: float | None = None) -> int: ...
-    def send_signal(self, number: int, /) -> None: ...
-    def kill(self) -> None: ...
 
 
 class NodeProcess:
@@ -54,7 +43,7 @@ class NodeProcess:
         self._namespaces = dict(namespaces or {})
         self._log = log
         self._directory = tempfile.TemporaryDirectory(prefix="kinopt_")
-        self._process: Started | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int:
@@ -78,18 +67,15 @@ class NodeProcess:
         log = self._log or Path(self._directory.name, "node.log")
         with log.open("wb") as output:
             arguments = ["--ros-args", "-r", f"__node:={self._name}", "--params-file", str(parameters)]
-            self._process = self._start(self._module, [*self._words, *self._namespaces, *arguments], output)
+            self._process = subprocess.Popen(
+                # -P: nothing is imported from the current folder, into which others may have put something.
+                [sys.executable, "-P", "-m", self._module, *self._words, *self._namespaces, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
         self._log = log
         return self
-
-    def _start(self, module: str, arguments: Sequence[str], output: IO[bytes]) -> Started:
-        return subprocess.Popen(
-            # -P: nothing is imported from the current folder, into which others may have put something.
-            [sys.executable, "-P", "-m", module, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
