@@ -47,12 +47,13 @@ def _ground(tree, i, j, x, y, z):
         y1 = max(y, y0) + step
     h00, h10 = _height(tree, i, j), _height(tree, i + 1, j)
     h01, h11 = _height(tree, i, j + 1), _height(tree, i + 1, j + 1)
+    p = x, y, z
     if h00 + h11 >= h10 + h01:
-        d, dx, dy, dz, nx, ny, nz, h = _facet(x, y, z, x0, y0, h00, x1, y0, h10, x1, y1, h11)
-        e, ex, ey, ez, mx, my, mz, g = _facet(x, y, z, x0, y0, h00, x1, y1, h11, x0, y1, h01)
+        d, dx, dy, dz, nx, ny, nz, h = _facet(p, (x0, y0, h00), (x1, y0, h10), (x1, y1, h11))
+        e, ex, ey, ez, mx, my, mz, g = _facet(p, (x0, y0, h00), (x1, y1, h11), (x0, y1, h01))
     else:
-        d, dx, dy, dz, nx, ny, nz, h = _facet(x, y, z, x0, y0, h00, x1, y0, h10, x0, y1, h01)
-        e, ex, ey, ez, mx, my, mz, g = _facet(x, y, z, x1, y0, h10, x1, y1, h11, x0, y1, h01)
+        d, dx, dy, dz, nx, ny, nz, h = _facet(p, (x0, y0, h00), (x1, y0, h10), (x0, y1, h01))
+        e, ex, ey, ez, mx, my, mz, g = _facet(p, (x1, y0, h10), (x1, y1, h11), (x0, y1, h01))
     # Both planes cross in the diagonal, a ridge: the lower one is the surface.
     h = min(h, g) if x0 <= x <= x1 and y0 <= y <= y1 else np.inf
     if e < d:
@@ -61,13 +62,17 @@ def _ground(tree, i, j, x, y, z):
 
 
 @njit(**FAST_INNER)
-def _facet(x, y, z, ax, ay, az, bx, by, bz, cx, cy, cz):
-    """Return for one triangle: squared distance, vector to p, upward normal, height of its plane at (x, y)."""
+def _facet(p, a, b, c):
+    """Return for one triangle: squared distance, vector to p, upward normal, height of its plane above p."""
+    x, y, z = p
+    ax, ay, az = a
+    bx, by, bz = b
+    cx, cy, cz = c
     bx, by, bz, cx, cy, cz = bx - ax, by - ay, bz - az, cx - ax, cy - ay, cz - az
     nx, ny, nz = by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx
     length = np.sqrt(nx * nx + ny * ny + nz * nz)
     nx, ny, nz = nx / length, ny / length, nz / length
-    d, dx, dy, dz = to_triangle(x - ax, y - ay, z - az, bx, by, bz, cx, cy, cz, nx, ny, nz)
+    d, dx, dy, dz = to_triangle((x - ax, y - ay, z - az), (bx, by, bz), (cx, cy, cz), (nx, ny, nz))
     return d, dx, dy, dz, nx, ny, nz, az - (nx * (x - ax) + ny * (y - ay)) / nz
 
 

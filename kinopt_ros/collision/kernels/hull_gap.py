@@ -25,20 +25,23 @@ _SMALLEST = 1e-20
 
 
 @njit(**INNER)
-def hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, enough, loose, W):
+def hull_gap(hulls, placed, a, i, b, j, direction, wanted, W):
     """Compute a lower bound (m) of the distance of two pieces; it says little where they overlap.
 
     The direction that the bound belongs to, a unit vector, is in W[4].
 
     Args: rows of pieces, and their points; poses (S, 4, 4) of shapes; numbers of a shape and of its piece, and of
-    another; a first direction, from a to b, not 0; the search ends when the bound reaches ``enough`` or is known to
-    stay below ``least``; W (5, 3): memory.
+    another; a first direction, from a to b, not 0; wanted (least, enough, loose): the search ends when the bound
+    reaches ``enough``, is known to stay below ``least``, or is not below it and too low by ``loose`` at most; W (5, 3):
+    memory.
     """
+    pieces, points = hulls
+    least, enough, loose = wanted
     widened = pieces[i, RADIUS] + pieces[j, RADIUS] + ROUNDING
     best = -np.inf
     size = 0
     # v is a point of the difference b - a, first only a direction.
-    vx, vy, vz = x, y, z
+    vx, vy, vz = direction
     square = vx * vx + vy * vy + vz * vz
     for step in range(_STEPS):
         ax, ay, az = _farthest(pieces, points, placed, a, i, vx, vy, vz)

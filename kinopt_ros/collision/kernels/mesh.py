@@ -50,20 +50,11 @@ def mesh_distance(tree, x, y, z, most):
         leaf = node - leaves
         for item in range((leaf * count) >> levels, ((leaf + 1) * count) >> levels):
             place = items + TRIANGLE_ITEM * item
-            d, dx, dy, dz = to_triangle(
-                x - get(tree, place),
-                y - get(tree, place + 1),
-                z - get(tree, place + 2),
-                get(tree, place + 3) - get(tree, place),
-                get(tree, place + 4) - get(tree, place + 1),
-                get(tree, place + 5) - get(tree, place + 2),
-                get(tree, place + 6) - get(tree, place),
-                get(tree, place + 7) - get(tree, place + 1),
-                get(tree, place + 8) - get(tree, place + 2),
-                get(tree, place + 9),
-                get(tree, place + 10),
-                get(tree, place + 11),
-            )
+            ax, ay, az = get(tree, place), get(tree, place + 1), get(tree, place + 2)
+            b = get(tree, place + 3) - ax, get(tree, place + 4) - ay, get(tree, place + 5) - az
+            c = get(tree, place + 6) - ax, get(tree, place + 7) - ay, get(tree, place + 8) - az
+            normal = get(tree, place + 9), get(tree, place + 10), get(tree, place + 11)
+            d, dx, dy, dz = to_triangle((x - ax, y - ay, z - az), b, c, normal)
             if d < best:
                 best, nearest, qx, qy, qz = d, place, dx, dy, dz
     if nearest < 0:
@@ -87,13 +78,17 @@ def _to_segment(px, py, pz, ex, ey, ez):
 
 
 @njit(**FAST_INNER)
-def to_triangle(px, py, pz, bx, by, bz, cx, cy, cz, nx, ny, nz):
+def to_triangle(p, b, c, n):
     """Return squared length and vector from the nearest point of a triangle to p.
 
     One corner of the triangle is at the origin, the others are b and c, and n is its unit normal.
 
     A normal of zeros marks a triangle without area, of which only the sides count.
     """
+    px, py, pz = p
+    bx, by, bz = b
+    cx, cy, cz = c
+    nx, ny, nz = n
     ex, ey, ez = cx - bx, cy - by, cz - bz
     rx, ry, rz = px - bx, py - by, pz - bz
     # Which side of every edge, seen along the normal; inside is left of all.

@@ -178,7 +178,7 @@ def pair_gap(p, packed, placed, best, asked, nearer, W):
         many = pieces[i, LAST] - pieces[i, FIRST] + pieces[j, LAST] - pieces[j, FIRST] > _MANY
         if many and box_gap(placed, half, a, b, best, wanted + ROUNDING) - ROUNDING >= wanted:
             return wanted, True
-        best = max(best, hull_gap(pieces, points, placed, a, i, b, j, x, y, z, least, wanted, loose, W))
+        best = max(best, hull_gap((pieces, points), placed, a, i, b, j, (x, y, z), (least, wanted, loose), W))
         return best, best >= wanted
     if reach[a] == np.inf or reach[b] == np.inf:
         return -np.inf, False
@@ -222,7 +222,7 @@ def _of_pieces(a, b, shapes, placed, asked, nearer, W):
             gx = placed[b, 0, 0] * x + placed[b, 0, 1] * y + placed[b, 0, 2] * z
             gy = placed[b, 1, 0] * x + placed[b, 1, 1] * y + placed[b, 1, 2] * z
             gz = placed[b, 2, 0] * x + placed[b, 2, 1] * y + placed[b, 2, 2] * z
-            bound = hull_gap(pieces, points, placed, a, i, b, j, gx, gy, gz, least, wanted, loose, W)
+            bound = hull_gap((pieces, points), placed, a, i, b, j, (gx, gy, gz), (least, wanted, loose), W)
             if bound < wanted:
                 far = False
                 lowest = min(lowest, bound)
