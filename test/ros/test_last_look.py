@@ -16,6 +16,7 @@ from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -29,6 +30,7 @@ from kinopt_ros.ros.motion.last_look import (
     UncheckableError,
 )
 from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.present_motion import check_leaves
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.topics.target_pose import LEAD, PLANS, TargetPoseTopic
@@ -536,6 +538,116 @@ def test_a_motion_that_is_not_ready_in_time_is_planned_again(monkeypatch: pytest
     handler.close()
     assert world.loaded.pool.solved >= 3
     assert len(world.sent) == 2, world.reports[-1].status.message
+
+
+class Streamed(World):
+    """A world in which ~/target_pose moves a robot, which does what was sent first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        prepare_collisions(self.robot)
+        self.meanwhile: Callable[[int], None] = lambda solved: None
+        self.loaded.pool = Pool(self.robot, lambda solved: self.meanwhile(solved))
+        topic = SimpleNamespace(publish=self.sent.append)
+        self.output = MotionOutput(topic, LastLook(self), lambda: NOW[0])  # type: ignore[arg-type]
+        said = SimpleNamespace(publish=self.reports.append)
+        self.handler = TargetPoseTopic(self, self.output, said)  # type: ignore[arg-type]
+        self.begin = NOW[0]
+        self.move(0.3)
+
+    def move(self, y: float) -> None:
+        """Handle a target."""
+        self.handler._handle(target(pose(0.4, y, 0.5)), 0)
+
+    def go_on(self, seconds: float, late: float = 0.0, stamped_late: float | None = None) -> None:
+        """Let time pass, with joint states on the way."""
+        runs = trajectory_from_message(self.sent[0])
+        first = Commanded(runs, self.begin, self.begin, self.begin)
+        for _ in range(20):
+            NOW[0] += round(1e9 * seconds / 20)
+            was = first.at(max(self.begin, NOW[0] - round(1e9 * late)))
+            q, velocity = START.copy(), np.zeros(PANDA.nq)
+            q[:7], velocity[:7] = was.position, was.velocity
+            self.is_at(q, velocity, late if stamped_late is None else stamped_late)
+
+
+@pytest.mark.usefixtures("_solver")
+@pytest.mark.parametrize("late", [-3.0, -0.2, 0.6, 1e5])
+def test_a_motion_is_not_left_in_time_by_a_controller_of_another_clock(late: float) -> None:
+    """It would begin with the next motion at another time than the node reckons with: a jump."""
+    world = Streamed()
+    world.go_on(0.4, stamped_late=late)
+    world.move(-0.3)
+    assert len(world.sent) == 1
+    assert "another time" in world.reports[-1].status.message
+    world.go_on(0.05)
+    world.move(-0.3)
+    assert len(world.sent) == 2, world.reports[-1].status.message
+
+
+@pytest.mark.usefixtures("_solver")
+def test_a_robot_that_stops_while_its_next_motion_is_planned_is_not_sent_on() -> None:
+    """As in a protective stop: what was planned begins where it would be now."""
+    world = Streamed()
+    world.go_on(0.5)
+    standing = world.joint_states.of(PANDA).q
+
+    def stops(solved: int) -> None:
+        if solved == 2:
+            NOW[0] += 90_000_000
+            world.is_at(standing)
+
+    world.meanwhile = stops
+    world.move(-0.3)
+    assert len(world.sent) == 2, world.reports[-1].status.message
+    assert world.loaded.pool.solved == 3
+    np.testing.assert_array_equal(world.sent[1].points[0].positions, standing[:7])
+    assert (world.sent[1].header.stamp.sec, world.sent[1].header.stamp.nanosec) == (0, 0)
+
+
+@pytest.mark.usefixtures("_solver")
+def test_joints_beside_the_moving_ones_may_be_told_seldom() -> None:
+    """A motion began when the oldest of all joint states was measured, so that its controller would have jumped."""
+    world = World()
+    NOW[0] += 300_000_000
+    velocity = np.zeros(PANDA.nq)
+    velocity[0] = 0.8
+    arm = SimpleNamespace(name=list(ARM), position=START[:7].tolist(), velocity=velocity[:7].tolist())
+    world.joint_states.update(arm, NOW[0], NOW[0])
+    report, _ = moved(world, lambda solved: None, target(pose(0.4, 0.3, 0.5), "panda_leftfinger"))
+    assert report.status.code == Status.SUCCESS, report.status.message
+    stamp = world.sent[0].header.stamp
+    assert stamp.sec * 10**9 + stamp.nanosec == NOW[0]
+
+
+@pytest.mark.usefixtures("_solver")
+@pytest.mark.parametrize("late", [0.1, 0.4])
+@pytest.mark.parametrize("after", [0.05, 0.3, 0.8, -0.05])
+def test_goals_do_not_begin_where_the_robot_was_before_a_motion(late: float, after: float) -> None:
+    """With joint states that are late, they began where the motion that runs had been: up to 0.4 rad beside the
+    robot."""
+    world = Streamed()
+    ends = trajectory_from_message(world.sent[0]).time[-1]
+    world.go_on(after if after > 0.0 else ends + after, late)
+    state = world.joint_states.of(PANDA)
+    setup = servo_setup(PANDA, "panda_link0", "panda_link0", ARM)
+
+    def check(q: np.ndarray, velocity: np.ndarray) -> None:
+        motion = plan_joint_motion(PANDA, ARM, q, velocity, GOAL, 1.0, 1.0).trajectory
+        check_leaves(world.output, setup, world.joint_states.of(PANDA), NOW[0], motion)
+
+    there = Commanded(trajectory_from_message(world.sent[0]), world.begin, world.begin, world.begin).at(
+        NOW[0]
+    )
+    if np.abs(there.position - state.q[:7]).max() > 0.01:
+        with pytest.raises(StartStateError, match="has published before"):
+            check(state.q, state.velocity)
+    q, velocity = START.copy(), np.zeros(PANDA.nq)
+    q[:7], velocity[:7] = there.position, there.velocity
+    check(q, velocity)
+    NOW[0] += round(1e9 * ends) + 10**9
+    world.is_at(START)
+    check(START, np.zeros(PANDA.nq))  # somebody else has moved it
 
 
 @pytest.mark.usefixtures("_solver")

@@ -17,8 +17,9 @@ from rclpy.action.server import CancelResponse, GoalResponse
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.planning.scheduler import Scheduler
+from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import status_message
+from kinopt_ros.ros.messages.conversions import status_message, trajectory_from_message
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.messages.trajectory_answer import empty_answer, whole_controller
@@ -26,6 +27,7 @@ from kinopt_ros.ros.motion.controller_hand_over import PARAMETER as CONTROLLER
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, Execution
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.motion.output import Claim, EndingError, MotionOutput
+from kinopt_ros.ros.motion.present_motion import check_leaves
 from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.requests.trajectory_work import plan
@@ -247,9 +249,10 @@ class _Goal:
     def _publish(self, asked: TrajectoryRequest, claim: Claim, result: Any) -> None:
         """Send the motion to the controller, unless the goal has ended meanwhile."""
         message = result.trajectory
-        order = self._action.context.parameter("controller_joints")
+        robot, context = asked.loaded.model, self._action.context
+        order = context.parameter("controller_joints")
         if order:
-            robot, start = asked.loaded.model, asked.problem.start
+            start = asked.problem.start
             message = whole_controller(
                 message, list(order), [float(start[robot.variable_index[name]]) for name in order]
             )
@@ -257,9 +260,17 @@ class _Goal:
         problem = asked.problem
         unchecked = "With ignore_collisions the robot moves unchecked"
         planned = PlannedFor(asked.loaded, problem.start, problem.scene, problem.clearance, unchecked)
+        motion = trajectory_from_message(message)
+        setup = servo_setup(robot, robot.root_link, robot.root_link, motion.joint_names)
+
+        def leaves() -> bool:
+            now = int(context.node.get_clock().now().nanoseconds)
+            check_leaves(self._action.output, setup, context.joint_states.of(robot), now, motion)
+            return True
+
         if self.controller is None:
             # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
-            if claim.publish(message, planned, agreed=self._take_end):
+            if claim.publish(message, planned, agreed=lambda: leaves() and self._take_end()):
                 self._conclude(result, self.handle.succeed)
             return
         controller = self.controller
@@ -275,7 +286,7 @@ class _Goal:
                 if not self._ended:
                     self._execution = controller.send(message, ended)
 
-        claim.hand_over(message, planned, send)
+        claim.hand_over(message, planned, send, leaves)
 
     def _preempt(self, owner: str) -> None:
         result = _failed(Status.PREEMPTED, f"{owner} came later: the robot has one owner at a time")

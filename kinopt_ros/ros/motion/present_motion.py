@@ -7,6 +7,7 @@ from kinopt_ros.planning.servo.commanded import Commanded, begun
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
+from kinopt_ros.ros.motion.last_look import AWAY, allowed_velocity
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
 from kinopt_ros.trajectory.braking import MotionState
@@ -49,6 +50,38 @@ def followed_motion(
         for at in (there, then)
     ]
     return published if any(near) else None
+
+
+def check_leaves(
+    output: MotionOutput, setup: ServoSetup, state: RobotState, now: int, motion: JointTrajectory
+) -> None:
+    """Check that a motion which would begin now begins where the robot is if it does what the node has published last.
+
+    What was measured may be from before that motion, or from its middle.
+
+    Args:
+        output: where motions are published.
+        setup: the robot and the joints, in the order of the motion.
+        state: as measured, of all these joints.
+        now: ns of the node's clock.
+        motion: the motion.
+
+    Raises:
+        StartStateError: it does not.
+    """
+    published = followed_motion(output, setup, state, now, AWAY)
+    if published is None:
+        return
+    there = published.at(now)
+    away = setup.away(motion.position[0], there.position) - AWAY
+    faster = np.abs(motion.velocity[0] - there.velocity) - allowed_velocity(setup.robot, setup.variables)
+    excess = np.maximum(away, faster)
+    if excess.max() > 0.0:
+        raise StartStateError(
+            f"the robot is in a motion that this node has published before: when the next one begins, joint "
+            f"{setup.joints[int(np.argmax(excess))]!r} will be elsewhere, or faster or slower. Wait until the motion "
+            "is over"
+        )
 
 
 def present_motion(
