@@ -16,11 +16,11 @@ from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.servo.commanded import Commanded
-from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.ros.actions.optimize_trajectory import _Goal
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion import last_look
 from kinopt_ros.ros.motion.last_look import (
@@ -30,7 +30,6 @@ from kinopt_ros.ros.motion.last_look import (
     UncheckableError,
 )
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.motion.present_motion import check_leaves
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.topics.target_pose import LEAD, PLANS, TargetPoseTopic
@@ -620,34 +619,57 @@ def test_joints_beside_the_moving_ones_may_be_told_seldom() -> None:
     assert stamp.sec * 10**9 + stamp.nanosec == NOW[0]
 
 
+class Controller:
+    """A controller that motions are handed to."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def wait(self) -> None:
+        """It is there."""
+
+    def send(self, message: Any, ended: Any) -> None:
+        self.sent.append(message)
+
+
 @pytest.mark.usefixtures("_solver")
+@pytest.mark.parametrize("handed_over", [False, True])
 @pytest.mark.parametrize("late", [0.1, 0.4])
-@pytest.mark.parametrize("after", [0.05, 0.3, 0.8, -0.05])
-def test_goals_do_not_begin_where_the_robot_was_before_a_motion(late: float, after: float) -> None:
-    """With joint states that are late, they began where the motion that runs had been: up to 0.4 rad beside the
-    robot."""
+@pytest.mark.parametrize("after", [0.3, 0.8, -0.2])
+def test_goals_do_not_begin_where_the_robot_was_before_a_motion(
+    late: float, after: float, handed_over: bool
+) -> None:
+    """With joint states that are late, they began beside the robot, which was in a motion of the node by then."""
     world = Streamed()
     ends = trajectory_from_message(world.sent[0]).time[-1]
     world.go_on(after if after > 0.0 else ends + after, late)
-    state = world.joint_states.of(PANDA)
-    setup = servo_setup(PANDA, "panda_link0", "panda_link0", ARM)
+    runs = Commanded(trajectory_from_message(world.sent[0]), world.begin, world.begin, world.begin)
+    controller = Controller() if handed_over else None
 
-    def check(q: np.ndarray, velocity: np.ndarray) -> None:
-        motion = plan_joint_motion(PANDA, ARM, q, velocity, GOAL, 1.0, 1.0).trajectory
-        check_leaves(world.output, setup, world.joint_states.of(PANDA), NOW[0], motion)
+    def publish(q: np.ndarray, velocity: np.ndarray) -> None:
+        action: Any = SimpleNamespace(context=world, output=world.output)
+        goal = _Goal(action, SimpleNamespace(goal_id=SimpleNamespace(uuid=bytes(16))))
+        goal._conclude = lambda *given: None  # type: ignore[method-assign]
+        goal.controller = controller  # type: ignore[assignment]
+        problem = SimpleNamespace(start=q, scene=None, clearance=0.0)
+        asked: Any = SimpleNamespace(loaded=world.loaded, problem=problem)
+        planned = plan_joint_motion(PANDA, ARM, q, velocity, GOAL, 1.0, 1.0)
+        result = SimpleNamespace(trajectory=trajectory_message(planned.trajectory, "panda_link0"))
+        goal._publish(asked, world.output.claim("goal", lambda owner: None), result)
 
-    there = Commanded(trajectory_from_message(world.sent[0]), world.begin, world.begin, world.begin).at(
-        NOW[0]
-    )
-    if np.abs(there.position - state.q[:7]).max() > 0.01:
-        with pytest.raises(StartStateError, match="has published before"):
-            check(state.q, state.velocity)
-    q, velocity = START.copy(), np.zeros(PANDA.nq)
-    q[:7], velocity[:7] = there.position, there.velocity
-    check(q, velocity)
-    NOW[0] += round(1e9 * ends) + 10**9
+    sent = world.sent if controller is None else controller.sent
+    before = len(sent)
+    measured = world.joint_states.of(PANDA)
+    assert np.abs(runs.at(NOW[0]).position - measured.q[:7]).max() > 0.01
+    with pytest.raises(StartStateError, match="has published before"):
+        publish(measured.q, measured.velocity)
+    assert len(sent) == before
+    NOW[0] += round(1e9 * ends)
+    world.is_at(START)  # somebody else has moved it
+    NOW[0] += 2 * 10**9
     world.is_at(START)
-    check(START, np.zeros(PANDA.nq))  # somebody else has moved it
+    publish(START, np.zeros(PANDA.nq))
+    assert len(sent) == before + 1
 
 
 @pytest.mark.usefixtures("_solver")
