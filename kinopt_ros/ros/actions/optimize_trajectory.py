@@ -17,9 +17,8 @@ from rclpy.action.server import CancelResponse, GoalResponse
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.planning.scheduler import Scheduler
-from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import status_message, trajectory_from_message
+from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.messages.trajectory_answer import empty_answer, whole_controller
@@ -248,11 +247,10 @@ class _Goal:
 
     def _publish(self, asked: TrajectoryRequest, claim: Claim, result: Any) -> None:
         """Send the motion to the controller, unless the goal has ended meanwhile."""
-        message = result.trajectory
-        robot, context = asked.loaded.model, self._action.context
-        order = context.parameter("controller_joints")
+        action, message = self._action, result.trajectory
+        order = action.context.parameter("controller_joints")
         if order:
-            start = asked.problem.start
+            robot, start = asked.loaded.model, asked.problem.start
             message = whole_controller(
                 message, list(order), [float(start[robot.variable_index[name]]) for name in order]
             )
@@ -260,12 +258,9 @@ class _Goal:
         problem = asked.problem
         unchecked = "With ignore_collisions the robot moves unchecked"
         planned = PlannedFor(asked.loaded, problem.start, problem.scene, problem.clearance, unchecked)
-        motion = trajectory_from_message(message)
-        setup = servo_setup(robot, robot.root_link, robot.root_link, motion.joint_names)
 
         def leaves() -> bool:
-            now = int(context.node.get_clock().now().nanoseconds)
-            check_leaves(self._action.output, setup, context.joint_states.of(robot), now, motion)
+            check_leaves(action.context, action.output, asked.loaded.model, message)
             return True
 
         if self.controller is None:

@@ -146,7 +146,9 @@ class LastLook:
         state.require_fresh(variables, robot, self._context.parameter("state_timeout"))
         check_has_not_jumped(robot, state, variables)
         seconds = 0.0
-        if start is not None:
+        if start is None:
+            _check_has_not_gone_on(robot, state, variables)
+        else:
             check_clock(state, variables, robot)
             seconds = max(0.0, (int(state.stamp[variables].min()) - start) / NANOSECONDS_PER_SECOND)
         position, velocity, _ = (rows[0] for rows in evaluate(motion, np.array([seconds])))
@@ -205,6 +207,19 @@ def check_clock(state: RobotState, variables: Iterable[int], robot: RobotModel) 
                 f"{robot.variable_names[k]!r} is stamped {when} that clock: its controller may begin at another time. "
                 "Set the clocks of all machines, or wait until the robot stands"
             )
+
+
+def _check_has_not_gone_on(robot: RobotModel, measured: RobotState, variables: Sequence[int]) -> None:
+    """Raise StartStateError if a joint has moved on since it was measured: a motion that begins when it comes would
+    begin behind it."""
+    index = list(variables)
+    way = np.abs(measured.velocity[index]) * measured.behind[index]
+    if way.size and way.max() > AWAY:
+        i = index[int(np.argmax(way))]
+        raise StartStateError(
+            f"{robot.variable_names[i]!r} moves at {measured.velocity[i]:.3g}, and was measured "
+            f"{measured.behind[i]:.2f} s ago: a motion cannot begin there any more. Wait until the robot stands"
+        )
 
 
 def allowed_velocity(robot: RobotModel, variables: Iterable[int]) -> Annotated[Float64, "n"]:

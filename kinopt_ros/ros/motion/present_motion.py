@@ -1,11 +1,14 @@
 """The motion that a robot is in, which the next one has to leave without a jump."""
 
 import numpy as np
+from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.servo.commanded import Commanded, begun
 from kinopt_ros.planning.servo.session import LAG
-from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.last_look import AWAY, allowed_velocity
 from kinopt_ros.ros.motion.output import MotionOutput
@@ -53,23 +56,27 @@ def followed_motion(
 
 
 def check_leaves(
-    output: MotionOutput, setup: ServoSetup, state: RobotState, now: int, motion: JointTrajectory
+    context: Context, output: MotionOutput, robot: RobotModel, message: TrajectoryMessage
 ) -> None:
     """Check that a motion which would begin now begins where the robot is if it does what the node has published last.
 
     What was measured may be from before that motion, or from its middle.
 
     Args:
+        context: the node's.
         output: where motions are published.
-        setup: the robot and the joints, in the order of the motion.
-        state: as measured, of all these joints.
-        now: ns of the node's clock.
-        motion: the motion.
+        robot: the robot.
+        message: the motion.
 
     Raises:
         StartStateError: it does not.
     """
-    published = followed_motion(output, setup, state, now, AWAY)
+    if not output.published:
+        return
+    motion = trajectory_from_message(message)
+    setup = servo_setup(robot, robot.root_link, robot.root_link, motion.joint_names)
+    now = int(context.node.get_clock().now().nanoseconds)
+    published = followed_motion(output, setup, context.joint_states.of(robot), now, AWAY)
     if published is None:
         return
     there = published.at(now)
