@@ -531,6 +531,7 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
         context=SimpleNamespace(
             parameter=lambda name: "", statistics=SimpleNamespace(record=lambda *arguments: None)
         ),
+        output=SimpleNamespace(published=()),
         server=SimpleNamespace(notify_execute=lambda handle, conclude: ended.append(handle)),
     )
     number = SimpleNamespace(uuid=[0] * 16)
@@ -539,7 +540,9 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
     goal.controller = SimpleNamespace(wait=lambda: None, send=send)
     claim = MotionOutput(None, Trusting()).claim("a goal", lambda owner: None)
     goal._claim = claim
-    asked = SimpleNamespace(loaded=None, problem=SimpleNamespace(start=None, scene=None, clearance=0.0))
+    asked = SimpleNamespace(
+        loaded=SimpleNamespace(model=None), problem=SimpleNamespace(start=None, scene=None, clearance=0.0)
+    )
     result = OptimizeTrajectory.Result()
     worker = threading.Thread(target=goal._publish, args=(asked, claim, result), daemon=True)
     worker.start()

@@ -20,6 +20,7 @@ from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.ros.actions.optimize_trajectory import _Goal
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion import last_look
 from kinopt_ros.ros.motion.last_look import (
@@ -316,6 +317,18 @@ def test_a_motion_that_begins_at_a_time_is_not_sent_to_a_robot_of_another_clock(
     assert world.send(None)  # a motion from rest begins when it comes
 
 
+def test_a_motion_does_not_begin_where_a_robot_that_moves_was_long_ago() -> None:
+    world = World()
+    velocity = np.zeros(PANDA.nq)
+    velocity[0] = 0.1
+    message = world.motion(velocity)
+    world.is_at(START, velocity, 0.3)  # by now 0.03 rad away
+    with pytest.raises(StartStateError, match=r"'panda_joint1' moves at 0.1.*0.30 s ago"):
+        world.send(None, message)
+    world.is_at(START, velocity, 0.05)
+    assert world.send(None, message)
+
+
 def test_a_robot_without_shapes_is_not_said_to_be_free() -> None:
     links = "".join(f'<link name="l{i}"/>' for i in range(2))
     joint = (
@@ -536,6 +549,139 @@ def test_a_motion_that_is_not_ready_in_time_is_planned_again(monkeypatch: pytest
     handler.close()
     assert world.loaded.pool.solved >= 3
     assert len(world.sent) == 2, world.reports[-1].status.message
+
+
+class Streamed(World):
+    """A world in which ~/target_pose moves a robot, which does what was sent first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        prepare_collisions(self.robot)
+        self.meanwhile: Callable[[int], None] = lambda solved: None
+        self.loaded.pool = Pool(self.robot, lambda solved: self.meanwhile(solved))
+        topic = SimpleNamespace(publish=self.sent.append)
+        self.output = MotionOutput(topic, LastLook(self), lambda: NOW[0])  # type: ignore[arg-type]
+        said = SimpleNamespace(publish=self.reports.append)
+        self.handler = TargetPoseTopic(self, self.output, said)  # type: ignore[arg-type]
+        self.begin = NOW[0]
+        self.move(0.3)
+
+    def move(self, y: float) -> None:
+        """Handle a target."""
+        self.handler._handle(target(pose(0.4, y, 0.5)), 0)
+
+    def go_on(self, seconds: float, late: float = 0.0, stamped_late: float | None = None) -> None:
+        """Let time pass, with joint states on the way."""
+        runs = trajectory_from_message(self.sent[0])
+        first = Commanded(runs, self.begin, self.begin, self.begin)
+        for _ in range(20):
+            NOW[0] += round(1e9 * seconds / 20)
+            was = first.at(max(self.begin, NOW[0] - round(1e9 * late)))
+            q, velocity = START.copy(), np.zeros(PANDA.nq)
+            q[:7], velocity[:7] = was.position, was.velocity
+            self.is_at(q, velocity, late if stamped_late is None else stamped_late)
+
+
+@pytest.mark.usefixtures("_solver")
+@pytest.mark.parametrize("late", [-3.0, -0.2, 0.6, 1e5])
+def test_a_motion_is_not_left_in_time_by_a_controller_of_another_clock(late: float) -> None:
+    """It would begin with the next motion at another time than the node reckons with: a jump."""
+    world = Streamed()
+    world.go_on(0.4, stamped_late=late)
+    world.move(-0.3)
+    assert len(world.sent) == 1
+    assert "another time" in world.reports[-1].status.message
+    world.go_on(0.05)
+    world.move(-0.3)
+    assert len(world.sent) == 2, world.reports[-1].status.message
+
+
+@pytest.mark.usefixtures("_solver")
+def test_a_robot_that_stops_while_its_next_motion_is_planned_is_not_sent_on() -> None:
+    """As in a protective stop: what was planned begins where it would be now."""
+    world = Streamed()
+    world.go_on(0.5)
+    standing = world.joint_states.of(PANDA).q
+
+    def stops(solved: int) -> None:
+        if solved == 2:
+            NOW[0] += 90_000_000
+            world.is_at(standing)
+
+    world.meanwhile = stops
+    world.move(-0.3)
+    assert len(world.sent) == 2, world.reports[-1].status.message
+    assert world.loaded.pool.solved == 3
+    np.testing.assert_array_equal(world.sent[1].points[0].positions, standing[:7])
+    assert (world.sent[1].header.stamp.sec, world.sent[1].header.stamp.nanosec) == (0, 0)
+
+
+@pytest.mark.usefixtures("_solver")
+def test_joints_beside_the_moving_ones_may_be_told_seldom() -> None:
+    """A motion began when the oldest of all joint states was measured, so that its controller would have jumped."""
+    world = World()
+    NOW[0] += 300_000_000
+    velocity = np.zeros(PANDA.nq)
+    velocity[0] = 0.8
+    arm = SimpleNamespace(name=list(ARM), position=START[:7].tolist(), velocity=velocity[:7].tolist())
+    world.joint_states.update(arm, NOW[0], NOW[0])
+    report, _ = moved(world, lambda solved: None, target(pose(0.4, 0.3, 0.5), "panda_leftfinger"))
+    assert report.status.code == Status.SUCCESS, report.status.message
+    stamp = world.sent[0].header.stamp
+    assert stamp.sec * 10**9 + stamp.nanosec == NOW[0]
+
+
+class Controller:
+    """A controller that motions are handed to."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def wait(self) -> None:
+        """It is there."""
+
+    def send(self, message: Any, ended: Any) -> None:
+        self.sent.append(message)
+
+
+@pytest.mark.usefixtures("_solver")
+@pytest.mark.parametrize("handed_over", [False, True])
+@pytest.mark.parametrize("late", [0.1, 0.4])
+@pytest.mark.parametrize("after", [0.2, 0.4])
+def test_goals_do_not_begin_where_the_robot_was_before_a_motion(
+    late: float, after: float, handed_over: bool
+) -> None:
+    """With joint states that are late, they began beside the robot, which was in a motion of the node by then."""
+    world = Streamed()
+    ends = trajectory_from_message(world.sent[0]).time[-1]
+    world.go_on(after, late)
+    runs = Commanded(trajectory_from_message(world.sent[0]), world.begin, world.begin, world.begin)
+    controller = Controller() if handed_over else None
+
+    def publish(q: np.ndarray, velocity: np.ndarray) -> None:
+        action: Any = SimpleNamespace(context=world, output=world.output)
+        goal = _Goal(action, SimpleNamespace(goal_id=SimpleNamespace(uuid=bytes(16)), succeed=None))
+        goal._conclude = lambda *given: None  # type: ignore[method-assign]
+        goal.controller = controller  # type: ignore[assignment]
+        problem = SimpleNamespace(start=q, scene=None, clearance=0.0)
+        asked: Any = SimpleNamespace(loaded=world.loaded, problem=problem)
+        planned = plan_joint_motion(PANDA, ARM, q, velocity, GOAL, 1.0, 1.0)
+        result = SimpleNamespace(trajectory=trajectory_message(planned.trajectory, "panda_link0"))
+        goal._publish(asked, world.output.claim("goal", lambda owner: None), result)
+
+    sent = world.sent if controller is None else controller.sent
+    before = len(sent)
+    measured = world.joint_states.of(PANDA)
+    assert np.abs(runs.at(NOW[0]).position - measured.q[:7]).max() > 0.01
+    with pytest.raises(StartStateError, match=r"has published before|s ago"):
+        publish(measured.q, measured.velocity)
+    assert len(sent) == before
+    NOW[0] += round(1e9 * ends)
+    world.is_at(START)  # somebody else has moved it
+    NOW[0] += 2 * 10**9
+    world.is_at(START)
+    publish(START, np.zeros(PANDA.nq))
+    assert len(sent) == before + 1
 
 
 @pytest.mark.usefixtures("_solver")

@@ -26,6 +26,7 @@ from kinopt_ros.ros.motion.controller_hand_over import PARAMETER as CONTROLLER
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, Execution
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.motion.output import Claim, EndingError, MotionOutput
+from kinopt_ros.ros.motion.present_motion import check_leaves
 from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.requests.trajectory_work import plan
@@ -246,8 +247,8 @@ class _Goal:
 
     def _publish(self, asked: TrajectoryRequest, claim: Claim, result: Any) -> None:
         """Send the motion to the controller, unless the goal has ended meanwhile."""
-        message = result.trajectory
-        order = self._action.context.parameter("controller_joints")
+        action, message = self._action, result.trajectory
+        order = action.context.parameter("controller_joints")
         if order:
             robot, start = asked.loaded.model, asked.problem.start
             message = whole_controller(
@@ -257,9 +258,14 @@ class _Goal:
         problem = asked.problem
         unchecked = "With ignore_collisions the robot moves unchecked"
         planned = PlannedFor(asked.loaded, problem.start, problem.scene, problem.clearance, unchecked)
+
+        def leaves() -> bool:
+            check_leaves(action.context, action.output, asked.loaded.model, message)
+            return True
+
         if self.controller is None:
             # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
-            if claim.publish(message, planned, agreed=self._take_end):
+            if claim.publish(message, planned, agreed=lambda: leaves() and self._take_end()):
                 self._conclude(result, self.handle.succeed)
             return
         controller = self.controller
@@ -275,7 +281,7 @@ class _Goal:
                 if not self._ended:
                     self._execution = controller.send(message, ended)
 
-        claim.hand_over(message, planned, send)
+        claim.hand_over(message, planned, send, leaves)
 
     def _preempt(self, owner: str) -> None:
         result = _failed(Status.PREEMPTED, f"{owner} came later: the robot has one owner at a time")

@@ -146,17 +146,17 @@ class LastLook:
         state.require_fresh(variables, robot, self._context.parameter("state_timeout"))
         check_has_not_jumped(robot, state, variables)
         seconds = 0.0
-        if start is not None:
-            _check_clock(state, variables, robot)
+        if start is None:
+            _check_has_not_gone_on(robot, state, variables)
+        else:
+            check_clock(state, variables, robot)
             seconds = max(0.0, (int(state.stamp[variables].min()) - start) / NANOSECONDS_PER_SECOND)
         position, velocity, _ = (rows[0] for rows in evaluate(motion, np.array([seconds])))
         expected = q.copy()
         expected[variables] = position
         check_is_at(robot, state, expected, variables)
-        limits = robot.limits
         # Meanwhile the robot does what it did before, and the motion what it begins with.
-        allowed = np.minimum(OTHER_VELOCITY * limits.velocity[variables], MOST_OTHER_VELOCITY)
-        allowed = allowed + seconds * limits.acceleration[variables]
+        allowed = allowed_velocity(robot, variables) + seconds * robot.limits.acceleration[variables]
         excess = np.abs(state.velocity[variables] - velocity) - allowed
         if excess.size and excess.max() > 0.0:
             k = int(np.argmax(excess))
@@ -196,7 +196,7 @@ def _check_shapes(planned: PlannedFor) -> None:
         )
 
 
-def _check_clock(state: RobotState, variables: list[int], robot: RobotModel) -> None:
+def check_clock(state: RobotState, variables: Iterable[int], robot: RobotModel) -> None:
     """Raise StartStateError if who measures the joints has another clock, as far as stamps tell."""
     for k in variables:
         late = float(state.late[k])
@@ -207,6 +207,26 @@ def _check_clock(state: RobotState, variables: list[int], robot: RobotModel) -> 
                 f"{robot.variable_names[k]!r} is stamped {when} that clock: its controller may begin at another time. "
                 "Set the clocks of all machines, or wait until the robot stands"
             )
+
+
+def _check_has_not_gone_on(robot: RobotModel, measured: RobotState, variables: Sequence[int]) -> None:
+    """Raise StartStateError if a joint has moved on since it was measured: a motion that begins when it comes would
+    begin behind it."""
+    index = list(variables)
+    way = np.abs(measured.velocity[index]) * measured.behind[index]
+    if way.size and way.max() > AWAY:
+        i = index[int(np.argmax(way))]
+        raise StartStateError(
+            f"{robot.variable_names[i]!r} moves at {measured.velocity[i]:.3g}, and was measured "
+            f"{measured.behind[i]:.2f} s ago: a motion cannot begin there any more. Wait until the robot stands"
+        )
+
+
+def allowed_velocity(robot: RobotModel, variables: Iterable[int]) -> Annotated[Float64, "n"]:
+    """Return by how much joints may be faster or slower than a motion begins."""
+    return np.asarray(
+        np.minimum(OTHER_VELOCITY * robot.limits.velocity[list(variables)], MOST_OTHER_VELOCITY)
+    )
 
 
 def check_has_not_jumped(robot: RobotModel, measured: RobotState, variables: Iterable[int]) -> None:

@@ -1,12 +1,16 @@
 """The motion that a robot is in, which the next one has to leave without a jump."""
 
 import numpy as np
+from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.servo.commanded import Commanded, begun
 from kinopt_ros.planning.servo.session import LAG
-from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
+from kinopt_ros.ros.motion.last_look import AWAY, allowed_velocity
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
 from kinopt_ros.trajectory.braking import MotionState
@@ -49,6 +53,42 @@ def followed_motion(
         for at in (there, then)
     ]
     return published if any(near) else None
+
+
+def check_leaves(
+    context: Context, output: MotionOutput, robot: RobotModel, message: TrajectoryMessage
+) -> None:
+    """Check that a motion which would begin now begins where the robot is if it does what the node has published last.
+
+    What was measured may be from before that motion, or from its middle.
+
+    Args:
+        context: the node's.
+        output: where motions are published.
+        robot: the robot.
+        message: the motion.
+
+    Raises:
+        StartStateError: it does not.
+    """
+    if not output.published:
+        return
+    motion = trajectory_from_message(message)
+    setup = servo_setup(robot, robot.root_link, robot.root_link, motion.joint_names)
+    now = int(context.node.get_clock().now().nanoseconds)
+    published = followed_motion(output, setup, context.joint_states.of(robot), now, AWAY)
+    if published is None:
+        return
+    there = published.at(now)
+    away = setup.away(motion.position[0], there.position) - AWAY
+    faster = np.abs(motion.velocity[0] - there.velocity) - allowed_velocity(setup.robot, setup.variables)
+    excess = np.maximum(away, faster)
+    if excess.max() > 0.0:
+        raise StartStateError(
+            f"the robot is in a motion that this node has published before: when the next one begins, joint "
+            f"{setup.joints[int(np.argmax(excess))]!r} will be elsewhere, or faster or slower. Wait until the motion "
+            "is over"
+        )
 
 
 def present_motion(

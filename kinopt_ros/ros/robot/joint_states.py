@@ -29,6 +29,10 @@ _LATE = 0.05
 """By how much two messages without stamps may come closer together than they were sent, s."""
 _UNEVEN = 0.005
 """By how much stamps may be closer together than what they are of was measured, s."""
+_HELD = 0.1
+"""Longest time that a position which is told again and again may be old, s: drivers repeat what they measured last."""
+_NOISE = 5e-3
+"""Step that says nothing, rad or m: at 1 kHz noise would be faster than a slow joint can be."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class _Reading:
     """Velocity of the fastest step in the JUMP_SECONDS before that."""
     turned: float = -math.inf
     """When a step of more than half a turn was received."""
+    held: float = 0.0
+    """Time for which the position has been told already, s, _HELD at most."""
 
     def after(self, before: "_Reading | None") -> "_Reading":
         """Return this reading with the fastest of the last steps, of which the last one leads here."""
@@ -58,13 +64,16 @@ class _Reading:
         step = abs(math.remainder(way, math.tau)) if math.isfinite(way) else math.inf
         # Messages may come in a heap. Stamps of two publishers may say anything, but not always go on.
         between = (self.stamp - before.stamp) / 1e9 if self.stamp and before.stamp else 0.0
-        speed = step / (between + _UNEVEN if between > 0.0 else self.received - before.received + _LATE)
+        passed = between + _UNEVEN if between > 0.0 else self.received - before.received + _LATE
+        speed = max(step - _NOISE, 0.0) / (passed + before.held)
+        held = min(before.held + passed, _HELD) if way == 0.0 else 0.0
         turned = self.received if abs(way) > math.pi else before.turned
         if self.received < before.since + JUMP_SECONDS:
             speed = max(speed, before.fastest)
-            return replace(self, fastest=speed, since=before.since, earlier=before.earlier, turned=turned)
-        earlier = before.fastest_at(self.received)
-        return replace(self, fastest=speed, since=self.received, earlier=earlier, turned=turned)
+            since, earlier = before.since, before.earlier
+        else:
+            since, earlier = self.received, before.fastest_at(self.received)
+        return replace(self, fastest=speed, since=since, earlier=earlier, turned=turned, held=held)
 
     def fastest_at(self, now: float) -> float:
         """Return the velocity of the fastest step until now (s)."""

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -20,7 +21,7 @@ from kinopt_ros.errors import (
 )
 from kinopt_ros.planning.leaving import Leaving, leaving
 from kinopt_ros.planning.motion import commanded_variables, plan_joint_motion
-from kinopt_ros.planning.servo.setup import servo_setup
+from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
 from kinopt_ros.problems.ik import IkProblem
@@ -34,7 +35,7 @@ from kinopt_ros.ros.messages.conversions import (
     status_message,
     trajectory_message,
 )
-from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor
+from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor, check_clock
 from kinopt_ros.ros.motion.output import Claim, MotionOutput
 from kinopt_ros.ros.motion.present_motion import followed_motion
 from kinopt_ros.ros.robot import parameters
@@ -135,8 +136,8 @@ class TargetPoseTopic:
 
     def _plan(
         self, target: Any, report: MotionReport, deadline: float, lead: int
-    ) -> tuple[TrajectoryMessage, PlannedFor, float, Leaving | None] | None:
-        """Plan a motion; return it, what it was planned for, how long it takes (s), and which one it leaves.
+    ) -> tuple[TrajectoryMessage, PlannedFor, float, Callable[[], bool]] | None:
+        """Plan a motion; return it, what it was planned for, how long it takes (s), and what checks the one it leaves.
 
         Returns None if there is none, and the report says why.
         """
@@ -155,12 +156,16 @@ class TargetPoseTopic:
         needed.update(*(robot.variables_of(name) for name in joints))
         state.require_known(sorted(needed), robot)
         state.require_fresh(sorted(needed), robot, context.parameter("state_timeout"))
-        measured = int(state.stamp[sorted(needed)].min(initial=2**62))
+        variables = commanded_variables(robot, joints)
+        measured = int(state.stamp[variables].min())  # others may be told seldom
 
         start, velocity = state.q.copy(), state.velocity.copy()
-        left = self._left(robot, (base, tip), joints, state, lead)
+        scalings = context.parameter("velocity_scaling"), context.parameter("acceleration_scaling")
+        setup = servo_setup(
+            robot, base, tip, joints, velocity_scaling=scalings[0], acceleration_scaling=scalings[1]
+        )
+        left = self._left(setup, state, lead)
         if left is not None:
-            variables = commanded_variables(robot, joints)
             start[variables], velocity[variables] = left.state.position, left.state.velocity
         T_base_frame = context.frames.T_link_frame(robot, base, target.header.frame_id, state.q)
         asked: dict[str, Any] = {
@@ -188,8 +193,7 @@ class TargetPoseTopic:
                     start,
                     velocity,
                     goal,
-                    context.parameter("velocity_scaling"),
-                    context.parameter("acceleration_scaling"),
+                    *scalings,
                     context.parameter("start_state_tolerance"),
                     problem.scene,
                     problem.clearance,
@@ -215,23 +219,35 @@ class TargetPoseTopic:
         planned = PlannedFor(
             loaded, start, problem.scene, problem.clearance, unchecked=_ALLOWED, goes_on=left is not None
         )
-        return message, planned, motion.trajectory.duration, left
+        return message, planned, motion.trajectory.duration, lambda: self._is_still_in(left, setup)
 
-    def _left(
-        self, robot: RobotModel, ends: tuple[str, str], joints: tuple[str, ...], state: RobotState, lead: int
-    ) -> Leaving | None:
+    def _left(self, setup: ServoSetup, state: RobotState, lead: int) -> Leaving | None:
         """Return how the motion is left that this node has published and the robot is in; None if it is in none.
 
         What was measured is too old to begin with while the robot moves: it would be set back, and its velocity, too.
         """
-        parameter = self._context.parameter
-        scalings = parameter("velocity_scaling"), parameter("acceleration_scaling")
-        setup = servo_setup(
-            robot, *ends, joints, velocity_scaling=scalings[0], acceleration_scaling=scalings[1]
-        )
         now = self._now()
         followed = followed_motion(self._output, setup, state, now, AWAY)
         return None if followed is None else leaving(followed, now, lead, setup.planning)
+
+    def _is_still_in(self, left: Leaving | None, setup: ServoSetup) -> bool:
+        """Return True, right before the motion is sent that leaves another one.
+
+        Raises:
+            StartStateError: it is too late for that, or the robot, or its controller's clock, is elsewhere: the
+                controller would jump.
+        """
+        if left is None:
+            return True
+        state, now = self._context.joint_states.of(setup.robot), self._now()
+        check_clock(state, setup.variables, setup.robot)
+        if now >= left.leave:
+            raise StartStateError("the motion was not ready when the one before was to be left")
+        if followed_motion(self._output, setup, state, now, AWAY) is None:
+            raise StartStateError(
+                "the robot has left the motion that was to be left: does something else stop it?"
+            )
+        return True
 
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)
@@ -280,16 +296,11 @@ class TargetPoseTopic:
         message: TrajectoryMessage,
         planned: PlannedFor,
         duration: float,
-        left: Leaving | None,
+        agreed: Callable[[], bool],
         report: MotionReport,
         claim: Claim,
     ) -> None:
-        def in_time() -> bool:
-            if left is not None and self._now() >= left.leave:  # a controller would jump to it
-                raise StartStateError("the motion was not ready when the one before was to be left")
-            return True
-
-        if not claim.publish(message, planned, agreed=in_time):
+        if not claim.publish(message, planned, agreed=agreed):
             report.status = status_message(
                 Status.PREEMPTED, "another motion was asked for: the robot has one owner"
             )

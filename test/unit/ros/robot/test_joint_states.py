@@ -198,3 +198,40 @@ def test_stamps_say_when_joints_were_measured() -> None:
     np.testing.assert_allclose(state.late[:3], [0.3, 3.0, 0.0])
     behind = state.behind - state.age
     np.testing.assert_allclose(behind[:3], [0.3, 0.0, 0.0], atol=1e-9)  # that far behind is another clock
+
+
+@pytest.mark.parametrize("stamped", [True, False])
+@pytest.mark.parametrize(("rate", "measured"), [(100.0, 20.0), (50.0, 10.0), (1000.0, 10.0), (50.0, 5.0)])
+def test_a_driver_that_repeats_what_it_measured_last_is_believed(
+    monkeypatch: pytest.MonkeyPatch, rate: float, measured: float, stamped: bool
+) -> None:
+    """99 of 100 joint states of a healthy robot counted as jumps."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    robot = robot_from_urdf(ONE.format("revolute", ENDS))
+    states = JointStates()
+    repeated = round(rate / measured)
+    for k in range(10 * repeated):
+        now[0] = 100.0 + k / rate
+        stamp = round(1e9 * now[0]) if stamped else 0
+        position = 2.0 * (k // repeated) / measured
+        states.update(JointState(name=["j"], position=[position]), stamp, round(1e9 * now[0]))
+        assert states.of(robot).jumped([0], robot) is None, k
+
+
+@pytest.mark.parametrize("rate", [100.0, 1000.0])
+@pytest.mark.parametrize("stamped", [True, False])
+def test_noise_of_a_slow_joint_is_no_jump(
+    monkeypatch: pytest.MonkeyPatch, rate: float, stamped: bool
+) -> None:
+    """As of a lift of 1 cm/s: a fifth of a millimetre of noise is faster than that."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    slow = '<limit lower="0" upper="0.3" velocity="0.01" effort="1"/>'
+    robot = robot_from_urdf(ONE.format("prismatic", slow))
+    states = JointStates()
+    for k in range(100):
+        now[0] += 1.0 / rate
+        stamp = round(1e9 * now[0]) if stamped else 0
+        states.update(JointState(name=["j"], position=[0.1 + 2e-4 * (k % 2)]), stamp, round(1e9 * now[0]))
+        assert states.of(robot).jumped([0], robot) is None, k
