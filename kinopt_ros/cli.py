@@ -5,7 +5,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import KinoptError, shown
 from kinopt_ros.interrupts import INTERRUPTED, silent_imports
 
 COMMANDS = {
@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 141
     except OSError as error:  # as a full disk behind what it prints to
-        print(f"kinopt {args.command}: {error.strerror or error}", file=sys.stderr)
+        which = "" if error.filename is None else f": {shown(error.filename, 1000)}"
+        print(f"kinopt {args.command}: {error.strerror or error}{which}", file=sys.stderr)
         return 1
 
 

@@ -155,7 +155,11 @@ class SolverPool:
             return ""
         try:
             return cut(writable(str(solver.remark)))
-        except Exception as error:  # a defect of the plugin, which must not keep others from being reported
+        except KeyboardInterrupt:
+            raise
+        except (
+            BaseException
+        ) as error:  # a defect of the plugin, which must not keep others from being reported
             return f"its remark cannot be had: {said_by(error)}"
 
     def warm_up(self) -> None:
@@ -173,8 +177,10 @@ class SolverPool:
             KinoptError: a solver cannot plan them for this robot.
         """
         from kinopt_ros.planning.trajectory_warm_up import warm_up_trajectories
+        from kinopt_ros.trajectory import path_timing
 
         try:
+            path_timing.warm_up()  # straight lines are timed whatever the plugins can
             self._with_all(lambda solver: warm_up_trajectories(solver, self._for_poses(solver)))
         except AbandonedError:
             raise

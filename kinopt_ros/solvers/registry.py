@@ -41,6 +41,7 @@ RESERVED = frozenset(
 """Names that no plugin may have: options become parameters ``<name>.<option>``, which must not be the node's own."""
 _LONGEST_TEXT = 100_000
 """Longest text that a default may be: that of any parameter."""
+_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _OPTION_NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*", re.ASCII)
 
 
@@ -156,8 +157,10 @@ def _loaded(name: str, value: str) -> type[Solver] | str:
 
 def _malformed(name: str, solver: type[Solver]) -> str:
     """Return which of a plugin's claims about itself has not the agreed form; empty if all have."""
+    if not _NAME.fullmatch(name):
+        return "agreed are letters, digits and _ for its name"
     if name in RESERVED:
-        return "parameters of the node begin with that name, or it means another thing; agreed is a name of its own"
+        return "the node has that name for something else; agreed is a name of its own"
     for attribute, wanted in (
         ("name", str),
         ("version", str),
@@ -195,16 +198,20 @@ def _malformed_option(option: Any) -> str:
         return f"is {shown(option.default)}; agreed is a truth value, a number or a text"
     if not isinstance(option.description, str) or not isinstance(option.read_only, bool):
         return "has no text as its description, or no truth value as its read_only"
-    texts: tuple[object, ...] = (option.description, option.default, *option.choices)
     if not isinstance(option.choices, tuple) or not all(isinstance(each, str) for each in option.choices):
         return f"has choices {shown(option.choices)}; agreed is a tuple of texts"
-    if not all(_is_writable(text) for text in texts) or len(str(option.default)) > _LONGEST_TEXT:
-        return f"has a text that is no UTF-8, or a default of more than {_LONGEST_TEXT} characters"
+    texts: tuple[object, ...] = (option.description, option.default, *option.choices)
+    if not all(_is_writable(text) for text in texts):
+        return "has a text that is no UTF-8"
+    if isinstance(option.default, str) and len(option.default) > _LONGEST_TEXT:
+        return f"has a default of {len(option.default)} characters; agreed are at most {_LONGEST_TEXT}"
     for limit in (option.minimum, option.maximum):
         if limit is not None and (type(limit) not in (int, float) or not math.isfinite(limit)):
             return f"has the limit {shown(limit)}; agreed is None or a finite number"
-    whole = [each for each in (option.default, option.minimum, option.maximum) if type(each) is int]
-    if any(abs(each) >= 2**63 for each in whole):
+    numbers = [
+        each for each in (option.default, option.minimum, option.maximum) if type(each) in (int, float)
+    ]
+    if type(option.default) is int and any(abs(each) >= 2**63 for each in numbers):
         return "has a whole number of more than 64 bits"
     try:
         option.check(option.default)

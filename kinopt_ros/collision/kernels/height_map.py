@@ -63,7 +63,7 @@ def _ground(tree, i, j, x, y, z):
 
 @njit(**FAST_INNER)
 def _facet(p, a, b, c):
-    """Return for one triangle: squared distance, vector to p, upward normal, height of its plane above p."""
+    """Return for one triangle: squared distance, vector to p, upward normal, height of its plane at (x, y)."""
     x, y, z = p
     ax, ay, az = a
     bx, by, bz = b

@@ -23,6 +23,7 @@ from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.scene.scene import EMPTY_SCENE
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.trajectory import path_timing
 
 ROBOT = seven_revolute()
 PROBLEM = reachable_problem(ROBOT, 2)
@@ -202,6 +203,18 @@ def test_what_one_plugin_raises_keeps_no_other_from_warming_up_and_closing(
         pool.warm_up()
     pool.close()
     assert done == ["warm_up", "close"]
+
+
+def test_straight_lines_are_timed_where_no_solver_optimizes_trajectories(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Only the plugin cpu had it compiled: with others every request for straight lines was NOT_READY for ever."""
+    done: list[str] = []
+    monkeypatch.setattr(path_timing, "warm_up", lambda: done.append("timing"))
+    pool = SolverPool(ROBOT)
+    pool.prepare("able")
+    pool.warm_up_trajectories()
+    assert done == ["timing"]
 
 
 class Moving(Able):

@@ -92,7 +92,9 @@ _MUTE = "class Mute(Exception):\n    def __str__(self): raise OSError\n"
             _HEAD + "    options = (Option('kind', chr(0xD800), ''),)",
             "option kind has a text that is no UTF-8",
         ),
-        (_HEAD + "    options = (Option('kind', 'x' * 200_000, ''),)", "a default of more than 100000"),
+        (_HEAD + "    options = (Option('kind', 'x' * 200_000, ''),)", "a default of 200000 characters"),
+        (_HEAD + "    options = (Option('most', 1, '', 0.0, 1e30),)", "option most has a whole number"),
+        (_HEAD + "    options = (Option('kind', 'x', '', choices=None),)", "option kind has choices None"),
         (_HEAD + "    options = (Option('speed', 1, None),)", "option speed has no text"),
         (_HEAD + "    options = (Option(None, 1, ''),)", "an option is called None"),
         (_HEAD + "    options = (Option('speed', 1, ''), Option('speed', 2, ''))", "two options are called"),
@@ -191,3 +193,13 @@ def test_what_was_given_is_cut() -> None:
         with pytest.raises(InvalidRequestError, match="damping takes a float") as raised:
             Option("damping", 0.5, "").check(given)
         assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize("name", ["jax_lm.beam", "a b/c", "", "1st"])
+def test_the_name_of_a_plugin_can_begin_those_of_parameters(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Options of one called "jax_lm.beam" met those of jax_lm, and the node did not start."""
+    fake_entry_points(monkeypatch, **{name: "kinopt_ros.solvers.cpu.plugin:CpuSolver"})
+    (info,) = registry.list_solvers()
+    assert "agreed are letters, digits and _" in (info.unavailable_reason or "")

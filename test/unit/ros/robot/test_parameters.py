@@ -8,7 +8,7 @@ from rclpy.parameter import Parameter
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.parameters import SPECS, _from_option
 from kinopt_ros.solvers.base import Option
-from kinopt_ros.solvers.registry import list_solvers
+from kinopt_ros.solvers.registry import RESERVED, list_solvers
 
 _NAMES_A_FILE = re.compile(r"folder|\bfile\b|directory|\bpath\b", re.IGNORECASE)
 
@@ -46,3 +46,7 @@ def test_long_lists_of_names_are_refused(name: str, names: list[str], words: str
     answer = parameters.check([Parameter(name, value=names)])
     assert not answer.successful
     assert words in answer.reason
+
+
+def test_no_plugin_can_have_the_first_word_of_a_parameter() -> None:
+    assert {spec.name.partition(".")[0] for spec in SPECS if "." in spec.name} <= RESERVED
