@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from geometry_msgs.msg import PoseStamped
 from support.looks import Trusting
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import KinoptError, StartStateError
 from kinopt_ros.ros.motion.output import EmergencyStopError, EndingError, MotionOutput
 from kinopt_ros.ros.requests.timeouts import DeadlinePassedError, check_in_time
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
@@ -74,6 +74,41 @@ def test_motions_of_different_joints_are_known_beside_each_other() -> None:
     for joints in (["a", "b"], ["c"], ["d"], ["b", "c"]):
         assert claim.publish(JointTrajectory(joint_names=joints), UNASKED, keep=True)
     assert [motion.message.joint_names for motion in output.published] == [["d"], ["b", "c"]]
+
+
+def lasting(joints: list[str], seconds: int) -> JointTrajectory:
+    """A motion of some joints that lasts so long."""
+    message = JointTrajectory(joint_names=joints, points=[JointTrajectoryPoint(), JointTrajectoryPoint()])
+    message.points[-1].time_from_start.sec = seconds
+    return message
+
+
+@pytest.mark.parametrize("joints", [["c"], ["b", "c"]])
+@pytest.mark.parametrize("hands_over", [False, True])
+def test_no_motion_begins_while_another_one_moves_joints_that_it_leaves_out(
+    joints: list[str], hands_over: bool
+) -> None:
+    """Each was checked with the joints of the other one at rest: two arms went through each other."""
+    now, handed = 100 * 10**9, []
+    topic = Published()
+    output = MotionOutput(topic, Trusting(), lambda: now)
+    claim = output.claim("somebody", lambda owner: None)
+    assert claim.publish(lasting(["a", "b"], 9), UNASKED, keep=True)
+
+    def begin(names: list[str]) -> bool:
+        if hands_over:
+            return claim.hand_over(lasting(names, 1), UNASKED, lambda: handed.append(names))
+        return claim.publish(lasting(names, 1), UNASKED, keep=True)
+
+    now = 102 * 10**9
+    with pytest.raises(StartStateError, match=r"'a'.* for another 7 s"):
+        begin(joints)
+    assert begin(["b", "a", "c"])  # it leaves none of them out
+    now = 120 * 10**9
+    assert begin(joints)
+    now = 50 * 10**9  # the clock was set back
+    assert begin(["d"])
+    assert len(topic.messages) + len(handed) == 4
 
 
 def test_an_emergency_stop_has_the_last_motion_until_it_is_over() -> None:

@@ -12,7 +12,7 @@ from rclpy.duration import Duration
 from rclpy.logging import get_logger
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import KinoptError, StartStateError, quoted
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.serving.defects import log_defect
@@ -21,6 +21,10 @@ from kinopt_ros.status import Status
 HOLD_SECONDS = 2
 """Time that a stop stays at its end, s. Controllers drop a motion that is over when it arrives, and go on with the one
 before: a brake takes 20 ms, the way to a busy controller, or the difference of two clocks, may be more."""
+
+
+_AHEAD = 10**9
+"""Longest time by which a motion is published before it begins, ns."""
 
 
 class EmergencyStopError(KinoptError):
@@ -198,6 +202,7 @@ class MotionOutput:
             with self._lock:
                 if self._newest is not claim or not agreed():
                     return False
+                self._check_others_rest(message)
                 if not keep:
                     self._newest = None
                 self._send(message, planned.loaded.model)
@@ -219,10 +224,27 @@ class MotionOutput:
             with self._lock:
                 if self._newest is not claim or not agreed():
                     return False
+                self._check_others_rest(message)
                 send()
                 return True
 
         return self._look.send(planned, message, send_if_held)
+
+    def _check_others_rest(self, message: JointTrajectory) -> None:
+        """Raise StartStateError if a published motion still moves joints that this one leaves out.
+
+        Each was checked with the joints of the other one at rest.
+        """
+        now, joints = self._clock(), set(message.joint_names)
+        for motion in self._published:
+            others = [name for name in motion.message.joint_names if name not in joints]
+            # One that begins later is of a clock that was set back.
+            if others and motion.start - _AHEAD <= now < motion.end:
+                raise StartStateError(
+                    f"a motion that this node published moves {', '.join(map(quoted, others[:8]))} for another "
+                    f"{(motion.end - now) / 1e9:.3g} s: this one was checked with joints at rest that it leaves out; "
+                    "wait until that one is over, or stop it"
+                )
 
     def publish_stop(self, stop: "Stop", message: JointTrajectory, robot: RobotModel) -> bool:
         """Publish a stop; see ``Stop.publish``."""
