@@ -449,6 +449,23 @@ def test_a_stop_that_is_repeated_for_hours_asks_a_controller_that_has_gone_once(
     assert len(asked) == 2
 
 
+def test_a_controller_that_says_that_it_stops_and_does_not_is_named() -> None:
+    """What it was asked for keeps other motions from beginning: not for ever."""
+    pretended = Pretended()
+    pretended.take()
+    pretended.one.cancel()
+    pretended.answer_cancel(0, 1)
+    for _ in range(LOOKS - 1):
+        pretended.one.look()
+    assert pretended.one.moves
+    assert not pretended.logged
+    pretended.one.look()
+    assert "it has said that it does, but not within 5 s that it has" in pretended.logged[0]
+    assert not pretended.one.moves
+    pretended.end()  # later
+    assert len(pretended.ended) == 1
+
+
 def test_a_motion_that_was_over_when_its_controller_was_told_to_stop_is_no_refusal() -> None:
     pretended = Pretended()
     pretended.take()
@@ -525,13 +542,13 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
 
     def send(motion: Any, tell: Any) -> Any:
         tell(False, "the controller refuses the motion")  # on this thread, while the motion is being sent
-        return SimpleNamespace(cancel=lambda: None)
+        return SimpleNamespace(cancel=lambda: None, over=True)
 
     action: Any = SimpleNamespace(
         context=SimpleNamespace(
             parameter=lambda name: "", statistics=SimpleNamespace(record=lambda *arguments: None)
         ),
-        output=SimpleNamespace(published=()),
+        output=SimpleNamespace(),
         server=SimpleNamespace(notify_execute=lambda handle, conclude: ended.append(handle)),
     )
     number = SimpleNamespace(uuid=[0] * 16)
@@ -541,7 +558,9 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
     claim = MotionOutput(None, Trusting()).claim("a goal", lambda owner: None)
     goal._claim = claim
     asked = SimpleNamespace(
-        loaded=SimpleNamespace(model=None), problem=SimpleNamespace(start=None, scene=None, clearance=0.0)
+        loaded=SimpleNamespace(model=None),
+        problem=SimpleNamespace(start=None, scene=None, clearance=0.0),
+        controller_joints=(),
     )
     result = OptimizeTrajectory.Result()
     worker = threading.Thread(target=goal._publish, args=(asked, claim, result), daemon=True)

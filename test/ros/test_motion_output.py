@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from geometry_msgs.msg import PoseStamped
 from support.looks import Trusting
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_ros.errors import KinoptError, StartStateError
+from kinopt_ros.errors import KinoptError
 from kinopt_ros.ros.motion.output import EmergencyStopError, EndingError, MotionOutput
 from kinopt_ros.ros.requests.timeouts import DeadlinePassedError, check_in_time
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
@@ -76,39 +76,27 @@ def test_motions_of_different_joints_are_known_beside_each_other() -> None:
     assert [motion.message.joint_names for motion in output.published] == [["d"], ["b", "c"]]
 
 
-def lasting(joints: list[str], seconds: int) -> JointTrajectory:
-    """A motion of some joints that lasts so long."""
-    message = JointTrajectory(joint_names=joints, points=[JointTrajectoryPoint(), JointTrajectoryPoint()])
-    message.points[-1].time_from_start.sec = seconds
-    return message
-
-
-@pytest.mark.parametrize("joints", [["c"], ["b", "c"]])
-@pytest.mark.parametrize("hands_over", [False, True])
-def test_no_motion_begins_while_another_one_moves_joints_that_it_leaves_out(
-    joints: list[str], hands_over: bool
-) -> None:
-    """Each was checked with the joints of the other one at rest: two arms went through each other."""
-    now, handed = 100 * 10**9, []
-    topic = Published()
-    output = MotionOutput(topic, Trusting(), lambda: now)
+def test_a_motion_that_a_controller_does_is_known_until_another_one_moves_its_joints() -> None:
+    now = 7
+    output = MotionOutput(Published(), Trusting(), lambda: now)
     claim = output.claim("somebody", lambda owner: None)
-    assert claim.publish(lasting(["a", "b"], 9), UNASKED, keep=True)
+    controller = SimpleNamespace(over=False)
+    assert claim.publish(JointTrajectory(joint_names=["a", "b"]), UNASKED, keep=True)
+    assert not output.runs
+    assert claim.hand_over(JointTrajectory(joint_names=["b"]), UNASKED, lambda: controller)
+    assert [motion.execution for motion in output.published] == [controller]
+    assert output.runs
+    controller.over = True
+    assert not output.runs
 
-    def begin(names: list[str]) -> bool:
-        if hands_over:
-            return claim.hand_over(lasting(names, 1), UNASKED, lambda: handed.append(names))
-        return claim.publish(lasting(names, 1), UNASKED, keep=True)
 
-    now = 102 * 10**9
-    with pytest.raises(StartStateError, match=r"'a'.* for another 7 s"):
-        begin(joints)
-    assert begin(["b", "a", "c"])  # it leaves none of them out
-    now = 120 * 10**9
-    assert begin(joints)
-    now = 50 * 10**9  # the clock was set back
-    assert begin(["d"])
-    assert len(topic.messages) + len(handed) == 4
+def test_motions_of_another_robot_are_forgotten_when_they_are_over() -> None:
+    output = MotionOutput(Published(), Trusting(), lambda: 7)
+    claim = output.claim("somebody", lambda owner: None)
+    assert claim.publish(JointTrajectory(joint_names=["a"]), UNASKED, keep=True)
+    another: Any = SimpleNamespace(loaded=SimpleNamespace(model="another"))
+    assert claim.publish(JointTrajectory(joint_names=["b"]), another, keep=True)
+    assert [motion.message.joint_names for motion in output.published] == [["b"]]
 
 
 def test_an_emergency_stop_has_the_last_motion_until_it_is_over() -> None:
@@ -129,11 +117,10 @@ def test_an_emergency_stop_has_the_last_motion_until_it_is_over() -> None:
     assert output.claim("~/target_pose", lost.append).publish(JointTrajectory(), UNASKED)
 
 
-def test_whoever_hands_a_motion_over_keeps_the_right_and_is_asked_right_before() -> None:
+def test_whoever_hands_a_motion_over_keeps_the_right() -> None:
     topic, lost, sent = Published(), [], []
     output = MotionOutput(topic, Trusting())
     claim = output.claim("first", lost.append)
-    assert not claim.hand_over(JointTrajectory(), UNASKED, lambda: sent.append("no"), lambda: False)
     assert claim.hand_over(JointTrajectory(), UNASKED, lambda: sent.append("yes"))
     assert claim.holds
     output.claim("second", lost.append)
@@ -144,7 +131,7 @@ def test_whoever_hands_a_motion_over_keeps_the_right_and_is_asked_right_before()
 
 def test_a_motion_that_is_not_valid_any_more_is_not_sent() -> None:
     class Strict:
-        def send(self, planned: Any, message: Any, send: Any) -> bool:
+        def send(self, planned: Any, message: Any, published: Any, send: Any) -> bool:
             raise KinoptError("changed")
 
     topic = Published()

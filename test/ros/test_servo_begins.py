@@ -6,20 +6,23 @@ from typing import Any
 import numpy as np
 import pytest
 from geometry_msgs.msg import TwistStamped
-from support.looks import Trusting
 
 from kinopt_ros.errors import StartStateError
+from kinopt_ros.planning.servo.session import Session
 from kinopt_ros.planning.servo.setup import servo_setup
+from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.motion.present_motion import present_motion
+from kinopt_ros.ros.messages.conversions import trajectory_message
+from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.requests.servo_commands import TWIST
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.topics.servo import ServoTopic
+from kinopt_ros.trajectory.timing import point_to_point
 
 PANDA = load_robot("panda")
 ARM = tuple(f"panda_joint{i + 1}" for i in range(7))
 SECOND = 10**9
+SETUP = servo_setup(PANDA, "panda_link0", "panda_link8", ARM, start_tolerance=1e-3)
 
 
 def test_a_command_from_before_time_was_set_back_holds_no_longer_than_others() -> None:
@@ -34,24 +37,70 @@ def test_a_command_from_before_time_was_set_back_holds_no_longer_than_others() -
     assert servo._command.ends == 5 * SECOND + SECOND // 10
 
 
-@pytest.mark.parametrize("velocity", [50.0, -1e6, 1e13, 1e300])
-def test_a_velocity_that_no_joint_can_have_begins_no_motion(velocity: float) -> None:
-    """A brake from there would last for hours, or longer than there are numbers for."""
-    setup = servo_setup(PANDA, "panda_link0", "panda_link8", ARM, start_tolerance=1e-3)
+class Output:
+    """Where motions are published: what was before, and the right to go on."""
+
+    def __init__(self, *published: Published) -> None:
+        self.published = published
+
+    def claim(self, *given: Any) -> Any:
+        return SimpleNamespace(holds=True)
+
+
+def begin(state: RobotState, *published: Published) -> Session:
+    """The session of servo that begins now."""
+    servo: Any = ServoTopic.__new__(ServoTopic)
+    servo._claim, servo._stops, servo._output = None, 0, Output(*published)
+    servo._context = SimpleNamespace(parameter=lambda name: 0.05)
+    servo._begin(SETUP, state, 10 * SECOND)
+    return servo._session
+
+
+def measured(velocity: float) -> RobotState:
     n = len(PANDA.default_q)
-    measured = np.zeros(n)
-    measured[PANDA.variable_index["panda_joint3"]] = velocity
-    state = RobotState(
+    moving = np.zeros(n)
+    moving[PANDA.variable_index["panda_joint3"]] = velocity
+    return RobotState(
         PANDA.default_q.copy(),
-        measured,
+        moving,
         np.ones(n, dtype=bool),
         np.zeros(n),
         np.zeros(n, dtype=np.int64),
         *np.zeros((2, n)),
     )
-    output = MotionOutput(None, Trusting())
-    with pytest.raises(StartStateError, match="'panda_joint3' is measured to move at"):
-        present_motion(output, setup, state, 10 * SECOND, SECOND // 50, 0.05)
-    measured[PANDA.variable_index["panda_joint3"]] = 1.0
-    begin = present_motion(output, setup, state, 10 * SECOND, SECOND // 50, 0.05)
-    assert begin.end - begin.start < 5 * SECOND
+
+
+@pytest.mark.parametrize("velocity", [0.2, 50.0, -1e6, 1e13, 1e300])
+def test_servo_does_not_begin_with_a_robot_that_somebody_else_moves(velocity: float) -> None:
+    """Nobody knows what it does next: its controller would jump."""
+    with pytest.raises(StartStateError, match="'panda_joint3' moves at a velocity"):
+        begin(measured(velocity))
+    session = begin(measured(0.05))  # as sensors tell of one at rest
+    assert not session.goes_on
+    for time in (10 * SECOND, session.commanded.end):
+        np.testing.assert_array_equal(session.commanded.at(time).position, PANDA.default_q[:7])
+
+
+def test_servo_ends_the_motion_that_it_takes_over() -> None:
+    """With a twist of zero, or one that nothing can be made of, the robot went on to where it was told to go before."""
+    limits = (SETUP.limits.velocity, SETUP.limits.acceleration, SETUP.limits.jerk)
+    before = point_to_point(ARM, PANDA.default_q[:7], PANDA.default_q[:7] + 1.0, *limits)
+    message = trajectory_message(before, "panda_link0")
+    one = Published(message, PANDA, 10 * SECOND - SECOND // 5)
+    there = one.commanded(ARM)
+    assert there is not None
+    state = measured(0.0)
+    now = there.at(10 * SECOND)
+    state.q[:7], state.velocity[:7] = now.position, now.velocity
+    session = begin(state, one)
+    assert session.goes_on
+    zero: Any = lambda *given: Wanted(np.zeros(7))  # noqa: E731
+    step = session.advance(SETUP, 10 * SECOND, state.q, zero)
+    assert step.motion is not None
+    assert step.motion.report.ok
+    assert step.commanded.end < there.end
+    leave = step.commanded.leave
+    np.testing.assert_allclose(step.commanded.at(leave).position, there.at(leave).position, atol=1e-9)
+    np.testing.assert_allclose(step.commanded.at(leave).velocity, there.at(leave).velocity, atol=1e-7)
+    session.accept(SETUP, step)
+    assert session.advance(SETUP, 10 * SECOND + SECOND // 50, state.q, zero).motion is None

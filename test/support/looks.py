@@ -7,5 +7,5 @@ from typing import Any
 class Trusting:
     """Sends every motion."""
 
-    def send(self, planned: Any, message: Any, send: Callable[[], bool]) -> bool:
+    def send(self, planned: Any, message: Any, published: Any, send: Callable[[], bool]) -> bool:
         return send()

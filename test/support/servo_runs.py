@@ -68,7 +68,7 @@ class Run:
         self.q = self.setup.robot.default_q.copy()
         at = MotionState(np.array(self.start, dtype=np.float64), np.zeros(n), np.zeros(n))
         begin = begun(self.setup.joints, at, self.now, self.setup.period, self.setup.planning)
-        self.session = Session(self.setup, begin)
+        self.session = Session(self.setup, begin, goes_on=False)
         self.was: list[tuple[int, MotionState]] = []
 
     def period(self, wish: Wish | None, late: int = 0) -> Step:

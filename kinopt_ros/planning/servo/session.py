@@ -2,20 +2,21 @@
 follows."""
 
 from collections import deque
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError
-from kinopt_ros.planning.servo.brake import quickest_stop
+from kinopt_ros.planning.servo.brake import LEAD, quickest_stop
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup
 from kinopt_ros.planning.servo.step import Step, Wish, servo_step
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 from kinopt_ros.verification.sweep import first_contact
-from kinopt_ros.verification.verify import ON_THE_WAY, contact_sentence
+from kinopt_ros.verification.verify import ON_THE_WAY, VerifiedMotion, contact_sentence
 
 LAG = 100_000_000
 """Time by which a robot may lag behind its command, besides the age of its state, ns."""
@@ -30,9 +31,17 @@ class NotFollowingError(KinoptError):
 class Session:
     """One run of servo. Not thread-safe."""
 
-    def __init__(self, setup: ServoSetup, begin: Commanded) -> None:
-        """``begin``: the motion that the robot is in, or stands in."""
+    def __init__(self, setup: ServoSetup, begin: Commanded, goes_on: bool) -> None:
+        """
+        Args:
+            setup: the robot.
+            begin: the motion that the robot is in, or stands in.
+            goes_on: whether that is one that somebody else has commanded: it is ended, whatever servo is asked for.
+        """
         self.commanded = begin
+        self._foreign = goes_on
+        self.goes_on = goes_on
+        """Whether the next motion goes on from one that was sent. Else it begins at rest."""
         self._scene = setup.scene
         self._part = 1.0
         self._speeds: deque[tuple[int, Annotated[Float64, "n"]]] = deque()
@@ -56,13 +65,20 @@ class Session:
             step = self._look_again(setup, now, q)
             if step is not None:
                 return step
-        if wish is None:
-            return Step(self.commanded, None, None, 1.0)
-        return servo_step(setup, self.commanded, now, q, wish, self._part, takes)
+        step = Step(self.commanded, None, None, 1.0)
+        if wish is not None:
+            step = servo_step(setup, self.commanded, now, q, wish, self._part, takes)
+        if self._foreign and step.motion is None and now < self.commanded.end:
+            stop, motion = quickest_stop(setup, self.commanded, now, q, max(LEAD, 2 * takes))
+            if stop.end < self.commanded.end and not _wrong(motion):
+                return replace(step, commanded=stop, motion=motion)
+        return step
 
     def accept(self, setup: ServoSetup, step: Step) -> None:
         """Take a step as done: its motion, if it has one, was sent in time."""
         self.commanded, self._part, self._scene = step.commanded, step.part, setup.scene
+        if step.motion is not None:
+            self._foreign, self.goes_on = False, True
 
     def check_follows(
         self,
@@ -110,11 +126,9 @@ class Session:
         stop, motion = quickest_stop(setup, self.commanded, now, q)
         if stop.end >= self.commanded.end:  # it brakes already
             return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, sentence)
-        wrong = [violation for violation in motion.report.violations if violation.check != ON_THE_WAY]
+        wrong = _wrong(motion)
         if wrong:
-            return Step(
-                self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, f"{sentence}; {wrong[0].message}"
-            )
+            return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, f"{sentence}; {wrong}")
         still = "" if motion.report.ok else ", which does not keep it clear any more"
         return Step(
             stop,
@@ -124,3 +138,9 @@ class Session:
             Status.ENVIRONMENT_CHANGED,
             f"{sentence}; the robot brakes as fast as its limits allow{still}",
         )
+
+
+def _wrong(motion: VerifiedMotion) -> str:
+    """Return what is wrong with a brake, but for what it runs into: the motion that it ends would do so, too."""
+    found = [violation.message for violation in motion.report.violations if violation.check != ON_THE_WAY]
+    return found[0] if found else ""

@@ -93,8 +93,13 @@ class ServoSetup:
 
         Whole turns of continuous joints do not count: many drivers measure angles between half a turn and minus that.
         """
-        endless = continuous_joints(self.robot, self.joints)
-        return np.asarray(np.abs(measured - nearest_equivalent(commanded, measured, endless)))
+        return np.asarray(np.abs(self.as_commanded(measured, commanded) - commanded))
+
+    def as_commanded(
+        self, measured: Annotated[Float64, "n"], commanded: Annotated[Float64, "n"]
+    ) -> Annotated[Float64, "n"]:
+        """Return where joints are, with as many whole turns of continuous ones as were commanded."""
+        return nearest_equivalent(measured, commanded, continuous_joints(self.robot, self.joints))
 
     def T_base_frame(
         self, q: Annotated[Float64, "nq"], link: str, T_link_frame: Annotated[Float64, "4 4"] | None

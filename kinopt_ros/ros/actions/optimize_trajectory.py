@@ -26,7 +26,6 @@ from kinopt_ros.ros.motion.controller_hand_over import PARAMETER as CONTROLLER
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, Execution
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.motion.output import Claim, EndingError, MotionOutput
-from kinopt_ros.ros.motion.present_motion import check_leaves
 from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.requests.trajectory_work import plan
@@ -248,24 +247,21 @@ class _Goal:
     def _publish(self, asked: TrajectoryRequest, claim: Claim, result: Any) -> None:
         """Send the motion to the controller, unless the goal has ended meanwhile."""
         action, message = self._action, result.trajectory
-        order = action.context.parameter("controller_joints")
-        if order:
+        if asked.controller_joints:
             robot, start = asked.loaded.model, asked.problem.start
             message = whole_controller(
-                message, list(order), [float(start[robot.variable_index[name]]) for name in order]
+                message,
+                list(asked.controller_joints),
+                [float(start[robot.variable_index[name]]) for name in asked.controller_joints],
             )
         result.published = True
         problem = asked.problem
         unchecked = "With ignore_collisions the robot moves unchecked"
         planned = PlannedFor(asked.loaded, problem.start, problem.scene, problem.clearance, unchecked)
 
-        def leaves() -> bool:
-            check_leaves(action.context, action.output, asked.loaded.model, message)
-            return True
-
         if self.controller is None:
             # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
-            if claim.publish(message, planned, agreed=lambda: leaves() and self._take_end()):
+            if claim.publish(message, planned, agreed=self._take_end):
                 self._conclude(result, self.handle.succeed)
             return
         controller = self.controller
@@ -276,12 +272,13 @@ class _Goal:
                 result.status = status_message(Status.FAILURE, sentence)
             self._end(result, self.handle.succeed if done else self.handle.abort)
 
-        def send() -> None:
+        def send() -> Execution | None:
             with self._lock:
                 if not self._ended:
                     self._execution = controller.send(message, ended)
+                return self._execution
 
-        claim.hand_over(message, planned, send, leaves)
+        claim.hand_over(message, planned, send)
 
     def _preempt(self, owner: str) -> None:
         result = _failed(Status.PREEMPTED, f"{owner} came later: the robot has one owner at a time")

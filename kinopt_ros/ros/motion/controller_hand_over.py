@@ -7,6 +7,7 @@ known.
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -29,6 +30,9 @@ SERVER_SECONDS = 2.0
 LOOKS, LOOK_SECONDS = 5, 1.0
 """Checks in a row that a controller has to miss to count as gone, or until which it has to have said that it takes a
 motion, and the time between two of them, s."""
+
+_LOOK_AGAIN = 2e-3
+"""Time between two looks whether a controller has ended a motion, s."""
 
 _STATES = {
     GoalStatus.STATUS_SUCCEEDED: "as succeeded",
@@ -117,17 +121,21 @@ class ControllerHandOver:
         )
 
     def wait(self) -> None:
-        """Wait until the controller is there; not on the executor's thread.
+        """Wait until the controller is there, and a little until it has ended what it was told to stop; not on the
+        executor's thread.
 
         Raises:
             ControllerError: it is not.
         """
         if not self._client.wait_for_server(timeout_sec=SERVER_SECONDS):
             raise ControllerError(f"the controller's action {self.name} is not there (parameter {PARAMETER})")
+        end = time.monotonic() + SERVER_SECONDS
+        while self.moves and time.monotonic() < end:
+            time.sleep(_LOOK_AGAIN)
 
     def send(self, motion: JointTrajectory, ended: Ended) -> "Execution":
         """Let the controller do a motion. Returns at once."""
-        self._running = {one for one in self._running if not one.over}
+        self._running = {one for one in self._running if not one.done}
         unanswered = self._unanswered()
         execution = Execution(ended, self._refuses_to_stop, self._servers(), unanswered)
         self._running.add(execution)
@@ -197,7 +205,7 @@ class Execution:
         self._refused = refused
         self._servers = servers
         self._unanswered = unanswered
-        self._unknown = self._waited = 0
+        self._unknown = self._waited = self._stopping = 0
         self._missed = 0
         self._lock = threading.Lock()
         self._handle: Any = None
@@ -248,6 +256,14 @@ class Execution:
             if self._lost:  # what it was told meanwhile, or has said, is lost
                 self._lost = self._stops = False
                 self.cancel()
+            elif self._stops:
+                self._stopping += 1
+                if self._stopping == LOOKS:
+                    sentence = (
+                        f"it has said that it does, but not within {LOOKS * LOOK_SECONDS:g} s that it has"
+                    )
+                    self._refused(sentence)
+                    self._end(False, f"the controller was told to stop: {sentence}")
             elif self._cancelled:
                 self.cancel()
             elif self._waited == LOOKS:

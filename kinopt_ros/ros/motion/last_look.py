@@ -14,16 +14,23 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import EnvironmentChangedError, InvalidStateError, KinoptError, StartStateError
+from kinopt_ros.errors import (
+    EnvironmentChangedError,
+    InvalidStateError,
+    KinoptError,
+    StartStateError,
+    quoted,
+)
+from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
+from kinopt_ros.ros.motion.published import Published, followed
 from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, LATEST, RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
-from kinopt_ros.trajectory.interpolation import evaluate
-from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.collision import not_checked
 from kinopt_ros.verification.sweep import first_contact
 from kinopt_ros.verification.verify import contact_sentence
@@ -32,12 +39,8 @@ AWAY = 0.01
 """Distance of the robot from a motion's start beyond which it is not sent, rad or m. MoveIt has the same."""
 STILL = 1e-3
 """Largest movement, since the collision check, of joints that a motion leaves out, rad or m."""
-OTHER_VELOCITY, MOST_OTHER_VELOCITY = 0.05, 0.1
-"""How much faster or slower a joint may be than a motion begins: a share of its velocity limit, and rad/s or m/s."""
-EARLIEST = -0.05
-"""How late joint states may arrive by their stamps, s, at least (LATEST: at most), for a motion that begins while the
-robot moves: its stamp means something to a controller of the same clock only. Another one would leave a part of the
-motion out, in a jump."""
+AT_REST, MOST_AT_REST = 0.05, 0.1
+"""Velocity up to which a joint counts as at rest: a share of its velocity limit, and rad/s or m/s."""
 CALM_SECONDS, _CALM_LOOKS = 2.0 * JUMP_SECONDS + 0.1, 50
 """Time in which joint states that have jumped are to calm down, s, and the number of looks whether they have."""
 LOOKS = 20
@@ -65,7 +68,7 @@ class PlannedFor:
     unchecked: str = ""
     """Remedy in the sentence that refuses a motion that nobody can check for collisions: what to do to have it sent."""
     goes_on: bool = False
-    """Whether the motion goes on from the one before, as those of servo do.
+    """Whether the motion goes on from one of this node that the robot is in. Else it begins at rest.
 
     Who sends such motions watches the robot follow, and makes another one rather than to have this one checked
     again."""
@@ -77,24 +80,30 @@ class LastLook:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def send(self, planned: PlannedFor, message: TrajectoryMessage, send: Callable[[], bool]) -> bool:
+    def send(
+        self,
+        planned: PlannedFor,
+        message: TrajectoryMessage,
+        published: Callable[[], Sequence[Published]],
+        send: Callable[[], bool],
+    ) -> bool:
         """Send a motion, if it is still valid; return what ``send`` returns.
 
         Args:
             planned: what the motion was planned for.
             message: the motion.
+            published: returns the motions that were published or handed over before.
             send: sends it. Called once at most, with the scene locked: it must return at once, and ask nothing of the
                 scene.
 
         Raises:
             UncheckableError: it should be free of collisions, but nothing of the robot has a shape.
             EnvironmentChangedError: the robot is another one, or the motion is in collision now.
-            StaleStateError, InvalidStateError, StartStateError: nobody says where the robot is, or it is elsewhere.
+            StaleStateError, InvalidStateError, StartStateError: nobody says where the robot is, or it is elsewhere, or
+                moves.
         """
         robot, motion = planned.loaded.model, trajectory_from_message(message)
         _check_shapes(planned)
-        stamp = message.header.stamp
-        start = stamp.sec * NANOSECONDS_PER_SECOND + stamp.nanosec or None
         variables = [robot.variable_index[name] for name in motion.joint_names]
         scene, q, still = planned.scene, planned.q, STILL
         if not planned.goes_on:
@@ -104,8 +113,9 @@ class LastLook:
             def act(scene: Scene | None = scene, q: Float64 = q, still: float = still) -> bool | None:
                 self._check_robot(planned)
                 state = self._context.joint_states.of(robot)
+                self._check_alone(planned, motion, state, published())
                 if not planned.goes_on:
-                    self._check_start(robot, state, motion, start, variables, planned.q)
+                    self._check_start(planned, state, motion, variables)
                     if scene is not None and _others_moved(state, variables, q, still):
                         return None
                 return send()
@@ -132,38 +142,51 @@ class LastLook:
         if self._context.loaded is not planned.loaded:
             raise EnvironmentChangedError("the robot's description was replaced while its motion was planned")
 
-    def _check_start(
-        self,
-        robot: RobotModel,
-        state: RobotState,
-        motion: JointTrajectory,
-        start: int | None,
-        variables: list[int],
-        q: Annotated[Float64, "nq"],
+    def _check_alone(
+        self, planned: PlannedFor, motion: JointTrajectory, state: RobotState, published: Sequence[Published]
     ) -> None:
-        """Raise KinoptError unless the robot is where the motion has it, and moves like that."""
+        """Raise StartStateError if a motion of this node runs that this one neither leaves nor knows of.
+
+        What was measured may be from before that motion, or from its middle.
+        """
+        robot = planned.loaded.model
+        now = int(self._context.node.get_clock().now().nanoseconds)
+        begin = planned.q.copy()
+        begin[[robot.variable_index[name] for name in motion.joint_names]] = motion.position[0]
+        for one in published:
+            if one.runs(now):
+                others = [name for name in one.message.joint_names if name not in motion.joint_names]
+                if others or one.execution is not None or one.robot is not robot:
+                    names = ", ".join(map(quoted, (others or one.message.joint_names)[:8]))
+                    left = "" if one.execution is not None else f" for another {(one.end - now) / 1e9:.3g} s"
+                    raise StartStateError(
+                        f"a motion that this node has sent before moves {names}{left}: this one was checked with the "
+                        "robot at rest. Wait until that one is over, or stop it"
+                    )
+            if not planned.goes_on and one.robot is robot:
+                _check_is_not_in(one, begin, state, now)
+
+    def _check_start(
+        self, planned: PlannedFor, state: RobotState, motion: JointTrajectory, variables: list[int]
+    ) -> None:
+        """Raise KinoptError unless the robot stands where the motion begins."""
+        robot = planned.loaded.model
         state.require_known(variables, robot)
         state.require_fresh(variables, robot, self._context.parameter("state_timeout"))
         check_has_not_jumped(robot, state, variables)
-        seconds = 0.0
-        if start is None:
-            _check_has_not_gone_on(robot, state, variables)
-        else:
-            check_clock(state, variables, robot)
-            seconds = max(0.0, (int(state.stamp[variables].min()) - start) / NANOSECONDS_PER_SECOND)
-        position, velocity, _ = (rows[0] for rows in evaluate(motion, np.array([seconds])))
-        expected = q.copy()
-        expected[variables] = position
+        expected = planned.q.copy()
+        expected[variables] = motion.position[0]
         check_is_at(robot, state, expected, variables)
-        # Meanwhile the robot does what it did before, and the motion what it begins with.
-        allowed = allowed_velocity(robot, variables) + seconds * robot.limits.acceleration[variables]
-        excess = np.abs(state.velocity[variables] - velocity) - allowed
-        if excess.size and excess.max() > 0.0:
-            k = int(np.argmax(excess))
+        if motion.velocity[0].any():
+            k = int(np.argmax(np.abs(motion.velocity[0])))
             raise StartStateError(
-                f"the motion starts with {motion.joint_names[k]!r} at a velocity of {velocity[k]:.3g}, but it moves at "
-                f"{state.velocity[variables[k]]:.3g}; allowed is a difference of {allowed[k]:.3g}"
+                f"the motion begins with {motion.joint_names[k]!r} at a velocity of {motion.velocity[0, k]:.3g}; a "
+                "robot is moved from rest, or from a motion of this node"
             )
+        # Where collisions matter, joints that the motion leaves out were taken to stay where they are.
+        check_is_at_rest(
+            robot, state, variables if planned.scene is None else np.flatnonzero(state.known).tolist()
+        )
 
     def _look(
         self, planned: PlannedFor, motion: JointTrajectory, variables: list[int]
@@ -196,37 +219,40 @@ def _check_shapes(planned: PlannedFor) -> None:
         )
 
 
-def check_clock(state: RobotState, variables: Iterable[int], robot: RobotModel) -> None:
-    """Raise StartStateError if who measures the joints has another clock, as far as stamps tell."""
-    for k in variables:
-        late = float(state.late[k])
-        if not EARLIEST <= late <= LATEST:
-            when = f"{-late:.3g} s ahead of" if late < 0.0 else f"{late:.3g} s behind"
-            raise StartStateError(
-                f"the motion begins while the robot moves, at a time of the node's clock, but the joint state of "
-                f"{robot.variable_names[k]!r} is stamped {when} that clock: its controller may begin at another time. "
-                "Set the clocks of all machines, or wait until the robot stands"
-            )
+def _check_is_not_in(one: Published, begin: Annotated[Float64, "nq"], state: RobotState, now: int) -> None:
+    """Raise StartStateError if the robot is in a motion that was published, or may be: joint states may be late.
 
-
-def _check_has_not_gone_on(robot: RobotModel, measured: RobotState, variables: Sequence[int]) -> None:
-    """Raise StartStateError if a joint has moved on since it was measured: a motion that begins when it comes would
-    begin behind it."""
-    index = list(variables)
-    way = np.abs(measured.velocity[index]) * measured.behind[index]
-    if way.size and way.max() > AWAY:
-        i = index[int(np.argmax(way))]
+    Args:
+        one: the motion.
+        begin: configuration in which the next one begins.
+        state: as measured.
+        now: ns of the node's clock.
+    """
+    joints = tuple(one.message.joint_names)
+    motion = one.commanded(joints)
+    if motion is None:
+        return
+    setup = servo_setup(one.robot, one.robot.root_link, one.robot.root_link, joints)
+    over = now >= motion.end and setup.away(begin[setup.variables], motion.at(now).position).max() <= AWAY
+    begun = motion.start <= now < min(motion.end, motion.start + round(LATEST * 1e9))
+    if begun or (not over and followed(motion, setup, state, now, AWAY)):
         raise StartStateError(
-            f"{robot.variable_names[i]!r} moves at {measured.velocity[i]:.3g}, and was measured "
-            f"{measured.behind[i]:.2f} s ago: a motion cannot begin there any more. Wait until the robot stands"
+            "the robot is in a motion that this node has published before: when the next one begins, it will be "
+            "elsewhere. Wait until that one is over, or stop it"
         )
 
 
-def allowed_velocity(robot: RobotModel, variables: Iterable[int]) -> Annotated[Float64, "n"]:
-    """Return by how much joints may be faster or slower than a motion begins."""
-    return np.asarray(
-        np.minimum(OTHER_VELOCITY * robot.limits.velocity[list(variables)], MOST_OTHER_VELOCITY)
-    )
+def check_is_at_rest(robot: RobotModel, measured: RobotState, variables: Sequence[int]) -> None:
+    """Raise StartStateError if a joint is measured to move."""
+    index = list(variables)
+    allowed = np.minimum(AT_REST * robot.limits.velocity[index], MOST_AT_REST)
+    excess = np.abs(measured.velocity[index]) - allowed
+    if excess.size and not excess.max() <= 0.0:
+        k = int(np.argmax(excess))
+        raise StartStateError(
+            f"{robot.variable_names[index[k]]!r} moves at a velocity of {measured.velocity[index[k]]:.3g}, and not by "
+            f"a motion of this node; up to {allowed[k]:.3g} counts as at rest. Wait until the robot stands"
+        )
 
 
 def check_has_not_jumped(robot: RobotModel, measured: RobotState, variables: Iterable[int]) -> None:

@@ -5,26 +5,22 @@ import threading
 import time
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rclpy.duration import Duration
 from rclpy.logging import get_logger
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_ros.errors import KinoptError, StartStateError, quoted
+from kinopt_ros.errors import KinoptError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.motion.last_look import PlannedFor
+from kinopt_ros.ros.motion.published import Execution, Published
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.status import Status
 
 HOLD_SECONDS = 2
 """Time that a stop stays at its end, s. Controllers drop a motion that is over when it arrives, and go on with the one
 before: a brake takes 20 ms, the way to a busy controller, or the difference of two clocks, may be more."""
-
-
-_AHEAD = 10**9
-"""Longest time by which a motion is published before it begins, ns."""
 
 
 class EmergencyStopError(KinoptError):
@@ -36,7 +32,13 @@ class EmergencyStopError(KinoptError):
 class Look(Protocol):
     """Last check of a motion: LastLook."""
 
-    def send(self, planned: PlannedFor, message: JointTrajectory, send: Callable[[], bool]) -> bool:
+    def send(
+        self,
+        planned: PlannedFor,
+        message: JointTrajectory,
+        published: Callable[[], tuple[Published, ...]],
+        send: Callable[[], bool],
+    ) -> bool:
         """Call ``send`` if the motion is still valid; else raise KinoptError."""
 
 
@@ -50,30 +52,21 @@ class EndingError(KinoptError):
     status = Status.PREEMPTED
 
 
-@dataclass(frozen=True)
-class Published:
-    """A motion that was published."""
+def held(stop: JointTrajectory, from_here: bool = False) -> JointTrajectory:
+    """Return a motion that stays at its end for HOLD_SECONDS.
 
-    message: JointTrajectory
-    robot: RobotModel
-    """Robot that the motion was planned for; another one may be in service by now."""
-    start: int
-    """Time of the motion's first point, ns of the node's clock."""
-
-    @property
-    def end(self) -> int:
-        """Time of the motion's last point, ns of the node's clock."""
-        last = self.message.points[-1].time_from_start if self.message.points else None
-        return self.start + (0 if last is None else last.sec * 10**9 + last.nanosec)
-
-
-def held(stop: JointTrajectory) -> JointTrajectory:
-    """A motion that stays at its end for HOLD_SECONDS."""
+    Args:
+        stop: the motion.
+        from_here: whether it begins with its second point: a controller goes there from wherever the joints are when
+            it comes.
+    """
     longer = deepcopy(stop)
     if longer.points:
         last = deepcopy(longer.points[-1])
         last.time_from_start.sec += HOLD_SECONDS
         longer.points.append(last)
+    if from_here:
+        longer.points = longer.points[1:]
     return longer
 
 
@@ -105,14 +98,14 @@ class MotionOutput:
 
     @property
     def published(self) -> tuple[Published, ...]:
-        """The motions that were published last of joints that no later one moves; they may be over."""
+        """The motions that were published or handed over last of joints that no later one moves; they may be over."""
         return self._published
 
     @property
     def runs(self) -> bool:
-        """Whether a published motion is not over."""
+        """Whether a motion is not over."""
         now = self._clock()
-        return any(motion.end > now for motion in self._published)
+        return any(motion.runs(now) for motion in self._published)
 
     @property
     def halted(self) -> bool:
@@ -202,56 +195,41 @@ class MotionOutput:
             with self._lock:
                 if self._newest is not claim or not agreed():
                     return False
-                self._check_others_rest(message)
                 if not keep:
                     self._newest = None
                 self._send(message, planned.loaded.model)
                 return True
 
-        return self._look.send(planned, message, send)
+        return self._look.send(planned, message, lambda: self._published, send)
 
     def hand_over(
         self,
         claim: "Claim",
         message: JointTrajectory,
         planned: PlannedFor,
-        send: Callable[[], None],
-        agreed: Callable[[], bool] = _agreed,
+        send: Callable[[], Execution | None],
     ) -> bool:
         """Hand a motion of a claim over; see ``Claim.hand_over``."""
 
         def send_if_held() -> bool:
             with self._lock:
-                if self._newest is not claim or not agreed():
+                if self._newest is not claim:
                     return False
-                self._check_others_rest(message)
-                send()
+                execution = send()
+                if execution is not None:
+                    self._keep(Published(message, planned.loaded.model, self._clock(), execution))
                 return True
 
-        return self._look.send(planned, message, send_if_held)
+        return self._look.send(planned, message, lambda: self._published, send_if_held)
 
-    def _check_others_rest(self, message: JointTrajectory) -> None:
-        """Raise StartStateError if a published motion still moves joints that this one leaves out.
-
-        Each was checked with the joints of the other one at rest.
-        """
-        now, joints = self._clock(), set(message.joint_names)
-        for motion in self._published:
-            others = [name for name in motion.message.joint_names if name not in joints]
-            # One that begins later is of a clock that was set back.
-            if others and motion.start - _AHEAD <= now < motion.end:
-                raise StartStateError(
-                    f"a motion that this node published moves {', '.join(map(quoted, others[:8]))} for another "
-                    f"{(motion.end - now) / 1e9:.3g} s: this one was checked with joints at rest that it leaves out; "
-                    "wait until that one is over, or stop it"
-                )
-
-    def publish_stop(self, stop: "Stop", message: JointTrajectory, robot: RobotModel) -> bool:
+    def publish_stop(
+        self, stop: "Stop", message: JointTrajectory, robot: RobotModel, from_here: bool
+    ) -> bool:
         """Publish a stop; see ``Stop.publish``."""
         with self._lock:
             if self._newest is not stop:
                 return False
-            self._send(message, robot, held(message))
+            self._send(message, robot, held(message, from_here))
             return True
 
     def stop_again(self, stops: int, message: JointTrajectory, robot: RobotModel) -> bool:
@@ -260,16 +238,13 @@ class MotionOutput:
 
         Args:
             stops: how many there were, with that one.
-            message: a brake from where the joints are. What is sent begins with its second point: a controller goes
-                there from wherever the joints are when it comes.
+            message: a brake from where the joints are.
             robot: the robot.
         """
-        sent = held(message)
-        sent.points = sent.points[1:]
         with self._lock:
             if not self._halted or self._stops != stops:
                 return False
-            self._send(message, robot, sent)
+            self._send(message, robot, held(message, from_here=True))
             return True
 
     def _send(
@@ -278,9 +253,17 @@ class MotionOutput:
         """Publish a motion, or ``longer``, which ends as it does and stays there."""
         stamp = message.header.stamp
         self._publisher.publish(message if longer is None else longer)
-        new = Published(message, robot, stamp.sec * 10**9 + stamp.nanosec or self._clock())
-        joints = set(message.joint_names)
-        others = [motion for motion in self._published if joints.isdisjoint(motion.message.joint_names)]
+        self._keep(Published(message, robot, stamp.sec * 10**9 + stamp.nanosec or self._clock()))
+
+    def _keep(self, new: Published) -> None:
+        """Remember a motion, and forget those of its joints, and of other robots, that are over."""
+        joints, now = set(new.message.joint_names), self._clock()
+        others = [
+            motion
+            for motion in self._published
+            if joints.isdisjoint(motion.message.joint_names)
+            and (motion.robot is new.robot or motion.runs(now))
+        ]
         self._published = (*others, new)
 
     def holds(self, right: "Claim | Stop") -> bool:
@@ -329,12 +312,11 @@ class Claim:
         self,
         message: JointTrajectory,
         planned: PlannedFor,
-        send: Callable[[], None],
-        agreed: Callable[[], bool] = _agreed,
+        send: Callable[[], Execution | None],
     ) -> bool:
-        """Let somebody else send a motion, by ``send``, which must return at once; the right is kept. All else as
-        ``publish``."""
-        return self._output.hand_over(self, message, planned, send, agreed)
+        """Let somebody else send a motion, by ``send``, which must return at once how far the motion is, or None if
+        it was not sent; the right is kept. All else as ``publish``."""
+        return self._output.hand_over(self, message, planned, send)
 
     @property
     def holds(self) -> bool:
@@ -356,10 +338,10 @@ class Stop:
     def lost(self, owner: str) -> None:
         """Take notice that somebody else stops the robot, or moves it after that."""
 
-    def publish(self, message: JointTrajectory, robot: RobotModel) -> bool:
+    def publish(self, message: JointTrajectory, robot: RobotModel, from_here: bool = False) -> bool:
         """Publish the stop of a robot's motion, if nobody else has asked for a motion since; return whether it was
-        published."""
-        return self._output.publish_stop(self, message, robot)
+        published. ``from_here``: see ``held``."""
+        return self._output.publish_stop(self, message, robot, from_here)
 
     def give_up(self) -> None:
         """Publish nothing any more."""

@@ -9,7 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from kinopt_ros.array import Float64
 from kinopt_ros.planning.servo.brake import brake_from_measured
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.context import Context
@@ -45,6 +47,8 @@ class Stopped:
     over: int
     """When the motion that was stopped would have been over, ns of the node's clock: a slow one is watched for
     longer."""
+    position: Annotated[Float64, "n"]
+    """Where they should be at rest then, rad or m: continuous joints are told to stop with as many whole turns."""
 
 
 class StopWatch:
@@ -94,11 +98,12 @@ class StopWatch:
             watched = round(seconds * 1e9)
             if seconds == WATCHED:
                 watched = max(watched, stopped.over - stopped.end)
-            self._watch(stopped.setup, stopped.end, stops, watched)
+            self._watch(stopped, stops, watched)
         except Exception as error:  # nothing ends the thread unsaid
             log_defect(self._context.node.get_logger(), "in the watch over a stop", error)
 
-    def _watch(self, setup: ServoSetup, end: int, stops: int, watched: int) -> None:
+    def _watch(self, stopped: Stopped, stops: int, watched: int) -> None:
+        setup, end = stopped.setup, stopped.end
         latest = time.monotonic() + _ENDLESS
         movement = Movement(setup)
         for number in range(1, MOST + 2):
@@ -112,7 +117,9 @@ class StopWatch:
                     f"joint {joint!r} still moves, though the stop was published {MOST} more times: who moves it?"
                 )
                 return
-            brake = brake_from_measured(setup, state.q[setup.variables], movement.velocity(state))
+            velocity = movement.velocity(state)
+            position = state.q[setup.variables] + state.behind[setup.variables] * velocity
+            brake = brake_from_measured(setup, setup.as_commanded(position, stopped.position), velocity)
             message = trajectory_message(brake, setup.robot.root_link)
             if not self._output.stop_again(stops, message, setup.robot):
                 return

@@ -42,7 +42,7 @@ from kinopt_ros.ros.messages.conversions import (
     matrices_from_poses,
     nonnegative,
 )
-from kinopt_ros.ros.motion.last_look import check_is_at
+from kinopt_ros.ros.motion.last_look import check_is_at, check_is_at_rest
 from kinopt_ros.ros.requests.ik import tips_of, tolerance_of, tool_of
 from kinopt_ros.ros.requests.timeouts import timeout_of
 from kinopt_ros.ros.robot.joint_states import RobotState
@@ -70,6 +70,8 @@ class TrajectoryRequest:
     allow_fallback: bool
     timeout: float
     """Time that the request may take, s."""
+    controller_joints: tuple[str, ...]
+    """Joints that the controller gets, as they were set when the request came; none: those of the motion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +115,8 @@ def read_trajectory_request(
     _check_counts(request, len(tips))
     links = [tip.link for tip in tips]
     frame = request.header.frame_id
-    joints = controller_order(context, robot, joints, publish)
+    order = tuple(context.parameter("controller_joints") or ())
+    joints = controller_order(order, joints, publish)
     ways = [(base, frame), *((base, link) for link in links)]
     needed = sorted({*moving(robot, ways), *commanded_variables(robot, joints).tolist()})
     scene = None if request.ignore_collisions else context.scene.of(robot)
@@ -152,6 +155,7 @@ def read_trajectory_request(
         solver=request.solver or context.parameter("trajectory.solver") or context.parameter("solver"),
         allow_fallback=context.parameter("allow_fallback") and not request.no_fallback,
         timeout=timeout,
+        controller_joints=order,
     )
 
 
@@ -181,15 +185,12 @@ def _what_moves(
     return base, tuple(Tip(link) for link in links) if tips is None else tips, joints
 
 
-def controller_order(
-    context: Context, robot: RobotModel, joints: Sequence[str], publish: bool
-) -> tuple[str, ...]:
-    """Return the joints of a motion in the order in which the controller has them.
+def controller_order(order: Sequence[str], joints: Sequence[str], publish: bool) -> tuple[str, ...]:
+    """Return the joints of a motion in the order in which the controller has them; ``order`` is empty if any will do.
 
     Raises:
         InvalidRequestError: it shall be published, and the controller lacks one of them.
     """
-    order = context.parameter("controller_joints")
     missing = [name for name in joints if name not in order]
     if not order or (missing and not publish):
         return tuple(joints)
@@ -234,6 +235,8 @@ def start_state(
             velocity[robot.variable_index[name]] = value
     if publish:
         check_is_at(robot, measured, q, needed)
+        check_is_at_rest(robot, dataclasses.replace(measured, velocity=velocity), needed)
+        velocity[:] = 0.0
     return StartState(q, velocity, measured)
 
 

@@ -72,7 +72,7 @@ def _read(context: Context, request: Any, arrived: float) -> _Asked:
     if group is None and tip is None:
         group = context.group_name(robot)
     base, link, joints = resolve_chain(robot, group, None, None if tip is None else tip.link)
-    joints = controller_order(context, robot, joints, publish=False)
+    joints = controller_order(context.parameter("controller_joints") or (), joints, publish=False)
     frame = request.header.frame_id
     needed = {*moving(robot, [(base, frame), (base, link)]), *commanded_variables(robot, joints).tolist()}
     scene = None if request.ignore_collisions else context.scene.of(robot)

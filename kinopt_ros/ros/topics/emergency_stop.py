@@ -9,21 +9,20 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError
-from kinopt_ros.planning.servo.brake import LEAD, quickest_stop
+from kinopt_ros.planning.servo.brake import LEAD, brake_from_measured, quickest_stop
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
-from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.output import MotionOutput, Published, Stop
-from kinopt_ros.ros.motion.present_motion import present_motion, published_motion
+from kinopt_ros.ros.motion.output import MotionOutput, Stop
+from kinopt_ros.ros.motion.published import Published, followed
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
 from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.verification.motion import AT_REST
 from kinopt_ros.verification.sweep import first_contact
-from kinopt_ros.verification.trajectory import TrajectoryReport
 from kinopt_ros.verification.verify import contact_sentence
 
 _NOTHING = "no motion that this node has published is running"
@@ -38,8 +37,6 @@ _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jer
 
 The motion was verified, and a robot that brakes as fast as it can cannot do better. (All joints have their
 accelerations back at zero at the same time; until then one at its velocity limit may pass that by a little.)"""
-_STILL_SENT_AS_MEASURED = ("position limits",)
-"""Checks that a stop may fail and still be sent if it begins at measured joint states, which nothing has verified."""
 
 
 class EmergencyStop:
@@ -129,64 +126,97 @@ class EmergencyStop:
         Says nothing about a motion that is over.
         """
         try:
-            return self._stop(claim, motion.robot, tuple(motion.message.joint_names))
+            return self._stop(claim, motion)
         except KinoptError as error:
             return f"no stop motion was published: {error}"
         except Exception as error:  # a defect: say so; nothing new moves all the same
             said = log_defect(self._context.node.get_logger(), "on ~/emergency_stop", error)
             return f"no stop motion was published: {said}"
 
-    def _stop(self, claim: Stop, robot: RobotModel, joints: tuple[str, ...]) -> str:
-        context = self._context
+    def _stop(self, claim: Stop, one: Published) -> str:
         # Nobody looks at collisions before the stop is on its way: that may take a compiler, or a package that is
         # not installed, and the robot has to stop anyway.
+        robot, joints = one.robot, tuple(one.message.joint_names)
         setup = servo_setup(
             robot,
             robot.root_link,
             robot.root_link,
             joints,
-            start_tolerance=context.parameter("start_state_tolerance"),
+            start_tolerance=self._context.parameter("start_state_tolerance"),
         )
-        published = published_motion(self._output, joints)
+        published = one.commanded(joints)
         if published is None:
             return ""
-        self._stopped.append(Stopped(setup, self._now(), published.end))
+        state, now = self._context.joint_states.of(robot), self._now()
+        self._stopped.append(Stopped(setup, now, published.end, published.at(now).position))
+        if self._is_elsewhere(setup, state, published, now):
+            return self._brake_as_measured(claim, setup, state, published, now)
+        if now >= published.end:
+            return ""
+        return self._brake_as_published(claim, setup, state, published)
+
+    def _is_elsewhere(self, setup: ServoSetup, state: RobotState, published: Commanded, now: int) -> bool:
+        """Check whether the robot is not in the motion that was published, as far as it is known where it is."""
+        index, context = setup.variables, self._context
+        if not state.known[index].all() or state.age[index].max() > context.parameter("servo.state_timeout"):
+            return False  # what was commanded is known
+        return _credible(setup, state) and not followed(
+            published, setup, state, now, context.parameter("servo.tracking_tolerance")
+        )
+
+    def _brake_as_measured(
+        self, claim: Stop, setup: ServoSetup, state: RobotState, published: Commanded, now: int
+    ) -> str:
+        """Stop a robot that is not in the motion that was published: its controller began with that later, slows
+        motions down, or does something else."""
+        index, robot = setup.variables, setup.robot
+        velocity = state.velocity[index]
+        still = bool((np.abs(velocity) <= AT_REST * robot.limits.velocity[index]).all())
+        if now >= published.end and still:
+            return ""
+        if still:
+            velocity = np.zeros_like(velocity)
+        # It has gone on since it was measured, and drivers may measure whole turns less than controllers command.
+        position = state.q[index] + state.behind[index] * velocity
+        position = setup.as_commanded(position, published.at(now).position)
+        brake = brake_from_measured(setup, position, velocity)
+        if not claim.publish(trajectory_message(brake, robot.root_link), robot, from_here=True):
+            return "the stop motion came too late"
+        self._stopped[-1] = replace(
+            self._stopped[-1], end=now + round(1e9 * brake.duration), position=brake.position[-1]
+        )
+        self._sent.append((setup, brake, state.q))
+        return (
+            f"the robot brakes for {brake.duration:.3f} s from where it was measured, which is not where it was told "
+            "to be"
+        )
+
+    def _brake_as_published(
+        self, claim: Stop, setup: ServoSetup, state: RobotState, published: Commanded
+    ) -> str:
+        """Stop a robot that is in the motion that was published, as far as is known."""
         for lead in LEADS:
             now = self._now()
-            moving, q = self._moving(setup, published, now, lead)
-            # One that should be over may still run: its controller began with it later, or slows motions down.
-            if now >= published.end and moving.at(now).at_rest:
-                return ""
-            try:
-                stop, motion = quickest_stop(setup, moving, now, q, lead)
-                usable = moving is published or _may_be_sent(motion.report, False)
-            except Exception:
-                if moving is published:
-                    raise
-                usable = False
-            if not usable and now < published.end:
-                # What was measured cannot be: what was commanded is known.
-                moving = published
-                stop, motion = quickest_stop(setup, moving, now, q, lead)
+            stop, motion = quickest_stop(setup, published, now, state.q, lead)
             if self._now() < stop.leave:  # else a controller would jump to it
                 break
-        if moving is published and stop.end >= published.end:
-            self._stopped[-1] = replace(self._stopped[-1], end=published.end)
+        if stop.end >= published.end:
+            self._stopped[-1] = replace(
+                self._stopped[-1], end=published.end, position=published.trajectory.position[-1]
+            )
             return "the motion that runs is at rest sooner than another one could be"
-        if not _may_be_sent(motion.report, moving is published):
-            wrong = motion.report.violations[0].message
-            return f"the stop motion failed its check and was not published: {wrong}"
-        message = trajectory_message(motion.trajectory, robot.root_link)
+        found = motion.report.violations
+        if not all(violation.check in _STILL_SENT for violation in found):
+            return f"the stop motion failed its check and was not published: {found[0].message}"
+        message = trajectory_message(motion.trajectory, setup.robot.root_link)
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(stop.start, 10**9)
-        if not claim.publish(message, robot):
+        if not claim.publish(message, setup.robot):
             return "the stop motion came too late"
-        found = [violation.message for violation in motion.report.violations]
-        self._stopped[-1] = replace(self._stopped[-1], end=stop.end)
-        self._sent.append((setup, motion.trajectory, q))
-        took = (stop.end - now) / 1e9
-        return f"the robot brakes for {took:.3f} s" + (
-            f", though {'; '.join(found)}" if found else ", within the limits"
-        )
+        self._stopped[-1] = replace(self._stopped[-1], end=stop.end, position=motion.trajectory.position[-1])
+        self._sent.append((setup, motion.trajectory, state.q))
+        said = "; ".join(violation.message for violation in found)
+        within = f"though {said}" if said else "within the limits"
+        return f"the robot brakes for {(stop.end - now) / 1e9:.3f} s, {within}"
 
     def _look(self, sent: list[tuple[ServoSetup, JointTrajectory, Annotated[Float64, "nq"]]]) -> None:
         """Report what stops run into. On a thread of its own."""
@@ -227,22 +257,6 @@ class EmergencyStop:
             return [f"nobody looked at collisions: {sentence_of(error)}"]
         return [] if contact is None else [contact_sentence(contact, clearance)]
 
-    def _moving(
-        self, setup: ServoSetup, published: Commanded, now: int, lead: int
-    ) -> tuple[Commanded, Annotated[Float64, "nq"]]:
-        """Return the motion that the robot is in, and the configuration of the whole robot."""
-        context = self._context
-        state = context.joint_states.of(setup.robot)
-        index = setup.variables
-        timeout = context.parameter("servo.state_timeout")
-        if not state.known[index].all() or state.age[index].max() > timeout:
-            return published, state.q  # nobody says anything else
-        if not _credible(setup, state):
-            return published, state.q
-        tolerance = context.parameter("servo.tracking_tolerance")
-        moving = present_motion(self._output, setup, state, now, lead, tolerance)
-        return published if moving.start == published.start else moving, state.q
-
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)
 
@@ -257,8 +271,3 @@ def _credible(setup: ServoSetup, state: RobotState) -> bool:
     believed = inside & (velocity <= FASTER * limits.velocity[index])
     # A position that has jumped, as of a driver that begins anew with zeros, is not where the robot is.
     return bool(believed.all()) and state.jumped(index, setup.robot) is None
-
-
-def _may_be_sent(report: TrajectoryReport, of_published: bool) -> bool:
-    allowed = _STILL_SENT if of_published else _STILL_SENT_AS_MEASURED
-    return all(violation.check in allowed for violation in report.violations)

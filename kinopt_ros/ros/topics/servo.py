@@ -14,11 +14,13 @@ import time
 from functools import partial
 from typing import Any
 
+import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.msg import ServoStatus
 from kinopt_ros.errors import EnvironmentChangedError, KinoptError
 from kinopt_ros.planning.motion import check_begins_inside
+from kinopt_ros.planning.servo.commanded import begun
 from kinopt_ros.planning.servo.session import Session
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.planning.servo.step import Step
@@ -26,9 +28,9 @@ from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.ros.context import Context, moving
 from kinopt_ros.ros.messages.conversions import sentence_of, status_message, trajectory_message
-from kinopt_ros.ros.motion.last_look import PlannedFor, check_has_not_jumped
+from kinopt_ros.ros.motion.last_look import PlannedFor, check_has_not_jumped, check_is_at_rest
 from kinopt_ros.ros.motion.output import Claim, EmergencyStopError, MotionOutput
-from kinopt_ros.ros.motion.present_motion import present_motion
+from kinopt_ros.ros.motion.published import followed_motion
 from kinopt_ros.ros.requests.servo_commands import (
     TARGET,
     TWIST,
@@ -42,6 +44,7 @@ from kinopt_ros.ros.robot.tips import tip_of
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.status import Status
+from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.verification.sweep import least_clearance
 
 STATUS_SECONDS = 0.1
@@ -302,8 +305,15 @@ class ServoTopic:
         if self._claim is None or not self._claim.holds:
             self._claim = self._output.claim("servo", self._lose, self._stops)
         tolerance = self._context.parameter("servo.tracking_tolerance")
-        begin = present_motion(self._output, setup, state, now, setup.period, tolerance)
-        self._session = Session(setup, begin)
+        begin = followed_motion(self._output.published, setup, state, now, tolerance)
+        if begin is not None:
+            self._session = Session(setup, begin, goes_on=True)
+            return
+        check_is_at_rest(setup.robot, state, index.tolist())
+        still = np.zeros(len(index))
+        standing = MotionState(state.q[index], still, still)
+        begin = begun(setup.joints, standing, now, setup.period, setup.planning)
+        self._session = Session(setup, begin, goes_on=False)
 
     def _check_follows(self, setup: ServoSetup, state: RobotState, now: int) -> None:
         """Raise NotFollowingError if the robot does not follow; then commands count again only after a pause."""
@@ -344,14 +354,14 @@ class ServoTopic:
                         "servo a longer period (parameter servo.period)",
                     )
                 return
-            if not self._send(setup, state, message):
+            if not self._send(setup, state, message, session.goes_on):
                 return
             self._status.step_time = took
         self._missed = 0
         session.accept(setup, step)
         self._report(setup, state, step, command)
 
-    def _send(self, setup: ServoSetup, state: RobotState, message: JointTrajectory) -> bool:
+    def _send(self, setup: ServoSetup, state: RobotState, message: JointTrajectory, goes_on: bool) -> bool:
         """Send a motion; return whether it was sent.
 
         If not, somebody else has the robot, or the scene has changed since the period began: the next period hears of
@@ -361,7 +371,7 @@ class ServoTopic:
         if claim is None or loaded is None:
             return False
         unchecked = "With parameter servo.avoid_collisions: false the robot moves unchecked"
-        planned = PlannedFor(loaded, state.q, setup.scene, setup.clearance, unchecked, goes_on=True)
+        planned = PlannedFor(loaded, state.q, setup.scene, setup.clearance, unchecked, goes_on)
         try:
             return claim.publish(message, planned, keep=True, agreed=lambda: not self._closed)
         except EnvironmentChangedError:

@@ -35,9 +35,9 @@ from kinopt_ros.ros.messages.conversions import (
     status_message,
     trajectory_message,
 )
-from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor, check_clock
+from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor, check_has_not_jumped
 from kinopt_ros.ros.motion.output import Claim, MotionOutput
-from kinopt_ros.ros.motion.present_motion import followed_motion
+from kinopt_ros.ros.motion.published import check_clock, followed_motion
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
@@ -55,6 +55,8 @@ PLANS = 5
 LEAD = 100_000_000
 """Time for planning, ns, in which a robot goes on with the motion that it is in; longer after each plan that was not
 ready by then."""
+SEEN = 0.25
+"""Greatest age of joint states, s, by which a robot counts as being in a motion that is to be left."""
 _LOOK_SECONDS = 0.02
 """Time between two looks whether all is prepared, s."""
 _ALLOWED = "With parameter ik.avoid_collisions: false the robot moves unchecked"
@@ -157,9 +159,7 @@ class TargetPoseTopic:
         state.require_known(sorted(needed), robot)
         state.require_fresh(sorted(needed), robot, context.parameter("state_timeout"))
         variables = commanded_variables(robot, joints)
-        measured = int(state.stamp[variables].min())  # others may be told seldom
-
-        start, velocity = state.q.copy(), state.velocity.copy()
+        start, velocity = state.q.copy(), np.zeros(robot.nq)
         scalings = context.parameter("velocity_scaling"), context.parameter("acceleration_scaling")
         setup = servo_setup(
             robot, base, tip, joints, velocity_scaling=scalings[0], acceleration_scaling=scalings[1]
@@ -206,12 +206,8 @@ class TargetPoseTopic:
         if not (_note_end(robot, problem, motion, report) and _note_motion(motion, report)):
             return None
         message = trajectory_message(motion.trajectory, robot.root_link)
-        if left is not None:
+        if left is not None:  # one that begins at rest begins when it comes
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(left.start, 10**9)
-        elif motion.trajectory.velocity[0].any() and measured > 0:
-            # A robot that moves has gone on since it was measured, and the motion with it. Who measures it has the
-            # controller's clock, and what is said may be long on its way.
-            message.header.stamp.sec, message.header.stamp.nanosec = divmod(measured, 10**9)
         if problem.scene is not None:
             names = robot.variable_names
             assumed = assumed_default([names[i] for i in np.flatnonzero(~state.known)])
@@ -227,7 +223,7 @@ class TargetPoseTopic:
         What was measured is too old to begin with while the robot moves: it would be set back, and its velocity, too.
         """
         now = self._now()
-        followed = followed_motion(self._output, setup, state, now, AWAY)
+        followed = followed_motion(self._output.published, setup, state, now, AWAY)
         return None if followed is None else leaving(followed, now, lead, setup.planning)
 
     def _is_still_in(self, left: Leaving | None, setup: ServoSetup) -> bool:
@@ -240,10 +236,15 @@ class TargetPoseTopic:
         if left is None:
             return True
         state, now = self._context.joint_states.of(setup.robot), self._now()
-        check_clock(state, setup.variables, setup.robot)
+        state.require_known(setup.variables, setup.robot)
+        state.require_fresh(
+            setup.variables, setup.robot, min(SEEN, self._context.parameter("state_timeout")), "state_timeout"
+        )
+        check_has_not_jumped(setup.robot, state, setup.variables)
+        check_clock(state, setup)
         if now >= left.leave:
             raise StartStateError("the motion was not ready when the one before was to be left")
-        if followed_motion(self._output, setup, state, now, AWAY) is None:
+        if followed_motion(self._output.published, setup, state, now, AWAY) is None:
             raise StartStateError(
                 "the robot has left the motion that was to be left: does something else stop it?"
             )

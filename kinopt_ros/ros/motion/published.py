@@ -1,0 +1,116 @@
+"""A motion that this node has published or handed to a controller, and whether the robot is in it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
+
+from kinopt_ros.errors import StartStateError
+from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.session import LAG
+from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.messages.conversions import trajectory_from_message
+from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
+
+EARLIEST = -0.05
+"""How late joint states may arrive by their stamps, s, at least (LATEST: at most), for a motion that leaves another
+one: its stamp means something to a controller of the same clock only. Another one would leave a part of the motion out,
+in a jump."""
+_AHEAD = 10**9
+"""Longest time by which a motion is published before it begins, ns."""
+
+
+class Execution(Protocol):
+    """What a controller makes of a motion."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the motion has ended."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A motion that was published, or handed to a controller."""
+
+    message: TrajectoryMessage
+    robot: RobotModel
+    """Robot that the motion was planned for; another one may be in service by now."""
+    start: int
+    """Time of the motion's first point, ns of the node's clock."""
+    execution: Execution | None = None
+    """How far the controller is that it was handed to; None: it was published."""
+
+    @property
+    def end(self) -> int:
+        """Time of the motion's last point, ns of the node's clock."""
+        last = self.message.points[-1].time_from_start if self.message.points else None
+        return self.start + (0 if last is None else last.sec * 10**9 + last.nanosec)
+
+    def runs(self, now: int) -> bool:
+        """Whether it is not over: as the controller says, else by time (ns of the node's clock)."""
+        if self.execution is not None:
+            return not self.execution.over
+        # One that begins later is of a clock that was set back.
+        return self.start - _AHEAD <= now < self.end
+
+    @cached_property
+    def _motion(self) -> JointTrajectory:
+        return trajectory_from_message(self.message)
+
+    def commanded(self, joints: tuple[str, ...]) -> Commanded | None:
+        """Return it with its joints in another order; None if it was not published, or moves other joints."""
+        given = self.message.joint_names
+        if self.execution is not None or len(self.message.points) < 2 or sorted(given) != sorted(joints):
+            return None
+        motion = self._motion
+        order = [motion.joint_names.index(name) for name in joints]
+        rows = (array[:, order] for array in (motion.position, motion.velocity, motion.acceleration))
+        return Commanded(JointTrajectory(joints, motion.time, *rows), self.start, self.start, self.start)
+
+
+def followed(motion: Commanded, setup: ServoSetup, state: RobotState, now: int, tolerance: float) -> bool:
+    """Check whether the robot is in a motion, as far as what was measured can say.
+
+    Args:
+        motion: was published, and may be over.
+        setup: the robot and the motion's joints.
+        state: as measured, of all these joints.
+        now: ns of the node's clock.
+        tolerance: rad or m by which the robot may be elsewhere, besides the way that it is late.
+    """
+    behind = round(float(state.behind[setup.variables].max()) * NANOSECONDS_PER_SECOND)
+    if not motion.start <= now < motion.end + behind:
+        return False
+    measured, late = state.q[setup.variables], LAG / NANOSECONDS_PER_SECOND
+    # Where it was when it was measured counts: it may have begun, or ended, since.
+    return any(
+        (setup.away(measured, at.position) <= tolerance + late * np.abs(at.velocity)).all()
+        for at in (motion.at(now), motion.at(now - behind))
+    )
+
+
+def followed_motion(
+    published: Iterable[Published], setup: ServoSetup, state: RobotState, now: int, tolerance: float
+) -> Commanded | None:
+    """Return the motion of these joints that was published last if the robot is in it; else None. Arguments as of
+    ``followed``."""
+    motions = (motion.commanded(setup.joints) for motion in published)
+    return next((m for m in motions if m is not None and followed(m, setup, state, now, tolerance)), None)
+
+
+def check_clock(state: RobotState, setup: ServoSetup) -> None:
+    """Raise StartStateError if who measures the joints has another clock, as far as stamps tell."""
+    for name, k in zip(setup.joints, setup.variables, strict=True):
+        late = float(state.late[k])
+        if not EARLIEST <= late <= LATEST:
+            when = f"{-late:.3g} s ahead of" if late < 0.0 else f"{late:.3g} s behind"
+            raise StartStateError(
+                f"the motion begins while the robot moves, at a time of the node's clock, but the joint state of "
+                f"{name!r} is stamped {when} that clock: its controller may begin at another time. Set the clocks of "
+                "all machines, or wait until the robot stands"
+            )
