@@ -300,9 +300,8 @@ def test_a_robot_that_somebody_else_moves_is_not_moved() -> None:
 
 def lasting(joints: list[str], seconds: int) -> JointTrajectory:
     """A motion of some joints that stays where they are for so long."""
-    points = [
-        JointTrajectoryPoint(positions=[0.0] * len(joints), velocities=[0.0] * len(joints)) for _ in "ab"
-    ]
+    zeros = [0.0] * len(joints)
+    points = [JointTrajectoryPoint(positions=zeros, velocities=zeros, accelerations=zeros) for _ in range(2)]
     points[1].time_from_start.sec = seconds
     return JointTrajectory(joint_names=joints, points=points)
 

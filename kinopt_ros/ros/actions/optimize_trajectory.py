@@ -246,7 +246,7 @@ class _Goal:
 
     def _publish(self, asked: TrajectoryRequest, claim: Claim, result: Any) -> None:
         """Send the motion to the controller, unless the goal has ended meanwhile."""
-        action, message = self._action, result.trajectory
+        message = result.trajectory
         if asked.controller_joints:
             robot, start = asked.loaded.model, asked.problem.start
             message = whole_controller(

@@ -105,6 +105,8 @@ class LastLook:
         robot, motion = planned.loaded.model, trajectory_from_message(message)
         _check_shapes(planned)
         variables = [robot.variable_index[name] for name in motion.joint_names]
+        begin = planned.q.copy()
+        begin[variables] = motion.position[0]
         scene, q, still = planned.scene, planned.q, STILL
         if not planned.goes_on:
             self._wait_until_calm(robot, variables)
@@ -113,9 +115,9 @@ class LastLook:
             def act(scene: Scene | None = scene, q: Float64 = q, still: float = still) -> bool | None:
                 self._check_robot(planned)
                 state = self._context.joint_states.of(robot)
-                self._check_alone(planned, motion, state, published())
+                self._check_alone(planned, motion, begin, state, published())
                 if not planned.goes_on:
-                    self._check_start(planned, state, motion, variables)
+                    self._check_stands(planned, motion, begin, state)
                     if scene is not None and _others_moved(state, variables, q, still):
                         return None
                 return send()
@@ -143,16 +145,19 @@ class LastLook:
             raise EnvironmentChangedError("the robot's description was replaced while its motion was planned")
 
     def _check_alone(
-        self, planned: PlannedFor, motion: JointTrajectory, state: RobotState, published: Sequence[Published]
+        self,
+        planned: PlannedFor,
+        motion: JointTrajectory,
+        begin: Annotated[Float64, "nq"],
+        state: RobotState,
+        published: Sequence[Published],
     ) -> None:
-        """Raise StartStateError if a motion of this node runs that this one neither leaves nor knows of.
+        """Raise StartStateError if a motion of this node runs that this one does not leave.
 
         What was measured may be from before that motion, or from its middle.
         """
         robot = planned.loaded.model
         now = int(self._context.node.get_clock().now().nanoseconds)
-        begin = planned.q.copy()
-        begin[[robot.variable_index[name] for name in motion.joint_names]] = motion.position[0]
         for one in published:
             if one.runs(now):
                 others = [name for name in one.message.joint_names if name not in motion.joint_names]
@@ -166,17 +171,20 @@ class LastLook:
             if not planned.goes_on and one.robot is robot:
                 _check_is_not_in(one, begin, state, now)
 
-    def _check_start(
-        self, planned: PlannedFor, state: RobotState, motion: JointTrajectory, variables: list[int]
+    def _check_stands(
+        self,
+        planned: PlannedFor,
+        motion: JointTrajectory,
+        begin: Annotated[Float64, "nq"],
+        state: RobotState,
     ) -> None:
         """Raise KinoptError unless the robot stands where the motion begins."""
         robot = planned.loaded.model
+        variables = [robot.variable_index[name] for name in motion.joint_names]
         state.require_known(variables, robot)
         state.require_fresh(variables, robot, self._context.parameter("state_timeout"))
         check_has_not_jumped(robot, state, variables)
-        expected = planned.q.copy()
-        expected[variables] = motion.position[0]
-        check_is_at(robot, state, expected, variables)
+        check_is_at(robot, state, begin, variables)
         if motion.velocity[0].any():
             k = int(np.argmax(np.abs(motion.velocity[0])))
             raise StartStateError(
