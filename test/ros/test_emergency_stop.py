@@ -19,6 +19,7 @@ from kinopt_ros.planning.servo.commanded import Commanded, begun
 from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.client.simulated_robot import given
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput
@@ -242,6 +243,46 @@ def test_velocities_that_cannot_be_do_not_keep_a_motion_from_being_stopped() -> 
     assert ends_at_rest(world.emergency())
     start = np.array(world.messages[-1].points[0].positions)
     np.testing.assert_allclose(start, there.position, atol=1e-6)
+
+
+@pytest.mark.parametrize("late", [0.0, 0.2])
+def test_a_robot_that_is_elsewhere_is_stopped_from_where_it_is_by_now(late: float) -> None:
+    """Its controller has another clock, say. What was measured is from before: it was set back to there."""
+    world = World(PANDA, a_move())
+    world.now += 1_000_000_000
+    there = world.motion.at(world.now - 500_000_000)
+    measured = JointState(name=ARM, position=there.position.tolist(), velocity=there.velocity.tolist())
+    world.states.update(measured, world.now - round(1e9 * late), world.now)
+    message = world.emergency()
+    assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)  # it counts when it comes
+    assert ends_at_rest(message)
+    now = there.position + late * there.velocity
+    way = np.array(message.points[0].positions) - now
+    assert (way * np.sign(there.velocity) > 0.0).all()  # it brakes on the way
+    assert np.abs(way).max() < 0.5
+    assert "from where it was measured" in world.said[0]
+
+
+def test_a_stop_counts_whole_turns_as_they_were_commanded() -> None:
+    """Drivers may measure angles between half a turn and minus that: a joint was sent once round."""
+    robot = robot_from_urdf(
+        '<robot name="wheel"><link name="panda_link0"/><link name="l"/><joint name="j" type="continuous">'
+        '<parent link="panda_link0"/><child link="l"/><axis xyz="0 0 1"/><limit velocity="2" effort="1"/></joint>'
+        "</robot>"
+    )
+    rest = np.zeros(1)
+    begin, limits = np.array([3.0]), (np.array([2.0]), np.array([2.0]), np.array([20.0]))
+    world = World(robot, point_to_point(("j",), begin, begin + 4.0, *limits))
+    world.now += 1_500_000_000
+    there = world.motion.at(world.now - 300_000_000)
+    assert there.position[0] > np.pi
+    measured = JointState(
+        name=["j"], position=[float(there.position[0]) - 2.0 * np.pi], velocity=there.velocity.tolist()
+    )
+    world.states.update(measured, world.now, world.now)
+    stop = world.emergency().points[-1]
+    assert there.position[0] < stop.positions[0] < there.position[0] + 4.0
+    np.testing.assert_array_equal(stop.velocities, rest)
 
 
 def test_another_description_does_not_keep_a_motion_from_being_stopped() -> None:
