@@ -55,6 +55,7 @@ IK = {
     ),
     "seeds of another length": (ik(pose(), seeds=[0.0] * 6), STATE, "seeds has 6"),
     "seeds that do not fit num_seeds": (ik(pose(), seeds=[0.0] * 14, num_seeds=3), STATE, "14"),
+    "too many seeds": (ik(pose(), seeds=[0.0] * 14, num_seeds=10_001), REQUEST, "10001 seeds per target"),
     "num_seeds without seeds": (ik(pose(), num_seeds=2), STATE, "num_seeds"),
     "NaN seed": (ik(pose(), seeds=[0.0] * 6 + [NAN]), STATE, "seeds"),
 }

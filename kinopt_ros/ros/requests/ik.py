@@ -166,6 +166,7 @@ def _check_size(context: Context, request: Any, tips: int) -> None:
         )
     solutions = len(request.poses) // tips * max(request.num_solutions, 1)
     context.check_batch(solutions, "targets times num_solutions")
+    context.check_batch(max(1, request.num_seeds), "seeds per target")
 
 
 def _frame(
