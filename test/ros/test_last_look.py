@@ -87,6 +87,7 @@ class World:
         self.sent: list[Any] = []
         self.reports: list[Any] = []
         self.published: tuple[Published, ...] = ()
+        self.at = START.copy()
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=NOW[0]))
         quiet = SimpleNamespace(warning=lambda text, **options: None, error=pytest.fail)
         self.node: Any = SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: quiet)
@@ -296,6 +297,46 @@ def test_a_robot_that_somebody_else_moves_is_not_moved() -> None:
     with pytest.raises(StartStateError, match="'panda_finger_joint1' moves"):
         world.send(scene)
     assert world.send(None)  # where collisions do not matter
+
+
+@pytest.mark.parametrize("driver", ["tells no velocities", "tells zeros", "tells velocities"])
+@pytest.mark.parametrize("period", [0.001, 0.02, 0.1])
+def test_a_robot_whose_driver_measures_no_velocity_is_at_rest_when_its_way_says_so(
+    driver: str, period: float
+) -> None:
+    """It was sent back to where it was measured, by 0.08 rad with joint states of 10 Hz, at 0.8 rad/s."""
+    world = World()
+
+    def goes(speed: float, seconds: float) -> None:
+        for _ in range(round(seconds / period)):
+            NOW[0] += round(1e9 * period)
+            world.at[0] += speed * period
+            velocity = np.zeros(PANDA.nq)
+            velocity[0] = speed if driver == "tells velocities" else 0.0
+            noisy = world.at + 1e-4 * np.sin(np.arange(PANDA.nq) + NOW[0])
+            world.is_at(noisy, None if driver == "tells no velocities" else velocity)
+
+    world.at = START - np.array([0.32, *[0.0] * (PANDA.nq - 1)])
+    goes(0.0, 1.5)
+    goes(0.8, 0.4)
+    with pytest.raises(
+        StartStateError, match=r"'panda_joint1' moves at a velocity of 0\.\d+, and not by a motion"
+    ):
+        world.send(None)
+    goes(0.0, 0.2)
+    assert world.send(None)
+    goes(0.0, 1.0)
+    assert world.send(world.scene.of(PANDA))
+
+
+@pytest.mark.parametrize("noise", [0.009, -0.009])
+def test_noise_of_a_slow_joint_is_no_movement(noise: float) -> None:
+    """A finger of 0.05 m/s had to be slower than 2.5 mm/s: the arm did not move as long as its sensor was noisy."""
+    world = World()
+    velocity = np.zeros(PANDA.nq)
+    velocity[7] = noise
+    world.is_at(START, velocity)
+    assert world.send(world.scene.of(PANDA))
 
 
 def lasting(joints: list[str], seconds: int) -> JointTrajectory:
