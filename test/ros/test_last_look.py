@@ -33,6 +33,7 @@ from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.topics import target_pose
 from kinopt_ros.ros.topics.target_pose import LEAD, PLANS, TargetPoseTopic
 from kinopt_ros.scene import changes
 from kinopt_ros.scene.scene import Scene, SceneObject
@@ -719,6 +720,46 @@ def test_goals_do_not_begin_where_the_robot_was_before_a_motion(
     world.is_at(START)
     publish(START, np.zeros(PANDA.nq))
     assert len(sent) == before + 1
+
+
+@pytest.mark.usefixtures("_solver")
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_target_waits_for_the_end_of_the_controllers_motion_that_it_has_ended(
+    ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stopped the robot, and then was refused itself, as the controller had not said so yet."""
+    world = World()
+    prepare_collisions(world.robot)
+    world.loaded.pool = Pool(world.robot, lambda solved: None)
+    output = MotionOutput(SimpleNamespace(publish=world.sent.append), LastLook(world), lambda: NOW[0])  # type: ignore[arg-type]
+    handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
+    execution: Any = SimpleNamespace(over=False)
+    claim = output.claim("a goal", lambda owner: None)
+    planned = PlannedFor(world.loaded, START, None)
+    assert claim.hand_over(world.motion(), planned, lambda: execution)
+    moves = np.zeros(PANDA.nq)
+    moves[0] = 0.5
+    world.is_at(START, moves)
+    looks = [0]
+
+    def sleep(seconds: float) -> None:
+        looks[0] += 1
+        NOW[0] += round(1e9 * seconds)
+        execution.over = ends and looks[0] >= 10
+        world.is_at(START, moves if looks[0] < 20 else np.zeros(PANDA.nq))
+
+    clock = SimpleNamespace(monotonic=lambda: NOW[0] / 1e9, sleep=sleep)
+    monkeypatch.setattr(target_pose, "time", clock)
+    handler._handle(target(pose(0.4, 0.3, 0.5)), 0)
+    handler.close()
+    if ends:
+        assert looks == [20]
+        assert len(world.sent) == 1, world.reports[-1].status.message
+        assert world.loaded.pool.solved == 1
+    else:
+        assert looks[0] == pytest.approx(target_pose.STOP_SECONDS / 0.02, abs=1)
+        assert not world.sent
+        assert "that this node has sent before moves" in world.reports[-1].status.message
 
 
 @pytest.mark.usefixtures("_solver")

@@ -54,6 +54,10 @@ class UncheckableError(KinoptError):
     status = Status.UNSUPPORTED_FEATURE
 
 
+class MovingError(StartStateError):
+    """The robot moves, but a motion is to begin at rest."""
+
+
 @dataclass(frozen=True, eq=False)
 class PlannedFor:
     """Robot, scene and state that a motion was planned for. It holds for the robot that is like that, and for no
@@ -252,7 +256,7 @@ def _check_is_not_in(one: Published, begin: Annotated[Float64, "nq"], state: Rob
 
 
 def check_is_at_rest(robot: RobotModel, measured: RobotState, variables: Sequence[int]) -> None:
-    """Raise StartStateError if a joint is measured to move, or has moved lately if its driver measures no velocity."""
+    """Raise MovingError if a joint is measured to move, or has moved lately if its driver measures no velocity."""
     index = list(variables)
     allowed = np.clip(AT_REST * robot.limits.velocity[index], LEAST_AT_REST, MOST_AT_REST)
     velocity = measured.velocity[index]
@@ -261,7 +265,7 @@ def check_is_at_rest(robot: RobotModel, measured: RobotState, variables: Sequenc
     excess = np.abs(velocity) - allowed
     if excess.size and not excess.max() <= 0.0:
         k = int(np.argmax(excess))
-        raise StartStateError(
+        raise MovingError(
             f"{robot.variable_names[index[k]]!r} moves at a velocity of {velocity[k]:.3g}, and not by "
             f"a motion of this node; up to {allowed[k]:.3g} counts as at rest. Wait until the robot stands"
         )

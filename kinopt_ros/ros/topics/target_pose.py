@@ -35,7 +35,7 @@ from kinopt_ros.ros.messages.conversions import (
     status_message,
     trajectory_message,
 )
-from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor, check_has_not_jumped
+from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor, check_has_not_jumped, check_is_at_rest
 from kinopt_ros.ros.motion.output import Claim, MotionOutput
 from kinopt_ros.ros.motion.published import check_clock, followed_motion
 from kinopt_ros.ros.robot import parameters
@@ -57,8 +57,10 @@ LEAD = 100_000_000
 ready by then."""
 SEEN = 0.25
 """Greatest age of joint states, s, by which a robot counts as being in a motion that is to be left."""
+STOP_SECONDS = 2.0
+"""Longest time that a target waits until the robot stands that a controller was told to stop, s."""
 _LOOK_SECONDS = 0.02
-"""Time between two looks whether all is prepared, s."""
+"""Time between two looks whether all is prepared, or the robot stands, s."""
 _ALLOWED = "With parameter ik.avoid_collisions: false the robot moves unchecked"
 
 
@@ -102,7 +104,8 @@ class TargetPoseTopic:
         try:
             # Only now: targets that come in a steady stream must not keep one another from being reached.
             claim = self._output.claim("~/target_pose", owners.append, stops)
-            self._move(target, report, start, claim)
+            waited = self._wait_until_stopped(claim)
+            self._move(target, report, start + waited, claim)
         except Exception as error:  # nothing ends the thread
             report.status = error_status(self._context.node.get_logger(), "on ~/target_pose", error)
         if claim is not None:
@@ -252,6 +255,27 @@ class TargetPoseTopic:
 
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)
+
+    def _wait_until_stopped(self, claim: Claim) -> float:
+        """Wait until a controller has ended the motion that this claim has ended, and the robot stands; return how
+        long, s."""
+        begin = time.monotonic()
+        if self._output.is_executed():
+            while claim.holds and time.monotonic() < begin + STOP_SECONDS:
+                if not self._output.is_executed() and self._stands():
+                    break
+                time.sleep(_LOOK_SECONDS)
+        return time.monotonic() - begin
+
+    def _stands(self) -> bool:
+        """Check whether the robot is at rest, as far as is known."""
+        robot = self._context.loaded.model
+        state = self._context.joint_states.of(robot)
+        try:
+            check_is_at_rest(robot, state, np.flatnonzero(state.known).tolist())
+        except StartStateError:
+            return False
+        return True
 
     def _wait_until_prepared(self, claim: Claim, deadline: float) -> None:
         """Wait for what collision checks need, if they are wanted, until the deadline (``time.monotonic()``).
