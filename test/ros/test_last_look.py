@@ -668,6 +668,31 @@ def test_a_robot_that_stops_while_its_next_motion_is_planned_is_not_sent_on() ->
     assert (world.sent[1].header.stamp.sec, world.sent[1].header.stamp.nanosec) == (0, 0)
 
 
+@pytest.mark.usefixtures("_solver")
+@pytest.mark.parametrize("avoid", [True, False])
+def test_no_motion_is_left_for_another_while_joints_move_that_it_leaves_out(avoid: bool) -> None:
+    """It was checked with the hand as it was, which closed meanwhile."""
+    world = Streamed()
+    world.parameters["ik.avoid_collisions"] = avoid
+    world.go_on(0.4)
+
+    def closes(solved: int) -> None:
+        state = world.joint_states.of(PANDA)
+        velocity = state.velocity.copy()
+        velocity[7] = 0.03
+        world.is_at(state.q, velocity)
+
+    world.meanwhile = closes
+    world.move(-0.3)
+    if avoid:
+        assert len(world.sent) == 1
+        assert "'panda_finger_joint1' moves" in world.reports[-1].status.message
+        world.meanwhile = lambda solved: None
+        world.go_on(0.05)
+        world.move(-0.3)
+    assert len(world.sent) == 2, world.reports[-1].status.message
+
+
 class Controller:
     """A controller that motions are handed to."""
 

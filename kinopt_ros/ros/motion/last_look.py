@@ -259,9 +259,7 @@ def check_is_at_rest(robot: RobotModel, measured: RobotState, variables: Sequenc
     """Raise MovingError if a joint is measured to move, or has moved lately if its driver measures no velocity."""
     index = list(variables)
     allowed = np.clip(AT_REST * robot.limits.velocity[index], LEAST_AT_REST, MOST_AT_REST)
-    velocity = measured.velocity[index]
-    if measured.drift is not None:
-        velocity = np.where(velocity == 0.0, measured.drift[index], velocity)
+    velocity = measured.seen_velocity[index]
     excess = np.abs(velocity) - allowed
     if excess.size and not excess.max() <= 0.0:
         k = int(np.argmax(excess))

@@ -144,6 +144,13 @@ class RobotState:
     """Velocities of the way lately where the driver measures none, rad/s or m/s; else 0. None: nobody knows."""
 
     @property
+    def seen_velocity(self) -> Annotated[Float64, "nq"]:
+        """Velocities as measured, and of the way lately where the driver measures none."""
+        if self.drift is None:
+            return self.velocity
+        return np.asarray(np.where(self.velocity == 0.0, self.drift, self.velocity))
+
+    @property
     def behind(self) -> Annotated[Float64, "nq"]:
         """Seconds since each was measured, as far as stamps say so."""
         return np.asarray(self.age + np.where((self.late > 0.0) & (self.late <= LATEST), self.late, 0.0))
