@@ -73,7 +73,8 @@ def plan_joint_motion(
     )
     jerk = limits.jerk[variables]
     velocity_now = start_velocity[variables]
-    if (np.abs(velocity_now) <= AT_REST * velocity).all():
+    # What was measured is never 0. What is left is known: another velocity would be a step in the midst of the motion.
+    if leaving is None and (np.abs(velocity_now) <= AT_REST * velocity).all():
         velocity_now = np.zeros(len(joints))
     if leaving is not None:
         velocity = np.minimum(limits.velocity[variables], np.maximum(velocity, np.abs(velocity_now)))

@@ -14,6 +14,7 @@ import rclpy
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
 from support.looks import Trusting
 from support.ros_requests import READY, StartNode
 from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
@@ -228,6 +229,65 @@ def test_a_newer_motion_stops_the_one_that_is_done(goals: Goals, controller: Con
     status, result = first.result()
     assert (status, Status(result.status.code)) == (ABORTED, Status.PREEMPTED)
     assert goals.client.spin_until(lambda: controller.cancelled == 1, 20.0)
+
+
+@pytest.mark.parametrize("cancelled", [True, False])
+def test_a_goal_waits_until_the_robot_stands_that_the_one_before_moves(
+    goals: Goals, controller: Controller, cancelled: bool
+) -> None:
+    """The one before went on, or it was refused because the robot had not come to rest a moment after a cancel."""
+    client = goals.client
+    controller.seconds = 30.0
+    first = goals.send(joint_goals=[AWAY], publish=True)
+    first.accepted()
+    assert client.spin_until(lambda: bool(controller.goals), 20.0)
+    client.stop_robot()
+    names, still = list(READY), [0.0] * len(READY)
+
+    def tell() -> None:
+        stopped[0] += controller.cancelled > 0
+        moving = [0.5, *still[1:]] if stopped[0] < 15 else still
+        message = JointState(name=names, position=list(READY.values()), velocity=moving)
+        message.header.stamp = client.node.get_clock().now().to_msg()
+        client.publish_joint_state(message)
+
+    stopped = [0]
+    timer = client.node.create_timer(0.02, tell)
+    try:
+        client.spin(0.3)
+        if cancelled:
+            first.cancel()
+        controller.seconds = 0.1
+        status, result = goals.run(joint_goals=[joints(panda_joint1=-0.3)], publish=True)
+    finally:
+        client.node.destroy_timer(timer)
+        client.pretend_robot(READY)
+    assert status == SUCCEEDED, result.status.message
+    assert stopped[0] >= 15
+    assert first.result()[0] == (CANCELED if cancelled else ABORTED)
+
+
+def test_a_goal_for_a_robot_that_goes_on_moving_is_refused(goals: Goals, controller: Controller) -> None:
+    """After a while, in which it does not keep the node from its work."""
+    client = goals.client
+    client.stop_robot()
+    timer = client.node.create_timer(
+        0.02,
+        lambda: client.publish_joint_state(
+            JointState(name=list(READY), position=list(READY.values()), velocity=[0.5] * len(READY))
+        ),
+    )
+    try:
+        client.spin(0.3)
+        status, result = goals.run(joint_goals=[AWAY], publish=True)
+    finally:
+        client.node.destroy_timer(timer)
+        client.pretend_robot(READY)
+        client.spin(0.3)
+    assert (status, Status(result.status.code)) == (ABORTED, Status.START_STATE_INVALID)
+    assert "moves at a velocity" in result.status.message
+    assert not controller.goals
+    assert result.wall_time >= 2.0
 
 
 def test_a_robot_that_has_moved_meanwhile_is_not_sent_anywhere(goals: Goals, controller: Controller) -> None:

@@ -115,6 +115,23 @@ def ends_at_rest(message: JointTrajectory) -> bool:
     return not np.abs(message.points[-1].velocities).any()
 
 
+def test_a_robot_whose_driver_measures_no_velocity_is_not_sent_back() -> None:
+    """It was to be within 0.1 s where it had been measured, though it went at 1 rad/s."""
+    world = World(PANDA, a_move())
+    world.now += 300_000_000
+    elsewhere = PANDA.default_q[:7] - 0.3
+    for k in range(11):
+        position = elsewhere.copy()
+        position[0] += 0.02 * k
+        message = JointState(name=ARM, position=position.tolist())
+        world.states.update(message, world.now - (10 - k) * 20_000_000, world.now)
+    stop = world.emergency()
+    assert ends_at_rest(stop)
+    assert "from where it was measured" in world.said[0]
+    assert stop.points[-1].positions[0] > position[0] + 0.04
+    np.testing.assert_allclose(stop.points[-1].positions[1:], position[1:], atol=1e-12)
+
+
 def test_a_stop_does_not_wait_for_collision_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     robot = load_robot("panda")  # which nobody has prepared, and looking would take a compiler
     monkeypatch.setattr(emergency_stop, "first_contact", lambda *given, **options: pytest.fail("looked"))

@@ -33,6 +33,7 @@ from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.topics import target_pose
 from kinopt_ros.ros.topics.target_pose import LEAD, PLANS, TargetPoseTopic
 from kinopt_ros.scene import changes
 from kinopt_ros.scene.scene import Scene, SceneObject
@@ -87,6 +88,7 @@ class World:
         self.sent: list[Any] = []
         self.reports: list[Any] = []
         self.published: tuple[Published, ...] = ()
+        self.at = START.copy()
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=NOW[0]))
         quiet = SimpleNamespace(warning=lambda text, **options: None, error=pytest.fail)
         self.node: Any = SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: quiet)
@@ -296,6 +298,46 @@ def test_a_robot_that_somebody_else_moves_is_not_moved() -> None:
     with pytest.raises(StartStateError, match="'panda_finger_joint1' moves"):
         world.send(scene)
     assert world.send(None)  # where collisions do not matter
+
+
+@pytest.mark.parametrize("driver", ["tells no velocities", "tells zeros", "tells velocities"])
+@pytest.mark.parametrize("period", [0.001, 0.02, 0.1])
+def test_a_robot_whose_driver_measures_no_velocity_is_at_rest_when_its_way_says_so(
+    driver: str, period: float
+) -> None:
+    """It was sent back to where it was measured, by 0.08 rad with joint states of 10 Hz, at 0.8 rad/s."""
+    world = World()
+
+    def goes(speed: float, seconds: float) -> None:
+        for _ in range(round(seconds / period)):
+            NOW[0] += round(1e9 * period)
+            world.at[0] += speed * period
+            velocity = np.zeros(PANDA.nq)
+            velocity[0] = speed if driver == "tells velocities" else 0.0
+            noisy = world.at + 1e-4 * np.sin(np.arange(PANDA.nq) + NOW[0])
+            world.is_at(noisy, None if driver == "tells no velocities" else velocity)
+
+    world.at = START - np.array([0.32, *[0.0] * (PANDA.nq - 1)])
+    goes(0.0, 1.5)
+    goes(0.8, 0.4)
+    with pytest.raises(
+        StartStateError, match=r"'panda_joint1' moves at a velocity of 0\.\d+, and not by a motion"
+    ):
+        world.send(None)
+    goes(0.0, 0.2)
+    assert world.send(None)
+    goes(0.0, 1.0)
+    assert world.send(world.scene.of(PANDA))
+
+
+@pytest.mark.parametrize("noise", [0.009, -0.009])
+def test_noise_of_a_slow_joint_is_no_movement(noise: float) -> None:
+    """A finger of 0.05 m/s had to be slower than 2.5 mm/s: the arm did not move as long as its sensor was noisy."""
+    world = World()
+    velocity = np.zeros(PANDA.nq)
+    velocity[7] = noise
+    world.is_at(START, velocity)
+    assert world.send(world.scene.of(PANDA))
 
 
 def lasting(joints: list[str], seconds: int) -> JointTrajectory:
@@ -626,6 +668,31 @@ def test_a_robot_that_stops_while_its_next_motion_is_planned_is_not_sent_on() ->
     assert (world.sent[1].header.stamp.sec, world.sent[1].header.stamp.nanosec) == (0, 0)
 
 
+@pytest.mark.usefixtures("_solver")
+@pytest.mark.parametrize("avoid", [True, False])
+def test_no_motion_is_left_for_another_while_joints_move_that_it_leaves_out(avoid: bool) -> None:
+    """It was checked with the hand as it was, which closed meanwhile."""
+    world = Streamed()
+    world.parameters["ik.avoid_collisions"] = avoid
+    world.go_on(0.4)
+
+    def closes(solved: int) -> None:
+        state = world.joint_states.of(PANDA)
+        velocity = state.velocity.copy()
+        velocity[7] = 0.03
+        world.is_at(state.q, velocity)
+
+    world.meanwhile = closes
+    world.move(-0.3)
+    if avoid:
+        assert len(world.sent) == 1
+        assert "'panda_finger_joint1' moves" in world.reports[-1].status.message
+        world.meanwhile = lambda solved: None
+        world.go_on(0.05)
+        world.move(-0.3)
+    assert len(world.sent) == 2, world.reports[-1].status.message
+
+
 class Controller:
     """A controller that motions are handed to."""
 
@@ -678,6 +745,46 @@ def test_goals_do_not_begin_where_the_robot_was_before_a_motion(
     world.is_at(START)
     publish(START, np.zeros(PANDA.nq))
     assert len(sent) == before + 1
+
+
+@pytest.mark.usefixtures("_solver")
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_target_waits_for_the_end_of_the_controllers_motion_that_it_has_ended(
+    ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stopped the robot, and then was refused itself, as the controller had not said so yet."""
+    world = World()
+    prepare_collisions(world.robot)
+    world.loaded.pool = Pool(world.robot, lambda solved: None)
+    output = MotionOutput(SimpleNamespace(publish=world.sent.append), LastLook(world), lambda: NOW[0])  # type: ignore[arg-type]
+    handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
+    execution: Any = SimpleNamespace(over=False)
+    claim = output.claim("a goal", lambda owner: None)
+    planned = PlannedFor(world.loaded, START, None)
+    assert claim.hand_over(world.motion(), planned, lambda: execution)
+    moves = np.zeros(PANDA.nq)
+    moves[0] = 0.5
+    world.is_at(START, moves)
+    looks = [0]
+
+    def sleep(seconds: float) -> None:
+        looks[0] += 1
+        NOW[0] += round(1e9 * seconds)
+        execution.over = ends and looks[0] >= 10
+        world.is_at(START, moves if looks[0] < 20 else np.zeros(PANDA.nq))
+
+    clock = SimpleNamespace(monotonic=lambda: NOW[0] / 1e9, sleep=sleep)
+    monkeypatch.setattr(target_pose, "time", clock)
+    handler._handle(target(pose(0.4, 0.3, 0.5)), 0)
+    handler.close()
+    if ends:
+        assert looks == [20]
+        assert len(world.sent) == 1, world.reports[-1].status.message
+        assert world.loaded.pool.solved == 1
+    else:
+        assert looks[0] == pytest.approx(target_pose.STOP_SECONDS / 0.02, abs=1)
+        assert not world.sent
+        assert "that this node has sent before moves" in world.reports[-1].status.message
 
 
 @pytest.mark.usefixtures("_solver")

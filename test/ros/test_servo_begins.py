@@ -104,3 +104,25 @@ def test_servo_ends_the_motion_that_it_takes_over() -> None:
     np.testing.assert_allclose(step.commanded.at(leave).velocity, there.at(leave).velocity, atol=1e-7)
     session.accept(SETUP, step)
     assert session.advance(SETUP, 10 * SECOND + SECOND // 50, state.q, zero).motion is None
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_motion_is_not_sent_after_the_time_at_which_it_begins_to_move(late: bool) -> None:
+    """The last look may take long, as where the scene has changed: a controller would begin in the midst of it."""
+    servo: Any = ServoTopic.__new__(ServoTopic)
+    now, sent = [10 * SECOND], []
+    servo._now = lambda: now[0]
+    servo._closed = False
+    servo._loaded = SimpleNamespace(model=PANDA)
+    leave = now[0] + SETUP.period
+
+    def publish(message: Any, planned: Any, keep: bool, agreed: Any) -> bool:
+        now[0] += SETUP.period + 1 if late else SETUP.period // 2
+        if agreed():
+            sent.append(message)
+        return bool(sent)
+
+    servo._claim = SimpleNamespace(publish=publish)
+    message = trajectory_message(begin(measured(0.0)).commanded.trajectory, "panda_link0")
+    assert servo._send(SETUP, measured(0.0), message, False, leave) is not late
+    assert len(sent) == (not late)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionClient
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from support.pages import FIRST_COMMANDS, filled
@@ -323,3 +325,23 @@ def test_the_end_of_the_node_stops_the_motion_that_it_has_published(
     assert "shutdown: the robot brakes" in process.log_text()
     assert "within the limits" in process.log_text()
     topics.close()
+
+
+def test_joint_states_are_stamped_with_the_time_at_which_the_robot_is_there() -> None:
+    """On a busy machine it seemed to jump: a state was stamped later than it was of, and the next one came soon."""
+    ticks = iter(range(10**9, 2 * 10**9, 50_000_000))  # each look at the clock is a little later
+    clock = SimpleNamespace(now=lambda: Time(nanoseconds=next(ticks)))
+    asked: list[int] = []
+    sent: list[Any] = []
+
+    def states(now: int) -> Any:
+        asked.append(now)
+        return ("joint",), np.zeros(1), np.zeros(1)
+
+    topics: Any = SimulatedRobotTopics.__new__(SimulatedRobotTopics)
+    topics._node = SimpleNamespace(get_clock=lambda: clock)
+    topics._latest, topics._actions = 0, []
+    topics._states = SimpleNamespace(publish=sent.append)
+    topics.robot = SimpleNamespace(states=states, controllers={})
+    topics._advance()
+    assert [Time.from_msg(message.header.stamp).nanoseconds for message in sent] == asked

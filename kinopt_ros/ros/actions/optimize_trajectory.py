@@ -14,6 +14,8 @@ from typing import Any
 
 import rclpy
 from rclpy.action.server import CancelResponse, GoalResponse
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.planning.scheduler import Scheduler
@@ -24,7 +26,7 @@ from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.messages.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.motion.controller_hand_over import PARAMETER as CONTROLLER
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, Execution
-from kinopt_ros.ros.motion.last_look import PlannedFor
+from kinopt_ros.ros.motion.last_look import MovingError, PlannedFor
 from kinopt_ros.ros.motion.output import Claim, EndingError, MotionOutput
 from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
@@ -42,6 +44,10 @@ FEEDBACK_SECONDS = 0.05
 """Least time between two messages of feedback."""
 RESULT_SECONDS = 60
 """Time that a result is kept for clients to fetch, s."""
+REST_SECONDS = 2.0
+"""Longest time that a goal that publishes waits until the robot stands, s."""
+_LOOK_SECONDS = 0.02
+"""Time between two looks whether it does, s."""
 
 
 class OptimizeTrajectoryAction:
@@ -147,10 +153,22 @@ class OptimizeTrajectoryAction:
             self._early.discard(goal.number)
         if cancelled:
             goal.cancel()
-        else:
-            goal.begin()
+        elif not goal.begin():
+            self._begin_at_rest(goal)
+            return
         # What was asked is read, and rclpy keeps the goal for as long as its result can be asked for.
         let_go(handle.request)
+
+    def _begin_at_rest(self, goal: _Goal) -> None:
+        """Have a goal begin as soon as the robot stands, if it does in time."""
+        node = self.context.node
+
+        def look() -> None:
+            if goal.is_over() or goal.begin():
+                node.destroy_timer(timer)
+                let_go(goal.handle.request)
+
+        timer = node.create_timer(_LOOK_SECONDS, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _cancel(self, handle: Any) -> CancelResponse:
         """Cancel a goal; called with the server's lock."""
@@ -184,35 +202,45 @@ class _Goal:
         self._execution: Execution | None = None
         self._queue_time = 0.0
         self._told = -FEEDBACK_SECONDS
+        self._stops: int | None = None
+        """Emergency stops before it came."""
 
     def is_over(self) -> bool:
         """Whether the goal has its result."""
         return self._ended
 
-    def begin(self) -> None:
-        """Read the goal and put it in line. On the executor's thread."""
+    def begin(self) -> bool:
+        """Read the goal and put it in line, or refuse it; False if it is to begin once more a little later, when the
+        robot stands. On the executor's thread."""
         action, request = self._action, self.handle.request
-        stops = action.output.stops
+        if self._stops is None:
+            self._stops = action.output.stops
         try:
             check_lengths(request, action.context.parameter("max_batch"))
-            asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
+            try:
+                asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
+            except MovingError:
+                # As by the goal before, whose end the robot has to be told, or one that was cancelled a moment ago.
+                if time.monotonic() >= self.arrived + REST_SECONDS:
+                    raise
+                self._take_claim()
+                return False
             if request.publish:
                 self.controller = action.controller()
-                if not self._take_claim(stops):
-                    return
+                if not self._take_claim():
+                    return True
             action.scheduler.submit(_GoalTask(request.client, self, asked))
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
+        return True
 
-    def _take_claim(self, stops: int) -> bool:
-        """Ask for the right to move the robot; False for a goal that was cancelled while it was read.
-
-        Args:
-            stops: emergency stops before that.
-        """
+    def _take_claim(self) -> bool:
+        """Ask for the right to move the robot, once; False for a goal that was cancelled while it was read."""
         if self.is_over():
             return False
-        claim = self._action.output.claim(f"another goal of ~/{NAME}", self._preempt, stops)
+        if self._claim is not None:
+            return True
+        claim = self._action.output.claim(f"another goal of ~/{NAME}", self._preempt, self._stops)
         with self._lock:
             self._claim = claim
         if self.is_over():

@@ -125,9 +125,11 @@ class SimulatedRobotTopics:
         self.preempt(chosen)
 
     def _advance(self) -> None:
-        names, position, velocity = self.robot.states(self.now())
+        now = self.now()
+        names, position, velocity = self.robot.states(now)
         message = JointState(name=list(names), position=position.tolist(), velocity=velocity.tolist())
-        message.header.stamp = self._node.get_clock().now().to_msg()
+        # Not any later: on a busy machine the next one would seem to come sooner, and the robot to jump.
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(now, 10**9)
         self._states.publish(message)
         for action in self._actions:
             action.advance()

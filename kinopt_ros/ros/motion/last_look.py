@@ -39,8 +39,9 @@ AWAY = 0.01
 """Distance of the robot from a motion's start beyond which it is not sent, rad or m. MoveIt has the same."""
 STILL = 1e-3
 """Largest movement, since the collision check, of joints that a motion leaves out, rad or m."""
-AT_REST, MOST_AT_REST = 0.05, 0.1
-"""Velocity up to which a joint counts as at rest: a share of its velocity limit, and rad/s or m/s."""
+AT_REST, LEAST_AT_REST, MOST_AT_REST = 0.05, 0.01, 0.1
+"""Velocity up to which a joint counts as at rest: a share of its velocity limit, but at least and at most so many rad/s
+or m/s. Sensors of slow joints are as noisy as others."""
 CALM_SECONDS, _CALM_LOOKS = 2.0 * JUMP_SECONDS + 0.1, 50
 """Time in which joint states that have jumped are to calm down, s, and the number of looks whether they have."""
 LOOKS = 20
@@ -51,6 +52,10 @@ class UncheckableError(KinoptError):
     """A motion that should be checked for collisions cannot be."""
 
     status = Status.UNSUPPORTED_FEATURE
+
+
+class MovingError(StartStateError):
+    """The robot moves, but a motion is to begin at rest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,14 +256,15 @@ def _check_is_not_in(one: Published, begin: Annotated[Float64, "nq"], state: Rob
 
 
 def check_is_at_rest(robot: RobotModel, measured: RobotState, variables: Sequence[int]) -> None:
-    """Raise StartStateError if a joint is measured to move."""
+    """Raise MovingError if a joint is measured to move, or has moved lately if its driver measures no velocity."""
     index = list(variables)
-    allowed = np.minimum(AT_REST * robot.limits.velocity[index], MOST_AT_REST)
-    excess = np.abs(measured.velocity[index]) - allowed
+    allowed = np.clip(AT_REST * robot.limits.velocity[index], LEAST_AT_REST, MOST_AT_REST)
+    velocity = measured.seen_velocity[index]
+    excess = np.abs(velocity) - allowed
     if excess.size and not excess.max() <= 0.0:
         k = int(np.argmax(excess))
-        raise StartStateError(
-            f"{robot.variable_names[index[k]]!r} moves at a velocity of {measured.velocity[index[k]]:.3g}, and not by "
+        raise MovingError(
+            f"{robot.variable_names[index[k]]!r} moves at a velocity of {velocity[k]:.3g}, and not by "
             f"a motion of this node; up to {allowed[k]:.3g} counts as at rest. Wait until the robot stands"
         )
 

@@ -107,6 +107,10 @@ class MotionOutput:
         now = self._clock()
         return any(motion.runs(now) for motion in self._published)
 
+    def is_executed(self) -> bool:
+        """Whether a controller has not ended a motion yet."""
+        return any(one.execution is not None and not one.execution.over for one in self._published)
+
     @property
     def halted(self) -> bool:
         """Whether there is an emergency stop."""

@@ -14,6 +14,7 @@ from kinopt_ros.errors import (
     InvalidRequestError,
     InvalidStateError,
     KinoptError,
+    StartStateError,
     quoted,
 )
 from kinopt_ros.kinematics.forward import forward_kinematics
@@ -42,7 +43,7 @@ from kinopt_ros.ros.messages.conversions import (
     matrices_from_poses,
     nonnegative,
 )
-from kinopt_ros.ros.motion.last_look import check_is_at, check_is_at_rest
+from kinopt_ros.ros.motion.last_look import MovingError, check_is_at, check_is_at_rest
 from kinopt_ros.ros.requests.ik import tips_of, tolerance_of, tool_of
 from kinopt_ros.ros.requests.timeouts import timeout_of
 from kinopt_ros.ros.robot.joint_states import RobotState
@@ -235,7 +236,11 @@ def start_state(
             velocity[robot.variable_index[name]] = value
     if publish:
         check_is_at(robot, measured, q, needed)
-        check_is_at_rest(robot, dataclasses.replace(measured, velocity=velocity), needed)
+        check_is_at_rest(robot, measured, needed)
+        try:
+            check_is_at_rest(robot, dataclasses.replace(measured, velocity=velocity), needed)
+        except MovingError as error:  # it stands, whatever the request says: nobody needs to wait for that
+            raise StartStateError(f"state: {error}") from None
         velocity[:] = 0.0
     return StartState(q, velocity, measured)
 

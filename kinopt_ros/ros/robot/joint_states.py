@@ -33,6 +33,10 @@ _HELD = 0.1
 """Longest time that a position which is told again and again may be old, s: drivers repeat what they measured last."""
 _NOISE = 5e-3
 """Step that says nothing, rad or m: at 1 kHz noise would be faster than a slow joint can be."""
+_WAY_SECONDS = 0.05
+"""Least time that the velocity of a way is the mean of, s; at most twice that, unless joint states are rarer."""
+_STEADY = 2e-3
+"""Way in that time that says nothing, rad or m: noise again."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,17 @@ class _Reading:
     """When a step of more than half a turn was received."""
     held: float = 0.0
     """Time for which the position has been told already, s, _HELD at most."""
+    speaks: bool = False
+    """Whether its driver measures velocities: it has told another one than 0."""
+    passed: float = 0.0
+    """Time since the joint was first heard of, s, by stamps as far as there are some."""
+    ways: tuple[tuple[float, float], tuple[float, float]] | None = None
+    """Two earlier positions, each with ``passed`` then; the first one begins the way."""
 
     def after(self, before: "_Reading | None") -> "_Reading":
         """Return this reading with the fastest of the last steps, of which the last one leads here."""
         if before is None:
-            return self
+            return replace(self, speaks=self.velocity != 0.0, ways=((0.0, self.position),) * 2)
         # Drivers may measure continuous joints between half a turn and minus that.
         way = self.position - before.position
         step = abs(math.remainder(way, math.tau)) if math.isfinite(way) else math.inf
@@ -73,7 +83,33 @@ class _Reading:
             since, earlier = before.since, before.earlier
         else:
             since, earlier = self.received, before.fastest_at(self.received)
-        return replace(self, fastest=speed, since=since, earlier=earlier, turned=turned, held=held)
+        now = before.passed + (between if between > 0.0 else self.received - before.received)
+        ways = before.ways
+        if ways is None or now - ways[1][0] >= _WAY_SECONDS:
+            ways = (ways or ((now, self.position),) * 2)[1], (now, self.position)
+        return replace(
+            self,
+            fastest=speed,
+            since=since,
+            earlier=earlier,
+            turned=turned,
+            held=held,
+            speaks=before.speaks or self.velocity != 0.0,
+            passed=now,
+            ways=ways,
+        )
+
+    @property
+    def drift(self) -> float:
+        """Velocity of the way lately, if the driver measures none."""
+        if self.speaks or self.ways is None:
+            return 0.0
+        begin, position = self.ways[0]
+        way, passed = self.position - position, self.passed - begin
+        if passed <= 0.0 or not math.isfinite(way):  # that is a jump
+            return 0.0
+        way = math.remainder(way, math.tau)
+        return math.copysign(max(abs(way) - _STEADY, 0.0), way) / passed
 
     def fastest_at(self, now: float) -> float:
         """Return the velocity of the fastest step until now (s)."""
@@ -104,6 +140,15 @@ class RobotState:
     """Greatest velocity by which each position has changed between two messages in the last JUMP_SECONDS; one that a
     joint cannot have says that positions are not to be believed. Infinite where a joint that has ends has jumped by a
     turn."""
+    drift: Annotated[Float64, "nq"] | None = None
+    """Velocities of the way lately where the driver measures none, rad/s or m/s; else 0. None: nobody knows."""
+
+    @property
+    def seen_velocity(self) -> Annotated[Float64, "nq"]:
+        """Velocities as measured, and of the way lately where the driver measures none."""
+        if self.drift is None:
+            return self.velocity
+        return np.asarray(np.where(self.velocity == 0.0, self.drift, self.velocity))
 
     @property
     def behind(self) -> Annotated[Float64, "nq"]:
@@ -216,6 +261,7 @@ class JointStates:
                     for r, endless in zip(readings, endless_variables(robot), strict=True)
                 ]
             ),
+            drift=np.array([0.0 if r is None else r.drift for r in readings]),
         )
 
 

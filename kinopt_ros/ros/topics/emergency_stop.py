@@ -170,7 +170,7 @@ class EmergencyStop:
         """Stop a robot that is not in the motion that was published: its controller began with that later, slows
         motions down, or does something else."""
         index, robot = setup.variables, setup.robot
-        velocity = state.velocity[index]
+        velocity = state.seen_velocity[index]
         still = bool((np.abs(velocity) <= AT_REST * robot.limits.velocity[index]).all())
         if now >= published.end and still:
             return ""

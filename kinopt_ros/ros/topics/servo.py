@@ -354,18 +354,20 @@ class ServoTopic:
                         "servo a longer period (parameter servo.period)",
                     )
                 return
-            if not self._send(setup, state, message, session.goes_on):
+            if not self._send(setup, state, message, session.goes_on, step.commanded.leave):
                 return
             self._status.step_time = took
         self._missed = 0
         session.accept(setup, step)
         self._report(setup, state, step, command)
 
-    def _send(self, setup: ServoSetup, state: RobotState, message: JointTrajectory, goes_on: bool) -> bool:
-        """Send a motion; return whether it was sent.
+    def _send(
+        self, setup: ServoSetup, state: RobotState, message: JointTrajectory, goes_on: bool, leave: int
+    ) -> bool:
+        """Send a motion, before it leaves the one before (ns of the node's clock); return whether it was sent.
 
-        If not, somebody else has the robot, or the scene has changed since the period began: the next period hears of
-        it.
+        If not, somebody else has the robot, or the scene has changed since the period began, or looking at the motion
+        again took too long: the next period hears of it.
         """
         claim, loaded = self._claim, self._loaded
         if claim is None or loaded is None:
@@ -373,7 +375,9 @@ class ServoTopic:
         unchecked = "With parameter servo.avoid_collisions: false the robot moves unchecked"
         planned = PlannedFor(loaded, state.q, setup.scene, setup.clearance, unchecked, goes_on)
         try:
-            return claim.publish(message, planned, keep=True, agreed=lambda: not self._closed)
+            return claim.publish(
+                message, planned, keep=True, agreed=lambda: not self._closed and self._now() < leave
+            )
         except EnvironmentChangedError:
             return False
 

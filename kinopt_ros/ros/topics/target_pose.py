@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import MotionReport
+from kinopt_ros.array import Float64
 from kinopt_ros.errors import (
     EnvironmentChangedError,
     KinoptError,
@@ -35,7 +36,13 @@ from kinopt_ros.ros.messages.conversions import (
     status_message,
     trajectory_message,
 )
-from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor, check_has_not_jumped
+from kinopt_ros.ros.motion.last_look import (
+    AWAY,
+    PlannedFor,
+    check_has_not_jumped,
+    check_is_at,
+    check_is_at_rest,
+)
 from kinopt_ros.ros.motion.output import Claim, MotionOutput
 from kinopt_ros.ros.motion.published import check_clock, followed_motion
 from kinopt_ros.ros.robot import parameters
@@ -57,8 +64,10 @@ LEAD = 100_000_000
 ready by then."""
 SEEN = 0.25
 """Greatest age of joint states, s, by which a robot counts as being in a motion that is to be left."""
+STOP_SECONDS = 2.0
+"""Longest time that a target waits until the robot stands that a controller was told to stop, s."""
 _LOOK_SECONDS = 0.02
-"""Time between two looks whether all is prepared, s."""
+"""Time between two looks whether all is prepared, or the robot stands, s."""
 _ALLOWED = "With parameter ik.avoid_collisions: false the robot moves unchecked"
 
 
@@ -102,7 +111,8 @@ class TargetPoseTopic:
         try:
             # Only now: targets that come in a steady stream must not keep one another from being reached.
             claim = self._output.claim("~/target_pose", owners.append, stops)
-            self._move(target, report, start, claim)
+            waited = self._wait_until_stopped(claim)
+            self._move(target, report, start + waited, claim)
         except Exception as error:  # nothing ends the thread
             report.status = error_status(self._context.node.get_logger(), "on ~/target_pose", error)
         if claim is not None:
@@ -215,7 +225,8 @@ class TargetPoseTopic:
         planned = PlannedFor(
             loaded, start, problem.scene, problem.clearance, unchecked=_ALLOWED, goes_on=left is not None
         )
-        return message, planned, motion.trajectory.duration, lambda: self._is_still_in(left, setup)
+        around = None if problem.scene is None else start
+        return message, planned, motion.trajectory.duration, lambda: self._is_still_in(left, setup, around)
 
     def _left(self, setup: ServoSetup, state: RobotState, lead: int) -> Leaving | None:
         """Return how the motion is left that this node has published and the robot is in; None if it is in none.
@@ -226,8 +237,15 @@ class TargetPoseTopic:
         followed = followed_motion(self._output.published, setup, state, now, AWAY)
         return None if followed is None else leaving(followed, now, lead, setup.planning)
 
-    def _is_still_in(self, left: Leaving | None, setup: ServoSetup) -> bool:
+    def _is_still_in(
+        self, left: Leaving | None, setup: ServoSetup, around: Annotated[Float64, "nq"] | None
+    ) -> bool:
         """Return True, right before the motion is sent that leaves another one.
+
+        Args:
+            left: how it is left; None: none is.
+            setup: the joints.
+            around: where the others were taken to stay; None where collisions do not matter.
 
         Raises:
             StartStateError: it is too late for that, or the robot, or its controller's clock, is elsewhere: the
@@ -242,6 +260,10 @@ class TargetPoseTopic:
         )
         check_has_not_jumped(setup.robot, state, setup.variables)
         check_clock(state, setup)
+        if around is not None:  # as for a motion that begins at rest
+            others = np.setdiff1d(np.flatnonzero(state.known), setup.variables).tolist()
+            check_is_at(setup.robot, state, around, others)
+            check_is_at_rest(setup.robot, state, others)
         if now >= left.leave:
             raise StartStateError("the motion was not ready when the one before was to be left")
         if followed_motion(self._output.published, setup, state, now, AWAY) is None:
@@ -252,6 +274,27 @@ class TargetPoseTopic:
 
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)
+
+    def _wait_until_stopped(self, claim: Claim) -> float:
+        """Wait until a controller has ended the motion that this claim has ended, and the robot stands; return how
+        long, s."""
+        begin = time.monotonic()
+        if self._output.is_executed():
+            while claim.holds and time.monotonic() < begin + STOP_SECONDS:
+                if not self._output.is_executed() and self._stands():
+                    break
+                time.sleep(_LOOK_SECONDS)
+        return time.monotonic() - begin
+
+    def _stands(self) -> bool:
+        """Check whether the robot is at rest, as far as is known."""
+        robot = self._context.loaded.model
+        state = self._context.joint_states.of(robot)
+        try:
+            check_is_at_rest(robot, state, np.flatnonzero(state.known).tolist())
+        except StartStateError:
+            return False
+        return True
 
     def _wait_until_prepared(self, claim: Claim, deadline: float) -> None:
         """Wait for what collision checks need, if they are wanted, until the deadline (``time.monotonic()``).
