@@ -2,8 +2,8 @@
 
 Primitives and triangles of meshes are coal's. What coal has no geometry for is put together here: the inside of meshes,
 the balls of clouds, the cubes of octomaps, ground. So are two capsules, of which coal knows less. Spheres and clouds
-are compared by the signed distances of ``kernels/``, which agree with coal's to 1e-9 m where coal is right (a sphere whose centre is inside of a cylinder
-gets only its radial depth from coal 3.0.3).
+are compared by the signed distances of ``kernels/``, which agree with coal's to 1e-9 m where coal is right (a sphere
+whose centre is inside of a cylinder gets only its radial depth from coal 3.0.3).
 """
 
 import math
