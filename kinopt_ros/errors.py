@@ -34,9 +34,11 @@ def said_by(error: BaseException) -> str:
     whatever others have made of it."""
     try:
         said = writable(str(error))
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # of some plugins even this exits
         said = "it does not say why"
-    return cut(said if isinstance(error, KinoptError) else f"{type(error).__name__}: {said}", _LONGEST)
+    return said if isinstance(error, KinoptError) else cut(f"{type(error).__name__}: {said}", _LONGEST)
 
 
 def shown(given: object, most: int = 100) -> str:

@@ -43,7 +43,14 @@ _NEARLY_ALL = 0.9
 _ROUNDING = 1e-9
 """Distance up to which balls count as touching, m."""
 _SEED = 1
-_SOURCES = (__name__, "kinopt_ros.collision.spheres")
+_SOURCES = (
+    __name__,
+    "kinopt_ros.collision.coal_geometry",
+    "kinopt_ros.collision.obstacles",
+    "kinopt_ros.collision.spheres",
+    "kinopt_ros.kinematics.forward",
+    "kinopt_ros.kinematics.sampling",
+)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from kinopt_ros.errors import (
     shown,
     writable,
 )
+from kinopt_ros.problems.constraints.rows import ConstraintRow
+from kinopt_ros.problems.preferences.index import IndexPreference
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 
@@ -176,6 +178,18 @@ def _malformed(name: str, solver: type[Solver]) -> str:
         claimed = getattr(solver.capabilities, field)
         if not isinstance(claimed, Set) or not all(isinstance(each, kind) for each in claimed):
             return f"its capabilities.{field} is {shown(claimed)}; agreed is a set of {kind.__name__}"
+    for field, form, base in (("rows", Set, ConstraintRow), ("indices", tuple, IndexPreference)):
+        claimed = getattr(solver.capabilities, field)
+        kinds = isinstance(claimed, form) and all(isinstance(each, type) for each in claimed)
+        if not kinds or not all(issubclass(each, base) for each in claimed):
+            word = "tuple" if form is tuple else "set"
+            return f"its capabilities.{field} is {shown(claimed)}; agreed is a {word} of kinds of {base.__name__}"
+    most: object = solver.capabilities.max_variables
+    if type(most) is not int or most < 1:
+        return f"its capabilities.max_variables is {shown(most)}; agreed is a whole number above 0"
+    prompt: object = solver.prompt
+    if not isinstance(prompt, bool):
+        return f"its prompt is {shown(prompt)}; agreed is a truth value"
     options: tuple[object, ...] = solver.options
     named: set[str] = set()
     for option in options:

@@ -252,9 +252,10 @@ def _missed_waypoint(
         rest = full[first:]
         if isinstance(waypoint, JointGoal):
             off = joint_difference(robot, problem, rest[:, problem.variables] - waypoint.q)
-            # Between two samples a joint moves by up to half their distance: how far off the motion itself is.
-            step = np.abs(np.diff(full[:, problem.variables], axis=0)).max(axis=0, initial=0.0)
-            passed = (np.abs(off) <= WAYPOINT_TOLERANCE + 0.5 * step).all(axis=1)
+            # Beside a sample a joint moves by up to half the way to the next one: how far off the motion itself is.
+            ways = np.abs(np.diff(rest[:, problem.variables], axis=0, append=rest[-1:, problem.variables]))
+            ways[1:] = np.maximum(ways[1:], ways[:-1])
+            passed = (np.abs(off) <= WAYPOINT_TOLERANCE + 0.5 * ways).all(axis=1)
             nearest = f"{np.abs(off).max(axis=1).min():.3g} rad or m"
         else:
             passed, off, nearest = _at_poses(robot, problem, waypoint, rest)

@@ -254,7 +254,13 @@ def sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, e
                 # Bounds this close to the least distance need not be refined.
                 if nearer <= slack or bound >= nearest - slack + margins[p] + nearer:
                     continue
-            if measuring or several or (bound >= wanted and nearer >= resolution and size + 2 <= DEPTH):
+            # Where numbers are too large for small distances, parts end to get shorter.
+            room = size + 2 <= DEPTH and start < 0.5 * (start + stop) < stop
+            if measuring and not several and not room:
+                measured[0] = -resolution
+                marks[SIZE] = 0
+                return 0, K
+            if measuring or several or (bound >= wanted and nearer >= resolution and room):
                 unsure[top] = p
                 top += 1
                 continue

@@ -10,6 +10,7 @@ from moveit_msgs.srv import GetStateValidity
 
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.planning.scheduler import Task
+from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
@@ -54,7 +55,11 @@ class CheckStateValidity(MoveItService):
         loaded = self._context.loaded
         known = (loaded.model, self._context.scene.of(loaded.model)) == self._checked
         patience = self._context.parameter("ik.max_timeout")
-        return HandlerTask(self._handle, request, reply, not known, loaded.pool, patience), None
+
+        def pool() -> SolverPool:
+            return self._context.loaded.pool
+
+        return HandlerTask(self._handle, request, reply, not known, pool, patience), None
 
     def write(self, response: Any, answer: Any, asked: None) -> None:
         """Write the verdict."""

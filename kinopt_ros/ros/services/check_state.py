@@ -10,6 +10,7 @@ from kinopt_msgs.srv import CheckState
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.scheduler import Task
+from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import nonnegative, said, status_message
@@ -45,7 +46,11 @@ class CheckStateService(QueuedService):
         known = (loaded.model, self._context.scene.of(loaded.model)) == self._checked
         many = len(request.positions) > QUICK_STATES * max(len(request.joint_names), 1)
         patience = self._context.parameter("ik.max_timeout")
-        return HandlerTask(self.handle, request, reply, many or not known, loaded.pool, patience)
+
+        def pool() -> SolverPool:
+            return self._context.loaded.pool
+
+        return HandlerTask(self.handle, request, reply, many or not known, pool, patience)
 
     def handle(self, request: Any, response: Any) -> None:
         """Fill the response; raises KinoptError if the request cannot be answered."""

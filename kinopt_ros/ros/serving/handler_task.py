@@ -19,7 +19,7 @@ class HandlerTask(Task):
         request: Any,
         reply: Reply,
         slow: bool = False,
-        collisions_of: SolverPool | None = None,
+        collisions_of: Callable[[], SolverPool] | None = None,
         patience: float = 0.0,
     ) -> None:
         """
@@ -28,7 +28,8 @@ class HandlerTask(Task):
             request: what is asked.
             reply: the way back.
             slow: whether to leave out the quick try.
-            collisions_of: whose collision checks are needed. The task waits for these without keeping a thread busy.
+            collisions_of: says whose collision checks are needed: of the robot in service, which may be another one by
+                the time of the answer. The task waits for these without keeping a thread busy.
             patience: longest time to wait for them, s; then it is refused.
         """
         super().__init__(getattr(request, "client", ""), slow=slow)
@@ -40,8 +41,13 @@ class HandlerTask(Task):
 
     def must_wait(self) -> bool:
         """Check whether collision checks are needed and still being prepared, and there is time to wait for them."""
-        pool = self._collisions_of
-        return pool is not None and pool.must_wait(True, False, self.arrived + self._patience)
+        if self._collisions_of is None:
+            return False
+        try:
+            pool = self._collisions_of()
+        except KinoptError:  # the node ends: the answer says so
+            return False
+        return pool.must_wait(True, False, self.arrived + self._patience)
 
     def quick(self, others: Sequence[Task], hurried: bool = False) -> Sequence[Task]:
         """Answer it."""
@@ -61,7 +67,7 @@ class HandlerTask(Task):
         response = self._reply.response()
         try:
             if self._collisions_of is not None:
-                self._collisions_of.check_prepared(True, False)
+                self._collisions_of().check_prepared(True, False)
             self._handle(self._request, response)
         except Exception as error:  # nothing ends a worker
             self._reply.refuse(error)

@@ -78,6 +78,37 @@ def test_pairs_of_primitives(kinds):
         assert swapped.point_a == pytest.approx(found.point_b, abs=1e-2)
 
 
+@pytest.mark.parametrize("length", [3e-4, 1e-3, 1e-2, 0.3])
+def test_capsules_of_any_size_that_are_nearly_parallel(length):
+    rng = np.random.default_rng(3)
+    shape = Capsule(0.2 * length, length)
+    shares = np.linspace(-0.5, 0.5, 2001)
+    for _ in range(60):
+        angle = 10.0 ** rng.uniform(-6.0, 0.0)
+        T = at(length * rng.uniform(0.41, 0.5), *(length * rng.uniform(-0.5, 0.5, 2)))
+        T[1:3, 1:3] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+        # The nearest points of many of one segment to the other, which is on the z axis.
+        points = T[:3, 3] + length * shares[:, None] * T[:3, 2]
+        nearest = np.clip(points[:, 2], -0.5 * length, 0.5 * length)
+        away = np.sqrt(points[:, 0] ** 2 + points[:, 1] ** 2 + (points[:, 2] - nearest) ** 2)
+        expected = away.min() - 0.4 * length
+        found = distance(shape, HERE, shape, T)
+        assert expected - 1e-3 * length <= found.distance <= expected + 1e-9
+        assert inside(shape, HERE, found.point_a) == pytest.approx(0.0, abs=1e-9)
+        assert inside(shape, T, found.point_b) == pytest.approx(0.0, abs=1e-9)
+        assert in_collision(shape, HERE, shape, T, max(expected, 0.0) + 1e-9)
+
+
+def test_capsules_whose_axes_cross():
+    shape, turned = Capsule(0.1, 1.0), HERE[:, [2, 1, 0, 3]].copy()
+    turned[:3, 0] *= -1.0
+    for T in (turned, HERE, at(0.0, 0.0, 0.3)):
+        found = distance(shape, HERE, shape, T)
+        assert found.distance == pytest.approx(-0.2, abs=1e-9)
+        assert np.linalg.norm(found.point_b - found.point_a) == pytest.approx(0.2, abs=1e-9)
+        assert in_collision(shape, HERE, shape, T)
+
+
 @pytest.mark.parametrize("kind", BOUNDED)
 def test_planes(kind):
     rng = np.random.default_rng(1)

@@ -126,6 +126,21 @@ def test_waypoints_are_passed_in_their_order(robot: RobotModel) -> None:
         assert violation.check == WAYPOINTS
 
 
+def test_a_waypoint_is_not_passed_farther_off_as_the_motion_is_quick_elsewhere(robot: RobotModel) -> None:
+    problem = asked(robot, velocity_scaling=1.0, acceleration_scaling=1.0)
+    motion = line(robot, problem)
+    way = motion.position[-1] - motion.position[0]
+    fastest = np.abs(np.diff(evaluate(motion, np.arange(0.0, motion.duration, 1e-3))[0], axis=0)).max()
+    assert fastest > 1.6e-3
+    i = int(np.argmax(np.abs(way)))
+    for beyond, fine in ((0.9e-3, True), (1.7e-3, False)):  # where the motion is at rest
+        waypoint = motion.position[-1].copy()
+        waypoint[i] += beyond * np.sign(way[i])
+        again = asked(robot, waypoints=[waypoint], velocity_scaling=1.0, acceleration_scaling=1.0)
+        report = verify_motion(robot, again, motion, 0).report
+        assert report.ok is fine, (beyond, fastest, report.violations)
+
+
 def test_a_pose_that_is_passed_quickly_is_seen_between_two_instants(robot: RobotModel) -> None:
     start = robot.default_q[:7]
     for share in (0.41, 0.5, 0.6):

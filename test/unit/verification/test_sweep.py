@@ -1,5 +1,7 @@
 """The check of whole motions: nothing is passed through, and what is free is found to be."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -276,6 +278,40 @@ def test_segments_are_free_as_dense_samples_say(robot: RobotModel, seed: int) ->
     assert (both[:, 0] != both[:, 1]).sum() <= 4
     q = rng.uniform(robot.limits.lower, robot.limits.upper)
     assert free_segment(robot, scene, q, q) == check_collisions(robot, scene, q[None], contacts=False).free[0]
+
+
+def test_numbers_that_are_too_large_for_small_distances_end_no_process() -> None:
+    """A continuous joint a few radians beside 1e14: neighbouring numbers are 0.016 apart, so halves never get
+    shorter; the compiled list of what waits was written beyond its end."""
+    robot = robot_from_urdf(
+        """
+        <robot name="r"><link name="a"/><link name="b"><collision><origin xyz="0.5 0 0.1"/><geometry>
+        <box size="1 0.1 0.1"/></geometry></collision></link>
+        <joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+        <limit effort="1" velocity="1"/></joint></robot>
+        """
+    )
+    ground = with_things((Plane(), (0.0, 0.0, 0.0)))
+    for start in (1e14, np.nextafter(1e14, np.inf)):
+        motion = JointTrajectory(
+            ("j",),
+            np.array([0.0, 9.0]),
+            np.array([[start], [start + 2.0]]),
+            np.zeros((2, 1)),
+            np.zeros((2, 1)),
+        )
+        least = least_clearance(robot, ground, np.array([start]), np.array([0]), motion, pause=soon_over())
+        assert 0.0 <= least <= 0.05
+
+
+def soon_over() -> Callable[[], None]:
+    """Some pauses: what goes on for ever fails."""
+    left = iter(range(1000))
+
+    def pause() -> None:
+        assert next(left, None) is not None
+
+    return pause
 
 
 def test_lines_between_different_quaternions_are_refused() -> None:

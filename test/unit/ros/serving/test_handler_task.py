@@ -61,8 +61,12 @@ def scheduler() -> Iterator[Scheduler]:
 
 
 def task(handled: list[str], name: str, reply: Reply, pool: Pool | None = None) -> HandlerTask:
-    given: Any = reply, pool
-    return HandlerTask(lambda request, response: handled.append(name), name, given[0], True, given[1], LONG)
+    def of() -> Any:
+        return pool
+
+    given: Any = reply
+    asked = None if pool is None else of
+    return HandlerTask(lambda request, response: handled.append(name), name, given, True, asked, LONG)
 
 
 def test_nobody_else_waits_for_what_is_being_prepared(scheduler: Scheduler) -> None:
@@ -86,3 +90,25 @@ def test_who_has_waited_long_enough_is_told_so(scheduler: Scheduler) -> None:
     assert reply.there.wait(LONG)
     assert isinstance(reply.answer, PreparingError)
     assert handled == []
+
+
+def test_the_checks_of_the_robot_that_is_judged_are_waited_for(scheduler: Scheduler) -> None:
+    """A description that came while a request of ~/check_state waited was judged before it was prepared: a thread
+    compiled."""
+    before, after, handled, reply = Pool(), Pool(), list[str](), Reply()
+    in_service = [before]
+
+    def pool() -> Any:
+        return in_service[-1]
+
+    given: Any = reply
+    scheduler.submit(
+        HandlerTask(lambda request, response: handled.append("check"), None, given, True, pool, LONG)
+    )
+    in_service.append(after)
+    before.ready = True
+    assert not reply.there.wait(0.2)
+    assert handled == []
+    after.ready = True
+    assert reply.there.wait(LONG)
+    assert handled == ["check"]
