@@ -55,7 +55,7 @@ class Tally:
     times: "array[float]" = field(default_factory=lambda: array("d"))
     """Times from request to answer, s."""
     examples: list[str] = field(default_factory=list)
-    """Sentences about the first that were not right."""
+    """Sentences about the first of each outcome that were not right."""
     batched: int = 0
     """Answers that came with those of others."""
     queue_time: float = 0.0
@@ -64,14 +64,14 @@ class Tally:
     def count(self, outcome: str, sentence: str = "") -> None:
         """Count one request."""
         self.outcomes[outcome] += 1
-        if sentence and len(self.examples) < _EXAMPLES:
+        if sentence and sum(text.startswith(f"{outcome}: ") for text in self.examples) < _EXAMPLES:
             self.examples.append(f"{outcome}: {sentence}")
 
     def add(self, other: "Tally") -> None:
         """Take in another one of the same kind."""
         self.outcomes += other.outcomes
         self.times.extend(other.times)
-        self.examples = (self.examples + other.examples)[:_EXAMPLES]
+        self.examples += other.examples
         self.batched += other.batched
         self.queue_time = max(self.queue_time, other.queue_time)
 

@@ -389,6 +389,9 @@ class Targets(Disturbance):
     def _judge(self, answer: Any) -> tuple[Outcome, str]:
         if answer.status.code == Status.SUCCESS:
             return Outcome.RIGHT, ""
+        if answer.status.code == Status.START_STATE_INVALID:
+            # This robot does nothing of what it is told, which the node cannot know at once.
+            return Outcome.REFUSED, answer.status.message
         may_fail = (*_WHERE_MOTIONS_MAY_FAIL, Status.NO_IK_SOLUTION)
         outcome = Outcome.UNSOLVED if answer.status.code in may_fail else Outcome.WRONG
         return outcome, f"code {answer.status.code}: {answer.status.message}"
