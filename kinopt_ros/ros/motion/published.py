@@ -21,6 +21,9 @@ EARLIEST = -0.05
 """How late joint states may arrive by their stamps, s, at least (LATEST: at most), for a motion that leaves another
 one: its stamp means something to a controller of the same clock only. Another one would leave a part of the motion out,
 in a jump."""
+_SOON = 2_000_000
+"""Time before its begin at which a robot may be in a motion already, ns: it goes on from another one, and begins with a
+waypoint of that which may be a little ahead."""
 _AHEAD = 10**9
 """Longest time by which a motion is published before it begins, ns."""
 
@@ -84,7 +87,7 @@ def followed(motion: Commanded, setup: ServoSetup, state: RobotState, now: int, 
         tolerance: rad or m by which the robot may be elsewhere, besides the way that it is late.
     """
     behind = round(float(state.behind[setup.variables].max()) * NANOSECONDS_PER_SECOND)
-    if not motion.start <= now < motion.end + behind:
+    if not motion.start - _SOON <= now < motion.end + behind:
         return False
     measured, late = state.q[setup.variables], LAG / NANOSECONDS_PER_SECOND
     # Where it was when it was measured counts: it may have begun, or ended, since.
