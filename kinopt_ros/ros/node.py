@@ -11,7 +11,6 @@ import rclpy
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.event_handler import SubscriptionEventCallbacks
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
@@ -44,7 +43,7 @@ from kinopt_ros.ros.serving.failure_records import FailureRecords
 from kinopt_ros.ros.serving.service import ImmediateService, QueuedService
 from kinopt_ros.ros.serving.serving import Serving
 from kinopt_ros.ros.serving.twins import TwinWatch
-from kinopt_ros.ros.serving.urgent import UrgentExecutor
+from kinopt_ros.ros.serving.urgent import TimelyNode
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.ros.topics.markers import MarkersTopic
 from kinopt_ros.ros.topics.scene import ScenePublisher
@@ -66,7 +65,7 @@ _ALL = QoSProfile(history=HistoryPolicy.KEEP_ALL, reliability=ReliabilityPolicy.
 What finds no room is not taken, so that the middleware reports what gets lost."""
 
 
-class KinoptNode(Node):
+class KinoptNode(TimelyNode):
     """Turns poses into verified joint motion for the robot of robot_description."""
 
     def __init__(self, **node_options: Any) -> None:
@@ -75,8 +74,6 @@ class KinoptNode(Node):
         """Whether the process shall end, so that long work breaks off."""
         self._end = threading.Lock()
         self._ended = False
-        self.urgent = UrgentExecutor(self)
-        """Executor of callbacks that run whatever else arrives."""
         parameters.declare(self)
         self._reports = self.create_publisher(MotionReport, "~/report", 100)
         scene = SceneHolder(self._report_scene)

@@ -26,6 +26,7 @@ from kinopt_ros.ros.motion import last_look
 from kinopt_ros.ros.motion.last_look import (
     LOOKS,
     LastLook,
+    MovingError,
     PlannedFor,
     UncheckableError,
 )
@@ -338,6 +339,52 @@ def test_noise_of_a_slow_joint_is_no_movement(noise: float) -> None:
     velocity[7] = noise
     world.is_at(START, velocity)
     assert world.send(world.scene.of(PANDA))
+
+
+def test_one_noisy_velocity_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A goal that had been planned for seconds ended because of one sample."""
+    world, looks = World(), [0]
+    noisy = np.zeros(PANDA.nq)
+    noisy[0] = 0.3
+
+    def sleep(seconds: float) -> None:
+        looks[0] += 1
+        now[0] += seconds
+        if looks[0] == calm:
+            world.is_at(START)
+
+    now = [0.0]
+    monkeypatch.setattr(last_look, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    for scene in (None, world.scene.of(PANDA)):
+        looks[0], calm = 0, 3
+        world.is_at(START, noisy)
+        assert world.send(scene)
+        assert looks[0] == 3
+    calm = 1000
+    world.is_at(START, noisy)
+    with pytest.raises(StartStateError, match="'panda_joint1' moves at a velocity"):
+        world.send(None)
+    assert now[0] < 1.0
+
+
+def test_a_joint_that_fell_silent_while_it_moved_is_not_waited_for() -> None:
+    """It was said to move, for ever, and the robot that stands was to be waited for."""
+    world = World()
+    velocity = np.zeros(PANDA.nq)
+    velocity[7] = 0.02  # a finger that the motion leaves out
+    world.is_at(START, velocity)
+    world.parameters["state_timeout"] = 1.0
+    scene = world.scene.of(PANDA)
+    with pytest.raises(MovingError, match="'panda_finger_joint1' moves at a velocity"):
+        world.send(scene)
+    NOW[0] += 10**10
+    arm = SimpleNamespace(name=list(ARM), position=START[:7].tolist(), velocity=[])
+    world.joint_states.update(arm, NOW[0], NOW[0])
+    with pytest.raises(StaleStateError, match=r"'panda_finger_joint1' moved .* last, 10 s ago"):
+        world.send(scene)
+    assert world.send(None)  # where collisions do not matter
+    world.is_at(START)
+    assert world.send(scene)
 
 
 def lasting(joints: list[str], seconds: int) -> JointTrajectory:

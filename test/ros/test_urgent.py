@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose
 from rclpy.action import ActionClient
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 from support.looks import Trusting
@@ -36,6 +39,7 @@ from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectoryAction
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, follow_joint_trajectory
 from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.node import KinoptNode
 from kinopt_ros.ros.serving.goal_server import GoalServer
 from kinopt_ros.ros.serving.urgent import RestExecutor, UrgentExecutor
 from kinopt_ros.status import Status
@@ -111,6 +115,24 @@ class Gate:
         self.entered.set()
         assert self.open.wait(LONG)
         return given[-1] if given else None
+
+
+def test_simulated_time_passes_while_the_rest_is_at_work(ros: None) -> None:
+    """It stood still while a large message was read: motions left one another too late, and the robot jumped."""
+    node = KinoptNode(parameter_overrides=[Parameter("use_sim_time", value=True)])
+    simulation = Node("simulation")
+    clock = simulation.create_publisher(Clock, "/clock", 10)
+    try:
+        end = time.monotonic() + LONG
+        while node.get_clock().now().nanoseconds != 7 * 10**9:
+            assert time.monotonic() < end
+            clock.publish(Clock(clock=Time(sec=7)))
+            node.urgent.spin_once(timeout_sec=0.05)  # and nobody serves the rest
+    finally:
+        node.close()
+        node.urgent.shutdown(timeout_sec=0.0)
+        node.destroy_node()
+        simulation.destroy_node()
 
 
 def test_what_is_urgent_is_answered_while_the_rest_is_at_work(served: Served) -> None:

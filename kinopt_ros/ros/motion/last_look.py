@@ -18,6 +18,7 @@ from kinopt_ros.errors import (
     EnvironmentChangedError,
     InvalidStateError,
     KinoptError,
+    StaleStateError,
     StartStateError,
     quoted,
 )
@@ -44,6 +45,9 @@ AT_REST, LEAST_AT_REST, MOST_AT_REST = 0.05, 0.01, 0.1
 or m/s. Sensors of slow joints are as noisy as others."""
 CALM_SECONDS, _CALM_LOOKS = 2.0 * JUMP_SECONDS + 0.1, 50
 """Time in which joint states that have jumped are to calm down, s, and the number of looks whether they have."""
+NOISE_SECONDS, _NOISE_LOOK = 0.05, 5e-3
+"""Time for which is looked again whether a robot that was measured to move stands, s, as a single sample may be noise;
+and the time between two looks."""
 LOOKS = 20
 """Most times that a motion is checked again because something has changed while it was checked."""
 
@@ -127,7 +131,10 @@ class LastLook:
                         return None
                 return send()
 
-            sent = act() if scene is None else self._context.scene.while_it_is(robot, scene, act)
+            def look(scene: Scene | None = scene, act: Callable[[], bool | None] = act) -> bool | None:
+                return act() if scene is None else self._context.scene.while_it_is(robot, scene, act)
+
+            sent = _unless_noise(look)
             if sent is not None:
                 return sent
             if planned.goes_on:
@@ -197,9 +204,10 @@ class LastLook:
                 "robot is moved from rest, or from a motion of this node"
             )
         # Where collisions matter, joints that the motion leaves out were taken to stay where they are.
-        check_is_at_rest(
-            robot, state, variables if planned.scene is None else np.flatnonzero(state.known).tolist()
-        )
+        if planned.scene is not None:
+            others = np.setdiff1d(np.flatnonzero(state.known), variables).tolist()
+            check_others_at_rest(robot, state, others, self._context.parameter("state_timeout"))
+        check_is_at_rest(robot, state, variables)
 
     def _look(
         self, planned: PlannedFor, motion: JointTrajectory, variables: list[int]
@@ -220,6 +228,18 @@ class LastLook:
             )
             raise EnvironmentChangedError(f"{changed}: {contact_sentence(contact, planned.clearance)}")
         return scene, q
+
+
+def _unless_noise(look: Callable[[], bool | None]) -> bool | None:
+    """Return what ``look`` returns; call it again for NOISE_SECONDS as long as it says that the robot moves."""
+    end = time.monotonic() + NOISE_SECONDS
+    while True:
+        try:
+            return look()
+        except MovingError:
+            if time.monotonic() >= end:
+                raise
+        time.sleep(_NOISE_LOOK)
 
 
 def _check_shapes(planned: PlannedFor) -> None:
@@ -258,8 +278,7 @@ def _check_is_not_in(one: Published, begin: Annotated[Float64, "nq"], state: Rob
 def check_is_at_rest(robot: RobotModel, measured: RobotState, variables: Sequence[int]) -> None:
     """Raise MovingError if a joint is measured to move, or has moved lately if its driver measures no velocity."""
     index = list(variables)
-    allowed = np.clip(AT_REST * robot.limits.velocity[index], LEAST_AT_REST, MOST_AT_REST)
-    velocity = measured.seen_velocity[index]
+    allowed, velocity = _allowed_at_rest(robot)[index], measured.seen_velocity[index]
     excess = np.abs(velocity) - allowed
     if excess.size and not excess.max() <= 0.0:
         k = int(np.argmax(excess))
@@ -267,6 +286,33 @@ def check_is_at_rest(robot: RobotModel, measured: RobotState, variables: Sequenc
             f"{robot.variable_names[index[k]]!r} moves at a velocity of {velocity[k]:.3g}, and not by "
             f"a motion of this node; up to {allowed[k]:.3g} counts as at rest. Wait until the robot stands"
         )
+
+
+def check_others_at_rest(
+    robot: RobotModel, measured: RobotState, others: Sequence[int], timeout: float
+) -> None:
+    """Raise KinoptError if a joint that a motion leaves out moves, or did when it was last heard of: nobody knows how
+    far it went, and waiting would not help.
+
+    Args:
+        robot: the robot.
+        measured: its state.
+        others: variables of these joints.
+        timeout: age from which on they count as silent, s (parameter state_timeout).
+    """
+    velocity, allowed = measured.seen_velocity, _allowed_at_rest(robot)
+    for i in others:
+        if measured.age[i] > timeout and not abs(velocity[i]) <= allowed[i]:
+            raise StaleStateError(
+                f"{robot.variable_names[i]!r} moved at a velocity of {velocity[i]:.3g} when it was heard of last, "
+                f"{measured.age[i]:.3g} s ago: nobody knows where it is, so that the robot could hit it. Have it "
+                "published again, or ask for motions without collision checks"
+            )
+    check_is_at_rest(robot, measured, others)
+
+
+def _allowed_at_rest(robot: RobotModel) -> Annotated[Float64, "nq"]:
+    return np.clip(AT_REST * robot.limits.velocity, LEAST_AT_REST, MOST_AT_REST)
 
 
 def check_has_not_jumped(robot: RobotModel, measured: RobotState, variables: Iterable[int]) -> None:

@@ -42,6 +42,7 @@ from kinopt_ros.ros.motion.last_look import (
     check_has_not_jumped,
     check_is_at,
     check_is_at_rest,
+    check_others_at_rest,
 )
 from kinopt_ros.ros.motion.output import Claim, MotionOutput
 from kinopt_ros.ros.motion.published import check_clock, followed_motion
@@ -263,7 +264,7 @@ class TargetPoseTopic:
         if around is not None:  # as for a motion that begins at rest
             others = np.setdiff1d(np.flatnonzero(state.known), setup.variables).tolist()
             check_is_at(setup.robot, state, around, others)
-            check_is_at_rest(setup.robot, state, others)
+            check_others_at_rest(setup.robot, state, others, self._context.parameter("state_timeout"))
         if now >= left.leave:
             raise StartStateError("the motion was not ready when the one before was to be left")
         if followed_motion(self._output.published, setup, state, now, AWAY) is None:
