@@ -22,7 +22,7 @@ LARGEST_VALUE = 1e9
 are lost in rounding."""
 _ROTATION_ERROR = 1e-6
 """Largest accepted deviation of R Rᵀ from the identity, and of det R from 1."""
-_QUATERNION_ERROR = 1e-6
+QUATERNION_ERROR = 1e-6
 """Largest accepted deviation of a quaternion variable from unit length."""
 
 
@@ -117,7 +117,7 @@ def check_states(q: Annotated[Float64, "N nq"], robot: RobotModel, what: str) ->
     for joint in robot.floating_joints:
         first = joint.first_variable
         norm = np.linalg.norm(q[:, first + 3 : first + 7], axis=1)
-        wrong = np.flatnonzero(~(np.abs(norm - 1.0) <= _QUATERNION_ERROR))
+        wrong = np.flatnonzero(~(np.abs(norm - 1.0) <= QUATERNION_ERROR))
         if wrong.size:
             row = int(wrong[0])
             raise InvalidStateError(

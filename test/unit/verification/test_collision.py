@@ -226,7 +226,8 @@ def test_configurations_of_another_size_are_refused(panda: RobotModel, shape: tu
 def test_numbers_that_are_none_are_no_free_configuration(value: float) -> None:
     """What is infinitely far away was free of everything."""
     slide = robot_from_urdf(
-        """<robot name="slide"><link name="rail"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+        """<robot name="slide"><link name="rail"><collision>
+        <geometry><sphere radius="0.1"/></geometry></collision></link>
         <link name="cart"/><link name="tool"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
         <joint name="x" type="prismatic"><parent link="rail"/><child link="cart"/><axis xyz="1 0 0"/>
         <limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
