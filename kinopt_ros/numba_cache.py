@@ -32,6 +32,8 @@ __all__ = ["NotCompiledError", "njit", "without_compiling"]
 _log = logging.getLogger(__name__)
 _thread = threading.local()
 """Has ``waits_not`` where a thread may not compile."""
+_said: set[str] = set()
+"""Sentences that were logged."""
 
 
 class NotCompiledError(Exception):
@@ -47,6 +49,13 @@ def without_compiling() -> Iterator[None]:
         yield
     finally:
         _thread.waits_not = False
+
+
+def _say_once(sentence: str) -> None:
+    """Log what holds for all functions of a folder for the first of them only."""
+    if sentence not in _said:
+        _said.add(sentence)
+        _log.warning("%s", sentence)
 
 
 def _may_compile(name: str) -> None:
@@ -119,6 +128,11 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]
     def _found(self, signature: Any, target_context: Any) -> Any:
         try:
             found = super().load_overload(signature, target_context)
+        except ForeignFileError as error:
+            _say_once(str(error))
+            with suppress(OSError):  # a file of ours takes the place of one that others could write to
+                self._cache_file.flush()
+            return None
         except Exception as error:  # whatever a damaged file raises
             _log.warning("compiled code of %s is damaged, and made anew: %s", self._name, error)
             with suppress(OSError):
@@ -132,6 +146,8 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]
         """Save compiled code; does nothing where the disk is full or others damaged what is there."""
         try:
             super().save_overload(signature, compiled)
+        except ForeignFileError as error:
+            _say_once(str(error))
         except Exception as error:  # numba may raise anything here; the function is compiled all the same
             _log.warning("compiled code of %s cannot be kept: %s", self._name, error)
 
@@ -177,7 +193,9 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
             except FileNotFoundError:
                 return
             if reason:
-                raise ForeignFileError(f"{path} {reason}")
+                raise ForeignFileError(
+                    f"compiled code in {file.parent} is not used, and made anew with every start: {path} {reason}"
+                )
 
     @contextmanager
     def _open_for_write(self, filepath: str) -> Iterator[Any]:
@@ -223,7 +241,8 @@ def _foreign(path: Path, beside: os.stat_result | None) -> str:
         return f"belongs to another user (number {status.st_uid})"
     of_group = status.st_mode & 0o020 and beside is not None and status.st_gid != beside.st_gid
     if status.st_mode & 0o022 & ~shared or of_group:
-        return f"can be written by other users (mode {stat.S_IMODE(status.st_mode):o})"
+        mode = stat.S_IMODE(status.st_mode)
+        return f"can be written by other users (mode {mode:o}); if you trust them, chmod go-w {path}, else remove it"
     return ""
 
 

@@ -1,5 +1,6 @@
 """Pairs of a robot's links that can be expected to touch, from its tree alone."""
 
+import math
 from itertools import combinations
 
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
@@ -29,20 +30,25 @@ def adjacent_pairs(robot: RobotModel, most_moving: float = 1) -> frozenset[LinkP
     Of the joints between them no more than ``most_moving`` may move.
 
     Several that move, as those of a shoulder whose links between have no shapes, can fold the outer link back onto the
-    inner one. Links whose shapes could not be read count as having some.
+    inner one. A planar or floating joint takes its link anywhere, so that nothing holds the two together: what it joins
+    is never adjacent. Links whose shapes could not be read count as having some.
     """
     solid = set(robot.collision_shapes) | set(robot.unchecked_links)
     pairs = set()
     for name in robot.collision_shapes:
         above = robot.parent_joint.get(name)
-        moving = int(_moves(above))
+        moving = _moving(above)
         while above is not None and above.parent_link not in solid:
             above = robot.parent_joint.get(above.parent_link)
-            moving += _moves(above)
-        if above is not None and above.parent_link in robot.collision_shapes and moving <= most_moving:
+            moving += _moving(above)
+        held = moving <= most_moving and moving < math.inf
+        if above is not None and above.parent_link in robot.collision_shapes and held:
             pairs.add((above.parent_link, name))
     return frozenset(pairs)
 
 
-def _moves(joint: Joint | None) -> bool:
-    return joint is not None and joint.type is not JointType.FIXED
+def _moving(joint: Joint | None) -> float:
+    """Return how many joints that move a joint counts as."""
+    if joint is None or joint.type is JointType.FIXED:
+        return 0
+    return math.inf if joint.type in (JointType.PLANAR, JointType.FLOATING) else 1

@@ -15,6 +15,7 @@ from kinopt_ros.problems.trajectory import (
     TrajectoryProblem,
 )
 from kinopt_ros.problems.validation import (
+    LARGEST_VALUE,
     MOST_CLEARANCE,
     check_single_target,
     check_state,
@@ -119,7 +120,8 @@ def _check_goal(goal: Goal, what: str, problem: TrajectoryProblem, robot: RobotM
             f"{what} has shape {goal.q.shape}; allowed is ({n},): {', '.join(problem.joints)}"
         )
     lower, upper = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
-    outside = np.flatnonzero(~((goal.q >= lower) & (goal.q <= upper) & (np.abs(goal.q) <= LARGEST)))
+    lower, upper = np.maximum(lower, -LARGEST_VALUE), np.minimum(upper, LARGEST_VALUE)
+    outside = np.flatnonzero(~((goal.q >= lower) & (goal.q <= upper)))
     if outside.size:
         i = int(outside[0])
         raise InvalidGoalError(
@@ -150,17 +152,21 @@ def _check_numbers(problem: TrajectoryProblem) -> None:
             raise InvalidRequestError(f"weight of {name} is {shown(weight)}; allowed is 0 to {LARGEST:g}")
     n, T = len(problem.variables), problem.num_points
     if problem.rest is not None and (
-        problem.rest.shape != (n,) or not (np.abs(problem.rest) <= LARGEST).all()
+        problem.rest.shape != (n,) or not (np.abs(problem.rest) <= LARGEST_VALUE).all()
     ):
-        raise InvalidStateError(f"rest must be {n} finite numbers, one per joint that moves")
+        raise InvalidStateError(
+            f"rest must be {n} finite numbers of at most {LARGEST_VALUE:g}, one per joint that moves"
+        )
     if problem.weights.rest > 0.0 and problem.rest is None:
         raise InvalidRequestError("weights.rest is above 0, but no rest posture is given")
     if not LEAST_POINTS <= T <= MOST_POINTS:
         raise InvalidRequestError(f"num_points is {T}; allowed is {LEAST_POINTS} to {MOST_POINTS}")
     paths = problem.paths
-    if len(paths) and (paths.ndim != 3 or paths.shape[1:] != (T, n) or not (np.abs(paths) <= LARGEST).all()):
+    if len(paths) and (
+        paths.ndim != 3 or paths.shape[1:] != (T, n) or not (np.abs(paths) <= LARGEST_VALUE).all()
+    ):
         raise InvalidRequestError(
-            f"paths has shape {paths.shape}; allowed is (S, {T}, {n}), of finite numbers"
+            f"paths has shape {paths.shape}; allowed is (S, {T}, {n}), of finite numbers up to {LARGEST_VALUE:g}"
         )
     if len(paths) > MOST_GOALS:
         raise InvalidRequestError(f"{len(paths)} paths are given; allowed are up to {MOST_GOALS}")

@@ -17,9 +17,12 @@ MOST_SOLUTIONS = 1000
 """Most solutions that one request may ask for."""
 MOST_CLEARANCE = 10.0
 """Largest clearance that may be asked for, m."""
+LARGEST_VALUE = 1e9
+"""Largest value of a variable, rad or m: beyond, float64 tells angles no finer than 1e-7 rad apart, and small motions
+are lost in rounding."""
 _ROTATION_ERROR = 1e-6
 """Largest accepted deviation of R Rᵀ from the identity, and of det R from 1."""
-_QUATERNION_ERROR = 1e-6
+QUATERNION_ERROR = 1e-6
 """Largest accepted deviation of a quaternion variable from unit length."""
 
 
@@ -45,8 +48,10 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
     n = len(problem.variables)
     if problem.seeds.ndim != 3 or problem.seeds.shape[::2] != (sizes[0], n):
         raise InvalidStateError(f"seeds has shape {problem.seeds.shape}; allowed is ({sizes[0]}, S, {n})")
-    if problem.seeds.size and not np.isfinite(problem.seeds).all():
-        raise InvalidStateError("seeds contains a value that is not finite")
+    if problem.seeds.size and not (np.abs(problem.seeds) <= LARGEST_VALUE).all():
+        raise InvalidStateError(
+            f"seeds contains a value that is not finite, or beyond {LARGEST_VALUE:g} rad or m"
+        )
     if not 1 <= problem.num_solutions <= MOST_SOLUTIONS:
         raise InvalidRequestError(
             f"num_solutions is {problem.num_solutions}; allowed is 1 to {MOST_SOLUTIONS}"
@@ -101,17 +106,18 @@ def check_state(q: Float64, robot: RobotModel, what: str) -> None:
 
 
 def check_states(q: Annotated[Float64, "N nq"], robot: RobotModel, what: str) -> None:
-    """Raise unless every row is a finite configuration of the whole robot; the message names the first bad one."""
-    usable = np.abs(q) <= LARGEST
+    """Raise unless every row is a configuration of the whole robot, of finite numbers up to LARGEST_VALUE; the message
+    names the first bad one."""
+    usable = np.abs(q) <= LARGEST_VALUE
     if not usable.all():
         row = int(np.flatnonzero(~usable.all(axis=1))[0])
         bad = [robot.variable_names[i] for i in np.flatnonzero(~usable[row])]
-        beyond = f" or beyond {LARGEST:g}" if np.isfinite(q).all() else ""
+        beyond = f" or beyond {LARGEST_VALUE:g} rad or m" if np.isfinite(q).all() else ""
         raise InvalidStateError(f"{what}{_row(row, q)} is not finite{beyond} at {', '.join(bad)}")
     for joint in robot.floating_joints:
         first = joint.first_variable
         norm = np.linalg.norm(q[:, first + 3 : first + 7], axis=1)
-        wrong = np.flatnonzero(~(np.abs(norm - 1.0) <= _QUATERNION_ERROR))
+        wrong = np.flatnonzero(~(np.abs(norm - 1.0) <= QUATERNION_ERROR))
         if wrong.size:
             row = int(wrong[0])
             raise InvalidStateError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.collision.adjacency import adjacent_pairs
-from kinopt_ros.errors import shortened
+from kinopt_ros.errors import InvalidStateError, shortened
 from kinopt_ros.pauses import Pause, go_on
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
@@ -59,6 +59,7 @@ def check_collisions(
         pause: called before each configuration, and before each pair of shapes that needs a close look.
 
     Raises:
+        InvalidStateError: q is no configurations of this robot.
         MissingPackageError: coal or numba is not installed.
     """
     free = np.ones(len(q), dtype=np.bool_)
@@ -180,7 +181,15 @@ def _placements(
     from kinopt_ros.collision.contacts import Placement
     from kinopt_ros.collision.packed_bodies import packed_bodies_of
 
+    rows = np.array(q, dtype=np.float64, order="C")
+    # Compiled code does not look where it reads.
+    if rows.ndim != 2 or rows.shape[1] != robot.nq:
+        raise InvalidStateError(
+            f"q has shape {np.shape(q)}; allowed is (N, {robot.nq}) of robot {robot.name!r}"
+        )
+    if not np.isfinite(rows).all():
+        raise InvalidStateError("q contains a value that is not finite")
     packed = packed_bodies_of(robot, scene)
-    for row in np.array(q, dtype=np.float64, order="C"):
+    for row in rows:
         pause()
         yield Placement(packed, row, pause)

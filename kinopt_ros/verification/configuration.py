@@ -4,7 +4,7 @@ Independent of every solver: it sees nothing but the robot, the targets and the 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
 from typing import Annotated
@@ -16,9 +16,11 @@ from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.target_errors import target_errors
+from kinopt_ros.problems.validation import QUATERNION_ERROR
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import quaternion_starts
 
 CHECKS = ("finite numbers", "joint limits", "mimic joint limits", "target pose")
 """Checks of the solved joints, and of the mimic joints that they drive."""
@@ -35,7 +37,7 @@ class ConfigurationReport:
     """Whether every check passed."""
     finite: Annotated[Bool, "N"]
     limit_violation: Annotated[Float64, "N"]
-    """How far the worst joint is outside its limits (rad or m); 0 inside."""
+    """How far the worst joint is outside its limits (rad or m), or the length of a quaternion from 1; 0 inside."""
     position_error: Annotated[Float64, "N"]
     """Distance of the worst target, m, along the axes that are not free."""
     orientation_error: Annotated[Float64, "N"]
@@ -64,7 +66,8 @@ def verify_configurations(
     """
     compiled = prepared()
     if compiled is not None:
-        return _compiled_report(compiled, robot, problem, chains, q, request)
+        report = _compiled_report(compiled, robot, problem, chains, q, request)
+        return _of_unit_quaternions(report, robot, problem) if robot.floating_joints else report
     return reference_report(robot, problem, chains, q, request)
 
 
@@ -95,7 +98,20 @@ def reference_report(
         position = np.maximum(position, distance)
         orientation = np.maximum(orientation, angle)
         tools[number] = T_base_tool
-    return ConfigurationReport(ok, finite, violation, position, orientation, tools, q)
+    report = ConfigurationReport(ok, finite, violation, position, orientation, tools, q)
+    return _of_unit_quaternions(report, robot, problem)
+
+
+def _of_unit_quaternions(
+    report: ConfigurationReport, robot: RobotModel, problem: IkProblem
+) -> ConfigurationReport:
+    """Refuse quaternions of other lengths: kinematics here takes any, but other programs read another pose in them."""
+    for first in np.flatnonzero(np.isin(problem.variables, quaternion_starts(robot.joints))).tolist():
+        off = np.abs(np.linalg.norm(report.q[:, first : first + 4], axis=1) - 1.0)
+        bad = report.finite & ~(off <= QUATERNION_ERROR)
+        worst = np.where(bad, np.maximum(report.limit_violation, off), report.limit_violation)
+        report = replace(report, ok=report.ok & ~bad, limit_violation=worst)
+    return report
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.errors import InvalidRequestError, InvalidStateError
 from kinopt_ros.pauses import Pause, go_on
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
@@ -171,6 +171,10 @@ def _motions(
     from kinopt_ros.collision.compiler import require_numba
 
     require_numba()
+    if state.shape != (robot.nq,):  # compiled code does not look where it reads
+        raise InvalidStateError(
+            f"a state has shape {state.shape}; allowed is ({robot.nq},) of robot {robot.name!r}"
+        )
     from kinopt_ros.collision.motions import Motions
     from kinopt_ros.collision.packed_bodies import packed_bodies_of
 

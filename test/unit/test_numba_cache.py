@@ -158,6 +158,26 @@ def test_what_others_could_have_written_is_not_unpickled(
     assert mark.exists() == runs
 
 
+@pytest.mark.parametrize("of_folder", [True, False])
+def test_what_others_may_write_to_is_said_once_with_a_remedy(
+    tmp_path: Path, load: Load, of_folder: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A folder that was made with umask 002 was refused with every start, and nobody said what to do."""
+    answers(load(1.0))
+    folder = kept(tmp_path, ".nbi")[0].parent
+    shared = folder if of_folder else kept(tmp_path, ".nbi")[0]
+    shared.chmod(0o775)
+    with caplog.at_level(logging.WARNING):
+        assert answers(load(1.0)) == (2.0, 2.0)
+    assert [record.getMessage().count(f"chmod go-w {shared}") for record in caplog.records] == [1]
+    if of_folder:  # a file is replaced at once
+        shared.chmod(0o755)
+        answers(load(1.0))
+    again = load(1.0)
+    answers(again)
+    assert hits(again) == 2
+
+
 def linked(file: Path) -> None:
     file.rename(file.with_suffix(".moved"))
     file.symlink_to(file.with_suffix(".moved"))

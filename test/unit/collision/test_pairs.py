@@ -9,6 +9,8 @@ from kinopt_ros.collision.adjacency import adjacent_pairs, link_pairs, rigid_pai
 from kinopt_ros.collision.pairs import Reason, checked_pairs
 from kinopt_ros.robot.sources import find_robot, load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.scene.scene import EMPTY_SCENE
+from kinopt_ros.verification.collision import check_collisions
 
 pytest.importorskip("coal")
 
@@ -67,6 +69,21 @@ def test_links_with_several_joints_between_them_that_move_are_not_adjacent():
     )  # fmt: skip
     assert adjacent_pairs(robot) == frozenset()
     assert checked_pairs(robot).checked == (("body", "arm"),)
+
+
+@pytest.mark.parametrize("kind", ["planar", "floating"])
+def test_a_joint_that_takes_its_link_anywhere_makes_no_neighbours(kind):
+    """Fixed ones before and after it do not, either."""
+    robot = robot_of(
+        link("floor", 0.2), link("root", 0), link("body", 0.1), link("arm"),
+        joint("floor", "root", kind="fixed"), joint("root", "body", kind=kind), joint("body", "arm"),
+    )  # fmt: skip
+    assert adjacent_pairs(robot) == adjacent_pairs(robot, np.inf) == {("body", "arm")}
+    assert ("floor", "body") in checked_pairs(robot).checked
+    q = robot.default_q.copy()
+    assert not check_collisions(robot, EMPTY_SCENE, q[None]).free.any()
+    q[robot.variables_of("root-body")[0]] = 1.0
+    assert check_collisions(robot, EMPTY_SCENE, q[None]).free.all()
 
 
 def test_a_link_whose_shape_is_missing_is_not_passed_over():

@@ -175,3 +175,20 @@ def test_poses_of_links_that_nothing_moves_are_refused(
     with pytest.raises(KinoptError, match=f"goal 0 is a pose of '{link}', which no joint") as refusal:
         trajectory_problem(robot, still, joints=joints)
     assert refusal.value.status is Status.INVALID_GOAL_CONSTRAINTS
+
+
+@pytest.mark.parametrize("value", [1.1e9, -1e14])
+def test_values_too_large_for_small_motions_are_refused_where_they_enter(value: float) -> None:
+    """A continuous joint has no limits that would stop them; at 1e14 rad float64 knows angles to 0.02 rad only."""
+    wheel = robot_from_urdf(
+        """<robot name="wheel"><link name="base"/><link name="rim"/><joint name="turn" type="continuous">
+        <parent link="base"/><child link="rim"/><axis xyz="0 0 1"/><limit velocity="1" effort="1"/></joint></robot>"""
+    )
+    for given, words in (
+        ({"start": [value], "goals": [0.5]}, r"start is not finite or beyond 1e\+09 rad or m at turn"),
+        ({"goals": [value]}, r"goal 0 puts joint 'turn' at .*; its limits are -1e\+09 to 1e\+09"),
+        ({"goals": [0.5], "rest": [value]}, r"of at most 1e\+09"),
+        ({"goals": [0.5], "paths": np.full((1, 32, 1), value), "num_points": 32}, r"numbers up to 1e\+09"),
+    ):
+        with pytest.raises(KinoptError, match=words):
+            trajectory_problem(wheel, joints=["turn"], **given)

@@ -8,15 +8,21 @@ import pytest
 
 from kinopt_ros.array import Float64
 from kinopt_ros.collision.pairs import checked_pairs
-from kinopt_ros.errors import MissingPackageError
+from kinopt_ros.errors import InvalidStateError, MissingPackageError
 from kinopt_ros.geometry.shapes import Box, Capsule, Cylinder, HeightMap, PlacedShape, Plane, Shape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.scene.scene import Scene, SceneObject
-from kinopt_ros.verification.collision import check_collisions, clearance_of, not_checked
+from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
+from kinopt_ros.verification.collision import (
+    check_collisions,
+    clearance_of,
+    first_in_collision,
+    is_free,
+    not_checked,
+)
 
 COUNT = 60
 
@@ -202,3 +208,31 @@ def test_without_a_package_the_error_names_it(monkeypatch: pytest.MonkeyPatch, p
             check_collisions(robot, scene, robot.default_q[None], contacts=contacts)
     with pytest.raises(MissingPackageError, match=f"need the package {package}"):
         clearance_of(robot, scene, robot.default_q)
+
+
+@pytest.mark.parametrize("shape", [(1, 7), (1, 0), (1, 9), (8,), (1, 1, 8)])
+def test_configurations_of_another_size_are_refused(panda: RobotModel, shape: tuple[int, ...]) -> None:
+    """Compiled code read past their end, and judged what lay there."""
+    assert panda.nq == 8
+    for check in (check_collisions, first_in_collision):
+        with pytest.raises(InvalidStateError, match=r"allowed is \(N, 8\)"):
+            check(panda, EMPTY_SCENE, np.zeros(shape))
+    for single in (is_free, clearance_of):
+        with pytest.raises(InvalidStateError, match=r"allowed is \(N, 8\)"):
+            single(panda, EMPTY_SCENE, np.zeros(7))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_numbers_that_are_none_are_no_free_configuration(value: float) -> None:
+    """What is infinitely far away was free of everything."""
+    slide = robot_from_urdf(
+        """<robot name="slide"><link name="rail"><collision>
+        <geometry><sphere radius="0.1"/></geometry></collision></link>
+        <link name="cart"/><link name="tool"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+        <joint name="x" type="prismatic"><parent link="rail"/><child link="cart"/><axis xyz="1 0 0"/>
+        <limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
+        <joint name="y" type="prismatic"><parent link="cart"/><child link="tool"/><axis xyz="0 1 0"/>
+        <limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+    )
+    with pytest.raises(InvalidStateError, match="not finite"):
+        check_collisions(slide, EMPTY_SCENE, np.array([[value, 0.0]]))

@@ -116,3 +116,22 @@ def test_a_mimic_joint_may_overshoot_by_rounding_only() -> None:
     for check in (verify_configurations, reference_report):
         report = check(robot, problem, chains, q[:, problem.variables], np.arange(2))
         np.testing.assert_array_equal(report.ok, [True, False])
+
+
+def test_quaternions_of_another_length_are_no_solution() -> None:
+    """They were called one: the check gave them length 1 for itself only."""
+    robot = robot_from_urdf(FLYING)
+    problem = problem_of(robot, "world", "tip", np.random.default_rng(1))
+    problem = replace(
+        problem, targets=(replace(problem.targets[0], position_tolerance=1.0, orientation_tolerance=3.0),)
+    )
+    chains, request = (chain_between(robot, "world", "tip"),), np.arange(20)
+    q = problem.state[:, problem.variables]
+    for judge in (verify_configurations, reference_report):
+        assert judge(robot, problem, chains, q, request).ok.all()
+        longer = q.copy()
+        longer[:10, 3:7] *= 1.0 + 2e-6
+        longer[10:, 3:7] *= 1.0 + 5e-7
+        report = judge(robot, problem, chains, longer, request)
+        assert report.ok.tolist() == [False] * 10 + [True] * 10
+        np.testing.assert_allclose(report.limit_violation[:10], 2e-6, rtol=1e-3)

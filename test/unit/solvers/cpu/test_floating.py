@@ -188,3 +188,26 @@ def test_a_planar_base_carries_the_arm():
     result = own.solve_ik(held)
     assert result.success.all()  # in the arm's state of each request
     np.testing.assert_allclose(result.q[:, 0, :2], q[:, :2], atol=1e-3)
+
+
+@pytest.mark.parametrize("length", [0.0, 0.3, 1.0, 7.0])
+def test_a_second_floating_joint_gets_a_unit_quaternion_from_any_seed(length):
+    """Pinocchio reads another pose in one of length 1.09: 5 cm from the target."""
+    robot = robot_from_urdf(
+        '<robot name="two"><link name="a"/><link name="b"/><link name="c"/>'
+        '<joint name="one" type="floating"><parent link="a"/><child link="b"/></joint>'
+        '<joint name="two" type="floating"><parent link="b"/><child link="c"/>'
+        '<origin xyz="0.1 0.2 0.3"/></joint></robot>'
+    )
+    solver = CpuSolver()
+    solver.configure(robot)
+    T = forward_kinematics(robot, random_configurations(robot, 3, 1), links=("c",))[:, 0]
+    seeds = random_configurations(robot, 4, 2)
+    seeds[:, 3:7] *= length
+    seeds[:, 10:14] *= length
+    result = solver.solve_ik(ik_problem(robot, T, tip_link="c", seeds=seeds, num_solutions=5))
+    assert result.success.all()
+    found = result.q[~np.isnan(result.q).any(axis=2)]
+    assert len(found) >= 6
+    np.testing.assert_allclose(np.linalg.norm(found[:, 3:7], axis=1), 1.0, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(found[:, 10:14], axis=1), 1.0, atol=1e-6)
