@@ -120,20 +120,20 @@ EXIT = """
 import sys, threading, time
 import numpy as np
 from kinopt_ros import create_solver, ik_problem, load_robot
-from kinopt_ros.errors import NotReadyError, UnknownNameError
-robot = load_robot("panda")
+from kinopt_ros.errors import NotReadyError
+robot = load_robot(sys.argv[1])
 solver = create_solver("jax_lm", robot, {"groups": ""})
 try:
-    solver.solve_ik(ik_problem(robot, np.eye(4), deadline=time.monotonic() + 60.0))
+    solver.solve_ik(ik_problem(robot, np.eye(4), tip_link="l4", deadline=time.monotonic() + 60.0))
 except NotReadyError:
-    time.sleep(1.0)  # to be in the middle of it
+    time.sleep(0.2)  # to be in the middle of it
 print("jax_lm compiler" in [thread.name for thread in threading.enumerate()])
 """
 
 
-def test_a_program_may_end_while_the_compiler_works(tmp_path: Path) -> None:
+def test_a_program_may_end_while_the_compiler_works(planar_arm_file: Path, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", EXIT],
+        [sys.executable, "-c", EXIT, str(planar_arm_file)],
         env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
