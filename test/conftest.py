@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -24,6 +25,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         starts_nodes = item.path.is_relative_to(FOLDER / "ros")
         weights[item.path] += SLOW if item.get_closest_marker("slow") else ROS if starts_nodes else 1
     items.sort(key=lambda item: -weights[item.path])
+
+
+COMPILE = """
+import kinopt_ros as ko
+from kinopt_ros.planning.trajectory_warm_up import warm_up_trajectories
+robot = ko.load_robot("panda")
+solver = ko.create_solver("cpu", robot)
+solver.warm_up()
+ko.prepare_collisions(robot)
+warm_up_trajectories(solver)
+"""
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile once what every one of several processes would compile for itself: three minutes of work where numba has
+    kept nothing yet. What fails here is for the tests to tell."""
+    if session.config.getoption("numprocesses", None):  # the processes themselves have none
+        subprocess.run([sys.executable, "-c", COMPILE], check=False)
 
 
 @pytest.fixture(scope="session")
