@@ -349,7 +349,7 @@ def test_a_continuous_joint_at_half_a_turn_may_be_measured_at_minus_that(
     world = World(robot)
     planned_from = np.array([np.pi - 1e-4, np.pi if measured[1] else 0.0])
     motion = plan_joint_motion(
-        robot, ("turns",), planned_from, np.zeros(2), planned_from + [0.3, 0.0], 0.5, 0.5
+        robot, ("turns",), planned_from, np.zeros(2), np.add(planned_from, [0.3, 0.0]), 0.5, 0.5
     )
     message = trajectory_message(motion.trajectory, "base")
 
