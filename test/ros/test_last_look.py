@@ -331,6 +331,59 @@ def test_a_robot_whose_driver_measures_no_velocity_is_at_rest_when_its_way_says_
     assert world.send(world.scene.of(PANDA))
 
 
+TURNING = """<robot name="turning"><link name="base"/>
+<link name="arm"><collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>
+<link name="head"/>
+<joint name="turns" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
+  <limit effort="1" velocity="1"/></joint>
+<joint name="pan" type="continuous"><parent link="base"/><child link="head"/><axis xyz="0 0 1"/>
+  <limit effort="1" velocity="1"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("measured", [(-np.pi + 1e-4, 0.0), (np.pi, -np.pi + 1e-4)])
+def test_a_continuous_joint_at_half_a_turn_may_be_measured_at_minus_that(
+    measured: tuple[float, float],
+) -> None:
+    """Drivers measure between the two. Of 12 goals of an arm that stood there with two joints, 11 were refused."""
+    robot = robot_from_urdf(TURNING)
+    world = World(robot)
+    planned_from = np.array([np.pi - 1e-4, np.pi if measured[1] else 0.0])
+    motion = plan_joint_motion(
+        robot, ("turns",), planned_from, np.zeros(2), np.add(planned_from, [0.3, 0.0]), 0.5, 0.5
+    )
+    message = trajectory_message(motion.trajectory, "base")
+
+    def is_sent(*at: float) -> bool:
+        world.joint_states = JointStates()
+        world.is_at(np.array(at))
+        planned = PlannedFor(world.loaded, planned_from, world.scene.of(robot))
+        return LastLook(world).send(planned, message, tuple, lambda: True)  # type: ignore[arg-type]
+
+    assert is_sent(*measured)
+    for far in (-np.pi + 0.02, -np.pi - 1e-4 + 4.0 * np.pi, 3.0):
+        with pytest.raises(StartStateError, match=r"starts with 'turns' at 3\.14149, but it is at "):
+            is_sent(far, measured[1])
+
+
+def test_only_half_turns_are_measured_at_either_end() -> None:
+    """A controller that has another number of whole turns might turn the joint back by them."""
+    robot = robot_from_urdf(TURNING)
+    start = np.array([0.1, 0.0])
+    for at in (0.1 + 2.0 * np.pi, 0.1 - 2.0 * np.pi):
+        state = JointStates()
+        state.update(SimpleNamespace(name=["turns", "pan"], position=[at, 0.0], velocity=[]))
+        with pytest.raises(StartStateError, match=r"starts with 'turns' at 0\.1,"):
+            last_look.check_is_at(robot, state.of(robot), start, [0])
+    ends = TURNING.replace('"continuous"', '"revolute"').replace(
+        "<limit ", '<limit lower="-3.2" upper="3.2" '
+    )
+    limited = robot_from_urdf(ends)
+    state = JointStates()
+    state.update(SimpleNamespace(name=["turns", "pan"], position=[-np.pi, 0.0], velocity=[]))
+    with pytest.raises(StartStateError, match=r"starts with 'turns' at 3\.14159"):
+        last_look.check_is_at(limited, state.of(limited), np.array([np.pi, 0.0]), [0])
+
+
 @pytest.mark.parametrize("noise", [0.009, -0.009])
 def test_noise_of_a_slow_joint_is_no_movement(noise: float) -> None:
     """A finger of 0.05 m/s had to be slower than 2.5 mm/s: the arm did not move as long as its sensor was noisy."""

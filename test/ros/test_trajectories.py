@@ -267,6 +267,11 @@ BAD: list[tuple[dict[str, Any], Status, str]] = [
         Status.INVALID_GOAL_CONSTRAINTS,
         "finite",
     ),
+    (
+        {"joint_goals": [joints(panda_joint1=0.6, panda_finger_joint2=-0.04)]},
+        Status.INVALID_GOAL_CONSTRAINTS,
+        "follows 'panda_finger_joint1'",
+    ),
     ({"joint_goals": [AWAY], "clearance": -1.0}, Status.INVALID_REQUEST, "clearance"),
     (
         {"joint_goals": [AWAY], "clearance": 0.1, "ignore_collisions": True},

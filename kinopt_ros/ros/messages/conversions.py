@@ -36,6 +36,8 @@ from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
 _QUATERNION_TOLERANCE = 0.01
 """Accepted deviation of a quaternion's length from 1: typed by hand to three digits, say. It is normalised."""
+FOLLOWS = 1e-3
+"""Distance by which a mimic joint that is to be somewhere may be elsewhere, rad or m: people round, and sensors do."""
 _XYZW = [1, 2, 3, 0]
 
 
@@ -115,6 +117,32 @@ def configuration_from_joint_state(
             f"joint state has {len(message.name)} names and {len(message.position)} positions; they must be equal"
         )
     return _placed(message.name, message.position, robot, base)
+
+
+def configuration_to_reach(
+    message: JointState, robot: RobotModel, base: Annotated[Float64, "nq"]
+) -> Annotated[Float64, "nq"]:
+    """Return what ``configuration_from_joint_state`` does, of a joint state that is wanted: what it says of mimic and
+    fixed joints must hold, too.
+
+    Raises:
+        InvalidStateError: it does not; else as there.
+        UnknownJointError: as there.
+    """
+    q = configuration_from_joint_state(message, robot, base)
+    for name, value in zip(message.name, message.position, strict=True):
+        if name in robot.variable_index:
+            continue
+        joint = robot.joint_by_name[name]
+        at = 0.0 if joint.mimics is None else joint.multiplier * q[joint.first_variable] + joint.offset
+        if not abs(value - at) <= FOLLOWS:
+            why = (
+                "is fixed: leave it out"
+                if joint.mimics is None
+                else f"follows {joint.mimics!r}, which takes it to {at:.6g}: give {joint.mimics!r} alone"
+            )
+            raise InvalidStateError(f"{name!r} is to be at {value:.6g}, but it {why}")
+    return q
 
 
 def trajectory_message(trajectory: JointTrajectory, frame_id: str) -> JointTrajectoryMsg:
@@ -222,6 +250,11 @@ def _placed(names: Sequence[str], values: Sequence[float], robot: RobotModel, ba
             if not math.isfinite(value):
                 raise InvalidStateError(f"position of joint {name!r} is {value}; it must be finite")
             q[index[name]] = value
-        elif name not in robot.joint_by_name:
+            continue
+        joint = robot.joint_by_name.get(name)
+        if joint is None:
             raise UnknownJointError(name, robot.variable_names)
+        if joint.is_active:
+            own = ", ".join(robot.variable_names[i] for i in robot.variables_of(name))
+            raise InvalidStateError(f"joint {name!r} has several variables: name {own}")
     return q

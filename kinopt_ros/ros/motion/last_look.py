@@ -24,6 +24,7 @@ from kinopt_ros.errors import (
 )
 from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import endless_variables
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.published import Published, followed
@@ -127,7 +128,7 @@ class LastLook:
                 self._check_alone(planned, motion, begin, state, published())
                 if not planned.goes_on:
                     self._check_stands(planned, motion, begin, state)
-                    if scene is not None and _others_moved(state, variables, q, still):
+                    if scene is not None and _others_moved(robot, state, variables, q, still):
                         return None
                 return send()
 
@@ -331,7 +332,7 @@ def check_is_at(
 ) -> None:
     """Raise StartStateError unless the robot is where a motion starts."""
     index = list(variables)
-    away = np.abs(measured.q[index] - q[index])
+    away = _away(robot, measured.q, q)[index]
     if away.size and away.max() > AWAY:
         i = index[int(np.argmax(away))]
         raise StartStateError(
@@ -340,9 +341,27 @@ def check_is_at(
         )
 
 
+def _away(
+    robot: RobotModel, measured: Annotated[Float64, "nq"], q: Annotated[Float64, "nq"]
+) -> Annotated[Float64, "nq"]:
+    """Return how far variables are from where they are wanted, rad or m.
+
+    Drivers measure continuous joints between half a turn and minus that: noise decides which of the two is said of one
+    that stands there. Other whole turns count, as a controller may turn the joint back by them.
+    """
+    way = measured - q
+    half_turns = (np.abs(np.abs([measured, q]) - np.pi) <= AWAY).all(axis=0)
+    flipped = endless_variables(robot) & half_turns
+    return np.asarray(np.abs(np.where(flipped, np.remainder(way + np.pi, 2.0 * np.pi) - np.pi, way)))
+
+
 def _others_moved(
-    state: RobotState, variables: list[int], q: Annotated[Float64, "nq"], tolerance: float
+    robot: RobotModel,
+    state: RobotState,
+    variables: list[int],
+    q: Annotated[Float64, "nq"],
+    tolerance: float,
 ) -> bool:
-    moved = state.known & (np.abs(state.q - q) > tolerance)
+    moved = state.known & (_away(robot, state.q, q) > tolerance)
     moved[variables] = False
     return bool(moved.any())

@@ -16,7 +16,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import rotation_angle
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import configuration_from_joint_state
+from kinopt_ros.ros.messages.conversions import configuration_to_reach
 
 _PILZ = "pilz_industrial_motion_planner"
 _ALIKE = 0.01
@@ -95,7 +95,7 @@ def lines_to_joints(
         UnsupportedFeatureError: the joint values turn the tip.
         KinoptError: they are not usable.
     """
-    end = configuration_from_joint_state(goal, robot, start)
+    end = configuration_to_reach(goal, robot, start)
     T = forward_kinematics(robot, np.array([start, end]), links=(tip,))[:, 0]
     angle = float(rotation_angle(T[0, :3, :3].T @ T[1, :3, :3]))
     if angle > _ALIKE:

@@ -18,6 +18,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context, Ways, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import (
     configuration_from_joint_state,
+    configuration_to_reach,
     matrices_from_poses,
     nonnegative,
 )
@@ -224,7 +225,7 @@ def _rest(request: Any, prefer: str, robot: Any, q: Float64) -> Float64 | None:
         if request.rest.name or request.rest.position:
             raise InvalidRequestError(f"rest is given, but prefer is {quoted(prefer)}; it goes with {REST!r}")
         return None
-    return configuration_from_joint_state(request.rest, robot, q)
+    return configuration_to_reach(request.rest, robot, q)
 
 
 def _seeds(request: Any, B: int, n: int) -> Float64 | None:

@@ -40,6 +40,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import (
     configuration_from_joint_state,
+    configuration_to_reach,
     matrices_from_poses,
     nonnegative,
 )
@@ -344,7 +345,7 @@ def _joint_goal(place: _Frame, message: Any, joints: Sequence[str], what: str) -
     if not message.name:
         raise InvalidGoalError(f"{what} names no joint")
     try:
-        q = configuration_from_joint_state(message, robot, place.start)
+        q = configuration_to_reach(message, robot, place.start)
     except InvalidStateError as error:
         raise InvalidGoalError(f"{what}: {error}") from error
     except KinoptError as error:
@@ -465,4 +466,4 @@ def _rest(
         raise InvalidRequestError("rest is given, but its cost has no weight: name rest in costs")
     if not given and weights.rest == 0.0:
         return None
-    return configuration_from_joint_state(request.rest, robot, start)
+    return configuration_to_reach(request.rest, robot, start)

@@ -26,8 +26,8 @@ from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.planning.servo.step import Step
 from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.problems.builder import resolve_chain
-from kinopt_ros.ros.context import Context, moving
-from kinopt_ros.ros.messages.conversions import sentence_of, status_message, trajectory_message
+from kinopt_ros.ros.context import Context, assumed_default, moving
+from kinopt_ros.ros.messages.conversions import said, sentence_of, status_message, trajectory_message
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_has_not_jumped, check_is_at_rest
 from kinopt_ros.ros.motion.output import Claim, EmergencyStopError, MotionOutput
 from kinopt_ros.ros.motion.published import followed_motion
@@ -405,7 +405,7 @@ class ServoTopic:
             status.clearance = math.nan
         elif self._due() or math.isnan(status.clearance):  # it costs as much as the check of a motion
             status.clearance = self._clearance(setup, state)
-        self._say_now(self._state(), step.status, step.sentence)
+        self._say_now(self._state(), step.status, said(step.sentence, _assumed(setup, state)))
 
     def _note(self, wanted: Wanted, part: float) -> None:
         status = self._status
@@ -483,3 +483,10 @@ class ServoTopic:
 
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)
+
+
+def _assumed(setup: ServoSetup, state: RobotState) -> str:
+    """Return a sentence about joints that collisions were checked with and that nobody published; else nothing."""
+    if setup.scene is None or state.known.all():
+        return ""
+    return assumed_default([setup.robot.variable_names[i] for i in np.flatnonzero(~state.known)])

@@ -11,11 +11,19 @@ from sensor_msgs.msg import JointState
 from support.ros_requests import pose
 
 from kinopt_ros.conformance.robots import with_mimic
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, KinoptError, UnknownJointError
+from kinopt_ros.errors import (
+    InvalidGoalError,
+    InvalidRequestError,
+    InvalidStateError,
+    KinoptError,
+    UnknownJointError,
+)
 from kinopt_ros.kinematics.se3 import quaternion_to_matrix, rpy_to_matrix
+from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.messages import rotations
 from kinopt_ros.ros.messages.conversions import (
     configuration_from_joint_state,
+    configuration_to_reach,
     duration_message,
     flat_array,
     matrices_from_poses,
@@ -103,6 +111,40 @@ def test_a_joint_state_places_what_it_names() -> None:
     q = configuration_from_joint_state(state, robot, base)
     np.testing.assert_array_equal(q, [2.0, 0.1, 0.2, 1.0, 0.4, 0.5])
     np.testing.assert_array_equal(base, np.arange(6) / 10)
+
+
+def test_what_is_wanted_of_joints_that_follow_others_must_hold() -> None:
+    """A goal that named a gripper's second finger alone was a success, and the gripper stayed closed."""
+    robot, base = with_mimic(), np.zeros(6)
+    follows = JointState(name=["j3", "j3b"], position=[0.4, -0.5 * 0.4 + 0.2 + 5e-4])
+    np.testing.assert_array_equal(configuration_to_reach(follows, robot, base), [0, 0, 0.4, 0, 0, 0])
+    for name, position in (
+        (["j3b"], [0.5]),
+        (["j3b", "j3"], [0.5, 0.4]),
+        (["j3b"], [np.nan]),
+        (["j3b"], [0.2 + 2e-3]),
+    ):
+        with pytest.raises(
+            InvalidStateError, match=r"'j3b' is to be at .* but it follows 'j3', which takes it to "
+        ):
+            configuration_to_reach(JointState(name=name, position=position), robot, base)
+
+
+def test_a_joint_of_several_variables_is_named_by_them() -> None:
+    robot = robot_from_urdf(
+        """<robot name="drives"><link name="a"/><link name="b"/><link name="c"/>
+        <joint name="base" type="planar"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint>
+        <joint name="bolt" type="fixed"><parent link="b"/><child link="c"/></joint></robot>"""
+    )
+    names = ", ".join(robot.variable_names)
+    with pytest.raises(InvalidStateError, match=f"joint 'base' has several variables: name {names}"):
+        configuration_from_joint_state(JointState(name=["base"], position=[1.0]), robot, np.zeros(3))
+    for read in (configuration_from_joint_state, configuration_to_reach):
+        np.testing.assert_array_equal(
+            read(JointState(name=["bolt"], position=[0.0]), robot, np.zeros(3)), 0.0
+        )
+    with pytest.raises(InvalidStateError, match="'bolt' is to be at 1, but it is fixed: leave it out"):
+        configuration_to_reach(JointState(name=["bolt"], position=[1.0]), robot, np.zeros(3))
 
 
 def test_a_joint_state_of_another_robot() -> None:
