@@ -66,12 +66,16 @@ def unknown_limits(node: Node, robot: RobotModel) -> list[str]:
 
 def converted(given: list[Parameter[Any]]) -> list[Parameter[Any]]:
     """Return limits that somebody sets, as the node keeps them: floats, and NaN for one that is unset."""
-    return [
-        Parameter(parameter.name, value=_stored(key, parameter.value))
-        if parameter.name.startswith(PREFIX) and (key := parameter.name.rpartition(".")[2]) in _KEYS
-        else parameter
-        for parameter in given
-    ]
+    return [_converted(parameter) for parameter in given]
+
+
+def _converted(parameter: Parameter[Any]) -> Parameter[Any]:
+    key = parameter.name.rpartition(".")[2]
+    if not parameter.name.startswith(PREFIX) or key not in _KEYS:
+        return parameter
+    stored = _stored(key, parameter.value)
+    # What stays is left alone: rclpy does not make an empty array anew.
+    return parameter if stored is parameter.value else Parameter(parameter.name, value=stored)
 
 
 def check(given: list[Parameter[Any]]) -> SetParametersResult:

@@ -21,6 +21,8 @@ from kinopt_ros.verification.collision import left_out_by_guess
 from kinopt_ros.wanted import AbandonedError, as_long_as
 
 _WARM_UP_SECONDS = 60.0
+_CLOSE_SECONDS = 0.5
+"""Longest wait for solvers to close, s: most do at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +113,13 @@ class RobotLoader:
         for worker in (self._worker, self._afterwards):
             worker.shutdown(wait=False, cancel_futures=True)  # a compiler may be at work
         with self._lock:
-            if self._loaded is not None:
-                self._loaded.pool.close()
-            self._loaded = None
+            loaded, self._loaded = self._loaded, None
             self._refusal = NotReadyError("the node is shutting down")
+        if loaded is not None:
+            # A plugin may wait for its compiler, or not come back: the end of the process does not wait for that.
+            closing = threading.Thread(target=loaded.pool.close, name="closing solvers")
+            closing.start()
+            closing.join(_CLOSE_SECONDS)
 
     def _load(
         self,
@@ -145,14 +150,16 @@ class RobotLoader:
         sentences = tuple(dict.fromkeys((*model.warnings, *unable)))
         self._comes(model)  # without the lock: who has one of the scene's may ask for the robot in service
         with self._lock:
-            if self._closed:
-                pool.close()
-                return
-            # The previous pool is left to its running requests; it goes when the last of them does.
-            if self._loaded is not None:
-                self._loaded.pool.retire()
-            self._loaded = LoadedRobot(model, pool)
-            self._afterwards.submit(self._warm_up, model, pool, solver, chain, set(sentences))
+            closed = self._closed
+            if not closed:
+                # The previous pool is left to its running requests; it goes when the last of them does.
+                if self._loaded is not None:
+                    self._loaded.pool.retire()
+                self._loaded = LoadedRobot(model, pool)
+                self._afterwards.submit(self._warm_up, model, pool, solver, chain, set(sentences))
+        if closed:
+            pool.close()
+            return
         self._report(
             f"ready: robot {model.name!r}, {model.nq} variables, groups {', '.join(model.groups)}", None
         )

@@ -86,8 +86,13 @@ class Engine:
         self._proven = chains
         return found
 
+    def stop(self) -> None:
+        """Compile nothing any more that nobody waits for."""
+        self._kernels.stop()
+
     def close(self) -> None:
         """Free memory of the device. To be called last."""
+        self.stop()
         self._kernels.wait()
         self._forget()
 

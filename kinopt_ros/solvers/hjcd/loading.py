@@ -19,6 +19,7 @@ class Kernels:
         self._failed: dict[ChainShape, Exception] = {}
         self._threads: dict[ChainShape, threading.Thread] = {}
         self._lock = threading.Lock()
+        self._stopped = False
 
     @property
     def loaded(self) -> tuple[ChainShape, ...]:
@@ -59,6 +60,10 @@ class Kernels:
             "again later, or name a group with such a chain in hjcd.groups"
         )
 
+    def stop(self) -> None:
+        """Compile nothing beside requests any more, but for what has begun."""
+        self._stopped = True
+
     def wait(self) -> None:
         """Wait until no thread compiles."""
         for thread in list(self._threads.values()):
@@ -66,6 +71,10 @@ class Kernels:
 
     def _load_aside(self, shape: ChainShape) -> None:
         try:
-            self.load(shape)
+            with _loading:
+                if self._stopped:
+                    return
+                self._algorithm.load(shape)
+            self._ready.add(shape)
         except Exception as error:  # told to the next one who asks
             self._failed[shape] = error

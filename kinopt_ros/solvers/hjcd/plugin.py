@@ -2,6 +2,7 @@
 
 import math
 import threading
+import weakref
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -116,6 +117,7 @@ class HjcdSolver(Solver):
 
         self._options = dict(options)
         self._engine = Engine(robot, options)
+        weakref.finalize(self, self._engine.stop)  # who is replaced is not closed
         self._stand_in: StandIn | None = None
         self._closed = False
         self._lock = threading.Lock()

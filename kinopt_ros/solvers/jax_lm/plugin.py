@@ -1,6 +1,7 @@
 """The ``jax_lm`` plugin: IK-Beam on JAX, for batches, on CPUs and graphics cards. Importing this module does not
 import JAX."""
 
+import weakref
 from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import version
@@ -140,6 +141,7 @@ class JaxLmSolver(Solver):
         runtime = start(options["device"], options["multi_output_fusion"])
         self._effort = _effort(options, runtime.on_cpu)
         self._programs = Programs(runtime)
+        weakref.finalize(self, self._programs.stop)  # who is replaced is not closed
         self._chains: PreparedChains[LaneChain] = PreparedChains(
             robot, lambda chains: lane_chain(robot, chains[0])
         )

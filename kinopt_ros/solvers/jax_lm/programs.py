@@ -33,6 +33,8 @@ from kinopt_ros.solvers.lru import LruCache
 IN_MEMORY = 128
 ON_DISK = 400
 """Most programs kept on disk (about 1.5 MB each); the longest unused ones go first."""
+MOST_WANTED = 32
+"""Most programs that wait for the compiler, which takes seconds for each, if one request does not want more."""
 MOST_BYTES = 256 * 2**20
 """Largest program on disk, bytes."""
 ONE_KERNEL = 128
@@ -78,9 +80,15 @@ class Programs:
             return program
 
     def make_in_background(self, keys: Iterable[ProgramKey]) -> None:
-        """See to it that programs will be there, without waiting for them."""
+        """See to it that programs will be there, without waiting for them.
+
+        Those asked for last come first, and those asked for longest ago are forgotten if too many wait: whoever still
+        wants something asks again, and need not wait for what others wanted once.
+        """
         with self._lock:
-            self._wanted += [key for key in keys if key not in self._wanted]
+            first = dict.fromkeys(keys)
+            wanted = dict.fromkeys([*first, *self._wanted])
+            self._wanted = list(wanted)[: max(MOST_WANTED, len(first))]
             if self._background is None or not self._background.is_alive():
                 # No daemon: where Python ends in the middle of XLA's compiler, the process is aborted.
                 self._background = threading.Thread(target=self._work, name="jax_lm compiler")

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed")
 
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.robot import loader as robot_loader
@@ -115,3 +116,24 @@ def test_who_keeps_what_belongs_to_a_robot_learns_of_it_before_requests_do(
         assert came == [("old", "none"), ("new", "old")]
     finally:
         loader.close()
+
+
+def test_a_solver_that_does_not_close_keeps_no_node_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded, go_on, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def close(pool: SolverPool) -> None:
+        assert go_on.wait(LONG)
+        closed.set()
+
+    monkeypatch.setattr(robot_loader, "_prepare", lambda pool, name, ik=True: [])
+    monkeypatch.setattr(robot_loader, "prepare_collisions", lambda model: None)
+    monkeypatch.setattr(SolverPool, "close", close)
+    loader = RobotLoader(lambda sentence, error: loaded.set())
+    loader.load(lambda: robot("arm"), {}, "cpu", ())
+    assert loaded.wait(LONG)
+    loader.close()
+    assert not closed.is_set()
+    with pytest.raises(KinoptError, match="shutting down"):
+        _ = loader.loaded
+    go_on.set()
+    assert closed.wait(LONG)

@@ -3,9 +3,11 @@
 import re
 
 import pytest
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.msg import ParameterValue
 from rclpy.parameter import Parameter
 
-from kinopt_ros.ros.robot import parameters
+from kinopt_ros.ros.robot import joint_limits, parameters
 from kinopt_ros.ros.robot.parameters import SPECS, _from_option
 from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import RESERVED, list_solvers
@@ -50,3 +52,12 @@ def test_long_lists_of_names_are_refused(name: str, names: list[str], words: str
 
 def test_no_plugin_can_have_the_first_word_of_a_parameter() -> None:
     assert {spec.name.partition(".")[0] for spec in SPECS if "." in spec.name} <= RESERVED
+
+
+@pytest.mark.parametrize("kind", range(5, 10))
+def test_an_empty_array_is_no_limit_of_a_joint(kind: int) -> None:
+    message = ParameterMessage(name=f"{joint_limits.PREFIX}j1.max_velocity", value=ParameterValue(type=kind))
+    given = joint_limits.converted([Parameter.from_parameter_msg(message)])
+    result = joint_limits.check(given)
+    assert not result.successful
+    assert "max_velocity takes a number" in result.reason

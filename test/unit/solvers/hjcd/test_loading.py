@@ -17,10 +17,12 @@ class Slow:
 
     def __init__(self) -> None:
         self.loaded: list[ChainShape] = []
+        self.begun = threading.Event()
         self.may_go_on = threading.Event()
         self.failure: Exception | None = None
 
     def load(self, shape: ChainShape) -> None:
+        self.begun.set()
         assert self.may_go_on.wait(10.0)
         if self.failure is not None:
             raise self.failure
@@ -67,3 +69,17 @@ def test_a_compiler_that_fails_is_told_and_tried_again() -> None:
             kernels.need(SHAPE, may_wait=False)
         kernels.wait()
     kernels.need(SHAPE, may_wait=False)
+
+
+def test_what_nobody_waits_for_is_not_compiled_after_the_end() -> None:
+    slow = Slow()
+    kernels = Kernels(slow)
+    shapes = [ChainShape(variables, variables, True) for variables in range(1, 20)]
+    for shape in shapes:
+        with pytest.raises(NotReadyError):
+            kernels.need(shape, may_wait=False)
+    assert slow.begun.wait(10.0)
+    kernels.stop()
+    slow.may_go_on.set()
+    kernels.wait()
+    assert slow.loaded == shapes[:1]

@@ -6,6 +6,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,43 @@ def test_no_deadline_waits_for_the_compiler(
         else:
             break
     assert result.success.all()  # compiled meanwhile
+
+
+def test_many_structures_keep_nobody_waiting_for_all_of_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from kinopt_ros.solvers.jax_lm import programs
+    from kinopt_ros.solvers.jax_lm.runtime import start
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiler = programs.Programs(start("cpu", False))
+    begun, may_go_on = threading.Event(), threading.Event()
+    made: list[Any] = []
+
+    def make(key: Any) -> Any:
+        begun.set()
+        assert may_go_on.wait(60.0)
+        made.append(key)
+        return key
+
+    monkeypatch.setattr(compiler, "_make", make)
+    flood: list[Any] = [f"structure {number}" for number in range(1000)]
+    compiler.make_in_background(flood[:1])
+    assert begun.wait(60.0)
+    for key in flood[1:]:
+        compiler.make_in_background([key])
+    last: list[Any] = [f"last {number}" for number in range(2 * programs.MOST_WANTED)]
+    compiler.make_in_background(last)
+    may_go_on.set()
+    end = time.monotonic() + 60.0
+    while compiler.missing(last):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert made[: 1 + len(last)] == flood[:1] + last
+    thread = compiler._background
+    if thread is not None:
+        thread.join(60.0)
+    assert len(made) == 1 + len(last), "a request may want more than are kept for others"
 
 
 EXIT = """
