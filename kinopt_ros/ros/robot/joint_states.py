@@ -37,6 +37,9 @@ _WAY_SECONDS = 0.05
 """Least time that the velocity of a way is the mean of, s; at most twice that, unless joint states are rarer."""
 _STEADY = 2e-3
 """Way in that time that says nothing, rad or m: noise again."""
+UNREAD_SECONDS, _UNREAD_LOOK = 0.5, 5e-3
+"""Time for which is waited for joint states that are too old, s, as newer ones may lie unread where a compiler has just
+held Python's lock; and the time between two looks."""
 
 
 @dataclass(frozen=True)
@@ -238,6 +241,26 @@ class JointStates:
         lost = [name for name in names if name not in readings]
         if lost:
             raise InvalidStateError(f"the position of {shortened(lost)} is not finite")
+
+    def fresh(
+        self, robot: RobotModel, variables: Iterable[int], timeout: float, patience: float = UNREAD_SECONDS
+    ) -> RobotState:
+        """Return the state of a robot; wait a little where it is too old. Not for the thread that reads messages.
+
+        Raises:
+            StaleStateError: one of some variables was published, but longer ago than timeout (s) even so.
+        """
+        needed, end = list(variables), time.monotonic() + patience
+        while True:
+            state = self.of(robot)
+            try:
+                state.require_fresh(needed, robot, timeout)
+            except StaleStateError:
+                if time.monotonic() >= end:
+                    raise
+            else:
+                return state
+            time.sleep(_UNREAD_LOOK)
 
     def of(self, robot: RobotModel) -> RobotState:
         """Return the state of a robot, from what was received so far."""

@@ -164,11 +164,10 @@ class TargetPoseTopic:
         joints = tuple(context.parameter("controller_joints") or group_joints)
 
         # A motion starts from what was measured, never from a guess.
-        state = context.joint_states.of(robot)
         needed = {*moving(robot, ((base, tip), (base, target.header.frame_id)))}
         needed.update(*(robot.variables_of(name) for name in joints))
+        state = context.joint_states.fresh(robot, sorted(needed), context.parameter("state_timeout"))
         state.require_known(sorted(needed), robot)
-        state.require_fresh(sorted(needed), robot, context.parameter("state_timeout"))
         variables = commanded_variables(robot, joints)
         start, velocity = state.q.copy(), np.zeros(robot.nq)
         scalings = context.parameter("velocity_scaling"), context.parameter("acceleration_scaling")

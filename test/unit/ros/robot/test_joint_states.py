@@ -1,5 +1,6 @@
 """The newest value of every joint, of one publisher or several."""
 
+import threading
 import time
 
 import numpy as np
@@ -45,6 +46,35 @@ def test_old_values_are_stale_and_never_received_ones_are_not() -> None:
         states.of(ROBOT).require_fresh(ALL, ROBOT, 0.01)
     states.of(ROBOT).require_fresh(ALL, ROBOT, 10.0)
     states.of(ROBOT).require_fresh(ALL[1:], ROBOT, 0.01)
+
+
+def test_what_lies_unread_is_waited_for() -> None:
+    """A compiler may keep the thread that reads messages waiting for a second."""
+    states = JointStates()
+    states.update(JointState(name=["j1"], position=[0.0]))
+    time.sleep(0.05)
+    ended = threading.Event()
+
+    def read() -> None:
+        while not ended.wait(0.01):
+            states.update(JointState(name=["j1"], position=[0.7]))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        assert states.fresh(ROBOT, ALL, 0.04, patience=60.0).q[0] == 0.7
+    finally:
+        ended.set()
+        reader.join()
+
+
+def test_who_is_silent_is_not_waited_for_for_ever() -> None:
+    states = JointStates()
+    states.update(JointState(name=["j1"], position=[0.0]))
+    time.sleep(0.05)
+    with pytest.raises(StaleStateError, match="j1"):
+        states.fresh(ROBOT, ALL, 0.01, patience=0.05)
+    assert states.fresh(ROBOT, ALL[1:], 0.01, patience=0.05).known[0]  # others do not matter
 
 
 @pytest.mark.parametrize(
