@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rclpy.utilities import get_rmw_implementation_identifier
 
+from kinopt_ros.ros.client import isolation as isolation_module
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.client.isolation import MIDDLEWARE, elsewhere, isolate
 from kinopt_ros.ros.client.process import NodeProcess
@@ -123,6 +124,17 @@ def test_nothing_of_the_caller_opens_it_again(monkeypatch: pytest.MonkeyPatch) -
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+def test_no_two_processes_have_the_same_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Process ids alone chose them: a node of one test run heard the robot of another."""
+    monkeypatch.setattr(isolation_module, "_taken", [])
+    own = {isolation_module._free_domain("7") for _ in range(5)}
+    assert len(own) == 5
+    assert "7" not in own
+    first = int(min(own, key=int)) - 1
+    monkeypatch.setattr(os, "getpid", lambda: first)  # a process that begins to look at the same place
+    assert isolation_module._free_domain("7") not in own
 
 
 @pytest.mark.slow

@@ -1,8 +1,10 @@
 """Isolation of ROS traffic to this machine, for the demonstration, benchmarks and tests, whose nodes nobody else shall
 reach."""
 
+import errno
 import ipaddress
 import os
+import socket
 import struct
 from pathlib import Path
 
@@ -17,6 +19,8 @@ MIDDLEWARE = "rmw_fastrtps_cpp"
 says."""
 _DOMAINS = range(1, 102)
 """Domains whose ports are free of the system's ephemeral ones."""
+_FIRST_PORT, _PORTS = 7400, 250
+"""UDP ports of DDS: the first one of domain 0, and how many each domain has."""
 _ELSEWHERE = (
     "ROS_LOCALHOST_ONLY",
     "ROS_STATIC_PEERS",
@@ -31,7 +35,8 @@ _ELSEWHERE = (
 
 
 def isolate() -> str:
-    """Keep the ROS traffic of this process and its children on this machine, in a domain chosen by the process id.
+    """Keep the ROS traffic of this process and its children on this machine, in a domain that no other process has from
+    here.
 
     Discovery range LOCALHOST would not do: it says who is looked for, and its sockets listen on every network. So the
     middleware is Fast DDS with a profile of ours, and the range is left to that (``elsewhere`` looks at the outcome).
@@ -43,9 +48,7 @@ def isolate() -> str:
         MissingPackageError: Fast DDS is not installed, or this process uses another middleware already.
     """
     used = os.environ.get("ROS_DOMAIN_ID", "0")
-    domain = str(_DOMAINS[os.getpid() % len(_DOMAINS)])
-    if domain == used:
-        domain = str(_DOMAINS[(os.getpid() + 1) % len(_DOMAINS)])
+    domain = _free_domain(used)
     for name in _ELSEWHERE:
         os.environ.pop(name, None)
     os.environ["RMW_IMPLEMENTATION"] = MIDDLEWARE
@@ -62,6 +65,33 @@ def isolate() -> str:
         # The older name; where it is out of date, Fast DDS warns of it.
         os.environ["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(PROFILE)
     return domain
+
+
+_taken: list[socket.socket] = []
+"""Sockets that say which domains this process has, until it ends."""
+
+
+def _free_domain(used: str) -> str:
+    """Take a domain, but not this one. The TCP port of the same number as its first UDP port, which DDS leaves alone,
+    says to others that it is taken."""
+    first = os.getpid()  # so that they seldom try the same ones
+    for k in range(len(_DOMAINS)):
+        domain = _DOMAINS[(first + k) % len(_DOMAINS)]
+        if str(domain) == used:
+            continue
+        port = socket.socket()
+        try:
+            port.bind(("127.0.0.1", _FIRST_PORT + _PORTS * domain))
+        except OSError as error:
+            port.close()
+            if error.errno == errno.EADDRINUSE:
+                continue
+        else:
+            _taken.append(port)
+        return str(domain)
+    raise MissingPackageError(
+        f"all ROS domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are taken on this machine; end what is running"
+    )
 
 
 def elsewhere(pid: int) -> list[str]:
