@@ -1,11 +1,12 @@
 """Names of the variables of the configuration vector, and a default configuration."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
-from kinopt_ros.robot.model import Joint, JointType, VariableLimits
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.robot.model import Joint, JointType, RobotModel, VariableLimits
 
 _SUFFIXES = {
     JointType.PLANAR: ("/x", "/y", "/theta"),
@@ -26,6 +27,14 @@ def variable_names_of(name: str, joint_type: JointType) -> tuple[str, ...]:
 def quaternion_starts(joints: Sequence[Joint]) -> list[int]:
     """Return the index in q of qw of every floating joint; qx, qy, qz follow."""
     return [joint.first_variable + 3 for joint in joints if joint.type is JointType.FLOATING]
+
+
+def quaternion_columns(robot: RobotModel, variables: Annotated[Int64, "n"]) -> list[int]:
+    """Return where among some variables of a robot the qw of floating joints are; qx, qy, qz follow."""
+    if not robot.floating_joints:
+        return []
+    columns: list[int] = np.flatnonzero(np.isin(variables, quaternion_starts(robot.joints))).tolist()
+    return columns
 
 
 def default_configuration(joints: Sequence[Joint], limits: VariableLimits) -> Float64:

@@ -20,7 +20,7 @@ from kinopt_ros.problems.validation import QUATERNION_ERROR
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.variables import quaternion_starts
+from kinopt_ros.robot.variables import quaternion_columns
 
 CHECKS = ("finite numbers", "joint limits", "mimic joint limits", "target pose")
 """Checks of the solved joints, and of the mimic joints that they drive."""
@@ -67,7 +67,7 @@ def verify_configurations(
     compiled = prepared()
     if compiled is not None:
         report = _compiled_report(compiled, robot, problem, chains, q, request)
-        return _of_unit_quaternions(report, robot, problem) if robot.floating_joints else report
+        return _of_unit_quaternions(report, robot, problem)
     return reference_report(robot, problem, chains, q, request)
 
 
@@ -106,7 +106,7 @@ def _of_unit_quaternions(
     report: ConfigurationReport, robot: RobotModel, problem: IkProblem
 ) -> ConfigurationReport:
     """Refuse quaternions of other lengths: kinematics here takes any, but other programs read another pose in them."""
-    for first in np.flatnonzero(np.isin(problem.variables, quaternion_starts(robot.joints))).tolist():
+    for first in quaternion_columns(robot, problem.variables):
         off = np.abs(np.linalg.norm(report.q[:, first : first + 4], axis=1) - 1.0)
         bad = report.finite & ~(off <= QUATERNION_ERROR)
         worst = np.where(bad, np.maximum(report.limit_violation, off), report.limit_violation)

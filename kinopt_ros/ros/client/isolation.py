@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rclpy.utilities import get_rmw_implementation_identifier
 
-from kinopt_ros.errors import MissingPackageError, quoted
+from kinopt_ros.errors import KinoptError, MissingPackageError, quoted
 
 PROFILE = Path(__file__).parent / "this_machine" / "fastdds.xml"
 """Configuration of Fast DDS: its only transports are shared memory and UDP on 127.0.0.1."""
@@ -46,6 +46,7 @@ def isolate() -> str:
 
     Raises:
         MissingPackageError: Fast DDS is not installed, or this process uses another middleware already.
+        KinoptError: no domain is left.
     """
     used = os.environ.get("ROS_DOMAIN_ID", "0")
     domain = _free_domain(used)
@@ -86,10 +87,11 @@ def _free_domain(used: str) -> str:
             port.close()
             if error.errno == errno.EADDRINUSE:
                 continue
+            # Where nothing can be bound, as without a loopback, nobody can say what is taken.
         else:
             _taken.append(port)
         return str(domain)
-    raise MissingPackageError(
+    raise KinoptError(
         f"all ROS domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are taken on this machine; end what is running"
     )
 

@@ -1,9 +1,9 @@
 """Urgent callbacks on a thread of their own, which run whatever else arrives.
 
 To read a message of 100,000 poses takes rclpy a second. What is in the group of ``UrgentExecutor`` is served by a
-thread that takes nothing else, so an emergency stop, a cancel or ~/ready never waits behind that. Messages of this
-group are small by their type, or come from the controller that does the motions, and callbacks do not wait for
-anything.
+thread that takes nothing else, so an emergency stop, a cancel, ~/ready or simulated time never waits behind that.
+Messages of this group are small by their type, or come from the controller that does the motions, and callbacks do not
+wait for anything.
 """
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time

@@ -13,12 +13,12 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.sampling import random_configurations
-from kinopt_ros.kinematics.se3 import inverse, matrix_to_quaternion
+from kinopt_ros.kinematics.se3 import inverse, matrix_to_quaternion, normalized
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.validation import QUATERNION_ERROR
 from kinopt_ros.robot.chain import chain_between, joints_between
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
-from kinopt_ros.robot.variables import quaternion_starts
+from kinopt_ros.robot.variables import quaternion_columns
 from kinopt_ros.solvers.cpu.plain import standing
 from kinopt_ros.solvers.result import IkCandidates
 
@@ -82,7 +82,7 @@ def _others(problem: IkProblem, robot: RobotModel, joint: Joint) -> Annotated[Fl
     missing = max(problem.num_solutions - 1 - seeds.shape[1], 0)
     rng = random_configurations(robot, missing, problem.random_seed % 2**32)[:, problem.variables]
     others = np.concatenate([still, seeds, np.repeat(rng[None], len(still), axis=0)], axis=1)
-    for first in np.flatnonzero(np.isin(problem.variables, quaternion_starts(robot.joints))).tolist():
+    for first in quaternion_columns(robot, problem.variables):
         _make_unit(others[..., first : first + 4], still[..., first : first + 4])
     return others
 
@@ -90,8 +90,7 @@ def _others(problem: IkProblem, robot: RobotModel, joint: Joint) -> Annotated[Fl
 def _make_unit(q: Annotated[Float64, "B S 4"], instead: Annotated[Float64, "B 1 4"]) -> None:
     """Give quaternions of seeds, which are any numbers, length 1; others take the place of those without length."""
     length = np.linalg.norm(q, axis=-1, keepdims=True)
-    usable = length > QUATERNION_ERROR
-    unit = np.where(usable, q / np.where(usable, length, 1.0), instead)
+    unit = np.where(length > QUATERNION_ERROR, normalized(q), instead)
     q[:] = np.where(np.abs(length - 1.0) <= QUATERNION_ERROR, q, unit)
 
 

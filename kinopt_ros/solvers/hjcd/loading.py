@@ -6,7 +6,7 @@ from typing import Any
 from kinopt_ros.errors import NotReadyError
 from kinopt_ros.solvers.hjcd.chain import ChainShape
 
-_loading = threading.Lock()
+_loading = threading.RLock()
 """Held while kernels are defined, compiled or loaded: Warp's modules are those of the process."""
 
 
@@ -71,10 +71,8 @@ class Kernels:
 
     def _load_aside(self, shape: ChainShape) -> None:
         try:
-            with _loading:
-                if self._stopped:
-                    return
-                self._algorithm.load(shape)
-            self._ready.add(shape)
+            with _loading:  # those that have not begun wait here
+                if not self._stopped:
+                    self.load(shape)
         except Exception as error:  # told to the next one who asks
             self._failed[shape] = error
