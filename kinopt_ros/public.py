@@ -5,6 +5,10 @@ from kinopt_ros.kinematics.differential import frame_jacobian, joint_velocity
 from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
 from kinopt_ros.kinematics.free_joint import with_free_joint
 from kinopt_ros.kinematics.jacobian import geometric_jacobian
+from kinopt_ros.objectives.objective import Objective
+from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
+from kinopt_ros.objectives.result import ObjectiveResult
+from kinopt_ros.planning.objectives import solve_objective
 from kinopt_ros.planning.problem_files import load_problem
 from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.builder import ik_problem
@@ -43,6 +47,9 @@ __all__ = [
     "JointTrajectory",
     "KinematicChain",
     "KinoptError",
+    "Objective",
+    "ObjectiveProblem",
+    "ObjectiveResult",
     "PoseAlong",
     "PoseGoal",
     "PoseTarget",
@@ -68,9 +75,11 @@ __all__ = [
     "load_problem",
     "load_robot",
     "load_scene",
+    "objective_problem",
     "plan_trajectory",
     "prepare_collisions",
     "robot_from_urdf",
+    "solve_objective",
     "trajectory_problem",
     "upright",
     "with_free_joint",

@@ -1,5 +1,6 @@
-"""Terms of the cost of a motion: one file each, with formula, units, source and residual.
+"""Costs and constraints: one file each, with formula, units, source and residual.
 
-A residual takes the array module (numpy or jax.numpy) as its first argument; the cost is the mean of its squares over
-the path. Compiled solvers have these formulas a second time, and their tests compare the two.
+``base.py`` says what a cost is, ``registry.py`` knows all of them by name. Some files have the same formula for a whole
+path as well (``xp, q -> residual``): that of ``problems.trajectory.CostWeights``, against which compiled solvers are
+tested.
 """

@@ -33,6 +33,14 @@ def stencil(order: int, offsets: tuple[int, ...]) -> Annotated[Float64, "w"]:
     return np.asarray(np.linalg.solve(system, wanted))
 
 
+def window_of(order: int, num_points: int, t: int) -> tuple[int, tuple[float, ...]]:
+    """Return where the stencil at point t begins, and its weights by the place on the path: that row of
+    ``derivative_matrix`` without the zeros around it, of the same length for all t."""
+    width = min(max(2 * REACH[order] + 1, WIDTH[order]), num_points)
+    first = min(max(t - REACH[order], 0), num_points - width)
+    return first, tuple(derivative_matrix(order, num_points)[t, first : first + width].tolist())
+
+
 @lru_cache(maxsize=64)
 def derivative_matrix(order: int, num_points: int) -> Annotated[Float64, "T T"]:
     """Return the matrix that turns T values on the path into derivatives by the place in [0, 1]. It is read-only.

@@ -20,6 +20,9 @@ from kinopt_ros.errors import (
     quoted,
     shown,
 )
+from kinopt_ros.kinematics.tangent import directions
+from kinopt_ros.objectives.problem import ObjectiveProblem
+from kinopt_ros.objectives.result import ObjectiveCandidates, ObjectiveResult
 from kinopt_ros.problems.constraints.rows import ConstraintRow, LineRow, PoseRow
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.preferences.index import IndexPreference
@@ -34,6 +37,7 @@ from kinopt_ros.solvers.asking import Asking, R
 from kinopt_ros.solvers.choice import choose
 from kinopt_ros.solvers.explanation import explain
 from kinopt_ros.solvers.judgement import Case, judge, own_copy
+from kinopt_ros.solvers.objective_gate import verified
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Report, check_path_request
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.solvers.remedies import with_remedies
@@ -55,6 +59,7 @@ class Feature(Enum):
     TURNS = "solutions that differ by whole turns"
     MANIPULABILITY = "a preference for manipulability"
     TRAJECTORIES = "trajectories"
+    OBJECTIVES = "objectives"
 
 
 @dataclass(frozen=True)
@@ -147,9 +152,9 @@ class Solver(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for verified in ("solve_ik", "optimize_trajectory", "configure"):
-            if getattr(cls, verified) is not getattr(Solver, verified):
-                raise TypeError(f"{cls.__name__} must implement _{verified}, not replace {verified}")
+        for method in ("solve_ik", "optimize_trajectory", "solve_objective", "prepare_objective", "configure"):
+            if getattr(cls, method) is not getattr(Solver, method):
+                raise TypeError(f"{cls.__name__} must implement _{method}, not replace {method}")
         if getattr(cls.solves_ik, "__func__", None) is not Solver.solves_ik.__func__:  # type: ignore[attr-defined]
             raise TypeError(f"{cls.__name__} must leave solves_ik as it is, which looks for _solve_ik")
 
@@ -241,6 +246,31 @@ class Solver(ABC):
             attempts=len(request.paths),
             solve_time=time.perf_counter() - begin,
         )
+
+    @final
+    def solve_objective(self, problem: ObjectiveProblem) -> ObjectiveResult:
+        """Solve B objectives of one structure.
+
+        Raises for a malformed or unsupported problem, and for a cost whose own code fails; every other failure is a
+        status.
+        """
+        start = time.perf_counter()
+        self._check_objective(problem)
+        return verified(self.robot, problem, self._solve_objective(problem), self.name, start)
+
+    @final
+    def prepare_objective(self, problem: ObjectiveProblem) -> None:
+        """Compile now whatever requests of a problem's structure and batch size need, so that none of them waits."""
+        self._check_objective(problem)
+        self._prepare_objective(problem)
+
+    def _check_objective(self, problem: ObjectiveProblem) -> None:
+        if Feature.OBJECTIVES not in self.capabilities.features:
+            raise UnsupportedFeatureError(f"solver {self.name} does not solve objectives")
+        if problem.state.shape[1] != self.robot.nq or len(problem.free) != directions(self.robot).nv:
+            raise InvalidRequestError(f"the objective problem is of another robot than {self.robot.name!r}")
+        if problem.scene is not None:
+            check_ready(self.robot)
 
     def path_scores(
         self, problem: TrajectoryProblem, paths: Annotated[Float64, "S T n"], margin: float
@@ -401,3 +431,13 @@ class Solver(ABC):
         raise NotImplementedError(
             f"{type(self).__name__} has Feature.TRAJECTORIES, but not _optimize_trajectory"
         )
+
+    def _solve_objective(self, problem: ObjectiveProblem) -> ObjectiveCandidates:
+        """Return the best found for a problem that is checked. Must be thread-safe and honour the deadline.
+
+        To be implemented by plugins that have ``Feature.OBJECTIVES``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has Feature.OBJECTIVES, but not _solve_objective")
+
+    def _prepare_objective(self, problem: ObjectiveProblem) -> None:  # noqa: B027  (many have nothing to do)
+        """Do now what requests of a problem's structure would have to wait for. Does nothing by default."""

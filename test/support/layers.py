@@ -29,6 +29,7 @@ LAYERS = [
     {"differentiable"},
     {"collision", "scene"},
     {"costs", "problems"},
+    {"objectives"},
     {"trajectory"},
     {"verification"},
     {"solvers"},

@@ -1,6 +1,7 @@
 """The ``jax_lm`` plugin: IK-Beam on JAX, for batches, on CPUs and graphics cards. Importing this module does not
 import JAX."""
 
+import threading
 import weakref
 from collections.abc import Mapping
 from functools import partial
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError
+from kinopt_ros.objectives.problem import ObjectiveProblem
+from kinopt_ros.objectives.result import ObjectiveCandidates
 from kinopt_ros.problems.chains import default_group
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
 from kinopt_ros.robot.chain import Motion
@@ -24,6 +27,9 @@ from kinopt_ros.solvers.version import package_version
 
 if TYPE_CHECKING:
     from kinopt_ros.solvers.jax_lm.chain import LaneChain
+    from kinopt_ros.solvers.jax_lm.objectives.program import ObjectiveKey
+    from kinopt_ros.solvers.jax_lm.objectives.solver import ObjectiveSearch
+    from kinopt_ros.solvers.jax_lm.programs import Programs
 
 JACOBIANS = ("analytic", "autodiff")
 DEVICES = ("auto", "cpu", "cuda", "cuda:N")
@@ -51,7 +57,7 @@ class JaxLmSolver(Solver):
         joint_types=frozenset(
             {JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR}
         ),
-        features=frozenset({Feature.TOOL, Feature.AXIS_TOLERANCES}),
+        features=frozenset({Feature.TOOL, Feature.AXIS_TOLERANCES, Feature.OBJECTIVES}),
         max_variables=32,
     )
     options: ClassVar[tuple[Option, ...]] = (
@@ -133,6 +139,7 @@ class JaxLmSolver(Solver):
         for name in groups:
             robot.group(name)
 
+        from kinopt_ros.solvers.jax_lm.beam_program import beam_compilation
         from kinopt_ros.solvers.jax_lm.chain import lane_chain
         from kinopt_ros.solvers.jax_lm.programs import Programs
         from kinopt_ros.solvers.jax_lm.runtime import start
@@ -140,8 +147,11 @@ class JaxLmSolver(Solver):
 
         runtime = start(options["device"], options["multi_output_fusion"])
         self._effort = _effort(options, runtime.on_cpu)
-        self._programs = Programs(runtime)
+        self._programs = Programs(runtime, beam_compilation)
         weakref.finalize(self, self._programs.stop)  # who is replaced is not closed
+        self._runtime = runtime
+        self._objectives: "tuple[ObjectiveSearch, Programs[ObjectiveKey]] | None" = None
+        self._objectives_lock = threading.Lock()
         self._chains: PreparedChains[LaneChain] = PreparedChains(
             robot, lambda chains: lane_chain(robot, chains[0])
         )
@@ -155,6 +165,8 @@ class JaxLmSolver(Solver):
         """Release what the solver holds. It cannot be used afterwards."""
         if self._robot is not None:
             self._programs.stop()
+            if self._objectives is not None:
+                self._objectives[1].stop()
         super().close()
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
@@ -171,6 +183,30 @@ class JaxLmSolver(Solver):
                 self._counts,
             ),
         )
+
+    def _solve_objective(self, problem: ObjectiveProblem) -> ObjectiveCandidates:
+        return self._objective_search().solve(problem)
+
+    def _prepare_objective(self, problem: ObjectiveProblem) -> None:
+        self._objective_search().prepare(problem)
+
+    def _objective_search(self) -> "ObjectiveSearch":
+        """Return the search for objectives; imports what it needs when it is first asked for."""
+        with self._objectives_lock:
+            if self._objectives is None:
+                for package in ("jaxlie", "jaxls"):
+                    if find_spec(package) is None:
+                        raise SolverUnavailableError(
+                            f"objectives need the package {package} (pip install 'kinopt_ros[jax]')"
+                        )
+                from kinopt_ros.solvers.jax_lm.objectives.program import objective_compilation
+                from kinopt_ros.solvers.jax_lm.objectives.solver import ObjectiveSearch
+                from kinopt_ros.solvers.jax_lm.programs import Programs
+
+                programs = Programs(self._runtime, objective_compilation)
+                weakref.finalize(self, programs.stop)
+                self._objectives = ObjectiveSearch(self.robot, programs), programs
+            return self._objectives[0]
 
     def _compile_for(self, robot: RobotModel, group_name: str) -> None:
         """Compile or load all programs for a group's plain requests."""

@@ -122,7 +122,7 @@ def _needed(chain: LaneChain, plan: tuple[Stage, ...], requests: int) -> tuple[P
 def search(
     problem: IkProblem,
     prepared: Prepared[LaneChain],
-    programs: Programs,
+    programs: Programs[ProgramKey],
     tables: "Tables",
     effort: Effort,
     hopeless: Callable[[], Bool],
@@ -153,7 +153,7 @@ class _Work:
     """State of every request; B of them, n variables of the chain."""
 
     def __init__(
-        self, problem: IkProblem, prepared: Prepared[LaneChain], programs: Programs, tables: "Tables"
+        self, problem: IkProblem, prepared: Prepared[LaneChain], programs: Programs[ProgramKey], tables: "Tables"
     ) -> None:
         self._problem, self._prepared, self._programs, self._tables = problem, prepared, programs, tables
         chain, batch, n = prepared.packed, problem.batch_size, prepared.packed.shape.variables
@@ -309,7 +309,7 @@ def _device_starts(arguments: _Arguments, targets: int, seed: int) -> jax.Array:
     return arguments.on_device(arguments.starts(targets, seed))
 
 
-def _refuse_to_compile(keys: Sequence[ProgramKey], programs: Programs) -> None:
+def _refuse_to_compile(keys: Sequence[ProgramKey], programs: Programs[ProgramKey]) -> None:
     missing = programs.missing(keys)
     if missing:
         programs.make_in_background(missing)

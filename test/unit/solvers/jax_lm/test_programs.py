@@ -121,10 +121,11 @@ def test_many_structures_keep_nobody_waiting_for_all_of_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from kinopt_ros.solvers.jax_lm import programs
+    from kinopt_ros.solvers.jax_lm.beam_program import beam_compilation
     from kinopt_ros.solvers.jax_lm.runtime import start
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    compiler = programs.Programs(start("cpu", False))
+    compiler: programs.Programs[Any] = programs.Programs(start("cpu", False), beam_compilation)
     begun, may_go_on = threading.Event(), threading.Event()
     made: list[Any] = []
 
@@ -302,7 +303,7 @@ def test_one_kernel_changes_no_result(
     for lanes in (programs.ONE_KERNEL, 0):
         monkeypatch.setattr(programs, "ONE_KERNEL", lanes)
         with jax.enable_x64(True):
-            program = programs._compile(runtime, ProgramKey(chain.shape, rows, size, targets))
+            program = beam_program.compiled(runtime, ProgramKey(chain.shape, rows, size, targets))
             found.append(np.asarray(program(*arguments)))
         entry = program.as_text().rsplit("ENTRY", 1)[1]
         kernels.append(entry.count(" fusion(") + entry.count(" while("))

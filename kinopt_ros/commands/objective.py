@@ -1,0 +1,137 @@
+"""`kinopt objective`: solve what a file of costs describes, and show what became of each."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
+from kinopt_ros.costs.registry import cost_kind, cost_names
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.files import read_text
+from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
+from kinopt_ros.objectives.reading import LONGEST_TEXT, objective_from_text
+from kinopt_ros.objectives.result import ObjectiveResult
+from kinopt_ros.planning.objectives import solve_objective
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.states import named_configuration
+from kinopt_ros.solvers.base import Feature
+from kinopt_ros.solvers.registry import AUTO, create_solver
+from kinopt_ros.status import Status
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_robot(parser)
+    parser.add_argument("file", nargs="?", type=Path, help="YAML: a list of costs, each with 'cost: NAME'")
+    parser.add_argument("--list", action="store_true", help="list the kinds of costs instead")
+    parser.add_argument("--group", help="joint group to move (default: the first)")
+    parser.add_argument("--lock", nargs="+", default=(), metavar="NAME", help="directions or joints that do not move")
+    parser.add_argument("--seed-state", metavar="NAME", help="named state to start from")
+    parser.add_argument("--points", type=int, default=1, metavar="T", help="points of a trajectory (default 1)")
+    parser.add_argument("--dt", type=float, default=0.1, metavar="S", help="time between points (default 0.1)")
+    parser.add_argument("--starts", type=int, default=16, metavar="N", help="random starts at most (default 16)")
+    parser.add_argument("--random-seed", type=int, default=0, metavar="N")
+    parser.add_argument("--solver", default="jax_lm", help="solver plugin (default jax_lm)")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; return 0 for a success, 3 for the nearest, 2 if something does not hold."""
+    if args.list:
+        _list(Console())
+        return 0
+    if args.file is None:
+        raise InvalidRequestError("name a file of costs, or --list")
+    robot = robot_of(args)
+    objective = objective_from_text(robot, read_text(args.file, LONGEST_TEXT, "an objective"))
+    problem = objective_problem(
+        robot,
+        objective,
+        group=args.group,
+        locked=tuple(args.lock),
+        state=None if args.seed_state is None else named_configuration(robot, args.seed_state),
+        num_points=args.points,
+        dt=args.dt,
+        num_starts=args.starts,
+        random_seed=args.random_seed,
+    )
+    solver = create_solver(args.solver, robot)
+    if Feature.OBJECTIVES not in solver.capabilities.features:
+        raise InvalidRequestError(f"solver {args.solver!r} does not solve objectives")
+    ik_solver = create_solver(AUTO, robot)
+    try:
+        if not args.json:
+            Console(stderr=True).print("Compiling what this structure needs, if it is new here ...", style="dim")
+        result = solve_objective(solver, problem, ik_solver)
+    finally:
+        ik_solver.close()
+        solver.close()
+    if args.json:
+        print_json(record(problem, result))
+    else:
+        _show(Console(), robot, problem, result)
+    return {Status.SUCCESS: 0, Status.NEAREST: 3}.get(Status(int(result.status[0])), 2)
+
+
+def record(problem: ObjectiveProblem, result: ObjectiveResult) -> dict[str, object]:
+    """Return an answer as plain data."""
+    return {
+        "status": Status(int(result.status[0])).name,
+        "message": result.messages[0],
+        "variables": list(result.variable_names),
+        "q": result.best[0].tolist(),
+        "dt": result.dt if problem.num_points > 1 else None,
+        "costs": [
+            {
+                "title": term.title,
+                "value": term.value,
+                "magnitude": term.magnitude.tolist(),
+                "tolerance": None if term.tolerance is None else term.tolerance.tolist(),
+                "met": term.met,
+                "multipliers": multipliers[0].tolist(),
+            }
+            for term, multipliers in zip(result.terms[0], result.multipliers, strict=True)
+        ],
+        "iterations": int(result.iterations[0]),
+        "history": result.history[0][np.isfinite(result.history[0])].tolist(),
+        "solver": result.solver,
+        "solve_time": result.solve_time,
+        "checks": list(result.checks),
+        "not_checked": list(result.not_checked),
+        "notes": list(result.notes),
+    }
+
+
+def _show(console: Console, robot: RobotModel, problem: ObjectiveProblem, result: ObjectiveResult) -> None:
+    code = Status(int(result.status[0]))
+    style = {"SUCCESS": "bold green", "NEAREST": "bold yellow"}.get(code.name, "bold red")
+    console.print(f"[{style}]{code.name}[/]  {escape(result.messages[0])}")
+    table = Table("cost", "value", "off by", "allowed", "holds")
+    for term in result.terms[0]:
+        allowed = "-" if term.tolerance is None else ", ".join(f"{x:.3g}" for x in term.tolerance)
+        holds = "-" if term.tolerance is None else ("yes" if term.met else "[red]no[/]")
+        off = ", ".join(f"{x:.3g}" for x in term.magnitude[:6]) + (" ..." if len(term.magnitude) > 6 else "")
+        table.add_row(escape(term.title), f"{term.value:.6g}", off, allowed, holds)
+    console.print(table)
+    if problem.num_points == 1:
+        for name, value in zip(result.variable_names, result.best[0, 0], strict=True):
+            console.print(f"  {escape(name)}: {value:.6f}")
+    else:
+        console.print(f"{problem.num_points} points, {problem.dt} s apart (--json writes them)")
+    console.print(
+        f"[dim]{result.solver}, {result.solve_time * 1e3:.2f} ms, {int(result.iterations[0])} steps; "
+        f"checked: {', '.join(result.checks)}; not checked: {', '.join(result.not_checked)}[/]"
+    )
+
+
+def _list(console: Console) -> None:
+    table = Table("cost", "residual", "units", "what it is")
+    for name in cost_names():
+        kind = cost_kind(name)
+        about = (kind.__doc__ or "").strip().splitlines()
+        table.add_row(name, escape(kind.formula), escape(kind.units), escape(about[0] if about else ""))
+    console.print(table)

@@ -1,0 +1,241 @@
+"""What a cost is. Each kind is one file of this folder, or of any package that registers it (``registry.py``).
+
+A cost has a residual r at a point (``point.py``), written over the array module, so that the one formula is compiled
+and differentiated by JAX for the search, and evaluated by numpy in float64 for the verdict. An objective minimizes
+
+    sum over costs and points of |weight * r|^2,    with max(r, 0) in place of r for one-sided costs,
+
+over the costs without a ``tolerance``. One with a tolerance has to hold: it is a constraint, r = 0 (or r <= 0 if it is
+one-sided), of which only counts which components have a weight, and an answer is no success if what ``magnitudes``
+returns is above the tolerance.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, ClassVar, Self, get_type_hints
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Immutable
+from kinopt_ros.costs.point import Point
+from kinopt_ros.errors import InvalidRequestError, UnknownLinkError, shown
+from kinopt_ros.robot.model import RobotModel
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cost(Immutable, ABC):
+    """Base of all costs: a frozen dataclass whose floats and arrays may change without compiling anew.
+
+    What else its fields hold (names, whole numbers, true or false) is its structure.
+    """
+
+    name: ClassVar[str]
+    """Name of the kind, in lower case; that of its entry point."""
+    formula: ClassVar[str]
+    """The residual, in one line."""
+    units: ClassVar[str]
+    """Units of the residual."""
+    source: ClassVar[str] = ""
+    """Paper and equation, if it is from one."""
+    one_sided: ClassVar[bool] = False
+    """Whether the residual may be negative without being wrong: r <= 0 is wanted."""
+    span: ClassVar[int] = 1
+    """Neighbouring points that it looks at: the point itself and ``point.next(k)`` for k < span."""
+    order: ClassVar[int] = 0
+    """Highest derivative by time that it looks at (``point.derivative``): 0 to 3."""
+
+    weight: float | tuple[float, ...] | Float64 = 1.0
+    """Weight of the residual: one number, or one for each component. 0 leaves out."""
+    tolerance: float | tuple[float, ...] | None = None
+    """Largest magnitude with which it holds, one number or one for each; None: it need not hold, and is weighed."""
+    points: tuple[int, ...] | None = None
+    """Points of a trajectory at which it counts, from 0; negative ones count from the end. None: all."""
+    label: str = ""
+    """Name in answers, to tell two of a kind apart; empty: the kind's name."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            converted = _as_declared(self, field.name, value)
+            if converted is not value:
+                object.__setattr__(self, field.name, converted)
+        self._check_common()
+
+    @abstractmethod
+    def residual(self, point: Point) -> Annotated[Any, "m"]:
+        """Compute the residual at a point, shape (m,), by ``point.xp`` (numpy or jax.numpy), without its weight."""
+
+    def check(self, robot: RobotModel) -> None:  # noqa: B027  (most refuse nothing)
+        """Raise a KinoptError if the cost does not fit a robot, as for links that it does not have."""
+
+    def magnitudes(self, residual: Annotated[Float64, "... m"]) -> Annotated[Float64, "... k"]:
+        """Return what tolerances bound: by default the absolute value of each component that has a weight, or what is
+        above 0 of one-sided ones."""
+        values = np.maximum(residual, 0.0) if self.one_sided else np.abs(residual)
+        weight = np.asarray(self.weight, dtype=np.float64)
+        return values if weight.ndim == 0 else values[..., weight != 0.0]
+
+    @property
+    def holds(self) -> bool:
+        """Whether it has to hold, rather than being weighed."""
+        return self.tolerance is not None
+
+    @property
+    def title(self) -> str:
+        """Its label, or the name of its kind."""
+        return self.label or self.name
+
+    @property
+    def width(self) -> int:
+        """Points that a trajectory must have for it."""
+        return max(self.span, self.order + 1)
+
+    def with_values(self, **values: Any) -> Self:
+        """Return a copy with other values, unchecked: for compilers, which put tracers in place of numbers."""
+        copy = object.__new__(type(self))
+        for field in fields(self):
+            object.__setattr__(copy, field.name, values.get(field.name, getattr(self, field.name)))
+        return copy
+
+    def replace(self, **values: Any) -> Self:
+        """Return a copy with other values, checked."""
+        return replace(self, **values)
+
+    def _check_common(self) -> None:
+        who = f"cost {self.title!r}"
+        weight = np.asarray(self.weight, dtype=np.float64)
+        if weight.ndim > 1 or (weight < 0.0).any():
+            raise InvalidRequestError(
+                f"{who}: weight is {shown(self.weight)}; allowed is a number of at least 0, or one for each component"
+            )
+        if self.tolerance is not None:
+            bounds = np.asarray(self.tolerance, dtype=np.float64)
+            if bounds.ndim > 1 or not (bounds >= 0.0).all():
+                raise InvalidRequestError(
+                    f"{who}: tolerance is {shown(self.tolerance)}; allowed is a number of at least 0, or one for each"
+                )
+        if self.points is not None and not self.points:
+            raise InvalidRequestError(f"{who}: points is empty; leave it out for all points")
+
+
+def numbers_of(cost: Cost) -> dict[str, Float64]:
+    """Return the fields of a cost that may change without compiling anew: floats, and what is made of floats."""
+    found = {}
+    for field in fields(cost):
+        value = getattr(cost, field.name)
+        if field.name != "tolerance" and _is_numeric(value):
+            found[field.name] = np.asarray(value, dtype=np.float64)
+    return found
+
+
+def structure_of(cost: Cost) -> tuple[Any, ...]:
+    """Return what a compiled program of a cost depends on, as a hashable value."""
+    numeric = numbers_of(cost)
+    rest = tuple(
+        (field.name, getattr(cost, field.name))
+        for field in fields(cost)
+        if field.name not in numeric and field.name not in ("label", "tolerance")
+    )
+    shapes = tuple((name, array.shape) for name, array in numeric.items())
+    kind = type(cost)
+    structure = (f"{kind.__module__}:{kind.__qualname__}", shapes, rest, cost.holds)
+    try:
+        hash(structure)
+    except TypeError:
+        raise InvalidRequestError(
+            f"cost {cost.title!r} has fields that can change; allowed are numbers, arrays, texts and tuples of those"
+        ) from None
+    return structure
+
+
+def _is_numeric(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, np.ndarray):
+        return bool(value.dtype == np.float64)
+    return isinstance(value, float) or (
+        isinstance(value, tuple) and bool(value) and all(isinstance(item, float) for item in value)
+    )
+
+
+def _as_declared(cost: Cost, name: str, value: Any) -> Any:
+    """Return a field's value as its kind declares it: whole numbers where floats are meant become floats, lists become
+    tuples, arrays become read-only float64 ones; refuse numbers that are not finite."""
+    who = f"cost {type(cost).name!r}: {name}"
+    wanted = str(_hints(type(cost)).get(name, ""))
+    floats = "float" in wanted
+    if isinstance(value, list):
+        value = np.asarray(value, dtype=np.float64) if "NDArray" in wanted or "ndarray" in wanted else _tuple(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "fiu":
+            raise InvalidRequestError(f"{who} is an array of {value.dtype}; allowed are numbers")
+        array = np.array(value, dtype=np.float64)
+        array.setflags(write=False)
+        _require_finite(who, array)
+        return array
+    if floats and isinstance(value, int) and not isinstance(value, bool):
+        value = _float(who, value)
+    if floats and isinstance(value, tuple) and value and all(type(item) in (int, float) for item in value):
+        value = tuple(_float(who, item) for item in value)
+    if _is_numeric(value) and name != "tolerance":
+        _require_finite(who, np.asarray(value, dtype=np.float64))
+    return value
+
+
+def _tuple(values: list[Any]) -> tuple[Any, ...]:
+    return tuple(_tuple(item) if isinstance(item, list) else item for item in values)
+
+
+def _float(who: str, value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidRequestError(f"{who} is {shown(value)}; allowed are numbers below 1e300") from None
+
+
+def _require_finite(who: str, array: Float64) -> None:
+    if not np.isfinite(array).all():
+        bad = array.ravel()[~np.isfinite(array.ravel())][0]
+        raise InvalidRequestError(f"{who} has {bad}; allowed are finite numbers")
+
+
+def _hints(kind: type[Cost]) -> dict[str, Any]:
+    known = _HINTS.get(kind)
+    if known is None:
+        known = _HINTS[kind] = get_type_hints(kind)
+    return known
+
+
+_HINTS: dict[type[Cost], dict[str, Any]] = {}
+
+
+def links_of(robot: RobotModel, cost: Cost, *links: str) -> None:
+    """Raise a KinoptError that names the cost if a robot lacks one of some links."""
+    for link in links:
+        if not isinstance(link, str):
+            raise InvalidRequestError(f"cost {cost.title!r}: {shown(link)} is no name of a link")
+        try:
+            robot.link(link)
+        except UnknownLinkError as error:
+            error.args = (f"cost {cost.title!r}: {error}",)
+            raise
+
+
+def unit_vector(cost: Cost, name: str, vector: tuple[float, ...]) -> None:
+    """Raise InvalidRequestError unless a field is a vector of three numbers that points somewhere."""
+    if len(vector) != 3 or not 1e-9 < math.sqrt(sum(x * x for x in vector)) < 1e9:
+        raise InvalidRequestError(
+            f"cost {cost.title!r}: {name} is {shown(vector)}; allowed are three numbers, not all 0"
+        )
+
+
+def checked_shape(cost: Cost, name: str, array: Float64, shape: tuple[int, ...]) -> None:
+    """Raise InvalidRequestError unless an array of a cost has a shape."""
+    if np.shape(array) != shape:
+        raise InvalidRequestError(
+            f"cost {cost.title!r}: {name} has shape {np.shape(array)}; allowed is {shape} here"
+        )
+

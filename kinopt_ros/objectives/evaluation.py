@@ -1,0 +1,102 @@
+"""Evaluation of costs at an answer in float64, by numpy and nothing that a solver uses."""
+
+import inspect
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.costs.base import Cost
+from kinopt_ros.errors import InvalidRequestError, quoted, said_by
+from kinopt_ros.objectives.numpy_point import NumpyPath
+from kinopt_ros.objectives.objective import Objective
+from kinopt_ros.robot.model import RobotModel
+
+
+class CostError(InvalidRequestError):
+    """A cost whose code failed, or whose residual is unusable; names the cost and its file."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """One cost at an answer."""
+
+    title: str
+    value: float
+    """Sum of the squares of its weighted residual: its share of what is minimized."""
+    residual: Annotated[Float64, "P m"]
+    """Residual, unweighted, at each of P points, in the cost's units."""
+    magnitude: Annotated[Float64, "k"]
+    """The largest magnitudes over the points."""
+    tolerance: Annotated[Float64, "k"] | None
+    """What they may be at most; None: anything."""
+
+    @property
+    def met(self) -> bool:
+        """Whether the cost holds, if it has to."""
+        return self.tolerance is None or bool((self.magnitude <= self.tolerance).all())
+
+    @property
+    def ratio(self) -> float:
+        """Largest share of a tolerance that is used up; above 1 it does not hold. 0 without a tolerance."""
+        if self.tolerance is None:
+            return 0.0
+        used = self.magnitude / np.maximum(self.tolerance, 1e-300)
+        return float(np.where(self.magnitude == 0.0, 0.0, used).max(initial=0.0))
+
+
+def evaluate(
+    robot: RobotModel, objective: Objective, q: Annotated[Float64, "T nq"], dt: float
+) -> tuple[Term, ...]:
+    """Evaluate all costs of an objective.
+
+    Raises:
+        CostError: a cost raises, or its residual is no finite vector of one length.
+    """
+    path = NumpyPath(robot, np.asarray(q, dtype=np.float64), dt)
+    return tuple(
+        _term(path, cost, title, objective.points_of(cost, len(path)))
+        for cost, title in zip(objective.costs, objective.titles, strict=True)
+    )
+
+
+def _term(path: NumpyPath, cost: Cost, title: str, points: tuple[int, ...]) -> Term:
+    residual = np.array([residual_of(cost, title, path, t) for t in points])
+    counted = np.maximum(residual, 0.0) if cost.one_sided else residual
+    value = float(np.sum((np.asarray(cost.weight) * counted) ** 2))
+    magnitude = cost.magnitudes(residual).reshape(len(points), -1).max(axis=0, initial=0.0)
+    tolerance = None
+    if cost.tolerance is not None:
+        tolerance = np.broadcast_to(np.asarray(cost.tolerance, dtype=np.float64), magnitude.shape)
+    return Term(title, value, residual, magnitude, tolerance)
+
+
+def residual_of(cost: Cost, title: str, path: NumpyPath, t: int) -> Annotated[Float64, "m"]:
+    """Compute one residual; whatever the cost's code does wrong becomes a CostError."""
+    try:
+        residual = np.asarray(cost.residual(path[t]))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise CostError(f"{where(cost, title)} failed: {said_by(error)}") from error
+    if residual.ndim != 1 or residual.dtype.kind not in "fiu":
+        raise CostError(
+            f"{where(cost, title)} returned an array of shape {residual.shape} and type {residual.dtype}; "
+            "allowed is a vector of numbers"
+        )
+    weight = np.shape(cost.weight)
+    if weight not in ((), residual.shape):
+        raise CostError(f"{where(cost, title)} has {weight[0]} weights for a residual of {len(residual)} numbers")
+    if not np.isfinite(residual).all():
+        raise CostError(f"{where(cost, title)} returned {residual[~np.isfinite(residual)][0]}, which is not finite")
+    return residual.astype(np.float64)
+
+
+def where(cost: Cost, title: str) -> str:
+    """Return the name of a cost and of its file, for sentences."""
+    try:
+        file = inspect.getfile(type(cost))
+    except (OSError, TypeError):
+        file = type(cost).__module__
+    return f"cost {quoted(title)} ({file})"

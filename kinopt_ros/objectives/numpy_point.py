@@ -1,0 +1,111 @@
+"""Points of a configuration or trajectory by numpy, in float64: for verdicts, and to read costs with."""
+
+from types import ModuleType
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.costs.stencils import window_of
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.jacobian import geometric_jacobian, tangent_columns
+from kinopt_ros.kinematics.se3 import so3_log
+from kinopt_ros.kinematics.tangent import difference, directions
+from kinopt_ros.robot.chain import chain_between
+from kinopt_ros.robot.model import RobotModel
+
+
+class NumpyPath:
+    """A trajectory of T points; ``path[t]`` is a point (``costs.point.Point``)."""
+
+    def __init__(self, robot: RobotModel, q: Annotated[Float64, "T nq"], dt: float) -> None:
+        self.robot = robot
+        self.q = q
+        self.dt = dt
+        self._points: dict[int, NumpyPoint] = {}
+        self._poses: dict[str, Float64] = {}
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def __getitem__(self, t: int) -> "NumpyPoint":
+        if t not in self._points:
+            self._points[t] = NumpyPoint(self, t)
+        return self._points[t]
+
+    def poses(self, link: str) -> Annotated[Float64, "T 4 4"]:
+        """Compute ``T_root_link`` at every point, once."""
+        if link not in self._poses:
+            self._poses[link] = forward_kinematics(self.robot, self.q, [link])[:, 0]
+        return self._poses[link]
+
+
+class NumpyPoint:
+    """One point. See ``costs.point.Point`` for what its members are."""
+
+    def __init__(self, path: NumpyPath, index: int) -> None:
+        self._path = path
+        self.index = index
+        self.q = path.q[index]
+        self.robot = path.robot
+
+    @property
+    def xp(self) -> ModuleType:
+        """numpy."""
+        return np
+
+    def pose(self, link: str) -> Annotated[Float64, "4 4"]:
+        """Compute ``T_root_link``, m."""
+        T: Float64 = self._path.poses(link)[self.index]
+        return T
+
+    def jacobian(self, link: str) -> Annotated[Float64, "6 nv"]:
+        """Compute the geometric Jacobian in the root link; columns are the robot's directions."""
+        robot, known = self.robot, directions(self.robot)
+        chain = chain_between(robot, robot.root_link, link)
+        J = np.zeros((6, known.nv))
+        own = geometric_jacobian(chain, self.q[chain.variables])
+        first, count = tangent_columns(chain)
+        del first
+        column, quaternions = 0, dict(known.quaternions)
+        scalars = dict(zip(known.scalar_variables.tolist(), known.scalar_directions.tolist(), strict=True))
+        for variable in chain.variables.tolist():
+            if variable in scalars:
+                J[:, scalars[variable]] = own[:, column]
+                column += 1
+            elif variable in quaternions:
+                start = quaternions[variable]
+                J[:, start : start + 3] = own[:, column : column + 3]
+                column += 3
+        if column != count:
+            raise RuntimeError(f"{count} columns of a Jacobian were expected, {column} were found")
+        return J
+
+    def rotation_vector(self, R: Annotated[Float64, "3 3"]) -> Annotated[Float64, "3"]:
+        """Compute axis times angle of a rotation, rad."""
+        return so3_log(R)
+
+    def difference(
+        self, a: Annotated[Float64, "nq"], b: Annotated[Float64, "nq"]
+    ) -> Annotated[Float64, "nv"]:
+        """Compute the step from configuration a to b along the robot's directions."""
+        return difference(directions(self.robot), a, b)
+
+    def derivative(self, order: int) -> Annotated[Float64, "nv"]:
+        """Compute a derivative of the configuration by time."""
+        path = self._path
+        if not 1 <= order < len(path):
+            raise InvalidRequestError(f"derivative({order}) needs more than {order} points; there are {len(path)}")
+        first, weights = window_of(order, len(path), self.index)
+        steps = difference(directions(self.robot), self.q, path.q[first : first + len(weights)])
+        found: Float64 = np.array(weights) @ steps / ((len(path) - 1) * path.dt) ** order
+        return found
+
+    def next(self, k: int = 1) -> "NumpyPoint":
+        """Return the k-th point after this one."""
+        if not 0 <= self.index + k < len(self._path):
+            raise InvalidRequestError(
+                f"point {self.index + k} does not exist: a cost that looks at k points after its own has span k + 1"
+            )
+        return self._path[self.index + k]

@@ -1,0 +1,81 @@
+"""Objective: any number of costs, to be minimized or kept."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kinopt_ros.array import Immutable
+from kinopt_ros.costs.base import Cost
+from kinopt_ros.errors import InvalidRequestError, shown
+from kinopt_ros.robot.model import RobotModel
+
+MOST_COSTS = 64
+"""Most costs of one objective."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Objective(Immutable):
+    """Costs that count together.
+
+    Iterating yields the costs; answers list them in this order, by ``titles``.
+    """
+
+    costs: tuple[Cost, ...]
+
+    def __init__(self, costs: Iterable[Cost]) -> None:
+        """``costs``: at least one. Two of a kind need labels to be told apart in answers: without them they are numbered.
+
+        Raises:
+            InvalidRequestError: none, too many, or something that is no cost.
+        """
+        given = tuple(costs)
+        for cost in given:
+            if not isinstance(cost, Cost):
+                raise InvalidRequestError(f"{shown(cost)} is no cost; allowed are the classes of kinopt_ros.costs")
+        if not 1 <= len(given) <= MOST_COSTS:
+            raise InvalidRequestError(f"an objective has {len(given)} costs; allowed are 1 to {MOST_COSTS}")
+        object.__setattr__(self, "costs", given)
+
+    def __iter__(self) -> Iterator[Cost]:
+        return iter(self.costs)
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Names of the costs in answers: labels or kinds, numbered from the second on where they repeat."""
+        seen: dict[str, int] = {}
+        titles = []
+        for cost in self.costs:
+            seen[cost.title] = number = seen.get(cost.title, 0) + 1
+            titles.append(cost.title if number == 1 else f"{cost.title} {number}")
+        return tuple(titles)
+
+    @property
+    def has_to_hold(self) -> bool:
+        """Whether any cost has a tolerance, so that there is something to succeed at."""
+        return any(cost.holds for cost in self.costs)
+
+    def check(self, robot: RobotModel, num_points: int) -> None:
+        """Raise a KinoptError if a cost does not fit the robot, or needs a longer trajectory."""
+        for cost, title in zip(self.costs, self.titles, strict=True):
+            cost.check(robot)
+            if cost.width > num_points:
+                raise InvalidRequestError(
+                    f"cost {title!r} looks at {cost.width} neighbouring points; "
+                    f"{num_points} {'is' if num_points == 1 else 'are'} asked for"
+                )
+            if cost.span > 1 and cost.order:
+                raise InvalidRequestError(f"cost {title!r} has a span and an order; allowed is one of them")
+            for number in cost.points or ():
+                if isinstance(number, bool) or not isinstance(number, int) or not -num_points <= number < num_points:
+                    raise InvalidRequestError(
+                        f"cost {title!r}: points has {shown(number)}; allowed is {-num_points} to {num_points - 1}"
+                    )
+
+    def points_of(self, cost: Cost, num_points: int) -> tuple[int, ...]:
+        """Return the points at which a cost is evaluated, ascending: the first ones of their windows."""
+        last = num_points - cost.span + 1
+        if cost.points is None:
+            return tuple(range(last))
+        return tuple(sorted({number % num_points for number in cost.points if number % num_points < last}))

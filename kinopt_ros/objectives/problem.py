@@ -1,0 +1,176 @@
+"""Objective problem: B independent requests of one structure, each for one configuration or a trajectory."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64, Immutable, taken_over
+from kinopt_ros.costs.base import structure_of
+from kinopt_ros.errors import InvalidRequestError, InvalidStateError
+from kinopt_ros.kinematics.tangent import free_directions
+from kinopt_ros.objectives.objective import Objective
+from kinopt_ros.problems.chains import default_group
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import quaternion_starts
+from kinopt_ros.scene.scene import Scene
+
+MOST_POINTS = 512
+"""Most points of a trajectory."""
+MOST_VARIABLES = 4096
+"""Most directions times points."""
+DEFAULT_STARTS = 16
+"""Random starts of the search, besides the state and the seeds."""
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectiveProblem(Immutable):
+    """What is asked. Build it with ``objective_problem``, which fills in what follows from the robot and checks it."""
+
+    objectives: tuple[Objective, ...]
+    """B objectives of one structure: they differ in numbers only."""
+    joints: tuple[str, ...]
+    """Joints that move; all others are held at ``state``."""
+    free: Annotated[Bool, "nv"]
+    """Directions that move (``kinematics/tangent.py``)."""
+    state: Annotated[Float64, "B nq"]
+    """Per request a configuration of the whole robot: values of what is held, and the first start."""
+    seeds: Annotated[Float64, "B S T nq"]
+    """More starts, tried before random ones; S may be 0."""
+    num_points: int = 1
+    """T, number of points; 1 for a configuration."""
+    dt: float = 0.1
+    """Time between neighbouring points, s."""
+    num_starts: int = DEFAULT_STARTS
+    """Random starts where neither state nor seeds lead to an answer."""
+    scene: Scene | None = None
+    """Scene that the answer shall be free of collisions with, besides the robot itself; None: not checked."""
+    clearance: float = 0.0
+    """Least distance, m, of bodies that must not touch; counts with a scene only."""
+    deadline: float | None = None
+    """Value of time.monotonic() after which no new attempt is started; None: the solver's own effort."""
+    random_seed: int = 0
+
+    def __post_init__(self) -> None:
+        taken_over(self, "free", "state", "seeds")
+
+    @property
+    def batch_size(self) -> int:
+        """B, the number of independent requests."""
+        return len(self.objectives)
+
+    @property
+    def objective(self) -> Objective:
+        """The first objective, whose structure all have."""
+        return self.objectives[0]
+
+    @property
+    def late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+
+def objective_problem(
+    robot: RobotModel,
+    objective: Objective | Iterable[Objective],
+    *,
+    group: str | None = None,
+    joints: Sequence[str] | None = None,
+    locked: Sequence[str] = (),
+    state: Annotated[Float64, "nq"] | Annotated[Float64, "B nq"] | None = None,
+    seeds: Annotated[Float64, "S T nq"] | Annotated[Float64, "B S T nq"] | None = None,
+    num_points: int = 1,
+    dt: float = 0.1,
+    num_starts: int = DEFAULT_STARTS,
+    scene: Scene | None = None,
+    clearance: float = 0.0,
+    deadline: float | None = None,
+    random_seed: int = 0,
+) -> ObjectiveProblem:
+    """Build an objective problem.
+
+    Args:
+        robot: the robot.
+        objective: one, or B of one structure.
+        group: joint group to move; the default group if neither this nor ``joints`` is given.
+        joints: joints to move, instead of a group's.
+        locked: directions, or joints, that do not move all the same: ``base/theta``.
+        state: configuration of the whole robot, (nq,) or (B, nq), rad or m; the default configuration if None.
+        seeds: starts, (S, T, nq) or (B, S, T, nq).
+        num_points: T, points of a trajectory; 1 for a configuration.
+        dt: time between points, s.
+        num_starts: random starts at most.
+        scene: what not to collide with; None: collisions are not checked.
+        clearance: least distance of bodies, m, with a scene.
+        deadline: value of time.monotonic().
+        random_seed: equal problems with equal seeds get equal answers.
+
+    Raises:
+        KinoptError: what does not fit, named.
+    """
+    objectives = (objective,) if isinstance(objective, Objective) else tuple(objective)
+    _check_objectives(robot, objectives, num_points)
+    if joints is not None and group is not None:
+        raise InvalidRequestError("give group or joints, not both")
+    if joints is None:
+        joints = (default_group(robot) if group is None else robot.group(group)).joints
+    B = len(objectives)
+    free = free_directions(robot, tuple(joints), tuple(locked))
+    if not free.sum() * num_points <= MOST_VARIABLES:
+        raise InvalidRequestError(
+            f"{free.sum()} directions at {num_points} points are more than {MOST_VARIABLES} variables"
+        )
+    for name, value, least in (("dt", dt, 1e-6), ("clearance", clearance, 0.0)):
+        if not (isinstance(value, int | float) and least <= value < 1e6):
+            raise InvalidRequestError(f"{name} is {value!r}; allowed is {least} to 1e6")
+    if isinstance(num_starts, bool) or not isinstance(num_starts, int) or not 0 <= num_starts <= 1024:
+        raise InvalidRequestError(f"num_starts is {num_starts!r}; allowed is 0 to 1024")
+    q = robot.default_q if state is None else np.asarray(state, dtype=np.float64)
+    known = np.empty((B, 0, num_points, robot.nq)) if seeds is None else np.asarray(seeds, dtype=np.float64)
+    if seeds is not None and known.ndim == 3:
+        known = np.broadcast_to(known, (B, *known.shape))
+    _check_states(robot, "state", q, ((robot.nq,), (B, robot.nq)))
+    _check_states(robot, "seeds", known, ((B, known.shape[1] if known.ndim > 1 else 0, num_points, robot.nq),))
+    return ObjectiveProblem(
+        objectives,
+        tuple(joints),
+        free,
+        np.array(np.broadcast_to(q, (B, robot.nq))),
+        np.array(known),
+        num_points,
+        float(dt),
+        num_starts,
+        scene,
+        float(clearance),
+        deadline,
+        random_seed,
+    )
+
+
+def _check_objectives(robot: RobotModel, objectives: tuple[Objective, ...], num_points: int) -> None:
+    if not objectives or not all(isinstance(item, Objective) for item in objectives):
+        raise InvalidRequestError("objective must be an Objective, or several")
+    if isinstance(num_points, bool) or not isinstance(num_points, int) or not 1 <= num_points <= MOST_POINTS:
+        raise InvalidRequestError(f"num_points is {num_points!r}; allowed is 1 to {MOST_POINTS}")
+    first = tuple(structure_of(cost) for cost in objectives[0])
+    for number, objective in enumerate(objectives):
+        objective.check(robot, num_points)
+        if number and tuple(structure_of(cost) for cost in objective) != first:
+            raise InvalidRequestError(
+                f"objective {number} of a batch has another structure than the first: only numbers may differ"
+            )
+
+
+def _check_states(
+    robot: RobotModel, name: str, q: Float64, shapes: tuple[tuple[int, ...], ...]
+) -> None:
+    if q.shape not in shapes:
+        allowed = " or ".join(str(shape) for shape in shapes)
+        raise InvalidStateError(f"{name} has shape {q.shape}; allowed is {allowed}")
+    if q.size and not (np.abs(q) < 1e9).all():
+        raise InvalidStateError(f"{name} has values that are not finite, or beyond 1e9 rad or m")
+    for start in quaternion_starts(robot.joints):
+        if q.size and (np.linalg.norm(q[..., start : start + 4], axis=-1) < 1e-6).any():
+            raise InvalidStateError(f"{name} has a quaternion of length 0 at {robot.variable_names[start]}")

@@ -1,0 +1,181 @@
+"""Objectives from plain data, as YAML and messages have them.
+
+A list of mappings: ``cost`` names the kind, the rest are its fields. Poses are mappings of ``xyz`` (m) and ``rpy`` (rad)
+or ``quaternion`` (x, y, z, w; as in ROS); configurations are mappings of names to values, or lists.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Any, get_type_hints
+
+import numpy as np
+import yaml
+
+from kinopt_ros.array import Float64
+from kinopt_ros.costs.base import Cost
+from kinopt_ros.costs.registry import cost_kind
+from kinopt_ros.errors import InvalidRequestError, UnknownJointError, UnknownNameError, quoted, said_by, shown
+from kinopt_ros.kinematics.se3 import pose, quaternion_to_matrix, rpy_to_matrix
+from kinopt_ros.objectives.objective import MOST_COSTS, Objective
+from kinopt_ros.robot.model import RobotModel
+
+LONGEST_TEXT = 1_000_000
+"""Longest text of an objective, characters."""
+
+
+class UnknownFieldError(UnknownNameError):
+    """A field that a cost does not have."""
+
+    kind = "field"
+    status = InvalidRequestError.status
+
+
+def objective_from_text(robot: RobotModel, text: str) -> Objective:
+    """Return the objective that a YAML text describes.
+
+    Raises:
+        KinoptError: what is wrong with it, and what is allowed.
+    """
+    if len(text) > LONGEST_TEXT:
+        raise InvalidRequestError(f"an objective has {len(text)} characters; allowed are {LONGEST_TEXT}")
+    try:
+        data = yaml.load(text, Loader=_PlainLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InvalidRequestError(f"an objective is no YAML: {said_by(error)}") from error
+    return objective_from_data(robot, data)
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML without aliases, which make gigabytes of little text."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):  # type: ignore[no-untyped-call]
+            raise yaml.YAMLError("aliases (*name) are not allowed")
+        return super().compose_node(parent, index)
+
+
+def objective_from_data(robot: RobotModel, data: object) -> Objective:
+    """Return the objective that a list of mappings describes."""
+    if isinstance(data, Mapping) and set(data) == {"costs"}:
+        data = data["costs"]
+    if not isinstance(data, Sequence) or isinstance(data, str) or not 1 <= len(data) <= MOST_COSTS:
+        raise InvalidRequestError(
+            f"an objective is a list of 1 to {MOST_COSTS} costs, each a mapping with 'cost: NAME'; not {shown(data)}"
+        )
+    return Objective(cost_from_data(robot, item) for item in data)
+
+
+def cost_from_data(robot: RobotModel, data: object) -> Cost:
+    """Return the cost that a mapping describes; the key ``cost`` names its kind."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("cost"), str):
+        raise InvalidRequestError(f"a cost is a mapping with 'cost: NAME', not {shown(data)}")
+    kind = cost_kind(data["cost"])
+    declared = {field.name: field for field in fields(kind) if field.init}
+    hints = get_type_hints(kind, include_extras=True)
+    values = {}
+    for name, given in data.items():
+        if name == "cost":
+            continue
+        if name not in declared:
+            raise UnknownFieldError(str(name), declared)
+        values[name] = _value(robot, kind, name, str(hints[name]), given)
+    for name, field in declared.items():
+        if name not in values and field.default is MISSING and field.default_factory is MISSING:
+            raise InvalidRequestError(f"cost {kind.name!r} needs the field {name!r}; its fields are {', '.join(declared)}")
+    try:
+        return kind(**values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidRequestError(f"cost {kind.name!r}: {said_by(error)}") from error
+
+
+def _value(robot: RobotModel, kind: type[Cost], name: str, wanted: str, given: Any) -> Any:
+    who = f"cost {kind.name!r}: {name}"
+    if "'4 4'" in wanted and isinstance(given, Mapping):
+        return _pose(who, given)
+    if "nq'" in wanted and isinstance(given, Mapping):
+        return _configuration(robot, who, given)
+    if isinstance(given, Mapping):
+        raise InvalidRequestError(f"{who} is a mapping; allowed is {_words(wanted)}")
+    if "ndarray" in wanted or "NDArray" in wanted:
+        return given if given is None else _array(who, given)
+    if isinstance(given, list):
+        if "tuple" not in wanted:
+            raise InvalidRequestError(f"{who} is a list; allowed is {_words(wanted)}")
+        given = tuple(given)
+        inner = str if "tuple[str" in wanted else int if "tuple[int" in wanted else (int, float)
+        if any(isinstance(item, bool) or not isinstance(item, inner) for item in given):
+            raise InvalidRequestError(f"{who} is {shown(given)}; allowed is {_words(wanted)}")
+        return given
+    fits = (
+        (isinstance(given, bool) and "bool" in wanted)
+        or (isinstance(given, str) and "str'" in wanted)
+        or (isinstance(given, int) and not isinstance(given, bool) and ("int'" in wanted or "float" in wanted))
+        or (isinstance(given, float) and "float" in wanted)
+        or (given is None and "None" in wanted)
+    )
+    if not fits:
+        raise InvalidRequestError(f"{who} is {shown(given)}; allowed is {_words(wanted)}")
+    return given
+
+
+def _words(wanted: str) -> str:
+    if "'4 4'" in wanted:
+        return "a pose: xyz, and rpy or quaternion (x, y, z, w)"
+    if "nq'" in wanted:
+        return "a configuration: names of variables and their values, or a list"
+    words = [
+        word
+        for kind, word in (
+            ("bool", "true or false"),
+            ("str'", "a text"),
+            ("tuple[str", "a list of texts"),
+            ("tuple[int", "a list of whole numbers"),
+            ("int'", "a whole number"),
+            ("float", "a number, or a list of numbers"),
+        )
+        if kind in wanted
+    ]
+    return " or ".join(words) or "what the documentation of the cost says"
+
+
+def _array(who: str, given: Any) -> Float64:
+    try:
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidRequestError(f"{who} is {shown(given)}; allowed are numbers, in lists of equal length") from None
+
+
+def _pose(who: str, given: Mapping[Any, Any]) -> Float64:
+    known = {"xyz", "rpy", "quaternion"}
+    if not set(given) <= known or {"rpy", "quaternion"} <= set(given) or not given:
+        raise InvalidRequestError(f"{who} has {shown(sorted(map(str, given)))}; allowed are xyz, and rpy or quaternion")
+    xyz = _array(f"{who}.xyz", given.get("xyz", [0.0, 0.0, 0.0]))
+    R: Float64 = np.eye(3)
+    if "rpy" in given:
+        rpy = _array(f"{who}.rpy", given["rpy"])
+        _require_numbers(f"{who}.rpy", rpy, 3)
+        R = rpy_to_matrix(rpy)
+    elif "quaternion" in given:
+        quaternion = _array(f"{who}.quaternion", given["quaternion"])
+        _require_numbers(f"{who}.quaternion", quaternion, 4)
+        if abs(float(np.linalg.norm(quaternion)) - 1.0) > 1e-3:
+            raise InvalidRequestError(f"{who}.quaternion is {shown(given['quaternion'])}; allowed is one of length 1")
+        R = quaternion_to_matrix(quaternion[[3, 0, 1, 2]])
+    _require_numbers(f"{who}.xyz", xyz, 3)
+    return pose(R, xyz)
+
+
+def _require_numbers(who: str, array: Float64, count: int) -> None:
+    if array.shape != (count,) or not (np.abs(array) < 1e9).all():
+        raise InvalidRequestError(f"{who} must be {count} finite numbers")
+
+
+def _configuration(robot: RobotModel, who: str, given: Mapping[Any, Any]) -> Float64:
+    q = robot.default_q.copy()
+    for name, value in given.items():
+        if name not in robot.variable_index:
+            raise UnknownJointError(str(name), robot.variable_index)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InvalidRequestError(f"{who}.{quoted(name)} is {shown(value)}; allowed is a number")
+        q[robot.variable_index[name]] = value
+    return q

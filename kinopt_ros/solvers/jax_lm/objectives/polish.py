@@ -1,0 +1,235 @@
+"""From one start to a point that meets the conditions of optimality, in float64.
+
+It minimizes f(q) = sum |w r|^2 / 2 subject to h(q) = 0 and g(q) <= 0 within position limits. Each step is the solution
+of
+
+    (H + rho C^T C + mu D) step = -(grad f + rho C^T (c + y)),
+
+with c and C the constraints that count (all of h; of g those with g + y > 0) and their derivatives, and lambda = rho y
+the multipliers: an augmented Lagrangian, or, as y moves with every step that is near, sequential quadratic programming
+whose linearized constraints are softened by 1 / rho. Far from the constraints H is that of Gauss and Newton; near to
+them H learns the curvature of the Lagrangian by damped BFGS updates (J. Nocedal, S. Wright, "Numerical Optimization",
+2006, chapters 17.4 and 18.3). Directions that stand at a limit and would go beyond it are held (D. Bertsekas, "Projected
+Newton methods", 1982). A step counts if it lowers f + rho |c + y|^2 / 2.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from kinopt_ros.solvers.jax_lm.objectives.bounds import Bounds
+from kinopt_ros.solvers.jax_lm.objectives.layout import Layout, unpack
+from kinopt_ros.solvers.jax_lm.objectives.rows import RowPlan, Rows, residuals_at, row_plan, rows_at
+
+STEPS = 80
+"""Most steps, and length of the history."""
+PENALTY = 1e4
+"""rho, in units of the objective by those of constraints, squared."""
+_NEAR = 1e-2
+"""Violation below which multipliers move, and curvature is learnt."""
+_EXACT = 1e-8
+"""Violation that is as good as none."""
+_STILL = 1e-6
+"""Step, rad or m, that is the last one if constraints are met."""
+_HOPELESS = 1e-5
+"""Gain of a step, as a share of the sum, below which constraints that are far will not be met from here."""
+_LARGEST_DAMPING = 1e8
+
+
+class Polished(NamedTuple):
+    """Where it ended."""
+
+    q: jax.Array
+    """(T, nq)"""
+    multipliers: tuple[jax.Array, ...]
+    """Per cost (P, m)."""
+    iterations: jax.Array
+    history: jax.Array
+    """(STEPS,): sum of weighted squares after each step, NaN beyond."""
+    value: jax.Array
+    """Sum of weighted squares at the end."""
+    violation: jax.Array
+    """Largest violation of a constraint."""
+
+
+class _State(NamedTuple):
+    q: jax.Array
+    rows: Rows
+    y: jax.Array
+    """(R,): multipliers by rho; 0 for what need not hold."""
+    H: jax.Array
+    """(n, n): curvature of the Lagrangian."""
+    mu: jax.Array
+    near: jax.Array
+    """Whether curvature is learnt already."""
+    iteration: jax.Array
+    history: jax.Array
+    done: jax.Array
+
+
+def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
+    """Improve one trajectory (T, nq) for one request with its numbers (N,)."""
+    costs, dt = unpack(layout.objective, numbers)
+    plan = row_plan(layout, costs, dt)
+    terms = Terms(plan, plan.weights(costs))
+    bounds = Bounds.of(layout)
+
+    def step(state: _State) -> _State:
+        r, J = state.rows
+        pull, C = terms.constraint_rows(r, J, state.y)
+        gradient = terms.gradient(r, J) + PENALTY * C.T @ pull
+        violation = terms.violation(r)
+        moving = violation < _NEAR
+        system = _System.of(state, PENALTY * C.T @ C, moving, bounds.held(state.q, gradient))
+        by = system.step(gradient)
+        # Back to the constraints, which bend: else steps along them could only be short.
+        linear = terms.shifted(r + J @ by, state.y) - state.y
+        bent = residuals_at(layout, costs, dt, bounds.moved(state.q, by)) - (r + J @ by)
+        by = by + jnp.where(moving, system.step(PENALTY * C.T @ jnp.where(pull != 0.0, bent, 0.0)), 0.0)
+        candidate = bounds.moved(state.q, by)
+        found = rows_at(layout, costs, dt, candidate)
+        # Multipliers of the linearized constraints move first: with them good steps lower the sum.
+        y = jnp.where(moving, state.y + linear, state.y)
+        before, at_candidate = terms.merit(r, y), terms.merit(found.r, y)
+        better = at_candidate < before  # false for what is not finite
+        length = jnp.abs(by).max()
+        y = jnp.where(better, y, state.y)
+        after = Rows(*(jnp.where(better, new, old) for new, old in zip(found, state.rows, strict=True)))
+        learnt = _learnt(
+            state.H, by, terms.lagrangian_gradient(found, y) - terms.lagrangian_gradient(state.rows, y)
+        )
+        near = state.near | moving
+        H = jnp.where(better, jnp.where(near, learnt, terms.gauss_newton(found)), state.H)
+        exact = terms.violation(after.r) < _EXACT
+        stuck = ~better & ((length < 0.1 * _STILL) | (state.mu >= _LARGEST_DAMPING))
+        hopeless = better & ~moving & (before - at_candidate < _HOPELESS * before)
+        return _State(
+            jnp.where(better, candidate, state.q),
+            after,
+            y,
+            H,
+            jnp.clip(jnp.where(better, state.mu * 0.2, state.mu * 8.0), 1e-12, _LARGEST_DAMPING),
+            near,
+            state.iteration + 1,
+            state.history.at[state.iteration].set(2.0 * terms.value(after.r)),
+            (better & exact & (length < _STILL)) | stuck | hopeless,
+        )
+
+    q = bounds.clipped(q)
+    rows = rows_at(layout, costs, dt, q)
+    start = _State(
+        q,
+        rows,
+        jnp.zeros_like(rows.r),
+        terms.gauss_newton(rows),
+        jnp.asarray(1e-3),
+        jnp.asarray(False),
+        jnp.asarray(0),
+        jnp.full(STEPS, jnp.nan),
+        jnp.asarray(False),
+    )
+    end = jax.lax.while_loop(lambda state: ~state.done & (state.iteration < STEPS), step, start)
+    # Of the sum of squares, not of half of it.
+    multipliers = 2.0 * PENALTY * end.y
+    return Polished(
+        end.q,
+        plan.by_cost(multipliers, len(costs)),
+        end.iteration,
+        end.history,
+        2.0 * terms.value(end.rows.r),
+        terms.violation(end.rows.r),
+    )
+
+
+class _System(NamedTuple):
+    """The linear system of a step, factorized."""
+
+    factor: jax.Array
+    held: jax.Array
+
+    @classmethod
+    def of(cls, state: _State, constraints: jax.Array, near: jax.Array, held: jax.Array) -> "_System":
+        """Factorize H + constraints + mu D: D is the diagonal of all of it far from the constraints, of H near to them,
+        so that steps along them are not damped by how stiff they are across."""
+        A = state.H + constraints
+        own, all_of_it = jnp.diagonal(state.H), jnp.diagonal(A)
+        scale = jnp.where(near, own + 1e-3 * own.max(), all_of_it + 1e-6 * all_of_it.max())
+        A = jnp.where(held[:, None] | held[None, :], 0.0, A)
+        return cls(jnp.linalg.cholesky(A + jnp.diag(jnp.where(held, 1.0, state.mu * scale + 1e-12))), held)
+
+    def step(self, gradient: jax.Array) -> jax.Array:
+        """Return the step (n,) against a gradient, without what is held."""
+        step = -jax.scipy.linalg.cho_solve((self.factor, True), jnp.where(self.held, 0.0, gradient))
+        return jnp.where(jnp.isfinite(step), step, 0.0)
+
+
+def _learnt(H: jax.Array, step: jax.Array, change: jax.Array) -> jax.Array:
+    """Return H after a damped BFGS update: positive definite if it was before (Nocedal and Wright, procedure 18.2)."""
+    Hs = H @ step
+    sHs, sv = step @ Hs, step @ change
+    theta = jnp.where(sv >= 0.2 * sHs, 1.0, 0.8 * sHs / jnp.where(sHs - sv > 0.0, sHs - sv, 1.0))
+    v = theta * change + (1.0 - theta) * Hs
+    product = step @ v
+    usable = (sHs > 1e-300) & (product > 1e-300) & jnp.isfinite(v).all()
+    updated = (
+        H
+        - jnp.outer(Hs, Hs) / jnp.where(usable, sHs, 1.0)
+        + jnp.outer(v, v) / jnp.where(usable, product, 1.0)
+    )
+    return jnp.where(usable, updated, H)
+
+
+class Terms(NamedTuple):
+    """What is minimized, and what has to hold, as functions of all residuals r (R,) and shifts y (R,)."""
+
+    plan: RowPlan
+    weights: jax.Array
+    """(R,)"""
+
+    def merit(self, r: jax.Array, y: jax.Array) -> jax.Array:
+        """Return what a step has to lower: f + rho |c + y|^2 / 2."""
+        pull = self.shifted(r, y)
+        return self.value(r) + 0.5 * PENALTY * pull @ pull
+
+    def value(self, r: jax.Array) -> jax.Array:
+        """Return f: half the sum of weighted squares of what need not hold."""
+        soft = self._soft(r) * r
+        return 0.5 * soft @ soft
+
+    def gradient(self, r: jax.Array, J: jax.Array) -> jax.Array:
+        """Return the gradient of f."""
+        soft = self._soft(r)
+        return J.T @ (soft * soft * r)
+
+    def gauss_newton(self, rows: Rows) -> jax.Array:
+        """Return Gauss's and Newton's approximation of the curvature of f, with a little on the diagonal."""
+        J = rows.J * self._soft(rows.r)[:, None]
+        return J.T @ J + 1e-9 * jnp.eye(J.shape[1], dtype=J.dtype)
+
+    def lagrangian_gradient(self, rows: Rows, y: jax.Array) -> jax.Array:
+        """Return the gradient of f + lambda^T c with lambda = rho y."""
+        return self.gradient(rows.r, rows.J) + PENALTY * rows.J.T @ y
+
+    def constraint_rows(self, r: jax.Array, J: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Return c + y of the constraints that count, (R,), and their derivatives (R, n); zeros elsewhere."""
+        pull = self.shifted(r, y)
+        counts = jnp.where(self.plan.one_sided, pull > 0.0, True) & self._holds()
+        return pull, jnp.where(counts[:, None], J, 0.0)
+
+    def shifted(self, r: jax.Array, y: jax.Array) -> jax.Array:
+        """Return c + y, or what is above 0 of it where constraints are one-sided; 0 for what need not hold."""
+        moved = r + y
+        return jnp.where(self._holds(), jnp.where(self.plan.one_sided, jnp.maximum(moved, 0.0), moved), 0.0)
+
+    def violation(self, r: jax.Array) -> jax.Array:
+        """Return the largest violation of a constraint."""
+        return jnp.abs(self.shifted(r, jnp.zeros_like(r))).max()
+
+    def _holds(self) -> jax.Array:
+        return self.plan.holds & (self.weights != 0.0)
+
+    def _soft(self, r: jax.Array) -> jax.Array:
+        """Return weights of what is minimized; 0 for what has to hold, and for one-sided costs that are content."""
+        content = self.plan.one_sided & (r <= 0.0)
+        return jnp.where(self.plan.holds | content, 0.0, self.weights)

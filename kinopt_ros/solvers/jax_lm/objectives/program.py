@@ -1,0 +1,65 @@
+"""Programs of objectives: what they depend on, and how they are compiled.
+
+A program is known in memory by its layout, and on disk by what JAX has traced, so that code of anybody's cost, and of
+all that it calls, is part of its name.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from kinopt_ros.solvers.jax_lm.objectives.layout import Layout, pack
+from kinopt_ros.solvers.jax_lm.objectives.polish import polish
+from kinopt_ros.solvers.jax_lm.programs import Compilation
+from kinopt_ros.solvers.jax_lm.runtime import Runtime
+
+POLISH = "polish"
+SEARCH = "search"
+SEARCH_STEPS = 30
+"""Steps of each start."""
+
+
+@dataclass(frozen=True)
+class ObjectiveKey:
+    """Key of a program for one robot."""
+
+    kind: str
+    """``polish`` or ``search``."""
+    lanes: int
+    """Starts that it takes at a time."""
+    text: str
+    """``Layout.text``"""
+    layout: Layout = field(compare=False, repr=False)
+
+
+def objective_compilation(runtime: Runtime, key: ObjectiveKey) -> Compilation:
+    """Trace the program of a key, and return how it is compiled.
+
+    Raises:
+        CostError: a cost cannot be traced.
+    """
+    layout = key.layout
+    one: Callable[..., Any]
+    if key.kind == POLISH:
+        one = partial(polish, layout)
+    else:
+        # jaxls takes half a second to import.
+        from kinopt_ros.solvers.jax_lm.objectives.search import search
+
+        one = partial(search, layout, SEARCH_STEPS)
+    lowered = jax.jit(jax.vmap(one)).lower(
+        np.empty((key.lanes, len(pack(layout.objective, 1.0)))),
+        np.empty((key.lanes, layout.num_points, layout.robot.nq)),
+    )
+    options = dict(runtime.compiler_options)
+    if runtime.on_cpu:
+        # With the fusion of several results that IK-Beam wants, XLA 0.10 aborts the process over jaxls's loops.
+        options["xla_cpu_use_fusion_emitters"] = False
+    text = f"{runtime.fingerprint}\n{options}\n{lowered.as_text()}"
+    name = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return Compilation(name, lambda: lowered.compile(compiler_options=options))

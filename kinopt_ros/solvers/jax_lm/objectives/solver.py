@@ -1,0 +1,260 @@
+"""How starts are spent on requests: the first one is polished; where that does not hold, many are searched from."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import NotReadyError
+from kinopt_ros.kinematics.sampling import range_around
+from kinopt_ros.kinematics.tangent import directions
+from kinopt_ros.objectives.problem import ObjectiveProblem
+from kinopt_ros.objectives.result import ObjectiveCandidates
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.jax_lm.objectives.layout import Layout, layout_of, pack
+from kinopt_ros.solvers.jax_lm.objectives.program import POLISH, SEARCH, ObjectiveKey
+from kinopt_ros.solvers.jax_lm.programs import Programs
+
+LANES = {POLISH: (1, 16, 128), SEARCH: (16, 256)}
+"""Numbers of starts that there are programs for, ascending."""
+_BEST = 2
+"""Best starts of a search that are polished."""
+_HOLDS = 0.1
+"""Share of the least tolerance within which a constraint is taken to hold, before the verdict."""
+
+
+@dataclass
+class _Best:
+    """The best that is known of each request."""
+
+    q: Annotated[Float64, "B T nq"]
+    multipliers: list[Annotated[Float64, "B P m"]]
+    value: Annotated[Float64, "B"]
+    violation: Annotated[Float64, "B"]
+    history: Annotated[Float64, "B H"]
+    iterations: Annotated[np.ndarray, "B"]
+
+
+class ObjectiveSearch:
+    """Solves objectives for one robot. Thread-safe."""
+
+    def __init__(self, robot: RobotModel, programs: Programs[ObjectiveKey]) -> None:
+        self._robot = robot
+        self._programs = programs
+
+    def needed(self, problem: ObjectiveProblem) -> tuple[ObjectiveKey, ...]:
+        """Return the programs that a problem may need."""
+        layout = layout_of(self._robot, problem)
+        keys = [_key(POLISH, _portion(POLISH, problem.batch_size), layout)]
+        if problem.num_starts:
+            lanes = _portion(SEARCH, problem.batch_size * _starts_of(problem))
+            keys.append(_key(SEARCH, lanes, layout))
+        return tuple(keys)
+
+    def prepare(self, problem: ObjectiveProblem) -> None:
+        """Compile or load all that a problem may need."""
+        for key in self.needed(problem):
+            self._programs.get(key)
+
+    def solve(self, problem: ObjectiveProblem) -> ObjectiveCandidates:
+        """Search for a checked problem.
+
+        Raises:
+            NotReadyError: it has a deadline, and a program is not compiled yet; a thread compiles it.
+            CostError: a cost cannot be traced.
+        """
+        layout = layout_of(self._robot, problem)
+        if problem.deadline is not None:
+            self._refuse_to_compile(self.needed(problem))
+        numbers = np.stack([pack(objective, problem.dt) for objective in problem.objectives])
+        B = problem.batch_size
+        everyone = np.arange(B)
+        best = self._polished(layout, _portion(POLISH, B), numbers, _first_starts(problem))
+        holds = best.violation <= _allowed(problem)
+        goes_on = everyone if not problem.objective.has_to_hold else np.flatnonzero(~holds)
+        timed_out = np.zeros(B, dtype=np.bool_)
+        if len(goes_on) and problem.num_starts:
+            if problem.late:
+                timed_out[goes_on] = True
+            else:
+                self._search(layout, problem, numbers, goes_on, best)
+        return ObjectiveCandidates(
+            best.q,
+            tuple(best.multipliers),
+            best.iterations.astype(np.int64),
+            best.history,
+            timed_out,
+        )
+
+    def _search(
+        self,
+        layout: Layout,
+        problem: ObjectiveProblem,
+        numbers: Annotated[Float64, "B N"],
+        requests: Annotated[np.ndarray, "R"],
+        best: _Best,
+    ) -> None:
+        """Search from many starts for some requests, and put what is better into ``best``."""
+        starts = _starts(self._robot, problem, requests)
+        R, S = starts.shape[:2]
+        found = self._run(
+            SEARCH,
+            _portion(SEARCH, problem.batch_size * S),
+            layout,
+            np.repeat(numbers[requests], S, axis=0),
+            starts.reshape(R * S, *starts.shape[2:]),
+        )
+        merit = np.where(np.isfinite(found.merit), found.merit, np.inf).reshape(R, S)
+        order = np.argsort(merit, axis=1, kind="stable")[:, :_BEST]
+        chosen = np.take_along_axis(
+            np.asarray(found.q).reshape(R, S, *starts.shape[2:]), order[:, :, None, None], axis=1
+        )
+        count = order.shape[1]
+        polished = self._polished(
+            layout,
+            _portion(POLISH, problem.batch_size),
+            np.repeat(numbers[requests], count, axis=0),
+            chosen.reshape(R * count, *starts.shape[2:]),
+        )
+        allowed = np.repeat(_allowed(problem, requests), count)
+        rank = _rank(polished, allowed).reshape(R, count, 2)
+        own = _rank(best, _allowed(problem))[requests]
+        searched = np.asarray(found.iterations).reshape(R, S).max(axis=1)
+        for row, b in enumerate(requests.tolist()):
+            k = min(range(count), key=lambda k, row=row: tuple(rank[row, k]))
+            n = row * count + k
+            best.iterations[b] += searched[row] + polished.iterations[n]
+            if tuple(rank[row, k]) < tuple(own[row]):
+                best.q[b], best.value[b], best.violation[b] = (
+                    polished.q[n],
+                    polished.value[n],
+                    polished.violation[n],
+                )
+                best.history[b] = polished.history[n]
+                for mine, other in zip(best.multipliers, polished.multipliers, strict=True):
+                    mine[b] = other[n]
+
+    def _polished(
+        self, layout: Layout, size: int, numbers: Annotated[Float64, "L N"], q: Annotated[Float64, "L T nq"]
+    ) -> _Best:
+        found = self._run(POLISH, size, layout, numbers, q)
+        finite = np.isfinite(found.violation) & np.isfinite(found.value) & np.isfinite(found.q).all(axis=(1, 2))
+        return _Best(
+            np.where(finite[:, None, None], found.q, q),
+            [np.array(part) for part in found.multipliers],
+            np.where(finite, found.value, np.inf),
+            np.where(finite, found.violation, np.inf),
+            np.array(found.history),
+            np.array(found.iterations),
+        )
+
+    def _run(
+        self,
+        kind: str,
+        size: int,
+        layout: Layout,
+        numbers: Annotated[Float64, "L N"],
+        q: Annotated[Float64, "L T nq"],
+    ) -> Any:
+        """Run a program portion by portion; the last one is filled up with repetitions."""
+        program = self._programs.get(_key(kind, size, layout))
+        parts = []
+        with jax.enable_x64(True):
+            for begin in range(0, len(q), size):
+                at = np.minimum(np.arange(begin, begin + size), len(q) - 1)
+                parts.append(program(numbers[at], q[at]))
+        return _joined(parts, len(q))
+
+    def _refuse_to_compile(self, keys: Sequence[ObjectiveKey]) -> None:
+        missing = self._programs.missing(keys)
+        if missing:
+            self._programs.make_in_background(missing)
+            raise NotReadyError(
+                f"solver jax_lm compiles what this structure of an objective needs ({len(missing)} programs), which no "
+                "deadline waits for; ask again later"
+            )
+
+
+def _joined(parts: Sequence[Any], count: int) -> Any:
+    """Return the results of portions one after the other, the first ``count`` of them."""
+
+    def together(*leaves: Any) -> Any:
+        return np.concatenate([np.asarray(leaf) for leaf in leaves])[:count]
+
+    kind, first = type(parts[0]), parts[0]
+    joined = []
+    for number, value in enumerate(first):
+        if isinstance(value, tuple):
+            joined.append(tuple(together(*(part[number][k] for part in parts)) for k in range(len(value))))
+        else:
+            joined.append(together(*(part[number] for part in parts)))
+    return kind(*joined)
+
+
+def _key(kind: str, lanes: int, layout: Layout) -> ObjectiveKey:
+    return ObjectiveKey(kind, lanes, layout.text, layout)
+
+
+def _portion(kind: str, count: int) -> int:
+    """Return the number of starts of the program for a number of them."""
+    return next((size for size in LANES[kind] if size >= count), LANES[kind][-1])
+
+
+def _allowed(problem: ObjectiveProblem, requests: Annotated[np.ndarray, "R"] | None = None) -> Annotated[Float64, "R"]:
+    """Return per request the violation up to which constraints are taken to hold."""
+    chosen = problem.objectives if requests is None else [problem.objectives[b] for b in requests.tolist()]
+    least = [
+        min((float(np.min(np.asarray(cost.tolerance))) for cost in objective if cost.holds), default=np.inf)
+        for objective in chosen
+    ]
+    return np.maximum(_HOLDS * np.array(least), 1e-9)
+
+
+def _rank(best: _Best, allowed: Annotated[Float64, "L"]) -> Annotated[Float64, "L 2"]:
+    """Return by what results are compared: violation beyond what is allowed, then the value."""
+    return np.stack([np.where(best.violation <= allowed, 0.0, best.violation), best.value], axis=1)
+
+
+def _first_starts(problem: ObjectiveProblem) -> Annotated[Float64, "B T nq"]:
+    if problem.seeds.shape[1]:
+        return np.array(problem.seeds[:, 0])
+    return np.repeat(problem.state[:, None], problem.num_points, axis=1)
+
+
+def _starts_of(problem: ObjectiveProblem) -> int:
+    return max(problem.seeds.shape[1] - 1, 0) + problem.num_starts
+
+
+def _starts(
+    robot: RobotModel, problem: ObjectiveProblem, requests: Annotated[np.ndarray, "R"]
+) -> Annotated[Float64, "R S T nq"]:
+    """Return further seeds and random starts.
+
+    A random start of one configuration is drawn within the limits, around the state where there are none. One of a
+    trajectory is the first start, with a bulge to a random configuration in its middle.
+    """
+    B, T = problem.batch_size, problem.num_points
+    first = _first_starts(problem)
+    known = directions(robot)
+    free = np.isin(known.scalar_directions, np.flatnonzero(problem.free))
+    variables = known.scalar_variables[free]
+    random = np.random.default_rng(problem.random_seed)
+    draws = random.random((B, problem.num_starts, len(variables)))
+    turns = random.normal(size=(B, problem.num_starts, len(known.quaternions), 4))
+    found = []
+    for b in requests.tolist():
+        lower, upper = range_around(robot, problem.state[b][None])
+        goal = lower[variables] + draws[b] * (upper - lower)[variables]  # (S, k)
+        path = np.repeat(first[b][None], problem.num_starts, axis=0)  # (S, T, nq)
+        share = np.sin(np.pi * np.arange(T) / (T - 1)) if T > 1 else np.ones(1)
+        here = path[:, :, variables]
+        path[:, :, variables] = here + share[:, None] * (goal[:, None] - here)
+        if T == 1:
+            for k, (i, v) in enumerate(known.quaternions):
+                if problem.free[v : v + 3].all():
+                    path[:, :, i : i + 4] = (turns[b, :, k] / np.linalg.norm(turns[b, :, k], axis=1, keepdims=True))[:, None]
+        found.append(np.concatenate([problem.seeds[b, 1:], path]))
+    return np.array(found)

@@ -1,0 +1,142 @@
+"""Gate that claims of plugins for objectives pass: numbers, limits, what is held, every cost, collisions; in float64."""
+
+import time
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.errors import shortened
+from kinopt_ros.kinematics.tangent import difference, directions
+from kinopt_ros.objectives.evaluation import Term, evaluate
+from kinopt_ros.objectives.problem import ObjectiveProblem
+from kinopt_ros.objectives.result import ObjectiveCandidates, ObjectiveResult
+from kinopt_ros.problems.validation import QUATERNION_ERROR
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import quaternion_starts
+from kinopt_ros.status import Status
+from kinopt_ros.verification.collision import (
+    SELF_COLLISION,
+    WORLD_COLLISION,
+    check_collisions,
+    left_out_by_guess,
+    not_checked,
+)
+from kinopt_ros.verification.configuration import HELD_LIMITS, limit_violation
+
+CHECKS = ("finite numbers", "joint limits", "held joints", "every cost with a tolerance")
+BETWEEN = "between points"
+"""What is not checked of a trajectory: neither limits of derivatives that no cost names, nor collisions between points."""
+HELD = 1e-9
+"""Largest step of what is held, rad or m."""
+
+
+def verified(
+    robot: RobotModel, problem: ObjectiveProblem, claims: ObjectiveCandidates, solver: str, start: float
+) -> ObjectiveResult:
+    """Judge claims; ``start`` is the value of time.perf_counter() when it was asked for.
+
+    Raises:
+        CostError: a cost's own code fails at what was found.
+    """
+    B, T = problem.batch_size, problem.num_points
+    best = np.array(claims.q, dtype=np.float64)
+    if best.shape != (B, T, robot.nq):
+        raise ValueError(f"solver {solver} claims q of shape {best.shape}, not {(B, T, robot.nq)}")
+    status = np.full(B, int(Status.SUCCESS), dtype=np.int64)
+    messages, terms = [], []
+    for b in range(B):
+        wrong = _wrong(robot, problem, b, best[b])
+        if wrong:
+            best[b] = np.array(np.broadcast_to(problem.state[b], (T, robot.nq)))
+        found = evaluate(robot, problem.objectives[b], best[b], problem.dt)
+        terms.append(found)
+        if wrong:
+            status[b], message = Status.VERIFICATION_FAILED, f"solver {solver} {wrong}"
+        else:
+            status[b], message = _outcome(robot, problem, b, best[b], found, bool(claims.timed_out[b]))
+        messages.append(message)
+    q = np.where((status == Status.SUCCESS)[:, None, None], best, np.nan)
+    return ObjectiveResult(
+        robot.variable_names,
+        q,
+        best,
+        status,
+        tuple(messages),
+        tuple(terms),
+        claims.multipliers,
+        _own(claims.iterations),
+        np.array(claims.history),
+        problem.dt,
+        solver,
+        time.perf_counter() - start,
+        CHECKS if problem.scene is None else (*CHECKS, SELF_COLLISION, WORLD_COLLISION),
+        _not_checked(robot, problem),
+        () if problem.scene is None else left_out_by_guess(robot),
+    )
+
+
+def _own(values: Int64) -> Int64:
+    return np.array(values, dtype=np.int64)
+
+
+def _not_checked(robot: RobotModel, problem: ObjectiveProblem) -> tuple[str, ...]:
+    between = (BETWEEN,) if problem.num_points > 1 else ()
+    if problem.scene is None:
+        return (HELD_LIMITS, SELF_COLLISION, WORLD_COLLISION, *between)
+    return (HELD_LIMITS, *not_checked(robot), *between)
+
+
+def _wrong(robot: RobotModel, problem: ObjectiveProblem, b: int, q: Annotated[Float64, "T nq"]) -> str:
+    """Return what a claim breaks that no solver may, in words that follow its name; empty if nothing."""
+    if not np.isfinite(q).all():
+        return "claimed values that are not finite"
+    known = directions(robot)
+    for start in quaternion_starts(robot.joints):
+        if (np.abs(np.linalg.norm(q[:, start : start + 4], axis=1) - 1.0) > QUATERNION_ERROR).any():
+            return f"claimed a quaternion whose length is not 1 at {robot.variable_names[start]}"
+    moved = np.abs(difference(known, problem.state[b], q))[:, ~problem.free]
+    if (moved > HELD).any():
+        names = [known.names[i] for i in np.flatnonzero(~problem.free)[(moved > HELD).any(axis=0)]]
+        return f"moved what was held: {shortened(names)}"
+    scalars = np.isin(known.scalar_directions, np.flatnonzero(problem.free))
+    beyond = limit_violation(robot, q, known.scalar_variables[scalars])
+    if (beyond > 0.0).any():
+        return f"left the joint limits by {beyond.max():.3g}"
+    return ""
+
+
+def _outcome(
+    robot: RobotModel,
+    problem: ObjectiveProblem,
+    b: int,
+    q: Annotated[Float64, "T nq"],
+    terms: tuple[Term, ...],
+    timed_out: bool,
+) -> tuple[int, str]:
+    broken = [term for term in terms if not term.met]
+    if broken:
+        worst = max(broken, key=lambda term: term.ratio)
+        others = f" ({len(broken)} costs do not hold)" if len(broken) > 1 else ""
+        code = Status.NO_IK_SOLUTION if problem.num_points == 1 else Status.PLANNING_FAILED
+        if timed_out:
+            code = Status.TIMED_OUT
+        return code, f"{described(worst)}{others}"
+    if problem.scene is not None:
+        report = check_collisions(robot, problem.scene, q, problem.clearance)
+        if not report.free.all():
+            at = int(np.argmin(report.free))
+            contact = report.contacts[at][0]
+            where = f" at point {at}" if problem.num_points > 1 else ""
+            return Status.GOAL_IN_COLLISION, f"what was found is in collision{where}: {contact}"
+    if not problem.objective.has_to_hold:
+        return Status.NEAREST, "no cost has a tolerance: this is the least that was found, not a success"
+    return Status.SUCCESS, ""
+
+
+def described(term: Term) -> str:
+    """Return by how much a cost does not hold, as a sentence."""
+    if term.tolerance is None:
+        return f"cost {term.title!r} has no tolerance"
+    over = int(np.argmax(term.magnitude / np.maximum(term.tolerance, 1e-300)))
+    return f"cost {term.title!r} is off by {term.magnitude[over]:.3g}; allowed is {term.tolerance[over]:.3g}"
