@@ -29,11 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", type=Path, help="YAML: a list of costs, each with 'cost: NAME'")
     parser.add_argument("--list", action="store_true", help="list the kinds of costs instead")
     parser.add_argument("--group", help="joint group to move (default: the first)")
-    parser.add_argument("--lock", nargs="+", default=(), metavar="NAME", help="directions or joints that do not move")
+    parser.add_argument(
+        "--lock", nargs="+", default=(), metavar="NAME", help="directions or joints that do not move"
+    )
     parser.add_argument("--seed-state", metavar="NAME", help="named state to start from")
-    parser.add_argument("--points", type=int, default=1, metavar="T", help="points of a trajectory (default 1)")
-    parser.add_argument("--dt", type=float, default=0.1, metavar="S", help="time between points (default 0.1)")
-    parser.add_argument("--starts", type=int, default=16, metavar="N", help="random starts at most (default 16)")
+    parser.add_argument(
+        "--points", type=int, default=1, metavar="T", help="points of a trajectory (default 1)"
+    )
+    parser.add_argument(
+        "--dt", type=float, default=0.1, metavar="S", help="time between points (default 0.1)"
+    )
+    parser.add_argument(
+        "--starts", type=int, default=16, metavar="N", help="random starts at most (default 16)"
+    )
     parser.add_argument("--random-seed", type=int, default=0, metavar="N")
     parser.add_argument("--solver", default="jax_lm", help="solver plugin (default jax_lm)")
     add_json(parser)
@@ -65,7 +73,9 @@ def run(args: argparse.Namespace) -> int:
     ik_solver = create_solver(AUTO, robot)
     try:
         if not args.json:
-            Console(stderr=True).print("Compiling what this structure needs, if it is new here ...", style="dim")
+            Console(stderr=True).print(
+                "Compiling what this structure needs, if it is new here ...", style="dim"
+            )
         result = solve_objective(solver, problem, ik_solver)
     finally:
         ik_solver.close()

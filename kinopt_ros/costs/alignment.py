@@ -32,4 +32,6 @@ class Alignment(Cost):
     def residual(self, point: Point) -> Annotated[Any, "3"]:
         """Compute the rotation vector, rad, that turns the axis into the direction."""
         xp = point.xp
-        return angle_between(xp, point.pose(self.link)[:3, :3] @ xp.asarray(self.axis), xp.asarray(self.direction))
+        return angle_between(
+            xp, point.pose(self.link)[:3, :3] @ xp.asarray(self.axis), xp.asarray(self.direction)
+        )

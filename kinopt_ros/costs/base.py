@@ -66,7 +66,7 @@ class Cost(Immutable, ABC):
     def residual(self, point: Point) -> Annotated[Any, "m"]:
         """Compute the residual at a point, shape (m,), by ``point.xp`` (numpy or jax.numpy), without its weight."""
 
-    def check(self, robot: RobotModel) -> None:  # noqa: B027  (most refuse nothing)
+    def check(self, robot: RobotModel) -> None:
         """Raise a KinoptError if the cost does not fit a robot, as for links that it does not have."""
 
     def magnitudes(self, residual: Annotated[Float64, "... m"]) -> Annotated[Float64, "... k"]:
@@ -166,7 +166,11 @@ def _as_declared(cost: Cost, name: str, value: Any) -> Any:
     wanted = str(_hints(type(cost)).get(name, ""))
     floats = "float" in wanted
     if isinstance(value, list):
-        value = np.asarray(value, dtype=np.float64) if "NDArray" in wanted or "ndarray" in wanted else _tuple(value)
+        value = (
+            np.asarray(value, dtype=np.float64)
+            if "NDArray" in wanted or "ndarray" in wanted
+            else _tuple(value)
+        )
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):
@@ -238,4 +242,3 @@ def checked_shape(cost: Cost, name: str, array: Float64, shape: tuple[int, ...])
         raise InvalidRequestError(
             f"cost {cost.title!r}: {name} has shape {np.shape(array)}; allowed is {shape} here"
         )
-

@@ -30,9 +30,6 @@ def counted(cost: Cost, robot: RobotModel, joints: tuple[str, ...]) -> Annotated
 
 @remembered
 def _directions_of(robot: RobotModel, joints: tuple[str, ...]) -> Annotated[Int64, "k"]:
-    if not joints:
-        found = np.arange(directions(robot).nv)
-    else:
-        found = np.flatnonzero(free_directions(robot, joints))
+    found = np.flatnonzero(free_directions(robot, joints)) if joints else np.arange(directions(robot).nv)
     found.setflags(write=False)
     return found

@@ -16,14 +16,16 @@ from kinopt_ros.robot.model import RobotModel
 class LinkPose(Cost):
     """Difference of a link's pose from its target, in the frame that ``frame`` names.
 
-    ``weight`` has one number, or six: for x, y, z (m) and rotation about x, y, z (rad) of the axes of ``frame``; 0 frees
-    an axis. ``tolerance`` has two: distance, m, and angle, rad, along and about the axes that have a weight.
+    ``weight`` has one number, or six: for x, y, z (m) and rotation about x, y, z (rad) of the axes of ``frame``; 0
+    frees an axis. ``tolerance`` has two: distance, m, and angle, rad, along and about the axes that have a weight.
     """
 
     name: ClassVar[str] = "link_pose"
     formula: ClassVar[str] = "r = (R_target^T (p - p_target), log(R_target^T R))"
     units: ClassVar[str] = "m, rad"
-    source: ClassVar[str] = 'Kim et al., "PyRoki", 2025, III; here position and rotation apart, in the target frame'
+    source: ClassVar[str] = (
+        'Kim et al., "PyRoki", 2025, III; here position and rotation apart, in the target frame'
+    )
 
     link: str
     T_base_target: Annotated[Float64, "4 4"]
@@ -39,16 +41,21 @@ class LinkPose(Cost):
         """Raise a KinoptError for links that the robot lacks, and for what is no pose."""
         links_of(robot, self, self.link, *([self.base_link] if self.base_link else []))
         if self.frame not in ("target", "base"):
-            raise InvalidRequestError(f"cost {self.title!r}: frame is {self.frame!r}; allowed are target, base")
+            raise InvalidRequestError(
+                f"cost {self.title!r}: frame is {self.frame!r}; allowed are target, base"
+            )
         for field, T in (("T_base_target", self.T_base_target), ("T_link_tool", self.T_link_tool)):
             if T is not None:
                 checked_pose(self, field, T)
-        weight, bounds = np.shape(self.weight), np.shape(self.tolerance)
-        if weight not in ((), (6,)):
-            raise InvalidRequestError(f"cost {self.title!r}: weight has {weight[0]} numbers; allowed are 1 or 6")
-        if self.tolerance is not None and bounds not in ((), (2,)):
+        weight = np.asarray(self.weight, dtype=np.float64)
+        if weight.shape not in ((), (6,)):
             raise InvalidRequestError(
-                f"cost {self.title!r}: tolerance has {bounds[0]} numbers; allowed are 1, or 2: m and rad"
+                f"cost {self.title!r}: weight has {weight.size} numbers; allowed are 1 or 6"
+            )
+        bounds = np.asarray(0.0 if self.tolerance is None else self.tolerance, dtype=np.float64)
+        if bounds.shape not in ((), (2,)):
+            raise InvalidRequestError(
+                f"cost {self.title!r}: tolerance has {bounds.size} numbers; allowed are 1, or 2: m and rad"
             )
 
     def residual(self, point: Point) -> Annotated[Any, "6"]:

@@ -31,7 +31,9 @@ class LookAt(Cost):
         links_of(robot, self, self.link, *([self.base_link] if self.base_link else []))
         unit_vector(self, "axis", self.axis)
         if len(self.place) != 3:
-            raise InvalidRequestError(f"cost {self.title!r}: place is {shown(self.place)}; allowed are three numbers")
+            raise InvalidRequestError(
+                f"cost {self.title!r}: place is {shown(self.place)}; allowed are three numbers"
+            )
 
     def residual(self, point: Point) -> Annotated[Any, "3"]:
         """Compute the rotation vector, rad, that turns the axis towards the place."""

@@ -36,7 +36,9 @@ class Manipulability(Cost):
         links_of(robot, self, self.link)
         counted(self, robot, self.joints)
         if self.part not in _ROWS:
-            raise InvalidRequestError(f"cost {self.title!r}: part is {self.part!r}; allowed are {', '.join(_ROWS)}")
+            raise InvalidRequestError(
+                f"cost {self.title!r}: part is {self.part!r}; allowed are {', '.join(_ROWS)}"
+            )
 
     def residual(self, point: Point) -> Annotated[Any, "1"]:
         """Compute the inverse of the index."""

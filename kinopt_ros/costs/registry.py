@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
 
 from kinopt_ros.costs.base import Cost
-from kinopt_ros.errors import InvalidRequestError, UnknownNameError, quoted, said_by
+from kinopt_ros.errors import InvalidRequestError, UnknownNameError, quoted, said_by, shown
 
 GROUP = "kinopt_ros.costs"
 
@@ -43,13 +43,15 @@ def _load(entry: EntryPoint) -> type[Cost]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise InvalidRequestError(f"cost {quoted(entry.name)} ({entry.value}) cannot be loaded: {said_by(error)}") from error
+        raise InvalidRequestError(
+            f"cost {quoted(entry.name)} ({entry.value}) cannot be loaded: {said_by(error)}"
+        ) from error
     if not (isinstance(kind, type) and issubclass(kind, Cost)) or isabstract(kind):
         raise InvalidRequestError(
             f"cost {quoted(entry.name)} ({entry.value}) is no class that completes kinopt_ros.costs.base.Cost"
         )
     if getattr(kind, "name", None) != entry.name:
         raise InvalidRequestError(
-            f"cost {quoted(entry.name)} ({entry.value}) calls itself {getattr(kind, 'name', None)!r}; the two must agree"
+            f"cost {quoted(entry.name)} ({entry.value}) calls itself {shown(getattr(kind, 'name', None))}"
         )
     return kind

@@ -30,7 +30,7 @@ class Directions(Immutable):
     """The nv directions of a robot."""
 
     names: tuple[str, ...]
-    """Names of the variables, and for a floating joint ``<joint>/rot_x``, ``/rot_y``, ``/rot_z`` in the child's frame."""
+    """Names of the variables; of rotations of floating joints ``<joint>/rot_x``, ``/rot_y``, ``/rot_z``."""
     nq: int
     scalar_variables: Annotated[Int64, "s"]
     """Indices in q of the variables that are no part of a quaternion."""
@@ -157,7 +157,9 @@ def free_directions(
     free = np.zeros(known.nv, dtype=bool)
     for name in joints:
         if not robot.joint(name).is_active:
-            raise InvalidRequestError(f"joint {quoted(name)} has no variables of its own: it cannot be solved for")
+            raise InvalidRequestError(
+                f"joint {quoted(name)} has no variables of its own: it cannot be solved for"
+            )
         free[_of_joint(robot, known, name)] = True
     for name in locked:
         if name in robot.joint_by_name:
@@ -172,6 +174,8 @@ def free_directions(
 def _of_joint(robot: RobotModel, known: Directions, joint: str) -> list[int]:
     variables = set(robot.variables_of(joint))
     scalars = [
-        int(v) for q, v in zip(known.scalar_variables, known.scalar_directions, strict=True) if int(q) in variables
+        int(v)
+        for q, v in zip(known.scalar_variables, known.scalar_directions, strict=True)
+        if int(q) in variables
     ]
     return scalars + [v + k for q, v in known.quaternions if q in variables for k in range(3)]

@@ -87,9 +87,13 @@ def residual_of(cost: Cost, title: str, path: NumpyPath, t: int) -> Annotated[Fl
         )
     weight = np.shape(cost.weight)
     if weight not in ((), residual.shape):
-        raise CostError(f"{where(cost, title)} has {weight[0]} weights for a residual of {len(residual)} numbers")
+        raise CostError(
+            f"{where(cost, title)} has {weight[0]} weights for a residual of {len(residual)} numbers"
+        )
     if not np.isfinite(residual).all():
-        raise CostError(f"{where(cost, title)} returned {residual[~np.isfinite(residual)][0]}, which is not finite")
+        raise CostError(
+            f"{where(cost, title)} returned {residual[~np.isfinite(residual)][0]}, which is not finite"
+        )
     return residual.astype(np.float64)
 
 

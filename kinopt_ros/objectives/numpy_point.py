@@ -96,7 +96,9 @@ class NumpyPoint:
         """Compute a derivative of the configuration by time."""
         path = self._path
         if not 1 <= order < len(path):
-            raise InvalidRequestError(f"derivative({order}) needs more than {order} points; there are {len(path)}")
+            raise InvalidRequestError(
+                f"derivative({order}) needs more than {order} points; there are {len(path)}"
+            )
         first, weights = window_of(order, len(path), self.index)
         steps = difference(directions(self.robot), self.q, path.q[first : first + len(weights)])
         found: Float64 = np.array(weights) @ steps / ((len(path) - 1) * path.dt) ** order

@@ -22,7 +22,7 @@ class Objective(Immutable):
     costs: tuple[Cost, ...]
 
     def __init__(self, costs: Iterable[Cost]) -> None:
-        """``costs``: at least one. Two of a kind need labels to be told apart in answers: without them they are numbered.
+        """``costs``: at least one. Labels tell two of a kind apart in answers; without them they are numbered.
 
         Raises:
             InvalidRequestError: none, too many, or something that is no cost.
@@ -30,7 +30,9 @@ class Objective(Immutable):
         given = tuple(costs)
         for cost in given:
             if not isinstance(cost, Cost):
-                raise InvalidRequestError(f"{shown(cost)} is no cost; allowed are the classes of kinopt_ros.costs")
+                raise InvalidRequestError(
+                    f"{shown(cost)} is no cost; allowed are the classes of kinopt_ros.costs"
+                )
         if not 1 <= len(given) <= MOST_COSTS:
             raise InvalidRequestError(f"an objective has {len(given)} costs; allowed are 1 to {MOST_COSTS}")
         object.__setattr__(self, "costs", given)
@@ -68,7 +70,11 @@ class Objective(Immutable):
             if cost.span > 1 and cost.order:
                 raise InvalidRequestError(f"cost {title!r} has a span and an order; allowed is one of them")
             for number in cost.points or ():
-                if isinstance(number, bool) or not isinstance(number, int) or not -num_points <= number < num_points:
+                if (
+                    isinstance(number, bool)
+                    or not isinstance(number, int)
+                    or not -num_points <= number < num_points
+                ):
                     raise InvalidRequestError(
                         f"cost {title!r}: points has {shown(number)}; allowed is {-num_points} to {num_points - 1}"
                     )

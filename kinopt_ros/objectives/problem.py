@@ -132,7 +132,9 @@ def objective_problem(
     if seeds is not None and known.ndim == 3:
         known = np.broadcast_to(known, (B, *known.shape))
     _check_states(robot, "state", q, ((robot.nq,), (B, robot.nq)))
-    _check_states(robot, "seeds", known, ((B, known.shape[1] if known.ndim > 1 else 0, num_points, robot.nq),))
+    _check_states(
+        robot, "seeds", known, ((B, known.shape[1] if known.ndim > 1 else 0, num_points, robot.nq),)
+    )
     return ObjectiveProblem(
         objectives,
         tuple(joints),
@@ -163,9 +165,7 @@ def _check_objectives(robot: RobotModel, objectives: tuple[Objective, ...], num_
             )
 
 
-def _check_states(
-    robot: RobotModel, name: str, q: Float64, shapes: tuple[tuple[int, ...], ...]
-) -> None:
+def _check_states(robot: RobotModel, name: str, q: Float64, shapes: tuple[tuple[int, ...], ...]) -> None:
     if q.shape not in shapes:
         allowed = " or ".join(str(shape) for shape in shapes)
         raise InvalidStateError(f"{name} has shape {q.shape}; allowed is {allowed}")

@@ -1,7 +1,7 @@
 """Objectives from plain data, as YAML and messages have them.
 
-A list of mappings: ``cost`` names the kind, the rest are its fields. Poses are mappings of ``xyz`` (m) and ``rpy`` (rad)
-or ``quaternion`` (x, y, z, w; as in ROS); configurations are mappings of names to values, or lists.
+A list of mappings: ``cost`` names the kind, the rest are its fields. Poses are mappings of ``xyz`` (m), and ``rpy``
+(rad) or ``quaternion`` (x, y, z, w; as in ROS). Configurations are mappings of names to values, or lists.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ class _PlainLoader(yaml.SafeLoader):
     """YAML without aliases, which make gigabytes of little text."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):  # type: ignore[no-untyped-call]
+        if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases (*name) are not allowed")
         return super().compose_node(parent, index)
 
@@ -81,7 +81,9 @@ def cost_from_data(robot: RobotModel, data: object) -> Cost:
         values[name] = _value(robot, kind, name, str(hints[name]), given)
     for name, field in declared.items():
         if name not in values and field.default is MISSING and field.default_factory is MISSING:
-            raise InvalidRequestError(f"cost {kind.name!r} needs the field {name!r}; its fields are {', '.join(declared)}")
+            raise InvalidRequestError(
+                f"cost {kind.name!r} needs the field {name!r}; its fields are {', '.join(declared)}"
+            )
     try:
         return kind(**values)
     except (TypeError, ValueError, OverflowError) as error:
@@ -109,7 +111,9 @@ def _value(robot: RobotModel, kind: type[Cost], name: str, wanted: str, given: A
     fits = (
         (isinstance(given, bool) and "bool" in wanted)
         or (isinstance(given, str) and "str'" in wanted)
-        or (isinstance(given, int) and not isinstance(given, bool) and ("int'" in wanted or "float" in wanted))
+        or (
+            isinstance(given, int) and not isinstance(given, bool) and ("int'" in wanted or "float" in wanted)
+        )
         or (isinstance(given, float) and "float" in wanted)
         or (given is None and "None" in wanted)
     )
@@ -142,13 +146,17 @@ def _array(who: str, given: Any) -> Float64:
     try:
         return np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidRequestError(f"{who} is {shown(given)}; allowed are numbers, in lists of equal length") from None
+        raise InvalidRequestError(
+            f"{who} is {shown(given)}; allowed are numbers, in lists of equal length"
+        ) from None
 
 
 def _pose(who: str, given: Mapping[Any, Any]) -> Float64:
     known = {"xyz", "rpy", "quaternion"}
     if not set(given) <= known or {"rpy", "quaternion"} <= set(given) or not given:
-        raise InvalidRequestError(f"{who} has {shown(sorted(map(str, given)))}; allowed are xyz, and rpy or quaternion")
+        raise InvalidRequestError(
+            f"{who} has {shown(sorted(map(str, given)))}; allowed are xyz, and rpy or quaternion"
+        )
     xyz = _array(f"{who}.xyz", given.get("xyz", [0.0, 0.0, 0.0]))
     R: Float64 = np.eye(3)
     if "rpy" in given:
@@ -159,7 +167,9 @@ def _pose(who: str, given: Mapping[Any, Any]) -> Float64:
         quaternion = _array(f"{who}.quaternion", given["quaternion"])
         _require_numbers(f"{who}.quaternion", quaternion, 4)
         if abs(float(np.linalg.norm(quaternion)) - 1.0) > 1e-3:
-            raise InvalidRequestError(f"{who}.quaternion is {shown(given['quaternion'])}; allowed is one of length 1")
+            raise InvalidRequestError(
+                f"{who}.quaternion is {shown(given['quaternion'])}; allowed is one of length 1"
+            )
         R = quaternion_to_matrix(quaternion[[3, 0, 1, 2]])
     _require_numbers(f"{who}.xyz", xyz, 3)
     return pose(R, xyz)

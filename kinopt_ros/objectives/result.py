@@ -37,8 +37,8 @@ class ObjectiveResult(Immutable):
     best: Annotated[Float64, "B T nq"]
     """The best that was found, inside the limits, whether it holds or not."""
     status: Annotated[Int64, "B"]
-    """SUCCESS: all that has a tolerance holds. NEAREST: nothing has one; this is the best that was found. NO_IK_SOLUTION
-    or PLANNING_FAILED: something does not hold. Others: see ``Status``."""
+    """SUCCESS: all that has a tolerance holds. NEAREST: nothing has one; this is the best that was found.
+    NO_IK_SOLUTION or PLANNING_FAILED: something does not hold. Others: see ``Status``."""
     messages: tuple[str, ...]
     """Why a request failed, one sentence; empty where it succeeded."""
     terms: tuple[tuple[Term, ...], ...]
@@ -77,4 +77,6 @@ class ObjectiveResult(Immutable):
         for term in self.terms[request]:
             if term.title == title:
                 return term
-        raise KeyError(f"no cost {title!r}; there are {', '.join(term.title for term in self.terms[request])}")
+        raise KeyError(
+            f"no cost {title!r}; there are {', '.join(term.title for term in self.terms[request])}"
+        )

@@ -1,7 +1,8 @@
-"""Objectives with starts from inverse kinematics: a solver of microseconds finds configurations at the poses that have to
-hold, from which the solver of the objective goes on."""
+"""Objectives with starts from inverse kinematics: a solver of microseconds finds configurations at the poses that have
+to hold, from which the solver of the objective goes on."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Annotated, cast
 
 import numpy as np
@@ -22,7 +23,9 @@ STARTS = 4
 """Solutions of inverse kinematics that become starts."""
 
 
-def solve_objective(solver: Solver, problem: ObjectiveProblem, ik_solver: Solver | None = None) -> ObjectiveResult:
+def solve_objective(
+    solver: Solver, problem: ObjectiveProblem, ik_solver: Solver | None = None
+) -> ObjectiveResult:
     """Solve objectives; where their link poses have to hold, from configurations that ``ik_solver`` finds at them.
 
     Args:
@@ -43,7 +46,9 @@ def with_starts(problem: ObjectiveProblem, ik_solver: Solver) -> ObjectiveProble
     known = _anchors(problem, robot, ik_solver)
     if not known:
         return problem
-    found = np.stack([_paths(problem, robot, {t: q[:, k] for t, q in known.items()}) for k in range(STARTS)], axis=1)
+    found = np.stack(
+        [_paths(problem, robot, {t: q[:, k] for t, q in known.items()}) for k in range(STARTS)], axis=1
+    )
     return replace(problem, seeds=np.concatenate([problem.seeds, found], axis=1))
 
 
@@ -99,7 +104,9 @@ def _ik_problem(
     problem: ObjectiveProblem, robot: RobotModel, numbers: tuple[int, ...], state: Annotated[Float64, "B nq"]
 ) -> IkProblem | None:
     """Return the problem of some link poses alone; None if they have different base links, or nothing moves them."""
-    costs = [[cast(LinkPose, objective.costs[number]) for number in numbers] for objective in problem.objectives]
+    costs = [
+        [cast(LinkPose, objective.costs[number]) for number in numbers] for objective in problem.objectives
+    ]
     first = costs[0]
     bases = {cost.base_link or robot.root_link for cost in first}
     tools = [[cost.T_link_tool for cost in of_request] for of_request in costs]
@@ -155,7 +162,9 @@ def _whole(problem: ObjectiveProblem, robot: RobotModel, joint: str) -> bool:
     """Return whether all directions of a joint move."""
     known = directions(robot)
     mine = set(robot.variables_of(joint))
-    own = [int(v) for q, v in zip(known.scalar_variables, known.scalar_directions, strict=True) if int(q) in mine]
+    own = [
+        int(v) for q, v in zip(known.scalar_variables, known.scalar_directions, strict=True) if int(q) in mine
+    ]
     own += [v + k for q, v in known.quaternions if q in mine for k in range(3)]
     return bool(problem.free[own].all())
 
@@ -183,7 +192,7 @@ def _paths(
     path = np.empty((problem.batch_size, T, robot.nq))
     path[:, : times[0] + 1] = anchors[times[0]][:, None]
     path[:, times[-1] :] = anchors[times[-1]][:, None]
-    for before, after in zip(times[:-1], times[1:], strict=True):
+    for before, after in pairwise(times):
         step = difference(known, anchors[before], anchors[after])
         for t in range(before, after + 1):
             path[:, t] = moved(known, anchors[before], step * ((t - before) / (after - before)))

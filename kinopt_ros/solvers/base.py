@@ -152,7 +152,13 @@ class Solver(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for method in ("solve_ik", "optimize_trajectory", "solve_objective", "prepare_objective", "configure"):
+        for method in (
+            "solve_ik",
+            "optimize_trajectory",
+            "solve_objective",
+            "prepare_objective",
+            "configure",
+        ):
             if getattr(cls, method) is not getattr(Solver, method):
                 raise TypeError(f"{cls.__name__} must implement _{method}, not replace {method}")
         if getattr(cls.solves_ik, "__func__", None) is not Solver.solves_ik.__func__:  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Gate that claims of plugins for objectives pass: numbers, limits, what is held, every cost, collisions; in float64."""
+"""Gate that claims of plugins for objectives pass, in float64: numbers, limits, what is held, costs, collisions."""
 
 import time
 from typing import Annotated
@@ -26,7 +26,7 @@ from kinopt_ros.verification.configuration import HELD_LIMITS, limit_violation
 
 CHECKS = ("finite numbers", "joint limits", "held joints", "every cost with a tolerance")
 BETWEEN = "between points"
-"""What is not checked of a trajectory: neither limits of derivatives that no cost names, nor collisions between points."""
+"""Not checked of a trajectory: limits of derivatives that no cost names, and collisions between points."""
 HELD = 1e-9
 """Largest step of what is held, rad or m."""
 

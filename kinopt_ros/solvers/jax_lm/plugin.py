@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from kinopt_ros.solvers.jax_lm.chain import LaneChain
     from kinopt_ros.solvers.jax_lm.objectives.program import ObjectiveKey
     from kinopt_ros.solvers.jax_lm.objectives.solver import ObjectiveSearch
-    from kinopt_ros.solvers.jax_lm.programs import Programs
 
 JACOBIANS = ("analytic", "autodiff")
 DEVICES = ("auto", "cpu", "cuda", "cuda:N")
@@ -150,7 +149,7 @@ class JaxLmSolver(Solver):
         self._programs = Programs(runtime, beam_compilation)
         weakref.finalize(self, self._programs.stop)  # who is replaced is not closed
         self._runtime = runtime
-        self._objectives: "tuple[ObjectiveSearch, Programs[ObjectiveKey]] | None" = None
+        self._objectives: tuple[ObjectiveSearch, Programs[ObjectiveKey]] | None = None
         self._objectives_lock = threading.Lock()
         self._chains: PreparedChains[LaneChain] = PreparedChains(
             robot, lambda chains: lane_chain(robot, chains[0])

@@ -153,7 +153,11 @@ class _Work:
     """State of every request; B of them, n variables of the chain."""
 
     def __init__(
-        self, problem: IkProblem, prepared: Prepared[LaneChain], programs: Programs[ProgramKey], tables: "Tables"
+        self,
+        problem: IkProblem,
+        prepared: Prepared[LaneChain],
+        programs: Programs[ProgramKey],
+        tables: "Tables",
     ) -> None:
         self._problem, self._prepared, self._programs, self._tables = problem, prepared, programs, tables
         chain, batch, n = prepared.packed, problem.batch_size, prepared.packed.shape.variables

@@ -1,2 +1,2 @@
-"""Objectives on JAX: a search by jaxls from many starts, and an augmented-Lagrangian Gauss-Newton method in float64 that
-makes the best of them exact. Importing this package imports JAX; ``search.py`` alone imports jaxls."""
+"""Objectives on JAX: a search by jaxls from many starts, and sequential quadratic programming in float64 that makes the
+best of them exact. Importing this package imports JAX; ``search.py`` alone imports jaxls."""

@@ -73,7 +73,9 @@ def layout_of(robot: RobotModel, problem: ObjectiveProblem) -> Layout:
         points = objective.points_of(cost, T)
         if points:
             together.setdefault((points, cost.span, cost.order), []).append(number)
-    groups = [_group(tuple(costs), points, span, order, T) for (points, span, order), costs in together.items()]
+    groups = [
+        _group(tuple(costs), points, span, order, T) for (points, span, order), costs in together.items()
+    ]
     return Layout(robot, objective, T, problem.free, tuple(groups))
 
 
@@ -119,7 +121,7 @@ def residual_at(cost: Cost, title: str, point: JaxPoint) -> jax.Array:
         raise
     except BaseException as error:
         raise CostError(f"{where(cost, title)} failed where JAX traces it: {said_by(error)}") from error
-    weight = jnp.shape(cost.weight)
+    weight = jnp.asarray(cost.weight).shape
     if residual.ndim != 1 or weight not in ((), residual.shape):
         raise CostError(
             f"{where(cost, title)} returned an array of shape {residual.shape} for weights of shape {weight}; "

@@ -9,8 +9,9 @@ with c and C the constraints that count (all of h; of g those with g + y > 0) an
 the multipliers: an augmented Lagrangian, or, as y moves with every step that is near, sequential quadratic programming
 whose linearized constraints are softened by 1 / rho. Far from the constraints H is that of Gauss and Newton; near to
 them H learns the curvature of the Lagrangian by damped BFGS updates (J. Nocedal, S. Wright, "Numerical Optimization",
-2006, chapters 17.4 and 18.3). Directions that stand at a limit and would go beyond it are held (D. Bertsekas, "Projected
-Newton methods", 1982). A step counts if it lowers f + rho |c + y|^2 / 2.
+2006, chapters 17.4 and 18.3). A step along them is led back to where they bend. Directions that stand at a limit and
+would go beyond it are held (D. Bertsekas, "Projected Newton methods", 1982). A step counts if it lowers
+f + rho |c + y|^2 / 2.
 """
 
 from typing import NamedTuple
@@ -227,7 +228,7 @@ class Terms(NamedTuple):
         return jnp.abs(self.shifted(r, jnp.zeros_like(r))).max()
 
     def _holds(self) -> jax.Array:
-        return self.plan.holds & (self.weights != 0.0)
+        return jnp.asarray(self.plan.holds) & (self.weights != 0.0)
 
     def _soft(self, r: jax.Array) -> jax.Array:
         """Return weights of what is minimized; 0 for what has to hold, and for one-sided costs that are content."""

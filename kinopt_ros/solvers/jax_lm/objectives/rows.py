@@ -65,8 +65,13 @@ def row_plan(layout: Layout, costs: Sequence[Cost], dt: jax.Array) -> RowPlan:
     q = jnp.zeros((layout.num_points, layout.known.nq)).at[:].set(layout.robot.default_q)
     for group in layout.groups:
         first = jax.tree.map(lambda leaf: leaf[0], windows(group, q))
-        shapes = jax.eval_shape(lambda window, group=group: group_residuals(layout, group, costs, dt, window), first)
-        blocks += [(number, len(group.index), shape.shape[0]) for number, shape in zip(group.costs, shapes, strict=True)]
+        shapes = jax.eval_shape(
+            lambda window, group=group: group_residuals(layout, group, costs, dt, window), first
+        )
+        blocks += [
+            (number, len(group.index), shape.shape[0])
+            for number, shape in zip(group.costs, shapes, strict=True)
+        ]
 
     def per_row(values: Sequence[bool]) -> np.ndarray:
         return np.concatenate([np.full(P * m, values[number]) for number, P, m in blocks])
@@ -79,13 +84,13 @@ def row_plan(layout: Layout, costs: Sequence[Cost], dt: jax.Array) -> RowPlan:
 
 
 def rows_at(layout: Layout, costs: Sequence[Cost], dt: jax.Array, q: jax.Array) -> Rows:
-    """Compute all rows of a trajectory (T, nq), and their derivatives: window by window, as each looks at few points."""
+    """Compute all rows of a trajectory (T, nq), and their derivatives, window by window."""
     T, d = layout.num_points, len(layout.columns)
     r, J = [], []
     for group in layout.groups:
-        values, derivatives = jax.vmap(lambda window, group=group: _of_window(layout, group, costs, dt, window))(
-            windows(group, q)
-        )
+        values, derivatives = jax.vmap(
+            lambda window, group=group: _of_window(layout, group, costs, dt, window)
+        )(windows(group, q))
         at = group.first[:, None] + np.arange(group.width)
         for value, derivative in zip(values, derivatives, strict=True):
             P, m = value.shape

@@ -43,7 +43,7 @@ def search(layout: Layout, steps: int, numbers: jax.Array, q: jax.Array) -> Foun
     variable = _variable(layout, bounds)
     # What depends on no number is done while tracing, with numpy: it halves the time to compile.
     with jax.ensure_compile_time_eval():
-        points = variable(np.arange(layout.num_points))  # type: ignore[arg-type]
+        points = variable(np.arange(layout.num_points))
         terms = _terms(layout, costs, dt, variable)
         problem = jaxls.LeastSquaresProblem(terms, [points]).analyze(use_onp=True)
     held = any(cost.holds for cost in costs)
@@ -81,8 +81,8 @@ def _kind(cost: Cost) -> str:
 def _variable(layout: Layout, bounds: Bounds) -> type[jaxls.Var[jax.Array]]:
     """Return the type of a configuration as a variable: steps along the free directions, within the limits."""
 
-    class Configuration(
-        jaxls.Var[jax.Array],
+    class Configuration(  # type: ignore[call-arg]
+        jaxls.Var[jax.Array],  # type: ignore[misc]
         default_factory=lambda: jnp.asarray(layout.robot.default_q),
         retract_fn=lambda q, step: bounds.moved(q[None], step)[0],
         tangent_dim=len(layout.columns),
@@ -142,7 +142,7 @@ def _term(
     variable: type[jaxls.Var[jax.Array]],
 ) -> "jaxls.Cost[Any]":
     at = group.first[:, None] + np.arange(group.width)
-    variables = tuple(variable(at[:, k]) for k in range(group.width))  # type: ignore[arg-type]
+    variables = tuple(variable(at[:, k]) for k in range(group.width))
     term = _Term(layout, group, mine, costs, dt)
     arguments = (
         *variables,

@@ -1,6 +1,6 @@
 """How starts are spent on requests: the first one is polished; where that does not hold, many are searched from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from kinopt_ros.solvers.jax_lm.objectives.layout import Layout, layout_of, pack
 from kinopt_ros.solvers.jax_lm.objectives.program import POLISH, SEARCH, ObjectiveKey
 from kinopt_ros.solvers.jax_lm.programs import Programs
 
-LANES = {POLISH: (1, 16, 128), SEARCH: (16, 256)}
+LANES: dict[str, tuple[int, ...]] = {POLISH: (1, 16, 128), SEARCH: (16, 256)}
 """Numbers of starts that there are programs for, ascending."""
 _BEST = 2
 """Best starts of a search that are polished."""
@@ -124,7 +124,7 @@ class ObjectiveSearch:
         own = _rank(best, _allowed(problem))[requests]
         searched = np.asarray(found.iterations).reshape(R, S).max(axis=1)
         for row, b in enumerate(requests.tolist()):
-            k = min(range(count), key=lambda k, row=row: tuple(rank[row, k]))
+            k = min(range(count), key=[tuple(pair) for pair in rank[row].tolist()].__getitem__)
             n = row * count + k
             best.iterations[b] += searched[row] + polished.iterations[n]
             if tuple(rank[row, k]) < tuple(own[row]):
@@ -141,7 +141,9 @@ class ObjectiveSearch:
         self, layout: Layout, size: int, numbers: Annotated[Float64, "L N"], q: Annotated[Float64, "L T nq"]
     ) -> _Best:
         found = self._run(POLISH, size, layout, numbers, q)
-        finite = np.isfinite(found.violation) & np.isfinite(found.value) & np.isfinite(found.q).all(axis=(1, 2))
+        finite = (
+            np.isfinite(found.violation) & np.isfinite(found.value) & np.isfinite(found.q).all(axis=(1, 2))
+        )
         return _Best(
             np.where(finite[:, None, None], found.q, q),
             [np.array(part) for part in found.multipliers],
@@ -200,10 +202,14 @@ def _key(kind: str, lanes: int, layout: Layout) -> ObjectiveKey:
 
 def _portion(kind: str, count: int) -> int:
     """Return the number of starts of the program for a number of them."""
-    return next((size for size in LANES[kind] if size >= count), LANES[kind][-1])
+    sizes = LANES[kind]
+    fitting = [size for size in sizes if size >= count]
+    return fitting[0] if fitting else sizes[-1]
 
 
-def _allowed(problem: ObjectiveProblem, requests: Annotated[np.ndarray, "R"] | None = None) -> Annotated[Float64, "R"]:
+def _allowed(
+    problem: ObjectiveProblem, requests: Annotated[np.ndarray, "R"] | None = None
+) -> Annotated[Float64, "R"]:
     """Return per request the violation up to which constraints are taken to hold."""
     chosen = problem.objectives if requests is None else [problem.objectives[b] for b in requests.tolist()]
     least = [
@@ -255,6 +261,8 @@ def _starts(
         if T == 1:
             for k, (i, v) in enumerate(known.quaternions):
                 if problem.free[v : v + 3].all():
-                    path[:, :, i : i + 4] = (turns[b, :, k] / np.linalg.norm(turns[b, :, k], axis=1, keepdims=True))[:, None]
+                    path[:, :, i : i + 4] = (
+                        turns[b, :, k] / np.linalg.norm(turns[b, :, k], axis=1, keepdims=True)
+                    )[:, None]
         found.append(np.concatenate([problem.seeds[b, 1:], path]))
     return np.array(found)

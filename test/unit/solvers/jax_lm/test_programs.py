@@ -280,7 +280,7 @@ def test_one_kernel_changes_no_result(
 ) -> None:
     import jax
 
-    from kinopt_ros.solvers.jax_lm import programs
+    from kinopt_ros.solvers.jax_lm import beam_program
     from kinopt_ros.solvers.jax_lm.beam import constants
     from kinopt_ros.solvers.jax_lm.chain import lane_chain
     from kinopt_ros.solvers.jax_lm.runtime import start
@@ -300,8 +300,8 @@ def test_one_kernel_changes_no_result(
         np.repeat(start_table(chain, 0, 16, 0), targets, axis=1),
     )
     found, kernels = [], []
-    for lanes in (programs.ONE_KERNEL, 0):
-        monkeypatch.setattr(programs, "ONE_KERNEL", lanes)
+    for lanes in (beam_program.ONE_KERNEL, 0):
+        monkeypatch.setattr(beam_program, "ONE_KERNEL", lanes)
         with jax.enable_x64(True):
             program = beam_program.compiled(runtime, ProgramKey(chain.shape, rows, size, targets))
             found.append(np.asarray(program(*arguments)))
