@@ -141,7 +141,10 @@ setup(
             "relative_pose = kinopt_ros.costs.relative_pose:RelativePose",
             "rest = kinopt_ros.costs.rest:Rest",
             "smoothness = kinopt_ros.costs.smoothness:Smoothness",
+            "self_collision = kinopt_ros.costs.self_collision:SelfCollision",
+            "swept_collision = kinopt_ros.costs.swept_collision:SweptCollision",
             "velocity_limits = kinopt_ros.costs.velocity_limits:VelocityLimits",
+            "world_collision = kinopt_ros.costs.world_collision:WorldCollision",
         ],
         "kinopt_ros.solvers": [
             "cpu = kinopt_ros.solvers.cpu.plugin:CpuSolver",

@@ -21,6 +21,7 @@ from kinopt_ros.array import Float64, Immutable
 from kinopt_ros.costs.point import Point
 from kinopt_ros.errors import InvalidRequestError, UnknownLinkError, shown
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.scene import Scene
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,6 +69,17 @@ class Cost(Immutable, ABC):
 
     def check(self, robot: RobotModel) -> None:
         """Raise a KinoptError if the cost does not fit a robot, as for links that it does not have."""
+
+    def in_scene(self, scene: Scene) -> Self:
+        """Return the cost with what it needs of a problem's scene; itself by default."""
+        del scene
+        return self
+
+    def links(self, robot: RobotModel) -> tuple[str, ...]:
+        """Return the links whose poses it asks for, as far as known, so that they are computed together; by default
+        those that its fields name."""
+        named = [getattr(self, field.name) for field in fields(self)]
+        return tuple(value for value in named if isinstance(value, str) and value in robot.link_index)
 
     def magnitudes(self, residual: Annotated[Float64, "... m"]) -> Annotated[Float64, "... k"]:
         """Return what tolerances bound: by default the absolute value of each component that has a weight, or what is

@@ -111,6 +111,11 @@ def objective_problem(
         KinoptError: what does not fit, named.
     """
     objectives = (objective,) if isinstance(objective, Objective) else tuple(objective)
+    if scene is not None:
+        objectives = tuple(
+            Objective(cost.in_scene(scene) for cost in one) if isinstance(one, Objective) else one
+            for one in objectives
+        )
     _check_objectives(robot, objectives, num_points)
     if joints is not None and group is not None:
         raise InvalidRequestError("give group or joints, not both")

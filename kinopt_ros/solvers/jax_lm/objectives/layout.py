@@ -150,13 +150,8 @@ def group_residuals(
 
 
 def _links(layout: Layout) -> tuple[str, ...]:
-    """Return links that costs name in their fields: what they will ask poses of."""
-    names = []
-    for cost in layout.objective:
-        for value in vars(cost).values():
-            if isinstance(value, str) and value in layout.robot.link_index and value not in names:
-                names.append(value)
-    return tuple(names)
+    """Return the links that costs will ask poses of."""
+    return tuple(dict.fromkeys(name for cost in layout.objective for name in cost.links(layout.robot)))
 
 
 @dataclass(frozen=True, eq=False)
