@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
+
 from kinopt_ros.costs.base import Cost
 from kinopt_ros.costs.point import Point
 from kinopt_ros.costs.robot_bodies import bodies_of, body_pairs
-from kinopt_ros.costs.solids import activation, between_segments
+from kinopt_ros.costs.solids import activation, between_points, between_segments
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.robot.model import RobotModel
 
@@ -45,7 +47,16 @@ class SelfCollision(Cost):
         xp = point.xp
         bodies, pairs = bodies_of(point.robot, self.shape), body_pairs(point.robot, self.shape)
         a, b = bodies.placed(point)
-        apart = between_segments(xp, a[pairs.first], b[pairs.first], a[pairs.second], b[pairs.second])
-        radii = xp.asarray(bodies.radius[pairs.first] + bodies.radius[pairs.second])
-        distance = (apart - radii).min(axis=1) + xp.asarray(pairs.slack)
+        radii = xp.asarray(bodies.radius)
+
+        def gaps(one: Any, two: Any) -> Any:
+            if a is b:
+                return between_points(xp, a[one], a[two]) - radii[one] - radii[two]
+            return between_segments(xp, a[one], b[one], a[two], b[two]) - radii[one] - radii[two]
+
+        # Which bodies are nearest is found first, so that their distance alone is differentiated.
+        nearest = xp.argmin(gaps(pairs.first, pairs.second), axis=1)
+        each = np.arange(len(pairs.names))
+        one, two = xp.asarray(pairs.first)[each, nearest], xp.asarray(pairs.second)[each, nearest]
+        distance = gaps(one, two) + xp.asarray(pairs.slack)
         return self.margin - distance if self.holds else activation(xp, distance, self.margin)

@@ -41,7 +41,11 @@ def segment_distances(
     Along a segment it is convex, and the least is found by golden section search; the place is not differentiated,
     which by the envelope theorem changes nothing.
     """
-    start, end = _in_boxes(boxes, a), _in_boxes(boxes, b)
+    return _least_along(xp, boxes, _in_boxes(boxes, a), _in_boxes(boxes, b))
+
+
+def _least_along(xp: ModuleType, boxes: RoundedBoxes, start: Any, end: Any) -> Any:
+    """Compute the least distance along segments between ends (..., 3) in the frames of their boxes."""
 
     def at(t: Any) -> Any:
         return _of_local(xp, boxes, start + t[..., None] * (end - start))
@@ -58,6 +62,29 @@ def segment_distances(
     middle = at(low + 0.5 * width)
     ends = xp.minimum(at(xp.zeros_like(low)), at(xp.ones_like(low)))
     return xp.minimum(middle, ends)
+
+
+def to_nearest_box(
+    xp: ModuleType, boxes: RoundedBoxes, a: Annotated[Any, "N 3"], b: Annotated[Any, "N 3"] | None = None
+) -> Annotated[Any, "N"]:
+    """Compute the signed distance of each point a, or segment from a to b, to the nearest rounded box, m.
+
+    Which one is nearest is found first, so that its distance alone is differentiated.
+    """
+    known = point_distances(xp, boxes, a) if b is None else segment_distances(xp, boxes, a, b)
+    nearest = xp.argmin(known, axis=1)
+    chosen = RoundedBoxes(*(part[nearest] for part in boxes))
+    if b is None:
+        return _of_local(xp, chosen, ((a - chosen.center)[:, :, None] * chosen.R).sum(1))
+    ends = [((end - chosen.center)[:, :, None] * chosen.R).sum(1) for end in (a, b)]
+    return _least_along(xp, chosen, *ends)
+
+
+def between_points(
+    xp: ModuleType, a: Annotated[Any, "... 3"], b: Annotated[Any, "... 3"]
+) -> Annotated[Any, "..."]:
+    """Compute distances of points, m."""
+    return _length(xp, a - b)
 
 
 def between_segments(

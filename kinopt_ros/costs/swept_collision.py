@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 from kinopt_ros.costs.obstacles import boxes_of
 from kinopt_ros.costs.point import Point
 from kinopt_ros.costs.robot_bodies import bodies_of
-from kinopt_ros.costs.solids import segment_distances
+from kinopt_ros.costs.solids import to_nearest_box
 from kinopt_ros.costs.world_collision import WorldCollision
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.robot.model import RobotModel
@@ -36,5 +36,5 @@ class SweptCollision(WorldCollision):
         if self.obstacles is None or not len(self.obstacles):
             return xp.zeros(len(bodies.radius))
         before, after = bodies.placed(point)[0], bodies.placed(point.next())[0]
-        found = segment_distances(xp, boxes_of(xp.asarray(self.obstacles)), before, after)
-        return self.nearness(xp, found.min(axis=1) - xp.asarray(bodies.radius))
+        found = to_nearest_box(xp, boxes_of(xp.asarray(self.obstacles)), before, after)
+        return self.nearness(xp, found - xp.asarray(bodies.radius))

@@ -10,7 +10,7 @@ from kinopt_ros.costs.base import Cost
 from kinopt_ros.costs.obstacles import COLUMNS, boxes_of, obstacles_of
 from kinopt_ros.costs.point import Point
 from kinopt_ros.costs.robot_bodies import bodies_of
-from kinopt_ros.costs.solids import activation, point_distances, segment_distances
+from kinopt_ros.costs.solids import activation, to_nearest_box
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
@@ -66,8 +66,8 @@ class WorldCollision(Cost):
             return xp.zeros(len(bodies.radius))
         boxes = boxes_of(xp.asarray(self.obstacles))
         a, b = bodies.placed(point)
-        found = point_distances(xp, boxes, a) if a is b else segment_distances(xp, boxes, a, b)
-        return self.nearness(xp, found.min(axis=1) - xp.asarray(bodies.radius))
+        found = to_nearest_box(xp, boxes, a, None if a is b else b)
+        return self.nearness(xp, found - xp.asarray(bodies.radius))
 
     def nearness(self, xp: Any, distance: Any) -> Any:
         """Return the residual of distances."""

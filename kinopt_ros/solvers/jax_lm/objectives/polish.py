@@ -78,25 +78,27 @@ def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
 
     def step(state: _State) -> _State:
         r, J = state.rows
-        pull, C = terms.constraint_rows(r, J, state.y)
-        gradient = terms.gradient(r, J) + PENALTY * C.T @ pull
+        pull = terms.shifted(r, state.y)
+        counts = terms.counting(pull)
+        gradient = terms.gradient(state.rows) + PENALTY * plan.pulled(J, pull)
         violation = terms.violation(r)
         moving = violation < _NEAR
-        system = _System.of(state, PENALTY * C.T @ C, moving, bounds.held(state.q, gradient))
+        system = _System.of(state, PENALTY * plan.gram(J, counts), moving, bounds.held(state.q, gradient))
         by = system.step(gradient)
         # Back to the constraints, which bend: else steps along them could only be short.
-        linear = terms.shifted(r + J @ by, state.y) - state.y
-        bent = residuals_at(layout, costs, dt, bounds.moved(state.q, by)) - (r + J @ by)
-        by = by + jnp.where(moving, system.step(PENALTY * C.T @ jnp.where(pull != 0.0, bent, 0.0)), 0.0)
+        linear = r + plan.times(J, by)
+        bent = residuals_at(layout, costs, dt, bounds.moved(state.q, by)) - linear
+        back = system.step(PENALTY * plan.pulled(J, jnp.where(counts > 0.0, bent, 0.0)))
+        by = by + jnp.where(moving, back, 0.0)
         candidate = bounds.moved(state.q, by)
         found = rows_at(layout, costs, dt, candidate)
         # Multipliers of the linearized constraints move first: with them good steps lower the sum.
-        y = jnp.where(moving, state.y + linear, state.y)
+        y = jnp.where(moving, terms.shifted(linear, state.y), state.y)
         before, at_candidate = terms.merit(r, y), terms.merit(found.r, y)
         better = at_candidate < before  # false for what is not finite
         length = jnp.abs(by).max()
         y = jnp.where(better, y, state.y)
-        after = Rows(*(jnp.where(better, new, old) for new, old in zip(found, state.rows, strict=True)))
+        after = jax.tree.map(lambda new, old: jnp.where(better, new, old), found, state.rows)
         learnt = _learnt(
             state.H, by, terms.lagrangian_gradient(found, y) - terms.lagrangian_gradient(state.rows, y)
         )
@@ -198,25 +200,23 @@ class Terms(NamedTuple):
         soft = self._soft(r) * r
         return 0.5 * soft @ soft
 
-    def gradient(self, r: jax.Array, J: jax.Array) -> jax.Array:
+    def gradient(self, rows: Rows) -> jax.Array:
         """Return the gradient of f."""
-        soft = self._soft(r)
-        return J.T @ (soft * soft * r)
+        return self.plan.pulled(rows.J, self._soft(rows.r) ** 2 * rows.r)
 
     def gauss_newton(self, rows: Rows) -> jax.Array:
         """Return Gauss's and Newton's approximation of the curvature of f, with a little on the diagonal."""
-        J = rows.J * self._soft(rows.r)[:, None]
-        return J.T @ J + 1e-9 * jnp.eye(J.shape[1], dtype=J.dtype)
+        H = self.plan.gram(rows.J, self._soft(rows.r) ** 2)
+        return H + 1e-9 * jnp.eye(len(H), dtype=H.dtype)
 
     def lagrangian_gradient(self, rows: Rows, y: jax.Array) -> jax.Array:
         """Return the gradient of f + lambda^T c with lambda = rho y."""
-        return self.gradient(rows.r, rows.J) + PENALTY * rows.J.T @ y
+        return self.gradient(rows) + PENALTY * self.plan.pulled(rows.J, y)
 
-    def constraint_rows(self, r: jax.Array, J: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Return c + y of the constraints that count, (R,), and their derivatives (R, n); zeros elsewhere."""
-        pull = self.shifted(r, y)
+    def counting(self, pull: jax.Array) -> jax.Array:
+        """Return 1 for constraints that count where c + y is ``pull``, else 0."""
         counts = jnp.where(self.plan.one_sided, pull > 0.0, True) & self._holds()
-        return pull, jnp.where(counts[:, None], J, 0.0)
+        return jnp.where(counts, 1.0, 0.0)
 
     def shifted(self, r: jax.Array, y: jax.Array) -> jax.Array:
         """Return c + y, or what is above 0 of it where constraints are one-sided; 0 for what need not hold."""
