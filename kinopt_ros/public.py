@@ -1,6 +1,7 @@
 """The names of `import kinopt_ros`: what the library offers to everybody."""
 
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.kinematics.center_of_mass import center_of_mass, center_of_mass_jacobian
 from kinopt_ros.kinematics.differential import frame_jacobian, joint_velocity
 from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
 from kinopt_ros.kinematics.free_joint import with_free_joint
@@ -55,6 +56,8 @@ __all__ = [
     "TrajectoryProblem",
     "TrajectoryResult",
     "build_chain",
+    "center_of_mass",
+    "center_of_mass_jacobian",
     "chain_pose",
     "check_collisions",
     "clearance_of",
