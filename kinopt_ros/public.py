@@ -19,6 +19,7 @@ from kinopt_ros.problems.trajectory import (
     TrajectoryProblem,
 )
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.robot.base_joint import with_base
 from kinopt_ros.robot.chain import KinematicChain, build_chain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -76,5 +77,6 @@ __all__ = [
     "robot_from_urdf",
     "trajectory_problem",
     "upright",
+    "with_base",
     "with_free_joint",
 ]
