@@ -3,6 +3,7 @@
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.kinematics.center_of_mass import center_of_mass, center_of_mass_jacobian
 from kinopt_ros.kinematics.differential import frame_jacobian, joint_velocity
+from kinopt_ros.kinematics.error_frames import pose_error_jacobian, pose_error_twist
 from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
 from kinopt_ros.kinematics.free_joint import with_free_joint
 from kinopt_ros.kinematics.jacobian import geometric_jacobian
@@ -73,6 +74,8 @@ __all__ = [
     "load_robot",
     "load_scene",
     "plan_trajectory",
+    "pose_error_jacobian",
+    "pose_error_twist",
     "prepare_collisions",
     "robot_from_urdf",
     "trajectory_problem",

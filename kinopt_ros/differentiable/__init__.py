@@ -18,6 +18,7 @@ except ImportError as error:
         f"kinopt_ros.differentiable needs jax ({error}): pip install 'kinopt_ros[jax]'"
     ) from error
 
+from kinopt_ros.differentiable.error_frames import pose_error_jacobian, pose_error_twist
 from kinopt_ros.differentiable.forward import ForwardKinematics, forward_kinematics
 from kinopt_ros.differentiable.jacobian import Jacobian, jacobian
 from kinopt_ros.differentiable.layer import KinematicsLayer, kinematics_layer
@@ -52,6 +53,8 @@ __all__ = [
     "phi3_angle",
     "phi4_dot",
     "phi5_matrix",
+    "pose_error_jacobian",
+    "pose_error_twist",
     "se3_exp",
     "se3_interpolate",
     "se3_log",

@@ -8,7 +8,6 @@ depends on the formula.
 Written out, since jaxlie 1.5's SE3.exp has another derivative at angles below 1e-5 than the exponential.
 """
 
-import math
 from typing import Any
 
 import jax
@@ -16,15 +15,15 @@ import jax.numpy as jnp
 
 from kinopt_ros.differentiable.matrices import applied, product, skew, transposed
 from kinopt_ros.differentiable.states import as_floats
+from kinopt_ros.kinematics.sine_series import LARGEST_SQUARED_ANGLE, series
 
-_SERIES = 1.0
-"""Squared angle (rad^2) below which series are used."""
 _TERMS = 9
-"""Terms of them; the first left-out one of ``series`` is below 1e-17."""
+"""Terms of the arc tangent's series."""
 _LOG_SERIES = 0.02
 """Squared tangent of half the angle below which the arc tangent is a series."""
 
 
+@jax.jit
 def so3_exp(w: Any) -> jax.Array:
     """Return rotation matrices (..., 3, 3) of rotation vectors (..., 3), rad.
 
@@ -34,6 +33,7 @@ def so3_exp(w: Any) -> jax.Array:
     return _rotation_and_v(as_floats(w, (3,), "w"))[0]
 
 
+@jax.jit
 def so3_log(R: Any) -> jax.Array:
     """Return rotation vectors (..., 3), of length at most pi, of rotation matrices (..., 3, 3).
 
@@ -49,6 +49,7 @@ def so3_log(R: Any) -> jax.Array:
     return jnp.where(small, series, 2.0 * jnp.arctan2(sine, w) / sine)[..., None] * v
 
 
+@jax.jit
 def se3_exp(twist: Any) -> jax.Array:
     """Return rigid motions (..., 4, 4) of twists (..., 6), m and rad.
 
@@ -60,6 +61,7 @@ def se3_exp(twist: Any) -> jax.Array:
     return _pose(R, applied(V, twist[..., :3]))
 
 
+@jax.jit
 def se3_log(T: Any) -> jax.Array:
     """Return twists (..., 6), with rotation of at most pi, of rigid motions (..., 4, 4).
 
@@ -69,10 +71,11 @@ def se3_log(T: Any) -> jax.Array:
     T = as_floats(T, (4, 4), "T")
     w = so3_log(T[..., :3, :3])
     squared = (w * w).sum(-1)
-    small = squared < _SERIES
+    small = squared < LARGEST_SQUARED_ANGLE
     angle = jnp.sqrt(jnp.where(small, 1.0, squared))
     # (1 - (t / 2) cot(t / 2)) / t^2 = (1 - sin(t) t / (2 (1 - cos(t)))) / t^2, by series (E3 - 2 E4) / (2 E2).
-    by_series = 0.5 * (series(squared, 3) - 2.0 * series(squared, 4)) / series(squared, 2)
+    inside = jnp.where(small, squared, 0.0)
+    by_series = 0.5 * (series(inside, 3) - 2.0 * series(inside, 4)) / series(inside, 2)
     d = jnp.where(
         small, by_series, (1.0 - 0.5 * angle * jnp.cos(0.5 * angle) / jnp.sin(0.5 * angle)) / angle**2
     )
@@ -81,6 +84,7 @@ def se3_log(T: Any) -> jax.Array:
     return jnp.concatenate([p - 0.5 * Kp + d[..., None] * applied(K, Kp), w], -1)
 
 
+@jax.jit
 def inverse(T: Any) -> jax.Array:
     """Return inverses of rigid motions (..., 4, 4), by transposition of the rotation.
 
@@ -92,6 +96,7 @@ def inverse(T: Any) -> jax.Array:
     return _pose(R, -applied(R, T[..., :3, 3]))
 
 
+@jax.jit
 def so3_interpolate(R_a: Any, R_b: Any, s: Any) -> jax.Array:
     """Return R_a exp(s log(R_a^T R_b)), the geodesic from R_a at s = 0 to R_b at s = 1; see
     ``kinematics.interpolation``.
@@ -109,6 +114,7 @@ def so3_interpolate(R_a: Any, R_b: Any, s: Any) -> jax.Array:
     return R
 
 
+@jax.jit
 def se3_interpolate(T_a: Any, T_b: Any, s: Any) -> jax.Array:
     """Return T_a exp(s log(T_a^-1 T_b)), the screw motion from T_a at s = 0 to T_b at s = 1; see
     ``kinematics.interpolation``.
@@ -126,24 +132,16 @@ def se3_interpolate(T_a: Any, T_b: Any, s: Any) -> jax.Array:
     return T
 
 
-def series(squared: jax.Array, n: int) -> jax.Array:
-    """Return E_n(t) = sum over k of (-t^2)^k / (2 k + n)!, for t^2 below 1: sin(t)/t, (1 - cos t)/t^2,
-    (t - sin t)/t^3 and so on for n = 1, 2, 3."""
-    total = jnp.zeros_like(squared)
-    for k in range(_TERMS - 1, -1, -1):
-        total = 1.0 / math.factorial(2 * k + n) - squared * total
-    return total
-
-
 def _rotation_and_v(w: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Return the rotation of a rotation vector, and V, with which v becomes the position of exp(v, w)."""
     squared = (w * w).sum(-1)
-    small = squared < _SERIES
+    small = squared < LARGEST_SQUARED_ANGLE
     t = jnp.sqrt(jnp.where(small, 1.0, squared))
+    inside = jnp.where(small, squared, 0.0)  # powers of large angles are infinite, and so would gradients be
     half = jnp.sin(0.5 * t) / (0.5 * t)
-    a = jnp.where(small, series(squared, 1), jnp.sin(t) / t)[..., None, None]
-    b = jnp.where(small, series(squared, 2), 0.5 * half * half)[..., None, None]
-    c = jnp.where(small, series(squared, 3), (t - jnp.sin(t)) / t**3)[..., None, None]
+    a = jnp.where(small, series(inside, 1), jnp.sin(t) / t)[..., None, None]
+    b = jnp.where(small, series(inside, 2), 0.5 * half * half)[..., None, None]
+    c = jnp.where(small, series(inside, 3), (t - jnp.sin(t)) / t**3)[..., None, None]
     K = skew(w)
     K2 = product(K, K)
     identity = jnp.eye(3, dtype=w.dtype)

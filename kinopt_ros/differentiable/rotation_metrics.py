@@ -18,6 +18,7 @@ from kinopt_ros.differentiable.matrices import root
 from kinopt_ros.differentiable.states import as_floats
 
 
+@jax.jit
 def phi1_euler(rpy_a: Any, rpy_b: Any) -> jax.Array:
     """Compute Phi1 of roll, pitch and yaw (..., 3), rad: the distance, each difference wrapped; (...), rad.
 
@@ -29,6 +30,7 @@ def phi1_euler(rpy_a: Any, rpy_b: Any) -> jax.Array:
     return root((wrapped * wrapped).sum(-1))
 
 
+@jax.jit
 def phi2_quaternion(a: Any, b: Any) -> jax.Array:
     """Compute Phi2 of quaternions (..., 4), wxyz of any length but 0: min(|a - b|, |a + b|); (...).
 
@@ -38,6 +40,7 @@ def phi2_quaternion(a: Any, b: Any) -> jax.Array:
     return root(jnp.minimum(*_squared_chords(a, b)))
 
 
+@jax.jit
 def phi3_angle(a: Any, b: Any) -> jax.Array:
     """Compute Phi3 of quaternions (..., 4), wxyz of any length but 0: half the geodesic angle; (...), rad.
 
@@ -48,6 +51,7 @@ def phi3_angle(a: Any, b: Any) -> jax.Array:
     return 2.0 * jnp.arctan2(root(jnp.minimum(minus, plus)), root(jnp.maximum(minus, plus)))
 
 
+@jax.jit
 def phi4_dot(a: Any, b: Any) -> jax.Array:
     """Compute Phi4 of quaternions (..., 4), wxyz of any length but 0: 1 - |a . b|; (...).
 
@@ -57,6 +61,7 @@ def phi4_dot(a: Any, b: Any) -> jax.Array:
     return 0.5 * jnp.minimum(*_squared_chords(a, b))
 
 
+@jax.jit
 def phi5_matrix(R_a: Any, R_b: Any) -> jax.Array:
     """Compute Phi5 of rotation matrices (..., 3, 3): the Frobenius norm of I - R_a R_b^T; (...).
 
