@@ -95,11 +95,13 @@ def test_requests_move_base_and_arm_at_once(how):
     np.testing.assert_array_equal(held.variables, range(3, 10))
 
 
-def test_answers_keep_the_bounds():
+@pytest.mark.parametrize("kind", ["planar", "floating"])
+def test_answers_keep_the_bounds(kind):
     pytest.importorskip("numba")
     from kinopt_ros.solvers.registry import create_solver
 
-    robot = with_base(PANDA, bounds={"x": (0.2, 0.5), "y": (-np.inf, 0.0), "theta": (-0.3, 0.3)})
+    last = {"theta": (-0.3, 0.3)} if kind == "planar" else {"z": (0.0, 0.0)}
+    robot = with_base(PANDA, kind, bounds={"x": (0.2, 0.5), "y": (-np.inf, 0.0), **last})
     np.testing.assert_array_equal(robot.default_q[:3], [0.2, 0.0, 0.0])
     q = random_configurations(robot, 40, 3)
     assert ((q >= robot.limits.lower) & (q <= robot.limits.upper)).all()
