@@ -89,7 +89,7 @@ def within_bounds(
         random_seed=problem.random_seed,
     )
     found = solve(part)
-    solved = np.isfinite(found.q[:, 0]).all(axis=1)
+    solved = np.asarray(np.isfinite(found.q[:, 0]).all(axis=1))
     full[np.ix_(rows, part.variables)] = np.where(solved[:, None], found.q[:, 0], found.attempt)
     return found
 
