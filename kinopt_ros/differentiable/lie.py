@@ -5,7 +5,8 @@ At half a turn, where two opposite axes do, the logarithm takes that of ``kinema
 the side that it belongs to. Gradients in matrices count along rotations: what they say across, where no rotation is,
 depends on the formula.
 
-Written out, since jaxlie 1.5's SE3.exp has another derivative at angles below 1e-5 than the exponential.
+Written out, since jaxlie 1.5's SE3.exp has another derivative than the exponential at angles below 1e-5 (in float32,
+below 3e-3).
 """
 
 from typing import Any
