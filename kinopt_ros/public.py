@@ -1,7 +1,9 @@
 """The names of `import kinopt_ros`: what the library offers to everybody."""
 
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.kinematics.center_of_mass import center_of_mass, center_of_mass_jacobian
 from kinopt_ros.kinematics.differential import frame_jacobian, joint_velocity
+from kinopt_ros.kinematics.error_frames import pose_error_jacobian, pose_error_twist
 from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
 from kinopt_ros.kinematics.free_joint import with_free_joint
 from kinopt_ros.kinematics.jacobian import geometric_jacobian
@@ -22,6 +24,7 @@ from kinopt_ros.problems.trajectory import (
     TrajectoryProblem,
 )
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.robot.base_joint import with_base
 from kinopt_ros.robot.chain import KinematicChain, build_chain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -62,6 +65,8 @@ __all__ = [
     "TrajectoryProblem",
     "TrajectoryResult",
     "build_chain",
+    "center_of_mass",
+    "center_of_mass_jacobian",
     "chain_pose",
     "check_collisions",
     "clearance_of",
@@ -77,10 +82,13 @@ __all__ = [
     "load_scene",
     "objective_problem",
     "plan_trajectory",
+    "pose_error_jacobian",
+    "pose_error_twist",
     "prepare_collisions",
     "robot_from_urdf",
     "solve_objective",
     "trajectory_problem",
     "upright",
+    "with_base",
     "with_free_joint",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from kinopt_ros.bench import branches, fk, ik
+from kinopt_ros.bench import branches, fk, ik, mobile
 from kinopt_ros.bench.beam import command as beam
 from kinopt_ros.bench.collision import command as collision
 from kinopt_ros.bench.hjcd import command as hjcd
@@ -68,6 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fk_parser = benches.add_parser("fk", help="forward kinematics in batches, beside Pinocchio's loop")
     fk.add_arguments(fk_parser)
     fk_parser.set_defaults(measure=fk.main)
+    mobile_parser = benches.add_parser("mobile", help="poses out of an arm's reach, its base still or moving")
+    mobile.add_arguments(mobile_parser)
+    mobile_parser.set_defaults(measure=mobile.main)
     verify = benches.add_parser("verify", help="random requests of all kinds, successes judged independently")
     soak.add_arguments(verify)
     verify.set_defaults(measure=soak.main)

@@ -4,7 +4,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from kinopt_ros.differentiable.frames import FramePlan, plan_frames
 from kinopt_ros.differentiable.motions import Geometry, geometry, motion_of, values
@@ -14,6 +13,7 @@ from kinopt_ros.differentiable.states import as_lanes
 from kinopt_ros.robot.chain import Motion
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import velocity_columns
 
 
 class Jacobian:
@@ -142,10 +142,7 @@ def jacobian(robot: RobotModel, tip_link: str, base_link: str | None = None) -> 
 
 @remembered
 def _jacobian(robot: RobotModel, tip_link: str, base_link: str) -> Jacobian:
-    # The fourth number of a quaternion has no column.
-    ends = np.array([joint.first_variable + 6 for joint in robot.floating_joints], dtype=np.int64)
-    first_column = tuple(v - int((ends < v).sum()) for v in range(robot.nq))
-    return Jacobian(plan_frames(robot, [tip_link], base_link), first_column, robot.nq - len(ends))
+    return Jacobian(plan_frames(robot, [tip_link], base_link), *velocity_columns(robot))
 
 
 def _turned_back(base: jax.Array, vectors: jax.Array) -> jax.Array:

@@ -12,6 +12,8 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.differentiable.frames import FramePlan, Step
+from kinopt_ros.differentiable.matrices import product
+from kinopt_ros.differentiable.matrices import skew as matrix_skew
 from kinopt_ros.differentiable.parameters import KinematicParameters
 from kinopt_ros.kinematics.se3 import skew
 from kinopt_ros.robot.chain import Motion
@@ -79,9 +81,9 @@ def geometry(plan: FramePlan, parameters: KinematicParameters | None) -> Geometr
         R = jnp.where(begins[:, None, None], _from_rpy(parameters.rpy)[index], jnp.eye(3))
         shift = jnp.where(begins[:, None], parameters.xyz[index], 0.0)
         axis = _axes(plan, parameters, fixed_axis, index)
-        K = _skew(axis)
-    RK = _product(R, K)
-    RKK = _product(RK, K)
+        K = matrix_skew(axis)
+    RK = product(R, K)
+    RKK = product(RK, K)
     turn, move = rotates[:, None, None], moves[:, None]
     return Geometry(
         constant=R + RKK * turn,
@@ -155,15 +157,3 @@ def _from_rpy(rpy: jax.Array) -> jax.Array:
         [-sp, cp * sr, cp * cr],
     ]
     return jnp.stack([jnp.stack(row, -1) for row in rows], -2)
-
-
-def _skew(axis: jax.Array) -> jax.Array:
-    x, y, z = axis.T
-    zero = jnp.zeros_like(x)
-    rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
-    return jnp.stack([jnp.stack(row, -1) for row in rows], -2)
-
-
-def _product(A: Any, B: Any) -> Any:
-    """Multiply stacked 3x3 matrices without a matrix unit, which may round to fewer digits."""
-    return (A[:, :, :, None] * B[:, None, :, :]).sum(2)

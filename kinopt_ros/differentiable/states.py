@@ -1,4 +1,4 @@
-"""Conversion of configurations to the layout that the functions of this package need."""
+"""Conversion of what is given to the arrays that the functions of this package need."""
 
 import math
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from kinopt_ros.errors import InvalidStateError
+from kinopt_ros.errors import InvalidRequestError, InvalidStateError
 
 
 def as_lanes(q: Any, nq: int) -> tuple[jax.Array, tuple[int, ...]]:
@@ -22,3 +22,17 @@ def as_lanes(q: Any, nq: int) -> tuple[jax.Array, tuple[int, ...]]:
         states = states.astype(float)
     leading = states.shape[:-1]
     return states.reshape(math.prod(leading), nq).T, leading
+
+
+def as_floats(given: Any, tail: tuple[int, ...], what: str) -> jax.Array:
+    """Return numbers as an array of a floating type that ends in some dimensions.
+
+    Raises:
+        InvalidRequestError: other last dimensions; the message has ``what``.
+    """
+    array = jnp.asarray(given)
+    if array.shape[array.ndim - len(tail) :] != tail:
+        raise InvalidRequestError(
+            f"{what} must have shape (..., {', '.join(map(str, tail))}), not {array.shape}"
+        )
+    return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)

@@ -167,18 +167,20 @@ def se3_log(T: Annotated[Float64, "... 4 4"]) -> Annotated[Float64, "... 6"]:
     """Return twists (v, w), with rotation of at most pi, of rigid motions."""
     T = np.asarray(T, dtype=np.float64)
     w = so3_log(T[..., :3, :3])
-    angle = np.linalg.norm(w, axis=-1)
+    K = skew(w)
+    V_inverse = np.eye(3) - 0.5 * K + log_factor(np.linalg.norm(w, axis=-1))[..., None, None] * (K @ K)
+    v = (V_inverse @ T[..., :3, 3, None])[..., 0]
+    return np.concatenate([v, w], axis=-1)
+
+
+def log_factor(angle: Annotated[Float64, "..."]) -> Annotated[Float64, "..."]:
+    """Return (1 - (t / 2) cot(t / 2)) / t^2 for angles t below 2 pi."""
     small = angle < _SMALL_ANGLE
     safe = np.where(small, 1.0, angle)
     half = 0.5 * safe
-    # (1 - (angle / 2) cot(angle / 2)) / angle^2, finite at pi.
-    d = np.where(
-        small, 1.0 / 12.0 + angle * angle / 720.0, (1.0 - half * np.cos(half) / np.sin(half)) / safe**2
+    return np.where(
+        small, 1.0 / 12.0 + angle**2 / 720.0, (1.0 - half * np.cos(half) / np.sin(half)) / safe**2
     )
-    K = skew(w)
-    V_inverse = np.eye(3) - 0.5 * K + d[..., None, None] * (K @ K)
-    v = (V_inverse @ T[..., :3, 3, None])[..., 0]
-    return np.concatenate([v, w], axis=-1)
 
 
 def _exp_factors(angle: Float64) -> tuple[Float64, Float64, Float64]:

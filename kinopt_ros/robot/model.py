@@ -19,6 +19,7 @@ from kinopt_ros.errors import UnknownGroupError, UnknownJointError, UnknownLinkE
 from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.robot.collision_shapes import CollisionModel
+from kinopt_ros.robot.inertials import Inertial
 
 
 class JointType(Enum):
@@ -141,6 +142,8 @@ class RobotModel(Immutable):
     """Collision elements of the description; copies made with ``replace`` share it."""
     link_spheres: Mapping[str, SphereSet] = field(default_factory=dict)
     """SRDF's link_sphere_approximation, in the links' frames; empty sets stand for links that need no check."""
+    inertials: Mapping[str, Inertial] = field(default_factory=dict)
+    """Masses of links; links for which the description gives none that can be used are missing."""
     warnings: tuple[str, ...] = ()
     """Warnings about what was found in the description and accepted."""
     kept: dict[object, Any] = field(default_factory=dict, init=False, repr=False)

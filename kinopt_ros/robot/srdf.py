@@ -13,10 +13,11 @@ import numpy as np
 
 from kinopt_ros.errors import InvalidShapeError, RobotDescriptionError, quoted
 from kinopt_ros.geometry.spheres import SphereSet
+from kinopt_ros.robot.base_joint import with_joint_above_root
 from kinopt_ros.robot.chain import joints_between
 from kinopt_ros.robot.groups import leaf_groups
 from kinopt_ros.robot.model import EndEffector, Joint, JointGroup, JointType, RobotModel, VirtualJoint
-from kinopt_ros.robot.new_joint import names_taken, with_new_joint
+from kinopt_ros.robot.new_joint import names_taken
 from kinopt_ros.robot.srdf_elements import (
     EndEffectorElement,
     GroupElement,
@@ -337,19 +338,7 @@ def _with_base(robot: RobotModel, virtual: VirtualJoint | None) -> RobotModel:
         raise RobotDescriptionError(
             f"virtual_joint {virtual.name!r} cannot become a joint: robot {robot.name!r} has {', '.join(taken)} already"
         )
-    joint = Joint(
-        name=virtual.name,
-        type=virtual.type,
-        parent_link=virtual.parent_frame,
-        child_link=robot.root_link,
-        T_parent_joint=np.eye(4),
-        axis=np.array([0.0, 0.0, 1.0] if virtual.type is JointType.PLANAR else [1.0, 0.0, 0.0]),
-        first_variable=0,
-    )
-    default = np.zeros(virtual.type.num_variables)
-    if virtual.type is JointType.FLOATING:
-        default[3] = 1.0
-    moving = with_new_joint(robot, joint, 0, virtual.parent_frame, 0, default)
+    moving = with_joint_above_root(robot, virtual.name, virtual.type, virtual.parent_frame)
     return replace(moving, groups=leaf_groups(moving.root_link, moving.joints))
 
 

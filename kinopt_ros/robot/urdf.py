@@ -64,6 +64,7 @@ def robot_from_urdf(
         collision=CollisionModel(
             elements.collisions, elements.broken_collisions, elements.only_seen, urdf_file, packages or {}
         ),
+        inertials=elements.inertials,
         warnings=tuple(warnings),
     )
     if srdf_text is not None:

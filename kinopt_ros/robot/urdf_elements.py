@@ -1,7 +1,7 @@
 """Reader of URDF text: checked names, numbers and types, not yet a tree.
 
 Only what kinematics needs is read and handed to urdf_parser_py: transmissions, materials, visuals,
-sensors, simulator extensions and unknown elements never refuse a robot, nor do broken collision elements.
+sensors, simulator extensions and unknown elements never refuse a robot, nor do broken collision elements or masses.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from urdf_parser_py import urdf as urdf_parser  # type: ignore[import-untyped, u
 
 from kinopt_ros.errors import RobotDescriptionError, quoted, shortened
 from kinopt_ros.robot.collision_elements import CollisionElement, read_collisions
+from kinopt_ros.robot.inertials import Inertial, read_inertial
 from kinopt_ros.robot.model import JointType
 from kinopt_ros.robot.xml_text import (
     children,
@@ -77,6 +78,8 @@ class UrdfElements:
     """What is wrong with collision elements that cannot be used, by link; links without any are missing."""
     only_seen: tuple[str, ...]
     """Links with visual but without collision elements."""
+    inertials: Mapping[str, Inertial]
+    """Masses by link; links without a usable one are missing."""
     warnings: tuple[str, ...]
 
 
@@ -106,7 +109,7 @@ def read_urdf(text: str) -> UrdfElements:
     clean = ElementTree.Element("robot", name=root.get("name") or "robot")
     if not root.get("name"):
         warnings.append("the URDF's <robot> has no name; it is called 'robot'")
-    collisions, broken = {}, {}
+    collisions, broken, inertials = {}, {}, {}
     for link in links:
         name = link.attrib["name"]
         ElementTree.SubElement(clean, "link", name=name)
@@ -118,6 +121,12 @@ def read_urdf(text: str) -> UrdfElements:
             warnings.append(
                 f"link {name!r} cannot be checked for collisions as a whole: {shortened(reasons, 3)}"
             )
+        inertial, defects = read_inertial(link)
+        if inertial is not None:
+            inertials[name] = inertial
+        if defects:
+            said = "; ".join(f"{defect.what} (left out: {defect.loses})" for defect in defects)
+            warnings.append(f"the <inertial> of link {name!r} is not used as it is: {said}")
     for joint in joints:
         refuse_xacro(joint)
         clean.append(_clean_joint(joint, warnings))
@@ -133,6 +142,7 @@ def read_urdf(text: str) -> UrdfElements:
             for link in links
             if children(link, "visual") and not children(link, "collision")
         ),
+        inertials=inertials,
         warnings=tuple(warnings),
     )
 

@@ -37,6 +37,15 @@ def quaternion_columns(robot: RobotModel, variables: Annotated[Int64, "n"]) -> l
     return columns
 
 
+def velocity_columns(robot: RobotModel) -> tuple[tuple[int, ...], int]:
+    """Return for every variable the first column of Jacobians of the whole robot that belongs to it, and their number.
+
+    There is one column for each variable, but three for the four numbers of a quaternion: qw has the first of them.
+    """
+    ends = [start + 3 for start in quaternion_starts(robot.joints)]
+    return tuple(v - sum(end < v for end in ends) for v in range(robot.nq)), robot.nq - len(ends)
+
+
 def default_configuration(joints: Sequence[Joint], limits: VariableLimits) -> Float64:
     """Return mid-limits where both ends are finite, else the permitted value nearest to 0; quaternions are identity.
 

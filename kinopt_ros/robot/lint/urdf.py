@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kinopt_ros.files import is_file
 from kinopt_ros.robot.lint.finding import Finding, Severity, in_order
+from kinopt_ros.robot.lint.inertials import lint_inertials
 from kinopt_ros.robot.lint.lines import Node, parse_lines
 from kinopt_ros.robot.mimic import prefixed_leader
 from kinopt_ros.robot.mimic_limits import Range, contradict, followed, implied_range, what_contradicts
@@ -49,7 +50,7 @@ def lint_urdf(text: str, find_mesh: MeshFinder | None = None) -> list[Finding]:
         findings += _joint(joint, by_link, by_joint)
     findings += _mimic_limits(joints, by_joint)
     findings += _tree(links, joints, by_link)
-    findings += _inertias(links, joints)
+    findings += lint_inertials(links, joints)
     for link in links:
         findings += _link(link, find_mesh)
     return in_order(findings)
@@ -374,39 +375,6 @@ def _tree(links: list[Node], joints: list[Node], by_link: Mapping[str, Node]) ->
                 parents[name].line,
                 f"link {name!r} is its own ancestor: the joints form a cycle",
                 "break the cycle",
-            )
-
-
-def _inertias(links: list[Node], joints: list[Node]) -> Iterator[Finding]:
-    """Find moving links without mass, in a file that gives masses at all."""
-    if not any(link.all("inertial") for link in links):
-        return
-    mover: dict[str, Node] = {}
-    for joint in joints:
-        child = joint.first("child")
-        if child is not None and joint.get("type") != "fixed":
-            mover.setdefault(child.get("link"), joint)
-    for link in links:
-        if link.get("name") not in mover:
-            continue
-        who = f"link {link.get('name')!r}, which joint {mover[link.get('name')].get('name')!r} moves,"
-        inertial = link.first("inertial")
-        if inertial is None:
-            yield Finding(
-                NOTE,
-                link.line,
-                f"{who} has no <inertial>, as other links have",
-                "give it mass and inertia: simulators leave such links out; kinematics does without",
-            )
-            continue
-        mass = inertial.first("mass")
-        value = None if mass is None else _number(mass, "value", None)
-        if value is None or value <= 0.0:
-            yield Finding(
-                NOTE,
-                (mass or inertial).line,
-                f"the mass of {who} is " + ("not given" if value is None else f"{value:g}"),
-                'give it one above 0: <mass value="..."/> (kg)',
             )
 
 

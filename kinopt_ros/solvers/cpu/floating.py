@@ -2,9 +2,11 @@
 
 Whatever the other joints are, one pose F of the floating joint brings the tip to its target: it follows from
 ``T_base_target = T_base_parent F T_child_tip``, and likewise where the way leads upwards through the joint. So the
-other joints stay at the state; further solutions, if several are wanted, take them from the seeds and at random.
+other joints stay at the state; further solutions, if several are wanted, take them from the seeds and at random. Only
+where F would be beyond the joint's limits do others move (``floating_bounds.py``).
 """
 
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -19,6 +21,7 @@ from kinopt_ros.problems.validation import QUATERNION_ERROR
 from kinopt_ros.robot.chain import chain_between, joints_between
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
 from kinopt_ros.robot.variables import quaternion_columns
+from kinopt_ros.solvers.cpu.floating_bounds import beyond_bounds, within_bounds
 from kinopt_ros.solvers.cpu.plain import standing
 from kinopt_ros.solvers.result import IkCandidates
 
@@ -51,8 +54,17 @@ def _check_supported(problem: IkProblem, joint: Joint) -> None:
     )
 
 
-def solve_floating(problem: IkProblem, robot: RobotModel, joint: Joint) -> IkCandidates:
-    """Return candidates whose floating joint follows from the target and the other joints."""
+def solve_floating(
+    problem: IkProblem, robot: RobotModel, joint: Joint, solve: Callable[[IkProblem], IkCandidates]
+) -> IkCandidates:
+    """Return candidates whose floating joint follows from the target and the other joints.
+
+    Args:
+        problem: the problem.
+        robot: its robot.
+        joint: what ``floating_joint`` returns.
+        solve: solves for joints that move the tip, too, where the joint's limits need it.
+    """
     B, K = problem.batch_size, problem.num_solutions
     others = _others(problem, robot, joint)[:, :K]
     S = others.shape[1]
@@ -61,15 +73,19 @@ def solve_floating(problem: IkProblem, robot: RobotModel, joint: Joint) -> IkCan
     full[:, problem.variables] = others.reshape(B * S, -1)
     own = slice(joint.first_variable, joint.first_variable + 7)
     exact = _values(problem, robot, joint, full, request)
-    inside = np.clip(exact, robot.limits.lower[own], robot.limits.upper[own])
-    full[:, own] = inside
+    steps, cut = np.zeros(B, np.int64), np.zeros(B, np.bool_)
+    beyond = np.flatnonzero(beyond_bounds(robot, joint, exact))
+    moved = None if not beyond.size else within_bounds(problem, robot, joint, full, request, beyond, solve)
+    if moved is not None:
+        np.add.at(steps, request[beyond], moved.iterations)
+        np.logical_or.at(cut, request[beyond], moved.timed_out)
+        exact[beyond] = _values(problem, robot, joint, full[beyond], request[beyond])
+    full[:, own] = np.clip(exact, robot.limits.lower[own], robot.limits.upper[own])
     q = full[:, problem.variables].reshape(B, S, -1)
     attempt = q[:, 0].copy()
     # Rounding takes unit quaternions out of [-1, 1]; positions beyond their limits are no solutions.
-    q[~(inside[:, :3] == exact[:, :3]).all(axis=1).reshape(B, S)] = np.nan
-    return IkCandidates(
-        q=q, attempt=attempt, iterations=np.zeros(B, np.int64), timed_out=np.zeros(B, np.bool_)
-    )
+    q[beyond_bounds(robot, joint, exact).reshape(B, S)] = np.nan
+    return IkCandidates(q=q, attempt=attempt, iterations=steps, timed_out=cut)
 
 
 def _others(problem: IkProblem, robot: RobotModel, joint: Joint) -> Annotated[Float64, "B S n"]:

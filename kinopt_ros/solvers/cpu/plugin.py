@@ -139,7 +139,7 @@ class CpuSolver(Solver):
         robot = self.robot
         floating = floating_joint(problem, robot) if robot.floating_joints else None
         if floating is not None:
-            return solve_floating(problem, robot, floating)
+            return solve_floating(problem, robot, floating, self._solve_ik)
         plain = _plain_tolerances(problem)
         if plain is not None:
             return solve_in_parts(

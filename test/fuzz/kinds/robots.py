@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kinopt_ros.kinematics.center_of_mass import center_of_mass
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.model import RobotModel
 
@@ -13,7 +14,9 @@ ARM = """<robot name="arm">
 <geometry><cylinder radius="0.05" length="0.4"/></geometry></collision></link>
 <link name="lower"><collision><geometry><sphere radius="0.06"/></geometry></collision>
 <collision><geometry><mesh filename="cube.stl" scale="0.1 0.1 0.1"/></geometry></collision></link>
-<link name="hand"/><link name="left"/><link name="right"/><link name="slide"/>
+<link name="hand"><inertial><origin xyz="0 0.1 0" rpy="0 0 0.5"/><mass value="0.5"/>
+<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+<link name="left"/><link name="right"/><link name="slide"/>
 <joint name="turn" type="continuous"><parent link="base"/><child link="upper"/><origin xyz="0 0 0.1"/>
 <axis xyz="0 0 1"/><limit effort="1" velocity="2"/></joint>
 <joint name="bend" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0 0 0.4" rpy="0 0.1 0"/>
@@ -48,6 +51,8 @@ def use(robot: RobotModel) -> None:
     T = forward_kinematics(robot, robot.default_q)
     assert T.shape == (len(robot.link_names), 4, 4)
     assert np.isfinite(robot.default_q).all()
+    if any(inertial.mass > 0.0 for inertial in robot.inertials.values()):
+        assert np.isfinite(center_of_mass(robot, robot.default_q)).all() or not np.isfinite(T).all()
     assert (robot.default_q >= robot.limits.lower - 1e-6).all()
     assert (robot.default_q <= robot.limits.upper + 1e-6).all()
     assert all(len(warning) < 10_000 for warning in robot.warnings)

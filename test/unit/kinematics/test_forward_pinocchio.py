@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.pinocchio_states import pinocchio_configuration
 
 from kinopt_ros.errors import RobotDescriptionError
 from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
@@ -24,26 +25,6 @@ DRIVER_COMES_LATER = {"alex_psyonic_hands", "romeo", "talos_full_v2", "talos_ful
 
 def reference(name: str, path: Path):
     return pin.buildModelFromUrdf(str(path), mimic=name not in DRIVER_COMES_LATER)
-
-
-def pinocchio_configuration(model, robot, q):
-    """Return a configuration in Pinocchio's order and representation."""
-    theirs = pin.neutral(model)
-    for joint in robot.joints:
-        i = model.getJointId(joint.name)
-        if i >= model.njoints or "Mimic" in model.joints[i].shortname():
-            continue
-        own, start = model.joints[i], model.joints[i].idx_q
-        values = q[joint.first_variable : joint.first_variable + joint.type.num_variables]
-        if joint.type.num_variables == 7:
-            values = [*values[:3], *values[4:], values[3]]
-        elif joint.type.num_variables == 3:
-            values = [values[0], values[1], np.cos(values[2]), np.sin(values[2])]
-        else:
-            value = joint.multiplier * values[0] + joint.offset
-            values = [value] if own.nq == 1 else [np.cos(value), np.sin(value)]
-        theirs[start : start + own.nq] = values
-    return theirs
 
 
 def worst_difference(model, robot, states):

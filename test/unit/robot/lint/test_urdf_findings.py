@@ -29,6 +29,11 @@ LIMIT_1 = '<limit lower="-1" upper="1" velocity="2" effort="1"/>'
 AXIS_1 = '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/>'
 XACRO = '<xacro:c xmlns:xacro="ros.org/wiki/xacro"/><link name="c"/>'
 HEAVY_C = '<link name="c"><inertial><mass value="2"/></inertial></link>'
+NAN_A = HEAVY_C.replace('"c"', '"a"').replace("2", "nan")
+TWO_MASSES = HEAVY_C.replace("<inertial>", '<inertial><mass value="1"/>')
+HEAVY_AT = '<link name="c"><inertial><mass value="2"/>\n<origin xyz="{}"/></inertial></link>'
+SIX = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="{}"/>'
+INERTIA = f'<link name="c"><inertial><mass value="2"/>\n{SIX}</inertial></link>'
 LIMIT_2 = '<limit lower="0" upper="1" velocity="2" effort="1"/>'
 # A joint that turns the other way than its driver, with limits as if it did not.
 REPEATED = '<limit lower="1" upper="2"/><mimic joint="j1" multiplier="-1"/>'
@@ -75,7 +80,15 @@ DEFECTS = {
     "two limits": (LIMIT_1, LIMIT_1 + "\n" + LIMIT_1, 8, "warning", "2 <limit>", "keep one"),
     "no mass in b": ('<link name="c"/>', HEAVY_C, 3, "note", "'b', which joint 'j1' moves, has no <inertial>", "mass"),
     "no mass in c": ('<link name="c"/>', HEAVY_C.replace("2", "0"), 4, "note", "the mass of link 'c'", "above 0"),
-    "mass forgotten": ('<link name="c"/>', HEAVY_C.replace("value", "v"), 4, "note", "not given", "above 0"),
+    "mass forgotten": ('<link name="c"/>', HEAVY_C.replace("value", "v"), 4, "warning", "has no value", "0 or more"),
+    "mass below 0": ('<link name="c"/>', HEAVY_C.replace("2", "-2"), 4, "warning", "its mass is -2", "0 or more"),
+    "mass is NaN": ('<link name="a"/>', NAN_A, 2, "warning", "'nan'", "<mass"),
+    "no mass": ('<link name="c"/>', '<link name="c"><inertial/></link>', 4, "warning", "has no <mass>", "<mass"),
+    "mass nowhere": ('<link name="c"/>', HEAVY_AT.format("1 inf 0"), 5, "warning", "xyz='1 inf 0'", "three plain"),
+    "two masses": ('<link name="c"/>', TWO_MASSES, 4, "warning", "2 <mass>", "one"),
+    "inertia is NaN": ('<link name="c"/>', INERTIA.format("nan"), 5, "warning", "left out: the inertia", "six plain"),
+    "inertia of no body": ('<link name="c"/>', INERTIA.format("5"), 5, "note", "no body has", "from the shape"),
+    "no inertia": ('<link name="c"/>', HEAVY_C, 4, "note", "has no <inertia>", "six plain"),
     "only seen": ('<link name="c"/>', '<link name="c"><visual/></link>', 4, "note", "<collision>", "geometry"),
 }  # fmt: skip
 

@@ -1,5 +1,8 @@
 """Inverse kinematics with a floating joint, or a planar base, to solve for."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -141,6 +144,56 @@ def test_limits_of_the_base_hold(robot, T):
     failed = int(np.flatnonzero(~result.success)[0])
     assert result.status[failed] == Status.NO_IK_SOLUTION
     assert "base/trans_x at the" in result.messages[failed]
+
+
+BOXES = {
+    "a box": {"base/trans_x": (0.2, 0.5), "base/trans_y": (-0.4, 0.0), "base/trans_z": (0.0, 0.1)},
+    "a plane": {"base/trans_z": (0.05, 0.05)},
+    "a point": {f"base/trans_{axis}": (0.1, 0.1) for axis in "xyz"},
+    "far ends": {"base/trans_x": (-50.0, 0.0)},
+    "one end": {"base/trans_x": (-math.inf, 0.0)},
+}
+
+
+@pytest.mark.parametrize("upwards", [False, True])
+@pytest.mark.parametrize("box", list(BOXES))
+def test_other_joints_bring_the_base_inside_its_limits(robot, box, upwards):
+    lower, upper = robot.limits.lower.copy(), robot.limits.upper.copy()
+    for name, (low, high) in BOXES[box].items():
+        i = robot.variable_index[name]
+        lower[i], upper[i] = low, high
+    narrow = replace(robot, limits=replace(robot.limits, lower=lower, upper=upper))
+    reached = random_configurations(narrow, COUNT, 4)
+    T = forward_kinematics(narrow, reached, links=(TIP,))[:, 0] @ TOOL
+    state = narrow.default_q.copy()
+    state[:3] = np.clip(0.0, lower[:3], upper[:3])
+    own = CpuSolver()
+    own.configure(narrow)
+    ends = {"base_link": "odom", "tip_link": TIP, "T_link_tool": TOOL}
+    if upwards:  # where the world is, seen from the finger
+        T, ends = np.linalg.inv(T @ np.linalg.inv(TOOL)), {"base_link": TIP, "tip_link": "odom"}
+    problem = ik_problem(narrow, T, state=state, num_solutions=2, **ends)
+    result = own.solve_ik(problem)
+    assert result.success.all()
+    base = result.q[..., :3][np.isfinite(result.q[..., 0])]
+    assert ((base >= lower[:3]) & (base <= upper[:3])).all()
+    assert np.nanmax(result.position_error) < 2e-6
+    again = ik_problem(narrow, T[:2], state=state, num_solutions=2, **ends)
+    np.testing.assert_array_equal(own.solve_ik(again).q, result.q[:2])  # nor does the batch matter
+
+
+def test_a_base_that_cannot_get_there_says_so(robot):
+    narrow = apply_joint_limits(
+        robot, {"base/trans_x": {"has_position_limits": True, "min_position": -1.0, "max_position": 1.0}}
+    )
+    T = pose(np.eye(3), np.array([[4.0, 0.0, 0.5]]))
+    own = CpuSolver()
+    own.configure(narrow)
+    result = own.solve_ik(ik_problem(narrow, T, base_link="odom", tip_link=TIP))
+    assert result.status[0] == Status.NO_IK_SOLUTION
+    assert "base/trans_x at the" in result.messages[0]
+    # Two metres are missing beyond what the arm reaches, which it does.
+    assert 1.5 < result.attempt_position_error[0] < 2.6
 
 
 def test_what_has_no_closed_form_is_refused_by_name(robot, solver, T):
