@@ -130,6 +130,7 @@ setup(
         "kinopt_ros.costs": [
             "acceleration_limits = kinopt_ros.costs.acceleration_limits:AccelerationLimits",
             "alignment = kinopt_ros.costs.alignment:Alignment",
+            "center_of_mass = kinopt_ros.costs.center_of_mass:CenterOfMass",
             "jerk_limits = kinopt_ros.costs.jerk_limits:JerkLimits",
             "least_acceleration = kinopt_ros.costs.smoothness:LeastAcceleration",
             "least_jerk = kinopt_ros.costs.smoothness:LeastJerk",
