@@ -14,6 +14,7 @@ from kinopt_ros.bench.beam import command as beam
 from kinopt_ros.bench.collision import command as collision
 from kinopt_ros.bench.hjcd import command as hjcd
 from kinopt_ros.bench.machine import machine
+from kinopt_ros.bench.objective import command as objective
 from kinopt_ros.bench.progress import progress_bar
 from kinopt_ros.bench.table import print_table
 from kinopt_ros.bench.trajectory import command as trajectory
@@ -65,6 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     trajectory.add_arguments(trajectory_parser)
     trajectory_parser.set_defaults(measure=trajectory.main)
+    objective_parser = benches.add_parser("objective", help="objectives of several costs, beside PyRoki")
+    objective.add_arguments(objective_parser)
+    objective_parser.set_defaults(measure=objective.main)
     fk_parser = benches.add_parser("fk", help="forward kinematics in batches, beside Pinocchio's loop")
     fk.add_arguments(fk_parser)
     fk_parser.set_defaults(measure=fk.main)
