@@ -20,7 +20,7 @@ from kinopt_ros.robot.variables import quaternion_starts
 from kinopt_ros.solvers.base import Solver
 
 STARTS = 4
-"""Solutions of inverse kinematics that become starts."""
+"""Solutions of inverse kinematics that become starts, where random ones are allowed, too; else it is one."""
 
 
 def solve_objective(
@@ -47,9 +47,14 @@ def with_starts(problem: ObjectiveProblem, ik_solver: Solver) -> ObjectiveProble
     if not known:
         return problem
     found = np.stack(
-        [_paths(problem, robot, {t: q[:, k] for t, q in known.items()}) for k in range(STARTS)], axis=1
+        [_paths(problem, robot, {t: q[:, k] for t, q in known.items()}) for k in range(_starts(problem))],
+        axis=1,
     )
     return replace(problem, seeds=np.concatenate([problem.seeds, found], axis=1))
+
+
+def _starts(problem: ObjectiveProblem) -> int:
+    return STARTS if problem.num_starts else 1
 
 
 def _anchors(
@@ -81,9 +86,10 @@ def _solutions(
     numbers: tuple[int, ...],
     state: Annotated[Float64, "B nq"],
 ) -> Annotated[Float64, "B K nq"]:
-    """Return ``STARTS`` configurations per request at some link poses; the state where there are fewer."""
+    """Return ``_starts`` configurations per request at some link poses; the state where there are fewer."""
     B = problem.batch_size
-    q = np.repeat(state[:, None], STARTS, axis=1)
+    count = _starts(problem)
+    q = np.repeat(state[:, None], count, axis=1)
     asked = _ik_problem(problem, robot, numbers, state)
     if asked is None:
         return q
@@ -95,7 +101,7 @@ def _solutions(
         rows = result.q[b][np.isfinite(result.q[b]).all(axis=1)]
         if not len(rows):
             rows = result.attempt[b][None]
-        for k in range(STARTS):
+        for k in range(count):
             q[b, k, asked.variables] = rows[k % len(rows)]
     return np.where(np.isfinite(q).all(axis=2, keepdims=True), q, state[:, None])
 
@@ -144,7 +150,7 @@ def _ik_problem(
         own,
         _unit(robot, state),
         np.empty((problem.batch_size, 0, len(own))),
-        num_solutions=STARTS if problem.num_points == 1 and len(targets) == 1 else 1,
+        num_solutions=_starts(problem) if problem.num_points == 1 and len(targets) == 1 else 1,
         deadline=problem.deadline,
         random_seed=problem.random_seed,
     )

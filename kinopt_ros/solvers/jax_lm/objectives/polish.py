@@ -26,7 +26,10 @@ from kinopt_ros.solvers.jax_lm.objectives.rows import RowPlan, Rows, residuals_a
 STEPS = 80
 """Most steps, and length of the history."""
 PENALTY = 1e4
-"""rho, in units of the objective by those of constraints, squared."""
+"""rho where starts are compared, in units of the objective by those of constraints, squared."""
+STIFFNESS = 1e4
+"""How much more curved rho |c|^2 is than f at the start. More keeps steps short where constraints bend; less lets them
+be left."""
 _NEAR = 1e-2
 """Violation below which multipliers move, and curvature is learnt."""
 _EXACT = 1e-8
@@ -73,22 +76,25 @@ def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
     """Improve one trajectory (T, nq) for one request with its numbers (N,)."""
     costs, dt = unpack(layout.objective, numbers)
     plan = row_plan(layout, costs, dt)
-    terms = Terms(plan, plan.weights(costs))
     bounds = Bounds.of(layout)
+    q = bounds.clipped(q)
+    rows = rows_at(layout, costs, dt, q)
+    terms = Terms(plan, plan.weights(costs)).scaled(rows)
+    rho = terms.rho
 
     def step(state: _State) -> _State:
         r, J = state.rows
         pull = terms.shifted(r, state.y)
         counts = terms.counting(pull)
-        gradient = terms.gradient(state.rows) + PENALTY * plan.pulled(J, pull)
+        gradient = terms.gradient(state.rows) + rho * plan.pulled(J, pull)
         violation = terms.violation(r)
         moving = violation < _NEAR
-        system = _System.of(state, PENALTY * plan.gram(J, counts), moving, bounds.held(state.q, gradient))
+        system = _System.of(state, rho * plan.gram(J, counts), moving, bounds.held(state.q, gradient))
         by = system.step(gradient)
         # Back to the constraints, which bend: else steps along them could only be short.
         linear = r + plan.times(J, by)
         bent = residuals_at(layout, costs, dt, bounds.moved(state.q, by)) - linear
-        back = system.step(PENALTY * plan.pulled(J, jnp.where(counts > 0.0, bent, 0.0)))
+        back = system.step(rho * plan.pulled(J, jnp.where(counts > 0.0, bent, 0.0)))
         by = by + jnp.where(moving, back, 0.0)
         candidate = bounds.moved(state.q, by)
         found = rows_at(layout, costs, dt, candidate)
@@ -119,8 +125,6 @@ def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
             (better & exact & (length < _STILL)) | stuck | hopeless,
         )
 
-    q = bounds.clipped(q)
-    rows = rows_at(layout, costs, dt, q)
     start = _State(
         q,
         rows,
@@ -134,7 +138,7 @@ def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
     )
     end = jax.lax.while_loop(lambda state: ~state.done & (state.iteration < STEPS), step, start)
     # Of the sum of squares, not of half of it.
-    multipliers = 2.0 * PENALTY * end.y
+    multipliers = 2.0 * rho * end.y
     return Polished(
         end.q,
         plan.by_cost(multipliers, len(costs)),
@@ -189,11 +193,18 @@ class Terms(NamedTuple):
     plan: RowPlan
     weights: jax.Array
     """(R,)"""
+    rho: jax.Array | float = PENALTY
+
+    def scaled(self, rows: Rows) -> "Terms":
+        """Return the terms with rho by the curvatures at a start."""
+        f = jnp.diagonal(self.gauss_newton(rows)).mean()
+        c = jnp.diagonal(self.plan.gram(rows.J, jnp.where(self._holds(), 1.0, 0.0))).mean()
+        return self._replace(rho=jnp.clip(STIFFNESS * f / (c + 1e-9), 1e-4, 1e8))
 
     def merit(self, r: jax.Array, y: jax.Array) -> jax.Array:
         """Return what a step has to lower: f + rho |c + y|^2 / 2."""
         pull = self.shifted(r, y)
-        return self.value(r) + 0.5 * PENALTY * pull @ pull
+        return self.value(r) + 0.5 * self.rho * pull @ pull
 
     def value(self, r: jax.Array) -> jax.Array:
         """Return f: half the sum of weighted squares of what need not hold."""
@@ -211,7 +222,7 @@ class Terms(NamedTuple):
 
     def lagrangian_gradient(self, rows: Rows, y: jax.Array) -> jax.Array:
         """Return the gradient of f + lambda^T c with lambda = rho y."""
-        return self.gradient(rows) + PENALTY * self.plan.pulled(rows.J, y)
+        return self.gradient(rows) + self.rho * self.plan.pulled(rows.J, y)
 
     def counting(self, pull: jax.Array) -> jax.Array:
         """Return 1 for constraints that count where c + y is ``pull``, else 0."""
