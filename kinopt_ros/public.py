@@ -10,6 +10,7 @@ from kinopt_ros.kinematics.jacobian import geometric_jacobian
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
 from kinopt_ros.objectives.result import ObjectiveResult
+from kinopt_ros.planning.objective_motion import objective_motion
 from kinopt_ros.planning.objectives import solve_objective
 from kinopt_ros.planning.problem_files import load_problem
 from kinopt_ros.planning.trajectories import plan_trajectory
@@ -80,6 +81,7 @@ __all__ = [
     "load_problem",
     "load_robot",
     "load_scene",
+    "objective_motion",
     "objective_problem",
     "plan_trajectory",
     "pose_error_jacobian",

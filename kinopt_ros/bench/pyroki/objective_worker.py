@@ -1,8 +1,8 @@
 """PyRoki's side of ``kinopt bench objective``: the same costs, timed, in a process of its own.
 
 A script for the Python of PyRoki's environment; it imports nothing of kinopt_ros. ``objective_worker.py FOLDER``
-reads ``job.json`` and ``targets.npy`` (N, L, 7: wxyz, xyz) there, writes ``answers_<size>.npy``, and reports in lines of
-JSON on stdout.
+reads ``job.json`` and ``targets.npy`` (N, L, 7: wxyz, xyz) there, writes ``answers_<size>.npy``, and reports in lines
+of JSON on stdout.
 
 Costs and settings are those of PyRoki's own examples (its repository, 01_basic_ik, 02_bimanual_ik,
 05_ik_with_manipulability): poses (50 per m, 10 per rad), limits (100), rest, manipulability of translations;
