@@ -70,14 +70,15 @@ class Objective(Immutable):
             if cost.span > 1 and cost.order:
                 raise InvalidRequestError(f"cost {title!r} has a span and an order; allowed is one of them")
             for number in cost.points or ():
-                if (
-                    isinstance(number, bool)
-                    or not isinstance(number, int)
-                    or not -num_points <= number < num_points
-                ):
+                if not -num_points <= number < num_points:
                     raise InvalidRequestError(
                         f"cost {title!r}: points has {shown(number)}; allowed is {-num_points} to {num_points - 1}"
                     )
+            if not self.points_of(cost, num_points):
+                raise InvalidRequestError(
+                    f"cost {title!r} looks at {cost.span - 1} points after its own, and there are fewer after each of "
+                    f"its points {shown(cost.points)}"
+                )
 
     def points_of(self, cost: Cost, num_points: int) -> tuple[int, ...]:
         """Return the points at which a cost is evaluated, ascending: the first ones of their windows."""

@@ -10,7 +10,7 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Immutable, taken_over
 from kinopt_ros.costs.base import structure_of
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError
-from kinopt_ros.kinematics.tangent import free_directions
+from kinopt_ros.kinematics.tangent import difference, directions, free_directions, moved
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.problems.chains import default_group
 from kinopt_ros.robot.model import RobotModel
@@ -98,7 +98,7 @@ def objective_problem(
         joints: joints to move, instead of a group's.
         locked: directions, or joints, that do not move all the same: ``base/theta``.
         state: configuration of the whole robot, (nq,) or (B, nq), rad or m; the default configuration if None.
-        seeds: starts, (S, T, nq) or (B, S, T, nq).
+        seeds: starts, (S, T, nq) or (B, S, T, nq); what is held is taken from ``state``.
         num_points: T, points of a trajectory; 1 for a configuration.
         dt: time between points, s.
         num_starts: random starts at most.
@@ -127,6 +127,8 @@ def objective_problem(
             raise InvalidRequestError(f"{name} is {value!r}; allowed is {least} to 1e6")
     if isinstance(num_starts, bool) or not isinstance(num_starts, int) or not 0 <= num_starts <= 1024:
         raise InvalidRequestError(f"num_starts is {num_starts!r}; allowed is 0 to 1024")
+    if isinstance(random_seed, bool) or not isinstance(random_seed, int) or random_seed < 0:
+        raise InvalidRequestError(f"random_seed is {random_seed!r}; allowed are whole numbers from 0 on")
     q = robot.default_q if state is None else np.asarray(state, dtype=np.float64)
     known = np.empty((B, 0, num_points, robot.nq)) if seeds is None else np.asarray(seeds, dtype=np.float64)
     if seeds is not None and known.ndim == 3:
@@ -135,12 +137,15 @@ def objective_problem(
     _check_states(
         robot, "seeds", known, ((B, known.shape[1] if known.ndim > 1 else 0, num_points, robot.nq),)
     )
+    states = _of_length_1(robot, np.array(np.broadcast_to(q, (B, robot.nq))))
+    held_at = states[:, None, None]
+    steps = np.where(free, difference(directions(robot), held_at, known), 0.0)
     return ObjectiveProblem(
         objectives,
         tuple(joints),
         free,
-        np.array(np.broadcast_to(q, (B, robot.nq))),
-        np.array(known),
+        states,
+        moved(directions(robot), held_at, steps),
         num_points,
         float(dt),
         num_starts,
@@ -174,3 +179,9 @@ def _check_states(robot: RobotModel, name: str, q: Float64, shapes: tuple[tuple[
     for start in quaternion_starts(robot.joints):
         if q.size and (np.linalg.norm(q[..., start : start + 4], axis=-1) < 1e-6).any():
             raise InvalidStateError(f"{name} has a quaternion of length 0 at {robot.variable_names[start]}")
+
+
+def _of_length_1(robot: RobotModel, q: Annotated[Float64, "B nq"]) -> Annotated[Float64, "B nq"]:
+    for start in quaternion_starts(robot.joints):
+        q[:, start : start + 4] /= np.linalg.norm(q[:, start : start + 4], axis=1, keepdims=True)
+    return q
