@@ -231,7 +231,7 @@ def _first_starts(problem: ObjectiveProblem) -> Annotated[Float64, "B T nq"]:
 
 
 def _starts_of(problem: ObjectiveProblem) -> int:
-    return max(problem.seeds.shape[1] - 1, 0) + problem.num_starts
+    return max(int(problem.seeds.shape[1]) - 1, 0) + problem.num_starts
 
 
 def _starts(
