@@ -285,8 +285,8 @@ def checked_sizes(cost: Cost, components: int) -> None:
             f"cost {cost.title!r}: weight has {weights[0]} numbers; allowed are 1 or {components} here"
         )
     count = cost.magnitudes(np.zeros(components)).shape[-1]
-    bounds = np.shape(cost.tolerance)
-    if cost.tolerance is not None and bounds not in ((), (count,)):
+    bounds = np.asarray(0.0 if cost.tolerance is None else cost.tolerance)
+    if bounds.shape not in ((), (count,)):
         raise InvalidRequestError(
-            f"cost {cost.title!r}: tolerance has {bounds[0]} numbers; allowed are 1 or {count} here"
+            f"cost {cost.title!r}: tolerance has {bounds.size} numbers; allowed are 1 or {count} here"
         )
