@@ -46,11 +46,16 @@ class Objective(Immutable):
     @property
     def titles(self) -> tuple[str, ...]:
         """Names of the costs in answers: labels or kinds, numbered from the second on where they repeat."""
+        taken = {cost.title for cost in self.costs}
         seen: dict[str, int] = {}
         titles = []
         for cost in self.costs:
-            seen[cost.title] = number = seen.get(cost.title, 0) + 1
-            titles.append(cost.title if number == 1 else f"{cost.title} {number}")
+            title, number = cost.title, seen.get(cost.title, 0) + 1
+            while number > 1 and title in taken:
+                title, number = f"{cost.title} {number}", number + 1
+            seen[cost.title] = max(number - 1, 1)
+            taken.add(title)
+            titles.append(title)
         return tuple(titles)
 
     @property

@@ -4,6 +4,7 @@ A list of mappings: ``cost`` names the kind, the rest are its fields. Poses are 
 (rad) or ``quaternion`` (x, y, z, w; as in ROS). Configurations are mappings of names to values, or lists.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, get_args, get_origin
@@ -54,12 +55,19 @@ def objective_from_text(robot: RobotModel, text: str) -> Objective:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """YAML without aliases, which make gigabytes of little text."""
+    """YAML without aliases, which make gigabytes of little text, and with 1e-3 for a number, as in YAML 1.2."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases (*name) are not allowed")
         return super().compose_node(parent, index)
+
+
+_PlainLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?[0-9][0-9]*(\.[0-9]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
+)
 
 
 def objective_from_data(robot: RobotModel, data: object) -> Objective:
