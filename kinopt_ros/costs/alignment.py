@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from kinopt_ros.costs.base import Cost, links_of, unit_vector
+from kinopt_ros.costs.base import Cost, checked_sizes, links_of, unit_vector
 from kinopt_ros.costs.directions import angle_between
 from kinopt_ros.costs.point import Point
 from kinopt_ros.robot.model import RobotModel
@@ -28,6 +28,7 @@ class Alignment(Cost):
         links_of(robot, self, self.link)
         unit_vector(self, "axis", self.axis)
         unit_vector(self, "direction", self.direction)
+        checked_sizes(self, 3)
 
     def residual(self, point: Point) -> Annotated[Any, "3"]:
         """Compute the rotation vector, rad, that turns the axis into the direction."""

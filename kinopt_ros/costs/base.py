@@ -14,12 +14,14 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Self, get_type_hints
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from kinopt_ros.array import Float64, Immutable
+from kinopt_ros.costs.fields import allowed, fits, takes_arrays, takes_floats
 from kinopt_ros.costs.point import Point
-from kinopt_ros.errors import InvalidRequestError, UnknownLinkError, shown
+from kinopt_ros.errors import InvalidRequestError, UnknownLinkError, quoted, said_by, shown
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 
@@ -117,13 +119,13 @@ class Cost(Immutable, ABC):
     def _check_common(self) -> None:
         who = f"cost {self.title!r}"
         weight = np.asarray(self.weight, dtype=np.float64)
-        if weight.ndim > 1 or (weight < 0.0).any():
+        if weight.ndim > 1 or not weight.size or (weight < 0.0).any():
             raise InvalidRequestError(
                 f"{who}: weight is {shown(self.weight)}; allowed is a number of at least 0, or one for each component"
             )
         if self.tolerance is not None:
             bounds = np.asarray(self.tolerance, dtype=np.float64)
-            if bounds.ndim > 1 or not (bounds >= 0.0).all():
+            if not bounds.size or not (bounds >= 0.0).all():
                 raise InvalidRequestError(
                     f"{who}: tolerance is {shown(self.tolerance)}; allowed is a number of at least 0, or one for each"
                 )
@@ -173,36 +175,56 @@ def _is_numeric(value: Any) -> bool:
 
 def _as_declared(cost: Cost, name: str, value: Any) -> Any:
     """Return a field's value as its kind declares it: whole numbers where floats are meant become floats, lists become
-    tuples, arrays become read-only float64 ones; refuse numbers that are not finite."""
+    tuples, arrays become read-only float64 ones; refuse other types, and numbers that are not finite."""
     who = f"cost {type(cost).name!r}: {name}"
-    wanted = str(_hints(type(cost)).get(name, ""))
-    floats = "float" in wanted
+    hint = field_types(type(cost)).get(name, Any)
     if isinstance(value, list):
-        value = (
-            np.asarray(value, dtype=np.float64)
-            if "NDArray" in wanted or "ndarray" in wanted
-            else _tuple(value)
-        )
+        value = _array(who, value) if takes_arrays(hint) else _tuple(value)
+    if isinstance(value, tuple):
+        value = _tuple(value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):
-        if value.dtype.kind not in "fiu":
-            raise InvalidRequestError(f"{who} is an array of {value.dtype}; allowed are numbers")
-        array = np.array(value, dtype=np.float64)
-        array.setflags(write=False)
-        _require_finite(who, array)
-        return array
-    if floats and isinstance(value, int) and not isinstance(value, bool):
-        value = _float(who, value)
-    if floats and isinstance(value, tuple) and value and all(type(item) in (int, float) for item in value):
-        value = tuple(_float(who, item) for item in value)
+        value = _array(who, value)
+    if takes_floats(hint):
+        value = _floats(who, value)
+    if not fits(hint, value):
+        raise InvalidRequestError(f"{who} is {shown(value)}; allowed is {allowed(hint)}")
     if _is_numeric(value) and name != "tolerance":
         _require_finite(who, np.asarray(value, dtype=np.float64))
     return value
 
 
-def _tuple(values: list[Any]) -> tuple[Any, ...]:
-    return tuple(_tuple(item) if isinstance(item, list) else item for item in values)
+def _array(who: str, value: Any) -> Float64:
+    try:
+        given = np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        given = np.array([None])
+    if given.dtype.kind not in "fiu":
+        raise InvalidRequestError(f"{who} is {shown(value)}; allowed are numbers, in lists of equal length")
+    array = np.array(given, dtype=np.float64)
+    array.setflags(write=False)
+    return array
+
+
+def _tuple(values: list[Any] | tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        _tuple(item)
+        if isinstance(item, list | tuple)
+        else item.item()
+        if isinstance(item, np.generic)
+        else item
+        for item in values
+    )
+
+
+def _floats(who: str, value: Any) -> Any:
+    """Return whole numbers, and tuples of numbers, as floats; anything else as it is."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _float(who, value)
+    if isinstance(value, tuple) and all(type(item) in (int, float) for item in value):
+        return tuple(_float(who, item) for item in value)
+    return value
 
 
 def _float(who: str, value: float) -> float:
@@ -218,14 +240,24 @@ def _require_finite(who: str, array: Float64) -> None:
         raise InvalidRequestError(f"{who} has {bad}; allowed are finite numbers")
 
 
-def _hints(kind: type[Cost]) -> dict[str, Any]:
-    known = _HINTS.get(kind)
+def field_types(kind: type[Cost]) -> dict[str, Any]:
+    """Return the declared types of a kind's fields, with their annotations.
+
+    Raises:
+        InvalidRequestError: one of them names what does not exist.
+    """
+    known = _TYPES.get(kind)
     if known is None:
-        known = _HINTS[kind] = get_type_hints(kind)
+        try:
+            known = _TYPES[kind] = get_type_hints(kind, include_extras=True)
+        except (NameError, TypeError, AttributeError, SyntaxError) as error:
+            raise InvalidRequestError(
+                f"cost {quoted(kind.name)}: the types of its fields are unknown: {said_by(error)}"
+            ) from error
     return known
 
 
-_HINTS: dict[type[Cost], dict[str, Any]] = {}
+_TYPES: WeakKeyDictionary[type[Cost], dict[str, Any]] = WeakKeyDictionary()
 
 
 def links_of(robot: RobotModel, cost: Cost, *links: str) -> None:
@@ -253,4 +285,20 @@ def checked_shape(cost: Cost, name: str, array: Float64, shape: tuple[int, ...])
     if np.shape(array) != shape:
         raise InvalidRequestError(
             f"cost {cost.title!r}: {name} has shape {np.shape(array)}; allowed is {shape} here"
+        )
+
+
+def checked_sizes(cost: Cost, components: int) -> None:
+    """Raise InvalidRequestError unless a cost has one weight, or one for each component of its residual, and one
+    tolerance, or one for each of its magnitudes."""
+    weights = np.shape(cost.weight)
+    if weights not in ((), (components,)):
+        raise InvalidRequestError(
+            f"cost {cost.title!r}: weight has {weights[0]} numbers; allowed are 1 or {components} here"
+        )
+    count = cost.magnitudes(np.zeros(components)).shape[-1]
+    bounds = np.asarray(0.0 if cost.tolerance is None else cost.tolerance)
+    if bounds.shape not in ((), (count,)):
+        raise InvalidRequestError(
+            f"cost {cost.title!r}: tolerance has {bounds.size} numbers; allowed are 1 or {count} here"
         )

@@ -7,8 +7,9 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.costs.base import Cost
-from kinopt_ros.costs.joints import counted
+from kinopt_ros.costs.joints import checked_joints, counted
 from kinopt_ros.costs.point import Point
+from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.kinematics.tangent import Directions, directions
 from kinopt_ros.robot.model import RobotModel
 
@@ -26,8 +27,10 @@ class DerivativeLimit(Cost):
     """Share of the limits that may be used."""
 
     def check(self, robot: RobotModel) -> None:
-        """Raise a KinoptError for joints that the robot lacks."""
-        counted(self, robot, self.joints)
+        """Raise a KinoptError for joints that the robot lacks, and for no share of the limits."""
+        checked_joints(self, robot, self.joints)
+        if not self.scale > 0.0:
+            raise InvalidRequestError(f"cost {self.title!r}: scale is {self.scale}; allowed is above 0")
 
     def limits(self, known: Directions) -> Annotated[Float64, "nv"]:
         """Return the limits of all directions."""
@@ -35,7 +38,7 @@ class DerivativeLimit(Cost):
 
     def residual(self, point: Point) -> Annotated[Any, "k"]:
         """Compute what is above the limit: |d^k q / dt^k| - limit."""
-        xp, mine = point.xp, counted(self, point.robot, self.joints)
+        xp, mine = point.xp, counted(point.robot, self.joints)
         limits = self.limits(directions(point.robot))[mine]
         finite = np.isfinite(limits)
         allowed = xp.asarray(np.where(finite, limits, 0.0)) * self.scale

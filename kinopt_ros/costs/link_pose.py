@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.costs.base import Cost, checked_shape, links_of
+from kinopt_ros.costs.base import Cost, checked_shape, checked_sizes, links_of
 from kinopt_ros.costs.point import Point
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
 from kinopt_ros.robot.model import RobotModel
@@ -47,16 +47,7 @@ class LinkPose(Cost):
         for field, T in (("T_base_target", self.T_base_target), ("T_link_tool", self.T_link_tool)):
             if T is not None:
                 checked_pose(self, field, T)
-        weight = np.asarray(self.weight, dtype=np.float64)
-        if weight.shape not in ((), (6,)):
-            raise InvalidRequestError(
-                f"cost {self.title!r}: weight has {weight.size} numbers; allowed are 1 or 6"
-            )
-        bounds = np.asarray(0.0 if self.tolerance is None else self.tolerance, dtype=np.float64)
-        if bounds.shape not in ((), (2,)):
-            raise InvalidRequestError(
-                f"cost {self.title!r}: tolerance has {bounds.size} numbers; allowed are 1, or 2: m and rad"
-            )
+        checked_sizes(self, 6)
 
     def residual(self, point: Point) -> Annotated[Any, "6"]:
         """Compute the difference from the target."""

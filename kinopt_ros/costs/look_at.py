@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from kinopt_ros.costs.base import Cost, links_of, unit_vector
+from kinopt_ros.costs.base import Cost, checked_sizes, links_of, unit_vector
 from kinopt_ros.costs.directions import angle_between
 from kinopt_ros.costs.point import Point
-from kinopt_ros.errors import InvalidRequestError, shown
 from kinopt_ros.robot.model import RobotModel
 
 
@@ -27,13 +26,10 @@ class LookAt(Cost):
     """Viewing direction in the link's frame, of any length but 0."""
 
     def check(self, robot: RobotModel) -> None:
-        """Raise a KinoptError for links that the robot lacks, and for what is no place or axis."""
+        """Raise a KinoptError for links that the robot lacks, and for an axis of length 0."""
         links_of(robot, self, self.link, *([self.base_link] if self.base_link else []))
         unit_vector(self, "axis", self.axis)
-        if len(self.place) != 3:
-            raise InvalidRequestError(
-                f"cost {self.title!r}: place is {shown(self.place)}; allowed are three numbers"
-            )
+        checked_sizes(self, 3)
 
     def residual(self, point: Point) -> Annotated[Any, "3"]:
         """Compute the rotation vector, rad, that turns the axis towards the place."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from kinopt_ros.costs.base import Cost, links_of
-from kinopt_ros.costs.joints import counted
+from kinopt_ros.costs.base import Cost, checked_sizes, links_of
+from kinopt_ros.costs.joints import checked_joints, counted
 from kinopt_ros.costs.point import Point
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.robot.model import RobotModel
@@ -34,7 +34,8 @@ class Manipulability(Cost):
     def check(self, robot: RobotModel) -> None:
         """Raise a KinoptError for a link or joints that the robot lacks, and for another part."""
         links_of(robot, self, self.link)
-        counted(self, robot, self.joints)
+        checked_joints(self.replace(weight=1.0, tolerance=None), robot, self.joints)
+        checked_sizes(self, 1)
         if self.part not in _ROWS:
             raise InvalidRequestError(
                 f"cost {self.title!r}: part is {self.part!r}; allowed are {', '.join(_ROWS)}"
@@ -47,7 +48,7 @@ class Manipulability(Cost):
     def index(self, point: Point) -> Annotated[Any, "1"]:
         """Compute Yoshikawa's index."""
         xp = point.xp
-        J = point.jacobian(self.link)[_ROWS[self.part]][:, counted(self, point.robot, self.joints)]
+        J = point.jacobian(self.link)[_ROWS[self.part]][:, counted(point.robot, self.joints)]
         squared = xp.linalg.det(J @ J.T)
         positive = squared > 0.0
         return xp.where(positive, xp.sqrt(xp.where(positive, squared, 1.0)), 0.0)[None]

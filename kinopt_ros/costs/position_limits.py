@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from kinopt_ros.costs.base import Cost
-from kinopt_ros.costs.joints import counted
+from kinopt_ros.costs.joints import checked_joints, counted
 from kinopt_ros.costs.point import Point
 from kinopt_ros.kinematics.tangent import directions
 from kinopt_ros.robot.model import RobotModel
@@ -32,12 +32,12 @@ class PositionLimits(Cost):
 
     def check(self, robot: RobotModel) -> None:
         """Raise a KinoptError for joints that the robot lacks."""
-        counted(self.replace(weight=1.0), robot, self.joints)
+        checked_joints(self, robot, self.joints, 2)
 
     def residual(self, point: Point) -> Annotated[Any, "2k"]:
         """Compute what is beyond the limits."""
         xp, known = point.xp, directions(point.robot)
-        mine = counted(self.with_values(weight=1.0), point.robot, self.joints)
+        mine = counted(point.robot, self.joints)
         scalars = np.isin(mine, known.scalar_directions)
         column = np.zeros(known.nv, dtype=np.int64)
         column[known.scalar_directions] = known.scalar_variables

@@ -7,7 +7,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.costs.base import Cost
-from kinopt_ros.costs.joints import counted
+from kinopt_ros.costs.joints import checked_joints, counted
 from kinopt_ros.costs.point import Point
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.robot.model import RobotModel
@@ -32,9 +32,9 @@ class Reference(Cost):
             raise InvalidRequestError(
                 f"cost {self.title!r}: q has shape {np.shape(self.q)}; allowed is (number of points, {robot.nq})"
             )
-        counted(self, robot, self.joints)
+        checked_joints(self, robot, self.joints)
 
     def residual(self, point: Point) -> Annotated[Any, "k"]:
         """Compute the distance from the reference."""
         known = point.xp.asarray(self.q)
-        return point.difference(known[point.index], point.q)[counted(self, point.robot, self.joints)]
+        return point.difference(known[point.index], point.q)[counted(point.robot, self.joints)]

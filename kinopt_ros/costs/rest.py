@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from kinopt_ros.array import Float64
 from kinopt_ros.costs.base import Cost, checked_shape
-from kinopt_ros.costs.joints import counted
+from kinopt_ros.costs.joints import checked_joints, counted
 from kinopt_ros.costs.point import Point
 from kinopt_ros.robot.model import RobotModel
 
@@ -39,9 +39,9 @@ class Rest(Cost):
         """Raise a KinoptError for joints that the robot lacks, and for a posture of another size."""
         if self.q is not None:
             checked_shape(self, "q", self.q, (robot.nq,))
-        counted(self, robot, self.joints)
+        checked_joints(self, robot, self.joints)
 
     def residual(self, point: Point) -> Annotated[Any, "k"]:
         """Compute the distance from the rest posture."""
         rest = point.robot.default_q if self.q is None else self.q
-        return point.difference(point.xp.asarray(rest), point.q)[counted(self, point.robot, self.joints)]
+        return point.difference(point.xp.asarray(rest), point.q)[counted(point.robot, self.joints)]

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Annotated, Any, ClassVar
 
 from kinopt_ros.costs.base import Cost
-from kinopt_ros.costs.joints import counted
+from kinopt_ros.costs.joints import checked_joints, counted
 from kinopt_ros.costs.point import Point
 from kinopt_ros.costs.stencils import derivative_matrix
 from kinopt_ros.robot.model import RobotModel
@@ -40,11 +40,11 @@ class Smoothness(Cost):
 
     def check(self, robot: RobotModel) -> None:
         """Raise a KinoptError for joints that the robot lacks."""
-        counted(self, robot, self.joints)
+        checked_joints(self, robot, self.joints)
 
     def residual(self, point: Point) -> Annotated[Any, "k"]:
         """Compute the step to the next point."""
-        return point.difference(point.q, point.next().q)[counted(self, point.robot, self.joints)]
+        return point.difference(point.q, point.next().q)[counted(point.robot, self.joints)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,11 +54,11 @@ class _LeastDerivative(Cost):
 
     def check(self, robot: RobotModel) -> None:
         """Raise a KinoptError for joints that the robot lacks."""
-        counted(self, robot, self.joints)
+        checked_joints(self, robot, self.joints)
 
     def residual(self, point: Point) -> Annotated[Any, "k"]:
         """Compute the derivative by time."""
-        return point.derivative(self.order)[counted(self, point.robot, self.joints)]
+        return point.derivative(self.order)[counted(point.robot, self.joints)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

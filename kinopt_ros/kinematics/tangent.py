@@ -151,7 +151,8 @@ def free_directions(
     Raises:
         UnknownJointError: a joint that the robot does not have.
         UnknownDirectionError: a name that is neither a direction nor a joint.
-        InvalidRequestError: a joint without variables of its own, or nothing left that moves.
+        InvalidRequestError: a joint without variables of its own, one of a floating joint's three rotations locked, or
+            nothing left that moves.
     """
     known = directions(robot)
     free = np.zeros(known.nv, dtype=bool)
@@ -166,6 +167,12 @@ def free_directions(
             free[_of_joint(robot, known, name)] = False
         else:
             free[known.index(name)] = False
+    for _, v in known.quaternions:
+        if free[v : v + 3].sum() == 2:
+            raise InvalidRequestError(
+                f"{known.names[v]} and the next two rotate one body: two of them alone reach every rotation, so the "
+                "third cannot be locked; allowed is to lock none, two or all of them"
+            )
     if not free.any():
         raise InvalidRequestError("nothing is left that moves: no joint to solve for, or all of them locked")
     return free

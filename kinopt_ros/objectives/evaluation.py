@@ -62,14 +62,43 @@ def evaluate(
 
 
 def _term(path: NumpyPath, cost: Cost, title: str, points: tuple[int, ...]) -> Term:
-    residual = np.array([residual_of(cost, title, path, t) for t in points])
+    residuals = [residual_of(cost, title, path, t) for t in points]
+    lengths = {len(residual) for residual in residuals}
+    if len(lengths) > 1:
+        raise CostError(
+            f"{where(cost, title)} returned {min(lengths)} numbers at one point and {max(lengths)} at another"
+        )
+    residual = np.array(residuals)
     counted = np.maximum(residual, 0.0) if cost.one_sided else residual
     value = float(np.sum((np.asarray(cost.weight) * counted) ** 2))
-    magnitude = cost.magnitudes(residual).reshape(len(points), -1).max(axis=0, initial=0.0)
+    magnitude = magnitudes_of(cost, title, residual)
     tolerance = None
     if cost.tolerance is not None:
-        tolerance = np.broadcast_to(np.asarray(cost.tolerance, dtype=np.float64), magnitude.shape)
+        bounds = np.asarray(cost.tolerance, dtype=np.float64)
+        if bounds.shape not in ((), magnitude.shape):
+            raise CostError(
+                f"{where(cost, title)} has {len(bounds)} tolerances for {len(magnitude)} magnitudes; allowed are 1, "
+                "or one for each"
+            )
+        tolerance = np.broadcast_to(bounds, magnitude.shape)
     return Term(title, value, residual, magnitude, tolerance)
+
+
+def magnitudes_of(cost: Cost, title: str, residual: Annotated[Float64, "P m"]) -> Annotated[Float64, "k"]:
+    """Compute the largest magnitudes over P points; whatever the cost's code does wrong becomes a CostError."""
+    try:
+        found = np.asarray(cost.magnitudes(residual), dtype=np.float64)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise CostError(f"{where(cost, title)} failed in magnitudes: {said_by(error)}") from error
+    if found.ndim != 2 or len(found) != len(residual) or not (found >= 0.0).all():
+        raise CostError(
+            f"{where(cost, title)} returned magnitudes of shape {found.shape} for residuals of shape "
+            f"{residual.shape}; allowed are numbers of at least 0, one row for each point"
+        )
+    largest: Float64 = found.max(axis=0, initial=0.0)
+    return largest
 
 
 def residual_of(cost: Cost, title: str, path: NumpyPath, t: int) -> Annotated[Float64, "m"]:

@@ -46,11 +46,16 @@ class Objective(Immutable):
     @property
     def titles(self) -> tuple[str, ...]:
         """Names of the costs in answers: labels or kinds, numbered from the second on where they repeat."""
+        taken = {cost.title for cost in self.costs}
         seen: dict[str, int] = {}
         titles = []
         for cost in self.costs:
-            seen[cost.title] = number = seen.get(cost.title, 0) + 1
-            titles.append(cost.title if number == 1 else f"{cost.title} {number}")
+            title, number = cost.title, seen.get(cost.title, 0) + 1
+            while number > 1 and title in taken:
+                title, number = f"{cost.title} {number}", number + 1
+            seen[cost.title] = max(number - 1, 1)
+            taken.add(title)
+            titles.append(title)
         return tuple(titles)
 
     @property
@@ -70,14 +75,15 @@ class Objective(Immutable):
             if cost.span > 1 and cost.order:
                 raise InvalidRequestError(f"cost {title!r} has a span and an order; allowed is one of them")
             for number in cost.points or ():
-                if (
-                    isinstance(number, bool)
-                    or not isinstance(number, int)
-                    or not -num_points <= number < num_points
-                ):
+                if not -num_points <= number < num_points:
                     raise InvalidRequestError(
                         f"cost {title!r}: points has {shown(number)}; allowed is {-num_points} to {num_points - 1}"
                     )
+            if not self.points_of(cost, num_points):
+                raise InvalidRequestError(
+                    f"cost {title!r} looks at {cost.span - 1} points after its own, and there are fewer after each of "
+                    f"its points {shown(cost.points)}"
+                )
 
     def points_of(self, cost: Cost, num_points: int) -> tuple[int, ...]:
         """Return the points at which a cost is evaluated, ascending: the first ones of their windows."""

@@ -1,5 +1,6 @@
 """Objective problem: B independent requests of one structure, each for one configuration or a trajectory."""
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,8 +10,8 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Immutable, taken_over
 from kinopt_ros.costs.base import structure_of
-from kinopt_ros.errors import InvalidRequestError, InvalidStateError
-from kinopt_ros.kinematics.tangent import free_directions
+from kinopt_ros.errors import InvalidRequestError, InvalidStateError, shown
+from kinopt_ros.kinematics.tangent import difference, directions, free_directions, moved
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.problems.chains import default_group
 from kinopt_ros.robot.model import RobotModel
@@ -98,7 +99,7 @@ def objective_problem(
         joints: joints to move, instead of a group's.
         locked: directions, or joints, that do not move all the same: ``base/theta``.
         state: configuration of the whole robot, (nq,) or (B, nq), rad or m; the default configuration if None.
-        seeds: starts, (S, T, nq) or (B, S, T, nq).
+        seeds: starts, (S, T, nq) or (B, S, T, nq); what is held is taken from ``state``.
         num_points: T, points of a trajectory; 1 for a configuration.
         dt: time between points, s.
         num_starts: random starts at most.
@@ -127,25 +128,24 @@ def objective_problem(
         raise InvalidRequestError(
             f"{free.sum()} directions at {num_points} points are more than {MOST_VARIABLES} variables"
         )
-    for name, value, least in (("dt", dt, 1e-6), ("clearance", clearance, 0.0)):
-        if not (isinstance(value, int | float) and least <= value < 1e6):
-            raise InvalidRequestError(f"{name} is {value!r}; allowed is {least} to 1e6")
-    if isinstance(num_starts, bool) or not isinstance(num_starts, int) or not 0 <= num_starts <= 1024:
-        raise InvalidRequestError(f"num_starts is {num_starts!r}; allowed is 0 to 1024")
-    q = robot.default_q if state is None else np.asarray(state, dtype=np.float64)
-    known = np.empty((B, 0, num_points, robot.nq)) if seeds is None else np.asarray(seeds, dtype=np.float64)
+    _check_numbers(dt, clearance, num_starts, deadline, random_seed)
+    q = robot.default_q if state is None else _as_array("state", state)
+    known = np.empty((B, 0, num_points, robot.nq)) if seeds is None else _as_array("seeds", seeds)
     if seeds is not None and known.ndim == 3:
         known = np.broadcast_to(known, (B, *known.shape))
     _check_states(robot, "state", q, ((robot.nq,), (B, robot.nq)))
     _check_states(
         robot, "seeds", known, ((B, known.shape[1] if known.ndim > 1 else 0, num_points, robot.nq),)
     )
+    states = _of_length_1(robot, np.array(np.broadcast_to(q, (B, robot.nq))))
+    held_at = states[:, None, None]
+    steps = np.where(free, difference(directions(robot), held_at, known), 0.0)
     return ObjectiveProblem(
         objectives,
         tuple(joints),
         free,
-        np.array(np.broadcast_to(q, (B, robot.nq))),
-        np.array(known),
+        states,
+        moved(directions(robot), held_at, steps),
         num_points,
         float(dt),
         num_starts,
@@ -170,6 +170,29 @@ def _check_objectives(robot: RobotModel, objectives: tuple[Objective, ...], num_
             )
 
 
+def _check_numbers(
+    dt: float, clearance: float, num_starts: int, deadline: float | None, random_seed: int
+) -> None:
+    for name, value, least in (("dt", dt, 1e-6), ("clearance", clearance, 0.0)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < 1e6:
+            raise InvalidRequestError(f"{name} is {shown(value)}; allowed is {least} to 1e6")
+    if isinstance(num_starts, bool) or not isinstance(num_starts, int) or not 0 <= num_starts <= 1024:
+        raise InvalidRequestError(f"num_starts is {shown(num_starts)}; allowed is 0 to 1024")
+    if deadline is not None and (
+        isinstance(deadline, bool) or not isinstance(deadline, int | float) or math.isnan(deadline)
+    ):
+        raise InvalidRequestError(f"deadline is {shown(deadline)}; allowed is a value of time.monotonic()")
+    if isinstance(random_seed, bool) or not isinstance(random_seed, int) or random_seed < 0:
+        raise InvalidRequestError(f"random_seed is {shown(random_seed)}; allowed are whole numbers from 0 on")
+
+
+def _as_array(name: str, given: object) -> Float64:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidStateError(f"{name} is {shown(given)}; allowed are numbers") from None
+
+
 def _check_states(robot: RobotModel, name: str, q: Float64, shapes: tuple[tuple[int, ...], ...]) -> None:
     if q.shape not in shapes:
         allowed = " or ".join(str(shape) for shape in shapes)
@@ -179,3 +202,9 @@ def _check_states(robot: RobotModel, name: str, q: Float64, shapes: tuple[tuple[
     for start in quaternion_starts(robot.joints):
         if q.size and (np.linalg.norm(q[..., start : start + 4], axis=-1) < 1e-6).any():
             raise InvalidStateError(f"{name} has a quaternion of length 0 at {robot.variable_names[start]}")
+
+
+def _of_length_1(robot: RobotModel, q: Annotated[Float64, "B nq"]) -> Annotated[Float64, "B nq"]:
+    for start in quaternion_starts(robot.joints):
+        q[:, start : start + 4] /= np.linalg.norm(q[:, start : start + 4], axis=1, keepdims=True)
+    return q

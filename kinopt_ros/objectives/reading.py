@@ -4,15 +4,17 @@ A list of mappings: ``cost`` names the kind, the rest are its fields. Poses are 
 (rad) or ``quaternion`` (x, y, z, w; as in ROS). Configurations are mappings of names to values, or lists.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_args, get_origin
 
 import numpy as np
 import yaml
 
 from kinopt_ros.array import Float64
-from kinopt_ros.costs.base import Cost
+from kinopt_ros.costs.base import Cost, field_types
+from kinopt_ros.costs.fields import allowed, fits, takes_arrays
 from kinopt_ros.costs.registry import cost_kind
 from kinopt_ros.errors import InvalidRequestError, UnknownJointError, UnknownNameError, quoted, said_by, shown
 from kinopt_ros.kinematics.se3 import pose, quaternion_to_matrix, rpy_to_matrix
@@ -21,6 +23,13 @@ from kinopt_ros.robot.model import RobotModel
 
 LONGEST_TEXT = 1_000_000
 """Longest text of an objective, characters."""
+
+
+_MAPPINGS = {
+    "4 4": "a mapping of xyz, and rpy or quaternion (x, y, z, w)",
+    "nq": "a mapping of variables and their values",
+}
+"""What stands for arrays of some shapes, besides lists."""
 
 
 class UnknownFieldError(UnknownNameError):
@@ -46,12 +55,19 @@ def objective_from_text(robot: RobotModel, text: str) -> Objective:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """YAML without aliases, which make gigabytes of little text."""
+    """YAML without aliases, which make gigabytes of little text, and with 1e-3 for a number, as in YAML 1.2."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases (*name) are not allowed")
         return super().compose_node(parent, index)
+
+
+_PlainLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?[0-9][0-9]*(\.[0-9]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
+)
 
 
 def objective_from_data(robot: RobotModel, data: object) -> Objective:
@@ -71,14 +87,14 @@ def cost_from_data(robot: RobotModel, data: object) -> Cost:
         raise InvalidRequestError(f"a cost is a mapping with 'cost: NAME', not {shown(data)}")
     kind = cost_kind(data["cost"])
     declared = {field.name: field for field in fields(kind) if field.init}
-    hints = get_type_hints(kind, include_extras=True)
+    types = field_types(kind)
     values = {}
     for name, given in data.items():
         if name == "cost":
             continue
         if name not in declared:
             raise UnknownFieldError(str(name), declared)
-        values[name] = _value(robot, kind, name, str(hints[name]), given)
+        values[name] = _value(robot, kind, name, types[name], given)
     for name, field in declared.items():
         if name not in values and field.default is MISSING and field.default_factory is MISSING:
             raise InvalidRequestError(
@@ -90,56 +106,28 @@ def cost_from_data(robot: RobotModel, data: object) -> Cost:
         raise InvalidRequestError(f"cost {kind.name!r}: {said_by(error)}") from error
 
 
-def _value(robot: RobotModel, kind: type[Cost], name: str, wanted: str, given: Any) -> Any:
+def _value(robot: RobotModel, kind: type[Cost], name: str, wanted: Any, given: Any) -> Any:
+    """Return a field's value from plain data. What is no mapping is checked by the cost itself."""
     who = f"cost {kind.name!r}: {name}"
-    if "'4 4'" in wanted and isinstance(given, Mapping):
-        return _pose(who, given)
-    if "nq'" in wanted and isinstance(given, Mapping):
-        return _configuration(robot, who, given)
+    shape = _shape(wanted)
     if isinstance(given, Mapping):
-        raise InvalidRequestError(f"{who} is a mapping; allowed is {_words(wanted)}")
-    if "ndarray" in wanted or "NDArray" in wanted:
-        return given if given is None else _array(who, given)
-    if isinstance(given, list):
-        if "tuple" not in wanted:
-            raise InvalidRequestError(f"{who} is a list; allowed is {_words(wanted)}")
-        given = tuple(given)
-        inner = str if "tuple[str" in wanted else int if "tuple[int" in wanted else (int, float)
-        if any(isinstance(item, bool) or not isinstance(item, inner) for item in given):
-            raise InvalidRequestError(f"{who} is {shown(given)}; allowed is {_words(wanted)}")
-        return given
-    fits = (
-        (isinstance(given, bool) and "bool" in wanted)
-        or (isinstance(given, str) and "str'" in wanted)
-        or (
-            isinstance(given, int) and not isinstance(given, bool) and ("int'" in wanted or "float" in wanted)
+        if shape == "4 4":
+            return _pose(who, given)
+        if shape == "nq":
+            return _configuration(robot, who, given)
+        raise InvalidRequestError(f"{who} is a mapping; allowed is {allowed(wanted)}")
+    if shape in _MAPPINGS and not isinstance(given, list) and not fits(wanted, given):
+        raise InvalidRequestError(
+            f"{who} is {shown(given)}; allowed is {_MAPPINGS[shape]}, or {allowed(wanted)}"
         )
-        or (isinstance(given, float) and "float" in wanted)
-        or (given is None and "None" in wanted)
-    )
-    if not fits:
-        raise InvalidRequestError(f"{who} is {shown(given)}; allowed is {_words(wanted)}")
     return given
 
 
-def _words(wanted: str) -> str:
-    if "'4 4'" in wanted:
-        return "a pose: xyz, and rpy or quaternion (x, y, z, w)"
-    if "nq'" in wanted:
-        return "a configuration: names of variables and their values, or a list"
-    words = [
-        word
-        for kind, word in (
-            ("bool", "true or false"),
-            ("str'", "a text"),
-            ("tuple[str", "a list of texts"),
-            ("tuple[int", "a list of whole numbers"),
-            ("int'", "a whole number"),
-            ("float", "a number, or a list of numbers"),
-        )
-        if kind in wanted
-    ]
-    return " or ".join(words) or "what the documentation of the cost says"
+def _shape(wanted: Any) -> str:
+    """Return the shape that a declared type of an array has in its annotation; empty if it is no such type."""
+    if get_origin(wanted) is Annotated and takes_arrays(wanted):
+        return str(get_args(wanted)[1])
+    return next((found for one in get_args(wanted) if (found := _shape(one))), "")
 
 
 def _array(who: str, given: Any) -> Float64:

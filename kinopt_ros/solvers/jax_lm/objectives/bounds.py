@@ -35,8 +35,9 @@ class Bounds(NamedTuple):
         return cls(known, columns, variable[columns], known.lower[columns], known.upper[columns])
 
     def clipped(self, q: jax.Array) -> jax.Array:
-        """Return a trajectory (T, nq) within the limits."""
-        return jax.vmap(lambda one: clipped(self.known, one))(q)
+        """Return a trajectory (T, nq) within the limits; what is held stays where it is."""
+        free = np.isin(np.arange(self.known.nv), self.columns)
+        return jax.vmap(lambda one: clipped(self.known, free, one))(q)
 
     def moved(self, q: jax.Array, step: jax.Array) -> jax.Array:
         """Return a trajectory after a step (T d,), within the limits."""

@@ -1,9 +1,13 @@
 """Configurations as points of a manifold, for JAX: what ``kinematics/tangent.py`` says, by jaxlie."""
 
+from typing import Annotated
+
 import jax
 import jax.numpy as jnp
 import jaxlie
+import numpy as np
 
+from kinopt_ros.array import Bool
 from kinopt_ros.kinematics.tangent import Directions
 
 
@@ -26,10 +30,13 @@ def difference(known: Directions, a: jax.Array, b: jax.Array) -> jax.Array:
     return step
 
 
-def clipped(known: Directions, q: jax.Array) -> jax.Array:
-    """Return a configuration (nq,) within its position limits, with quaternions of length 1."""
+def clipped(known: Directions, free: Annotated[Bool, "nv"], q: jax.Array) -> jax.Array:
+    """Return a configuration (nq,) whose free directions are within their position limits, with quaternions of length
+    1."""
     scalars, column = known.scalar_variables, known.scalar_directions
-    inside = q.at[scalars].set(jnp.clip(q[scalars], known.lower[column], known.upper[column]))
+    lower = np.where(free, known.lower, -np.inf)[column]
+    upper = np.where(free, known.upper, np.inf)[column]
+    inside = q.at[scalars].set(jnp.clip(q[scalars], lower, upper))
     for i, _ in known.quaternions:
         inside = inside.at[i : i + 4].set(q[i : i + 4] / jnp.linalg.norm(q[i : i + 4]))
     return inside

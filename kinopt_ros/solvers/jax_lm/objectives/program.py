@@ -34,7 +34,15 @@ class ObjectiveKey:
     """Starts that it takes at a time."""
     text: str
     """``Layout.text``"""
+    sources: tuple[Any, ...]
+    """Classes of the costs, and code of their residuals: both change where a module is loaded anew."""
     layout: Layout = field(compare=False, repr=False)
+
+
+def sources_of(layout: Layout) -> tuple[Any, ...]:
+    """Return what tells a cost from one of the same name that was written later."""
+    kinds = [type(cost) for cost in layout.objective]
+    return tuple((kind, getattr(kind.residual, "__code__", kind.residual)) for kind in kinds)
 
 
 def objective_compilation(runtime: Runtime, key: ObjectiveKey) -> Compilation:

@@ -15,7 +15,7 @@ from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.result import ObjectiveCandidates
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.jax_lm.objectives.layout import Layout, layout_of, pack
-from kinopt_ros.solvers.jax_lm.objectives.program import POLISH, SEARCH, ObjectiveKey
+from kinopt_ros.solvers.jax_lm.objectives.program import POLISH, SEARCH, ObjectiveKey, sources_of
 from kinopt_ros.solvers.jax_lm.programs import Programs
 
 LANES: dict[str, tuple[int, ...]] = {POLISH: (1, 16, 128), SEARCH: (16, 256)}
@@ -197,7 +197,7 @@ def _joined(parts: Sequence[Any], count: int) -> Any:
 
 
 def _key(kind: str, lanes: int, layout: Layout) -> ObjectiveKey:
-    return ObjectiveKey(kind, lanes, layout.text, layout)
+    return ObjectiveKey(kind, lanes, layout.text, sources_of(layout), layout)
 
 
 def _portion(kind: str, count: int) -> int:
@@ -242,18 +242,19 @@ def _starts(
     A random start of one configuration is drawn within the limits, around the state where there are none. One of a
     trajectory is the first start, with a bulge to a random configuration in its middle.
     """
-    B, T = problem.batch_size, problem.num_points
+    T = problem.num_points
     first = _first_starts(problem)
     known = directions(robot)
     free = np.isin(known.scalar_directions, np.flatnonzero(problem.free))
     variables = known.scalar_variables[free]
     random = np.random.default_rng(problem.random_seed)
-    draws = random.random((B, problem.num_starts, len(variables)))
-    turns = random.normal(size=(B, problem.num_starts, len(known.quaternions), 4))
+    # The same for all requests: an answer does not depend on the others of a batch.
+    draws = random.random((problem.num_starts, len(variables)))
+    turns = random.normal(size=(problem.num_starts, len(known.quaternions), 4))
     found = []
     for b in requests.tolist():
         lower, upper = range_around(robot, problem.state[b][None])
-        goal = lower[variables] + draws[b] * (upper - lower)[variables]  # (S, k)
+        goal = lower[variables] + draws * (upper - lower)[variables]  # (S, k)
         path = np.repeat(first[b][None], problem.num_starts, axis=0)  # (S, T, nq)
         share = np.sin(np.pi * np.arange(T) / (T - 1)) if T > 1 else np.ones(1)
         here = path[:, :, variables]
@@ -262,7 +263,7 @@ def _starts(
             for k, (i, v) in enumerate(known.quaternions):
                 if problem.free[v : v + 3].all():
                     path[:, :, i : i + 4] = (
-                        turns[b, :, k] / np.linalg.norm(turns[b, :, k], axis=1, keepdims=True)
+                        turns[:, k] / np.linalg.norm(turns[:, k], axis=1, keepdims=True)
                     )[:, None]
         found.append(np.concatenate([problem.seeds[b, 1:], path]))
     return np.array(found)
