@@ -45,13 +45,21 @@ def objective_from_text(robot: RobotModel, text: str) -> Objective:
     Raises:
         KinoptError: what is wrong with it, and what is allowed.
     """
+    return objective_from_data(robot, plain_data(text))
+
+
+def plain_data(text: str) -> Any:
+    """Return what a YAML text holds: mappings, lists, texts, numbers.
+
+    Raises:
+        InvalidRequestError: it is too long, no YAML, or has aliases.
+    """
     if len(text) > LONGEST_TEXT:
         raise InvalidRequestError(f"an objective has {len(text)} characters; allowed are {LONGEST_TEXT}")
     try:
-        data = yaml.load(text, Loader=_PlainLoader)
+        return yaml.load(text, Loader=_PlainLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InvalidRequestError(f"an objective is no YAML: {said_by(error)}") from error
-    return objective_from_data(robot, data)
 
 
 class _PlainLoader(yaml.SafeLoader):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from kinopt_ros.costs.base import Cost
 from kinopt_ros.errors import (
     KinoptError,
     NotReadyError,
@@ -16,10 +17,12 @@ from kinopt_ros.errors import (
     said_by,
     writable,
 )
+from kinopt_ros.objectives.problem import ObjectiveProblem
+from kinopt_ros.objectives.result import ObjectiveResult
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.judgement import PluginError
 from kinopt_ros.solvers.paths import Report
 from kinopt_ros.solvers.readiness import PreparingError, check_ready
@@ -273,21 +276,46 @@ class SolverPool:
             check_ready(self.robot)  # no other solver could do without
         return self._first_able(lambda able: able.solve_ik(problem), solver, allow_fallback)
 
+    def solve_objective(
+        self, problem: ObjectiveProblem, solver: str = AUTO, allow_fallback: bool = True
+    ) -> Pooled[ObjectiveResult]:
+        """Solve objectives with one solver, or with the next that can; see ``planning.objectives``.
+
+        Raises:
+            KinoptError: as in ``solve_ik``.
+        """
+        from kinopt_ros.planning.objectives import solve_objective
+
+        if problem.scene is not None and problem.deadline is not None:
+            check_ready(self.robot)
+        helper = self._first_prepared(lambda able: able.solves_ik())
+        return self._first_able(lambda able: solve_objective(able, problem, helper), solver, allow_fallback)
+
     def plan_trajectory(
         self,
         problem: TrajectoryProblem,
         solver: str = AUTO,
         allow_fallback: bool = True,
         report: Report | None = None,
+        costs: Sequence[Cost] = (),
     ) -> Pooled[TrajectoryResult]:
-        """Plan a motion with a solver or, if it cannot, with another one; see ``planning.trajectories``.
+        """Plan a motion with a solver or, if it cannot, with another one; see ``planning.trajectories``, and with costs
+        ``planning.objective_trajectories``.
 
         A problem with a deadline needs ``warm_up_trajectories`` to be done.
         """
+        from kinopt_ros.planning.objective_trajectories import plan_with_costs
         from kinopt_ros.planning.trajectories import plan_trajectory
 
         if problem.deadline is not None:
             self.check_plans(problem.scene is not None)
+        if costs:
+            helper = self._first_prepared(
+                lambda able: able.solves_ik() and Feature.TRAJECTORIES in able.capabilities.features
+            )
+            return self._first_able(
+                lambda able: plan_with_costs(able, problem, costs, helper), solver, allow_fallback
+            )
         return self._first_able(
             lambda able: plan_trajectory(able, problem, report, ik_solver=self._for_poses(able)),
             solver,
@@ -299,8 +327,12 @@ class SolverPool:
         the prepared ones that can."""
         if solver.solves_ik():
             return None
+        return self._first_prepared(lambda other: other.solves_ik())
+
+    def _first_prepared(self, fits: Callable[[Solver], bool]) -> Solver | None:
+        """Return the first of the prepared solvers, in the order of the chain, that fits; None if none does."""
         found = (self._solvers.get(name) for name in (*self._chain, *solver_names()))
-        return next((other for other in found if other is not None and other.solves_ik()), None)
+        return next((other for other in found if other is not None and fits(other)), None)
 
     def _first_able(self, ask: Callable[[Solver], R], solver: str, allow_fallback: bool) -> Pooled[R]:
         unable = (SolverUnavailableError, UnsupportedFeatureError, NotReadyError)

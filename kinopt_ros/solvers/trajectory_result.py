@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from kinopt_ros.array import Float64
+from kinopt_ros.objectives.evaluation import Term
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.trajectory import Violation
@@ -54,6 +55,8 @@ class TrajectoryResult:
     """Best attempt of a failed request."""
     scene_version: int | None = None
     """Version of the scene in which the motion is collision-free; None if collisions were not asked for."""
+    costs: tuple[Term, ...] = ()
+    """Costs of the objective that the path was made for, at its points; empty without one."""
     iterations: int = 0
     """Steps of the optimizer, all attempts together."""
     attempts: int = 0

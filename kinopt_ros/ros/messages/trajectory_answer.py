@@ -8,6 +8,7 @@ from trajectory_msgs.msg import JointTrajectory
 from kinopt_msgs.msg import PathViolation
 from kinopt_ros.planning.solver_pool import Pooled
 from kinopt_ros.ros.messages.conversions import flat_array, said, status_message, trajectory_message
+from kinopt_ros.ros.requests.costs import cost_values
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest
 from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
 
@@ -31,6 +32,7 @@ def fill_answer(response: Any, asked: TrajectoryRequest, pooled: Pooled[Trajecto
     response.scene_version = result.scene_version or 0
     response.checks, response.not_checked = list(result.checks), list(result.not_checked)
     response.stages, response.stage_times = list(result.stages), list(result.stages.values())
+    response.cost_values = cost_values(result.costs)
     if result.trajectory is not None:
         response.trajectory = trajectory_message(result.trajectory, asked.loaded.model.root_link)
         response.goal_index = result.goal

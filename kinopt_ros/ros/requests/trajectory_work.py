@@ -20,7 +20,9 @@ def plan(
         KinoptError: the request cannot be answered.
     """
     begin = time.monotonic()
-    pooled = asked.loaded.pool.plan_trajectory(asked.problem, asked.solver, asked.allow_fallback, report)
+    pooled = asked.loaded.pool.plan_trajectory(
+        asked.problem, asked.solver, asked.allow_fallback, report, asked.costs
+    )
     fill_answer(response, asked, pooled)
     statistics.record(
         f"solver {pooled.result.solver}",

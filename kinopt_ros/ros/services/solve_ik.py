@@ -18,6 +18,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import flat_array, poses_from_matrices, said, status_message
 from kinopt_ros.ros.requests.ik import IkRequest, read_ik_request
 from kinopt_ros.ros.requests.timeouts import DeadlinePassedError, check_in_time
+from kinopt_ros.ros.services.solve_ik_with_costs import ObjectiveTask
 from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.ros.serving.service import QueuedService
 from kinopt_ros.scene.scene import Scene
@@ -46,9 +47,11 @@ class SolveIkService(QueuedService):
         self._scenes: WeakSet[Scene] = WeakSet()
         """Scenes that requests were solved in: their shapes are prepared, so the next request is quick."""
 
-    def task(self, request: Any, reply: Reply) -> "_IkTask":
+    def task(self, request: Any, reply: Reply) -> Task:
         """Return the task of a request; KinoptError if it cannot be answered."""
         asked = read_ik_request(self._context, request, reply.arrived)
+        if asked.costs:
+            return ObjectiveTask(self._context, request.client, asked, reply)
         return _IkTask(self._context, request.client, asked, reply, self._scenes)
 
 

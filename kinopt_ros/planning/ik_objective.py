@@ -1,0 +1,90 @@
+"""Inverse kinematics with costs: the targets of an IK problem as link poses that have to hold, beside other costs."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.costs.base import Cost
+from kinopt_ros.costs.link_pose import LinkPose
+from kinopt_ros.errors import UnsupportedFeatureError
+from kinopt_ros.objectives.objective import Objective
+from kinopt_ros.objectives.problem import DEFAULT_STARTS, ObjectiveProblem, objective_problem
+from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
+from kinopt_ros.robot.model import RobotModel
+
+
+def ik_objective(robot: RobotModel, problem: IkProblem, costs: Sequence[Cost]) -> ObjectiveProblem:
+    """Return the objective problem of an IK problem with costs.
+
+    Args:
+        robot: the robot.
+        problem: checked; targets with tolerances have to hold, with free axes along the others.
+        costs: what else counts, in every request alike.
+
+    Raises:
+        UnsupportedFeatureError: several solutions, preferences, or different tolerances for axes.
+        KinoptError: a cost does not fit the robot.
+    """
+    if problem.num_solutions > 1 or problem.turns or problem.preference is not None:
+        raise UnsupportedFeatureError(
+            "with costs a target has one solution, the best by them; leave out several solutions and preferences"
+        )
+    objectives = [
+        Objective([*(link_pose(problem.base_link, target, b) for target in problem.targets), *costs])
+        for b in range(problem.batch_size)
+    ]
+    return objective_problem(
+        robot,
+        objectives,
+        joints=problem.joints,
+        state=problem.state,
+        seeds=_seeds(problem),
+        num_starts=DEFAULT_STARTS,
+        scene=problem.scene,
+        clearance=problem.clearance,
+        deadline=problem.deadline,
+        random_seed=problem.random_seed,
+    )
+
+
+def link_pose(base_link: str, target: PoseTarget, b: int, share: float = 1.0) -> LinkPose:
+    """Return request b of a target as a cost that has to hold, within a share of its tolerances.
+
+    Raises:
+        UnsupportedFeatureError: different tolerances for axes.
+    """
+    position, free_position = _bound(target.position_tolerance, "position")
+    orientation, free_orientation = _bound(target.orientation_tolerance, "orientation")
+    counts = [0.0 if free else 1.0 for free in (*free_position, *free_orientation)]
+    return LinkPose(
+        link=target.link,
+        T_base_target=target.T_base_target[b],
+        base_link=base_link,
+        T_link_tool=target.T_link_tool,
+        weight=1.0 if all(counts) else tuple(counts),
+        tolerance=(share * position, share * orientation),
+        label=f"pose of {target.link}",
+    )
+
+
+def _bound(tolerance: Tolerance, what: str) -> tuple[float, tuple[bool, bool, bool]]:
+    """Return the bound of an error's length, and which axes are free."""
+    if not isinstance(tolerance, tuple):
+        free = bool(np.isinf(tolerance))
+        return (0.0 if free else float(tolerance)), (free, free, free)
+    finite = {value for value in tolerance if np.isfinite(value)}
+    if len(finite) > 1:
+        raise UnsupportedFeatureError(
+            f"with costs the axes of a {what} have one tolerance, or are free; not {tolerance}"
+        )
+    x, y, z = (bool(np.isinf(value)) for value in tolerance)
+    return (float(finite.pop()) if finite else 0.0), (x, y, z)
+
+
+def _seeds(problem: IkProblem) -> Annotated[Float64, "B S 1 nq"]:
+    B, S = problem.seeds.shape[:2]
+    seeds = np.repeat(problem.state[:, None], S, axis=1)
+    seeds[:, :, problem.variables] = problem.seeds
+    return seeds.reshape(B, S, 1, -1)

@@ -1,0 +1,74 @@
+"""Reader of kinopt_msgs/Cost, and writer of kinopt_msgs/CostValue."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from kinopt_msgs.msg import CostValue
+from kinopt_ros.array import Float64
+from kinopt_ros.costs.base import Cost
+from kinopt_ros.errors import InvalidRequestError, KinoptError, shown
+from kinopt_ros.objectives.evaluation import Term
+from kinopt_ros.objectives.objective import MOST_COSTS
+from kinopt_ros.objectives.reading import LONGEST_TEXT, cost_from_data, plain_data
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.messages.conversions import flat_array
+
+
+def read_costs(robot: RobotModel, messages: Sequence[Any], field: str) -> tuple[Cost, ...]:
+    """Return the costs of a request.
+
+    Raises:
+        KinoptError: what is wrong with which of them.
+    """
+    if len(messages) > MOST_COSTS:
+        raise InvalidRequestError(f"{field} has {len(messages)} costs; allowed are {MOST_COSTS}")
+    costs = []
+    for number, message in enumerate(messages):
+        try:
+            costs.append(_cost(robot, message))
+        except KinoptError as error:
+            error.args = (f"{field}[{number}]: {error}",)
+            raise
+    return tuple(costs)
+
+
+def _cost(robot: RobotModel, message: Any) -> Cost:
+    data: dict[str, Any] = {}
+    if message.parameters.strip():
+        if len(message.parameters) > LONGEST_TEXT:
+            raise InvalidRequestError(
+                f"parameters has {len(message.parameters)} characters; allowed are {LONGEST_TEXT}"
+            )
+        given = plain_data(message.parameters)
+        own = {"cost", "weight", "tolerance", "points", "label"}
+        if not isinstance(given, dict) or own & set(given):
+            raise InvalidRequestError(
+                f"parameters is {shown(given)}; allowed is a mapping of fields other than {', '.join(sorted(own))}"
+            )
+        data |= given
+    data["cost"] = message.cost
+    for name in ("weight", "tolerance"):
+        numbers = [float(value) for value in getattr(message, name)]
+        if numbers:
+            data[name] = numbers[0] if len(numbers) == 1 else numbers
+    if len(message.points):
+        data["points"] = [int(value) for value in message.points]
+    if message.label:
+        data["label"] = message.label
+    return cost_from_data(robot, data)
+
+
+def cost_values(
+    terms: Sequence[Term], multipliers: Sequence[Annotated[Float64, "P m"]] = ()
+) -> list[CostValue]:
+    """Return what became of costs as messages."""
+    messages = []
+    for number, term in enumerate(terms):
+        message = CostValue(title=term.title, value=term.value, met=term.met)
+        message.magnitudes = flat_array(term.magnitude)
+        if term.tolerance is not None:
+            message.tolerances = flat_array(term.tolerance)
+            if number < len(multipliers):
+                message.multipliers = flat_array(multipliers[number])
+        messages.append(message)
+    return messages
