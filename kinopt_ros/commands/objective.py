@@ -12,8 +12,8 @@ from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot
 from kinopt_ros.costs.registry import cost_kind, cost_names
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.files import read_text
-from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
-from kinopt_ros.objectives.reading import LONGEST_TEXT, objective_from_text
+from kinopt_ros.objectives.problem import ObjectiveProblem
+from kinopt_ros.objectives.reading import LONGEST_TEXT, objective_problem_from_text
 from kinopt_ros.objectives.result import ObjectiveResult
 from kinopt_ros.planning.objectives import solve_objective
 from kinopt_ros.robot.model import RobotModel
@@ -28,19 +28,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("file", nargs="?", type=Path, help="YAML: a list of costs, each with 'cost: NAME'")
     parser.add_argument("--list", action="store_true", help="list the kinds of costs instead")
-    parser.add_argument("--group", help="joint group to move (default: the first)")
-    parser.add_argument(
-        "--lock", nargs="+", default=(), metavar="NAME", help="directions or joints that do not move"
-    )
+    parser.add_argument("--group", help="joint group to move (default: that of the file, else the first)")
+    parser.add_argument("--lock", nargs="+", metavar="NAME", help="directions or joints that do not move")
     parser.add_argument("--seed-state", metavar="NAME", help="named state to start from")
     parser.add_argument(
-        "--points", type=int, default=1, metavar="T", help="points of a trajectory (default 1)"
+        "--points", type=int, metavar="T", help="points of a trajectory (default: the file's, else 1)"
     )
     parser.add_argument(
-        "--dt", type=float, default=0.1, metavar="S", help="time between points (default 0.1)"
+        "--dt", type=float, metavar="S", help="time between points (default: the file's, else 0.1)"
     )
     parser.add_argument(
-        "--starts", type=int, default=16, metavar="N", help="random starts at most (default 16)"
+        "--starts", type=int, metavar="N", help="random starts (default: the file's, else 16)"
     )
     parser.add_argument("--random-seed", type=int, default=0, metavar="N")
     parser.add_argument("--solver", default="jax_lm", help="solver plugin (default jax_lm)")
@@ -55,17 +53,19 @@ def run(args: argparse.Namespace) -> int:
     if args.file is None:
         raise InvalidRequestError("name a file of costs, or --list")
     robot = robot_of(args)
-    objective = objective_from_text(robot, read_text(args.file, LONGEST_TEXT, "an objective"))
-    problem = objective_problem(
+    given = {
+        "group": args.group,
+        "locked": None if args.lock is None else tuple(args.lock),
+        "num_points": args.points,
+        "dt": args.dt,
+        "num_starts": args.starts,
+        "state": None if args.seed_state is None else named_configuration(robot, args.seed_state),
+    }
+    problem = objective_problem_from_text(
         robot,
-        objective,
-        group=args.group,
-        locked=tuple(args.lock),
-        state=None if args.seed_state is None else named_configuration(robot, args.seed_state),
-        num_points=args.points,
-        dt=args.dt,
-        num_starts=args.starts,
+        read_text(args.file, LONGEST_TEXT, "an objective"),
         random_seed=args.random_seed,
+        **{name: value for name, value in given.items() if value is not None},
     )
     solver = create_solver(args.solver, robot)
     if Feature.OBJECTIVES not in solver.capabilities.features:

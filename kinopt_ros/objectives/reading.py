@@ -19,6 +19,7 @@ from kinopt_ros.costs.registry import cost_kind
 from kinopt_ros.errors import InvalidRequestError, UnknownJointError, UnknownNameError, quoted, said_by, shown
 from kinopt_ros.kinematics.se3 import pose, quaternion_to_matrix, rpy_to_matrix
 from kinopt_ros.objectives.objective import MOST_COSTS, Objective
+from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
 from kinopt_ros.robot.model import RobotModel
 
 LONGEST_TEXT = 1_000_000
@@ -46,6 +47,45 @@ def objective_from_text(robot: RobotModel, text: str) -> Objective:
         KinoptError: what is wrong with it, and what is allowed.
     """
     return objective_from_data(robot, plain_data(text))
+
+
+def objective_problem_from_text(robot: RobotModel, text: str, **arguments: Any) -> ObjectiveProblem:
+    """Return the problem that a YAML text describes.
+
+    It is a list of costs, or a mapping of ``costs`` and any of ``group``, ``joints``, ``locked``, ``num_points``, ``dt``
+    and ``num_starts``.
+
+    Args:
+        robot: the robot.
+        text: the text.
+        arguments: of ``objective_problem``; they come before what the text says.
+
+    Raises:
+        KinoptError: what is wrong with it, and what is allowed.
+    """
+    data = plain_data(text)
+    if not isinstance(data, Mapping):
+        return objective_problem(robot, objective_from_data(robot, data), **arguments)
+    known = {
+        "group": str,
+        "joints": list,
+        "locked": list,
+        "num_points": int,
+        "dt": (int, float),
+        "num_starts": int,
+    }
+    settings = {}
+    for name, given in data.items():
+        if name == "costs":
+            continue
+        if name not in known:
+            raise UnknownFieldError(str(name), ("costs", *known))
+        if not isinstance(given, known[name]) or isinstance(given, bool):  # type: ignore[arg-type]
+            raise InvalidRequestError(f"an objective's {name} is {shown(given)}")
+        settings[name] = tuple(given) if isinstance(given, list) else given
+    return objective_problem(
+        robot, objective_from_data(robot, data.get("costs")), **{**settings, **arguments}
+    )
 
 
 def plain_data(text: str) -> Any:

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from kinopt_ros.costs.base import Cost
@@ -289,7 +289,11 @@ class SolverPool:
         if problem.scene is not None and problem.deadline is not None:
             check_ready(self.robot)
         helper = self._first_prepared(lambda able: able.solves_ik())
-        return self._first_able(lambda able: solve_objective(able, problem, helper), solver, allow_fallback)
+        chosen, reason = self._for_objectives(solver, allow_fallback)
+        pooled = self._first_able(
+            lambda able: solve_objective(able, problem, helper), chosen, allow_fallback and not reason
+        )
+        return replace(pooled, fallback_reason=pooled.fallback_reason or reason)
 
     def plan_trajectory(
         self,
@@ -313,9 +317,13 @@ class SolverPool:
             helper = self._first_prepared(
                 lambda able: able.solves_ik() and Feature.TRAJECTORIES in able.capabilities.features
             )
-            return self._first_able(
-                lambda able: plan_with_costs(able, problem, costs, helper), solver, allow_fallback
+            chosen, reason = self._for_objectives(solver, allow_fallback)
+            pooled = self._first_able(
+                lambda able: plan_with_costs(able, problem, costs, helper),
+                chosen,
+                allow_fallback and not reason,
             )
+            return replace(pooled, fallback_reason=pooled.fallback_reason or reason)
         return self._first_able(
             lambda able: plan_trajectory(able, problem, report, ik_solver=self._for_poses(able)),
             solver,
@@ -328,6 +336,23 @@ class SolverPool:
         if solver.solves_ik():
             return None
         return self._first_prepared(lambda other: other.solves_ik())
+
+    def _for_objectives(self, solver: str, allow_fallback: bool) -> tuple[str, str]:
+        """Return the name of the solver to ask for objectives, and why it is not the one asked for (empty if it is).
+
+        It is the first of the chain that can, prepared or not, as few can.
+        """
+        asked = solver_class(solver)
+        if Feature.OBJECTIVES in asked.capabilities.features or not allow_fallback:
+            return solver, ""
+        for name in self._chain or solver_names():
+            try:
+                other = solver_class(name)
+            except KinoptError:
+                continue
+            if Feature.OBJECTIVES in other.capabilities.features:
+                return name, f"solver {asked.name} does not solve objectives"
+        return solver, ""
 
     def _first_prepared(self, fits: Callable[[Solver], bool]) -> Solver | None:
         """Return the first of the prepared solvers, in the order of the chain, that fits; None if none does."""

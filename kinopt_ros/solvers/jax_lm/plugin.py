@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError
+from kinopt_ros.files import read_text
 from kinopt_ros.objectives.problem import ObjectiveProblem
+from kinopt_ros.objectives.reading import LONGEST_TEXT, objective_problem_from_text
 from kinopt_ros.objectives.result import ObjectiveCandidates
 from kinopt_ros.problems.chains import default_group
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
@@ -102,6 +104,13 @@ class JaxLmSolver(Solver):
             "mean which name none; others are compiled when they are first asked for",
         ),
         Option(
+            "objectives",
+            "",
+            "YAML files of objectives, separated by commas, whose programs are compiled before the solver is ready; "
+            "others are compiled when they are first asked for",
+            read_only=True,
+        ),
+        Option(
             "multi_output_fusion",
             True,
             "On CPUs, let XLA fuse operations of several results, and compute where the call is made: flags of "
@@ -159,6 +168,9 @@ class JaxLmSolver(Solver):
         self._search = search
         for name in groups:
             self._compile_for(robot, name)
+        for file in (name.strip() for name in options["objectives"].split(",") if name.strip()):
+            text = read_text(file, LONGEST_TEXT, "an objective")
+            self._objective_search(robot).prepare(objective_problem_from_text(robot, text))
 
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""
@@ -189,7 +201,7 @@ class JaxLmSolver(Solver):
     def _prepare_objective(self, problem: ObjectiveProblem) -> None:
         self._objective_search().prepare(problem)
 
-    def _objective_search(self) -> "ObjectiveSearch":
+    def _objective_search(self, robot: RobotModel | None = None) -> "ObjectiveSearch":
         """Return the search for objectives; imports what it needs when it is first asked for."""
         with self._objectives_lock:
             if self._objectives is None:
@@ -204,7 +216,7 @@ class JaxLmSolver(Solver):
 
                 programs = Programs(self._runtime, objective_compilation)
                 weakref.finalize(self, programs.stop)
-                self._objectives = ObjectiveSearch(self.robot, programs), programs
+                self._objectives = ObjectiveSearch(robot or self.robot, programs), programs
             return self._objectives[0]
 
     def _compile_for(self, robot: RobotModel, group_name: str) -> None:
