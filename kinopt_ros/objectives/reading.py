@@ -52,8 +52,8 @@ def objective_from_text(robot: RobotModel, text: str) -> Objective:
 def objective_problem_from_text(robot: RobotModel, text: str, **arguments: Any) -> ObjectiveProblem:
     """Return the problem that a YAML text describes.
 
-    It is a list of costs, or a mapping of ``costs`` and any of ``group``, ``joints``, ``locked``, ``num_points``, ``dt``
-    and ``num_starts``.
+    It is a list of costs, or a mapping of ``costs`` and any of ``group``, ``joints``, ``locked``, ``num_points``,
+    ``dt`` and ``num_starts``.
 
     Args:
         robot: the robot.

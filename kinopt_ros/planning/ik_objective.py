@@ -84,7 +84,6 @@ def _bound(tolerance: Tolerance, what: str) -> tuple[float, tuple[bool, bool, bo
 
 
 def _seeds(problem: IkProblem) -> Annotated[Float64, "B S 1 nq"]:
-    B, S = problem.seeds.shape[:2]
-    seeds = np.repeat(problem.state[:, None], S, axis=1)
+    seeds = np.repeat(problem.state[:, None], problem.seeds.shape[1], axis=1)
     seeds[:, :, problem.variables] = problem.seeds
-    return seeds.reshape(B, S, 1, -1)
+    return seeds[:, :, None]

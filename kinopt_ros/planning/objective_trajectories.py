@@ -112,7 +112,10 @@ def _objective_problem(
         ends.append(Reference(q=end, joints=problem.joints, points=(-1,), tolerance=_AT_END, label="goal"))
     else:
         ends += [
-            link_pose(problem.base_link, target, 0, _SHARE).replace(points=(-1,)) for target in goal.targets
+            link_pose(problem.base_link, target, 0, _SHARE).replace(
+                points=(-1,), label=f"goal of {target.link}"
+            )
+            for target in goal.targets
         ]
     usual: list[Cost] = []
     if Smoothness not in kinds:

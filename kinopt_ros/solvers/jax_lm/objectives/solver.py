@@ -1,5 +1,6 @@
 """How starts are spent on requests: the first one is polished; where that does not hold, many are searched from."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -18,8 +19,11 @@ from kinopt_ros.solvers.jax_lm.objectives.layout import Layout, layout_of, pack
 from kinopt_ros.solvers.jax_lm.objectives.program import POLISH, SEARCH, ObjectiveKey, sources_of
 from kinopt_ros.solvers.jax_lm.programs import Programs
 
-LANES: dict[str, tuple[int, ...]] = {POLISH: (1, 16, 128), SEARCH: (16, 256)}
-"""Numbers of starts that there are programs for, ascending."""
+LANES: dict[str, tuple[tuple[float, int], ...]] = {
+    POLISH: ((1, 1), (16, 16), (math.inf, 128)),
+    SEARCH: ((4, 16), (math.inf, 256)),
+}
+"""For batches of up to so many requests, the number of starts of the program that is run again and again."""
 _BEST = 2
 """Best starts of a search that are polished."""
 _HOLDS = 0.1
@@ -48,10 +52,9 @@ class ObjectiveSearch:
     def needed(self, problem: ObjectiveProblem) -> tuple[ObjectiveKey, ...]:
         """Return the programs that a problem may need."""
         layout = layout_of(self._robot, problem)
-        keys = [_key(POLISH, _portion(POLISH, problem.batch_size), layout)]
+        keys = [_key(POLISH, _lanes(POLISH, problem.batch_size), layout)]
         if problem.num_starts:
-            lanes = _portion(SEARCH, problem.batch_size * _starts_of(problem))
-            keys.append(_key(SEARCH, lanes, layout))
+            keys.append(_key(SEARCH, _lanes(SEARCH, problem.batch_size), layout))
         return tuple(keys)
 
     def prepare(self, problem: ObjectiveProblem) -> None:
@@ -72,7 +75,7 @@ class ObjectiveSearch:
         numbers = np.stack([pack(objective, problem.dt) for objective in problem.objectives])
         B = problem.batch_size
         everyone = np.arange(B)
-        best = self._polished(layout, _portion(POLISH, B), numbers, _first_starts(problem))
+        best = self._polished(layout, _lanes(POLISH, B), numbers, _first_starts(problem))
         holds = best.violation <= _allowed(problem)
         goes_on = everyone if not problem.objective.has_to_hold else np.flatnonzero(~holds)
         timed_out = np.zeros(B, dtype=np.bool_)
@@ -102,7 +105,7 @@ class ObjectiveSearch:
         R, S = starts.shape[:2]
         found = self._run(
             SEARCH,
-            _portion(SEARCH, problem.batch_size * S),
+            _lanes(SEARCH, problem.batch_size),
             layout,
             np.repeat(numbers[requests], S, axis=0),
             starts.reshape(R * S, *starts.shape[2:]),
@@ -115,7 +118,7 @@ class ObjectiveSearch:
         count = order.shape[1]
         polished = self._polished(
             layout,
-            _portion(POLISH, problem.batch_size),
+            _lanes(POLISH, problem.batch_size),
             np.repeat(numbers[requests], count, axis=0),
             chosen.reshape(R * count, *starts.shape[2:]),
         )
@@ -200,11 +203,9 @@ def _key(kind: str, lanes: int, layout: Layout) -> ObjectiveKey:
     return ObjectiveKey(kind, lanes, layout.text, sources_of(layout), layout)
 
 
-def _portion(kind: str, count: int) -> int:
-    """Return the number of starts of the program for a number of them."""
-    sizes = LANES[kind]
-    fitting = [size for size in sizes if size >= count]
-    return fitting[0] if fitting else sizes[-1]
+def _lanes(kind: str, batch_size: int) -> int:
+    """Return the number of starts of the program for batches of a size."""
+    return next(lanes for most, lanes in LANES[kind] if batch_size <= most)
 
 
 def _allowed(
@@ -228,10 +229,6 @@ def _first_starts(problem: ObjectiveProblem) -> Annotated[Float64, "B T nq"]:
     if problem.seeds.shape[1]:
         return np.array(problem.seeds[:, 0])
     return np.repeat(problem.state[:, None], problem.num_points, axis=1)
-
-
-def _starts_of(problem: ObjectiveProblem) -> int:
-    return max(int(problem.seeds.shape[1]) - 1, 0) + problem.num_starts
 
 
 def _starts(
