@@ -39,7 +39,7 @@ class CpuSolver(Solver):
     version: ClassVar[str] = package_version()
     capabilities: ClassVar[Capabilities] = Capabilities(
         joint_types=frozenset(JointType) - {JointType.FIXED},
-        features=frozenset(Feature),
+        features=frozenset(Feature) - {Feature.OBJECTIVES},
         max_variables=64,
         indices=(IndexPreference,),
     )
