@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
 from kinopt_ros.costs.registry import cost_kind, cost_names
-from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.errors import InvalidRequestError, quoted
 from kinopt_ros.files import read_text
 from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.reading import LONGEST_TEXT, objective_problem_from_text
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     }
     problem = objective_problem_from_text(
         robot,
-        read_text(args.file, LONGEST_TEXT, "an objective"),
+        read_text(args.file, LONGEST_TEXT, f"the objective {quoted(str(args.file))}"),
         random_seed=args.random_seed,
         **{name: value for name, value in given.items() if value is not None},
     )
@@ -139,7 +139,7 @@ def _show(console: Console, robot: RobotModel, problem: ObjectiveProblem, result
 
 
 def _list(console: Console) -> None:
-    table = Table("cost", "residual", "units", "what it is")
+    table = Table(Column("cost", no_wrap=True), "residual", "units", "what it is")
     for name in cost_names():
         kind = cost_kind(name)
         about = (kind.__doc__ or "").strip().splitlines()

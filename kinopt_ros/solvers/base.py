@@ -196,8 +196,13 @@ class Solver(ABC):
                 raise UnknownOptionError(given, known)
         values = {name: option.default for name, option in known.items()}
         values |= {name: known[name].check(value) for name, value in (options or {}).items()}
-        if not self.solves_ik() and Feature.TRAJECTORIES not in self.capabilities.features:
-            raise TypeError(f"{type(self).__name__} must implement _solve_ik or have Feature.TRAJECTORIES")
+        if not self.solves_ik() and not self.capabilities.features & {
+            Feature.TRAJECTORIES,
+            Feature.OBJECTIVES,
+        }:
+            raise TypeError(
+                f"{type(self).__name__} must implement _solve_ik, or have Feature.TRAJECTORIES or Feature.OBJECTIVES"
+            )
         self._configure(robot, values)
         prepared()
         self._robot = robot

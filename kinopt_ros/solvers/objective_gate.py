@@ -14,6 +14,8 @@ from kinopt_ros.objectives.result import ObjectiveCandidates, ObjectiveResult
 from kinopt_ros.problems.validation import QUATERNION_ERROR
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import quaternion_starts
+from kinopt_ros.solvers.collision_gate import named_contacts
+from kinopt_ros.solvers.judgement import PluginError
 from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import (
     SELF_COLLISION,
@@ -38,11 +40,11 @@ def verified(
 
     Raises:
         CostError: a cost's own code fails at what was found.
+        PluginError: what is claimed is not of the agreed form.
     """
     B, T = problem.batch_size, problem.num_points
+    _check_form(robot, problem, claims, solver)
     best = np.array(claims.q, dtype=np.float64)
-    if best.shape != (B, T, robot.nq):
-        raise ValueError(f"solver {solver} claims q of shape {best.shape}, not {(B, T, robot.nq)}")
     status = np.full(B, int(Status.SUCCESS), dtype=np.int64)
     messages, terms = [], []
     for b in range(B):
@@ -74,6 +76,27 @@ def verified(
         _not_checked(robot, problem),
         () if problem.scene is None else left_out_by_guess(robot),
     )
+
+
+def _check_form(
+    robot: RobotModel, problem: ObjectiveProblem, claims: ObjectiveCandidates, solver: str
+) -> None:
+    B = problem.batch_size
+    for name, shape in (
+        ("q", (B, problem.num_points, robot.nq)),
+        ("iterations", (B,)),
+        ("timed_out", (B,)),
+    ):
+        claimed = np.asarray(getattr(claims, name))
+        if claimed.shape != shape or claimed.dtype.kind not in "fiub":
+            raise PluginError(
+                f"solver {solver} claims {name} of shape {claimed.shape} and type {claimed.dtype}, not numbers of "
+                f"shape {shape}"
+            )
+    if len(claims.multipliers) != len(problem.objective):
+        raise PluginError(
+            f"solver {solver} claims multipliers of {len(claims.multipliers)} costs, not {len(problem.objective)}"
+        )
 
 
 def _own(values: Int64) -> Int64:
@@ -126,9 +149,11 @@ def _outcome(
         report = check_collisions(robot, problem.scene, q, problem.clearance)
         if not report.free.all():
             at = int(np.argmin(report.free))
-            contact = report.contacts[at][0]
             where = f" at point {at}" if problem.num_points > 1 else ""
-            return Status.GOAL_IN_COLLISION, f"what was found is in collision{where}: {contact}"
+            return (
+                Status.GOAL_IN_COLLISION,
+                f"what was found is in collision{where}: {named_contacts(report.contacts[at])}",
+            )
     if not problem.objective.has_to_hold:
         return Status.NEAREST, "no cost has a tolerance: this is the least that was found, not a success"
     return Status.SUCCESS, ""

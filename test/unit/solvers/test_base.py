@@ -88,7 +88,7 @@ def test_another_solver_finds_configurations_at_poses_for_it(mover: Solver) -> N
 
 
 def test_a_solver_must_offer_something() -> None:
-    with pytest.raises(TypeError, match=r"Nothing must implement _solve_ik or have Feature\.TRAJECTORIES"):
+    with pytest.raises(TypeError, match=r"Nothing must implement _solve_ik, or have Feature\.TRAJECTORIES"):
         Nothing().configure(ROBOT)
 
 
