@@ -40,6 +40,7 @@ from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.states import joints_of_state, named_configuration
+from kinopt_ros.robot.variables import one_variable_each, variables_named
 from kinopt_ros.scene import yaml_text as read
 from kinopt_ros.scene.files import load_scene
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
@@ -179,7 +180,7 @@ class _Reader:
 
     @property
     def _moving(self) -> tuple[str, ...]:
-        return moving_joints(self.robot, self.group, self.base_link, None)[2]
+        return one_variable_each(self.robot, moving_joints(self.robot, self.group, self.base_link, None)[2])
 
     @property
     def _base(self) -> str:
@@ -218,10 +219,9 @@ def _start(given: Any, robot: RobotModel) -> Float64:
 def _with_values(given: Any, robot: RobotModel, others: Float64) -> Float64:
     q = others.copy()
     for name, value in read.mapping(given, "joints").items():
-        joint = robot.joint(name)
-        if joint.type.num_variables != 1 or not joint.is_active:
+        if len(variables_named(robot, name)) != 1:
             raise InvalidRequestError(f"joint {quoted(name)} has no single value of its own")
-        q[joint.first_variable] = read.number(value, f"joint {quoted(name)}")
+        q[variables_named(robot, name)[0]] = read.number(value, f"joint {quoted(name)}")
     return np.asarray(q)
 
 

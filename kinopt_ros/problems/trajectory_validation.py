@@ -22,7 +22,8 @@ from kinopt_ros.problems.validation import (
     variables_of_joints,
 )
 from kinopt_ros.robot.chain import chain_between
-from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.variables import joint_named, one_variable_each, variables_named
 
 START_TOLERANCE = 1e-3
 """Distance that a start may be outside its limits, rad or m, since sensors are not exact."""
@@ -41,10 +42,14 @@ def check_trajectory_problem(problem: TrajectoryProblem, robot: RobotModel) -> N
             "variables do not belong to joints; build problems with trajectory_problem()"
         )
     for name in problem.joints:
-        if robot.joint(name).type.num_variables != 1:
-            kind = robot.joint(name).type.value
+        joint = joint_named(robot, name)
+        if joint.type is JointType.FLOATING:
             raise InvalidRequestError(
-                f"joint {name!r} is {kind}; a trajectory moves joints of one variable only"
+                f"{name!r} is of the floating joint {joint.name!r}; a trajectory moves no floating joint"
+            )
+        if len(variables_named(robot, name)) != 1:
+            raise InvalidRequestError(
+                f"joint {name!r} has several variables; name {', '.join(one_variable_each(robot, [name]))}"
             )
     robot.link(problem.base_link)
     check_state(problem.start, robot, "start")

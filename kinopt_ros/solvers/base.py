@@ -30,6 +30,7 @@ from kinopt_ros.problems.validation import check_ik_problem
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.variables import joint_named
 from kinopt_ros.solvers.asking import Asking, R
 from kinopt_ros.solvers.choice import choose
 from kinopt_ros.solvers.explanation import explain
@@ -124,7 +125,9 @@ def _joint_of_other_type(
     robot: RobotModel, joints: tuple[str, ...], types: frozenset[JointType]
 ) -> tuple[str, JointType] | None:
     """Return the first of some joints that is of none of these types."""
-    return next(((name, type_) for name in joints if (type_ := robot.joint(name).type) not in types), None)
+    return next(
+        ((name, type_) for name in joints if (type_ := joint_named(robot, name).type) not in types), None
+    )
 
 
 class UnknownOptionError(UnknownNameError):

@@ -37,6 +37,7 @@ from kinopt_ros.problems.trajectory import (
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.problems.trajectory_validation import check_number_of
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import (
     configuration_from_joint_state,
@@ -180,10 +181,11 @@ def _what_moves(
     if tips is None and group is not None:
         found = robot.group(group)
         if found.tip_link is None and found.joints:
-            return robot.root_link, (), found.joints
+            return robot.root_link, (), one_variable_each(robot, found.joints)
     base, links, joints = resolve_joints(
         robot, group, None, None if tips is None else tuple(tip.link for tip in tips), (), (), ()
     )
+    joints = one_variable_each(robot, joints)
     return base, tuple(Tip(link) for link in links) if tips is None else tips, joints
 
 

@@ -17,7 +17,7 @@ from kinopt_ros.kinematics.se3 import inverse, matrix_to_quaternion, normalized
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.validation import QUATERNION_ERROR
 from kinopt_ros.robot.chain import chain_between, joints_between
-from kinopt_ros.robot.model import Joint, JointType, RobotModel
+from kinopt_ros.robot.model import Joint, RobotModel
 from kinopt_ros.robot.variables import quaternion_columns
 from kinopt_ros.solvers.cpu.plain import standing
 from kinopt_ros.solvers.result import IkCandidates
@@ -29,7 +29,7 @@ def floating_joint(problem: IkProblem, robot: RobotModel) -> Joint | None:
     Raises:
         UnsupportedFeatureError: there is one, and the request asks for what this solver cannot do with it.
     """
-    free = {name for name in problem.joints if robot.joint(name).type is JointType.FLOATING}
+    free = {joint.name for joint in robot.floating_joints if np.isin(joint.first_variable, problem.variables)}
     for target in problem.targets if free else ():
         up, down = joints_between(robot, problem.base_link, target.link)
         for joint in (*up, *down):
