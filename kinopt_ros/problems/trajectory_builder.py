@@ -69,7 +69,8 @@ def trajectory_problem(
             (n,), or a pose of the tip link in the base link (4, 4). Of continuous joints the shortest way counts.
         group: joints to move, and the default of base and tip; without it and ``joints`` the robot's first group.
         joints: joints to move, in the order that the trajectory shall have; default: the group's. A planar joint stands
-            for its variables ``base/x``, ``base/y``, ``base/theta``, which may be named singly; others are held.
+            for its variables ``base/x``, ``base/y``, ``base/theta``, which may be named singly; others are held. So
+            does a floating joint, of whose quaternion all four numbers move or none.
         base_link: frame of poses; default: the group's base, else the root link.
         tip_link: link that poses are for; default: the group's tip.
         start: configuration of the whole robot, (nq,); default: robot.default_q.

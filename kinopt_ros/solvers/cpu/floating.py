@@ -10,45 +10,39 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import inverse, matrix_to_quaternion, normalized
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.validation import QUATERNION_ERROR
 from kinopt_ros.robot.chain import chain_between, joints_between
-from kinopt_ros.robot.model import Joint, RobotModel
-from kinopt_ros.robot.variables import quaternion_columns
+from kinopt_ros.robot.model import Joint, JointType, RobotModel
+from kinopt_ros.robot.variables import quaternion_columns, quaternion_starts
 from kinopt_ros.solvers.cpu.plain import standing
 from kinopt_ros.solvers.result import IkCandidates
 
 
-def floating_joint(problem: IkProblem, robot: RobotModel) -> Joint | None:
-    """Return the floating joint that decides where the tip is; None if none of those to solve for does.
-
-    Raises:
-        UnsupportedFeatureError: there is one, and the request asks for what this solver cannot do with it.
-    """
-    free = {joint.name for joint in robot.floating_joints if np.isin(joint.first_variable, problem.variables)}
-    for target in problem.targets if free else ():
+def floating_joints(problem: IkProblem, robot: RobotModel) -> list[Joint]:
+    """Return the floating joints whose turning, if it is solved for, decides where tips are, in the order of the ways
+    to these."""
+    turning = set(problem.variables.tolist()) & set(quaternion_starts(robot.joints))
+    found: list[Joint] = []
+    for target in problem.targets if turning else ():
         up, down = joints_between(robot, problem.base_link, target.link)
         for joint in (*up, *down):
-            if joint.name in free:
-                _check_supported(problem, joint)
-                return joint
-    return None
+            floats = joint.type is JointType.FLOATING and joint.first_variable + 3 in turning
+            if floats and joint not in found:
+                found.append(joint)
+    return found
 
 
-def _check_supported(problem: IkProblem, joint: Joint) -> None:
-    if len(problem.targets) > 1:
-        reason = "for several targets at once"
-    elif problem.posture is not None and len(problem.joints) > 1:
-        reason = "with a preferred posture of further joints"
-    else:
-        return
-    raise UnsupportedFeatureError(
-        f"solver cpu does not solve for the floating joint {joint.name!r} {reason}; lock it, or the others"
-    )
+def closed_form_joint(problem: IkProblem, joints: list[Joint]) -> Joint | None:
+    """Return the floating joint whose closed form answers; None if there is none for what is asked."""
+    if len(problem.targets) > 1 or (problem.posture is not None and len(problem.variables) > 7):
+        return None
+    free = set(problem.variables.tolist())
+    whole = (j for j in joints if free.issuperset(range(j.first_variable, j.first_variable + 7)))
+    return next(whole, None)
 
 
 def solve_floating(problem: IkProblem, robot: RobotModel, joint: Joint) -> IkCandidates:
@@ -75,7 +69,7 @@ def solve_floating(problem: IkProblem, robot: RobotModel, joint: Joint) -> IkCan
 def _others(problem: IkProblem, robot: RobotModel, joint: Joint) -> Annotated[Float64, "B S n"]:
     """Return values of the variables to solve for, of which those of the floating joint do not count."""
     still = standing(problem, robot)[:, None]
-    if len(problem.joints) == 1:
+    if len(problem.variables) == 7:
         return still
     lower, upper = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
     seeds = np.clip(problem.seeds, lower, upper)
