@@ -152,12 +152,14 @@ def check_begins_inside(
 
 
 def commanded_variables(robot: RobotModel, joints: Sequence[str]) -> Annotated[Int64, "n"]:
-    """Return the indices in q of the joints of a trajectory; of planar ones the variables are named (``base/x``).
+    """Return the indices in q of the joints of a trajectory.
+
+    Of planar and floating ones variables are named (``base/x``).
 
     Raises:
         InvalidRequestError: none is given, or one twice.
         UnknownJointError: the robot does not have one of them.
-        InvalidStateError: one is fixed, floating, follows another one, or has several variables.
+        InvalidStateError: one is fixed, follows another one, has several variables, or is part of a quaternion.
     """
     if len(set(joints)) != len(joints) or not joints:
         raise InvalidRequestError(
@@ -166,10 +168,16 @@ def commanded_variables(robot: RobotModel, joints: Sequence[str]) -> Annotated[I
     variables = []
     for name in joints:
         joint = joint_named(robot, name)
-        if not joint.is_active or joint.type is JointType.FLOATING:
+        if not joint.is_active:
             kind = f"follows {joint.mimics!r}" if joint.mimics else f"is {joint.type.value}"
             raise InvalidStateError(f"joint {name!r} {kind}: it cannot be part of a trajectory")
         own = variables_named(robot, name)
+        quaternion = joint.type is JointType.FLOATING and own[-1] >= joint.first_variable + 3
+        if quaternion:
+            raise InvalidStateError(
+                f"{name!r} turns the floating joint {joint.name!r}: controllers interpolate numbers, of which a "
+                "quaternion's make no rotation; lock its orientation, or use plan_trajectory of the library"
+            )
         if len(own) != 1:
             singly = ", ".join(robot.variable_names[i] for i in own)
             raise InvalidStateError(

@@ -34,8 +34,10 @@ ALTERNATIVES = 8
 
 
 def _slides(robot: RobotModel, name: str) -> bool:
-    """Return whether a joint, or a variable of a planar one, is a way and not an angle."""
+    """Return whether a joint, or a variable of a planar or floating one, is a way and not an angle."""
     joint = joint_named(robot, name)
+    if joint.type is JointType.FLOATING:
+        return True  # its orientation does not move here
     if joint.type is JointType.PLANAR:
         return robot.variable_index[name] < joint.first_variable + 2
     return joint.type is JointType.PRISMATIC
