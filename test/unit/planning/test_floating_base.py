@@ -11,7 +11,8 @@ pytest.importorskip("numba")
 pin = pytest.importorskip("pinocchio")
 pytest.importorskip("coal")
 
-from support.moving_base import BaseJudge, base_urdf, box_scene
+from support.base_judge import BaseJudge
+from support.moving_base import base_urdf, box_scene
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnsupportedFeatureError

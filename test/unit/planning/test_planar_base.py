@@ -8,7 +8,8 @@ import pytest
 pytest.importorskip("numba")
 pytest.importorskip("pinocchio")
 pytest.importorskip("coal")
-from support.moving_base import BaseJudge, base_urdf, box_scene, values_along
+from support.base_judge import BaseJudge
+from support.moving_base import base_urdf, box_scene, values_along
 
 from kinopt_ros.bench.trajectory.interpolation import commands
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnknownJointError
