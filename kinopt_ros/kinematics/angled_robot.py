@@ -9,12 +9,13 @@ Whatever R_before and R_after are, every orientation has such angles. With all a
 the axis that leads from there to another one, a straight line of angles between both is the geodesic, and b and c stay
 0: far from a quarter turn, at which a and c turn about the same axis.
 
-All else is as in the robot itself: links, shapes, limits, groups. So what knows joints of one variable, such as the
-optimizer, time laws and bounds between samples, can move floating joints.
+All else is as in the robot itself: links, shapes, pairs to check, limits, groups. So what knows joints of one variable,
+such as the optimizer, time laws and bounds between samples, can move floating joints.
 """
 
 from dataclasses import dataclass, replace
 from typing import Annotated
+from weakref import ref
 
 import numpy as np
 
@@ -162,7 +163,7 @@ def angled_robot(robot: RobotModel) -> AngledRobot:
         for floating in robot.floating_joints
     )
     variables = np.array([other.variable_index[name] for name in robot.variable_names], dtype=np.int64)
-    return AngledRobot(other, variables, joints)
+    return AngledRobot(replace(other, alike=ref(robot)), variables, joints)
 
 
 def _with_angles(other: RobotModel, robot: RobotModel, floating: Joint) -> RobotModel:
