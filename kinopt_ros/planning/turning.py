@@ -55,9 +55,15 @@ class Turning:
     """One problem in terms of the robot whose floating joints turn by angles."""
 
     def __init__(self, robot: RobotModel, problem: TrajectoryProblem, solver: Solver) -> None:
-        """``solver`` finds a configuration at the poses of the goals, if they are poses: the way to turn."""
+        """``solver`` finds a configuration at the poses of the first goal, if it is one of poses: the way to turn.
+
+        Raises:
+            KinoptError: what cannot be said by angles: limits of a quaternion's numbers, a rate that is none of a
+                rotation, a path with a quaternion of length 0.
+        """
         self._robot, self._own = robot, problem
         self._angled: AngledRobot = angled_robot(robot)
+        _check_unlimited(robot, problem)
         self._frames = self._angled.with_frames(problem.start, self._axes(solver))
         self._variables = self._angled.variables_from_own(problem.variables)
         names = self._angled.robot.variable_names
@@ -228,6 +234,18 @@ class Turning:
             for joint in self._angled.joints
             if joint.first in moving
         )
+
+
+def _check_unlimited(robot: RobotModel, problem: TrajectoryProblem) -> None:
+    """Raise UnsupportedFeatureError if numbers of a quaternion that moves are limited to less than what they can be."""
+    for column in quaternion_columns(robot, problem.variables):
+        for i in problem.variables[column : column + 4].tolist():
+            lower, upper = robot.limits.lower[i], robot.limits.upper[i]
+            if lower > -1.0 or upper < 1.0:
+                raise UnsupportedFeatureError(
+                    f"{robot.variable_names[i]!r} is limited to {lower:g} to {upper:g}; motions in which a floating "
+                    "joint turns keep no limits of its quaternion's numbers"
+                )
 
 
 def configurations_along(

@@ -296,6 +296,10 @@ def test_limits_of_position_and_turning_hold(robot: RobotModel) -> None:
     trajectory = moved(result)
     column = trajectory.joint_names.index("drive/turn_x")
     assert np.abs(trajectory.velocity[:, column]).max() == pytest.approx(0.25, rel=0.02)
+    tilted = apply_joint_limits(robot, {"drive/rot_w": {"min_position": 0.5, "max_position": 1.0}})
+    solver.configure(tilted)
+    with pytest.raises(UnsupportedFeatureError, match="'drive/rot_w' is limited"):
+        plan_trajectory(solver, trajectory_problem(tilted, problem.goals[0], **TIPS))
     beyond = goal.copy()
     beyond[2] = 0.5
     with pytest.raises(Exception, match="drive/trans_z"):
