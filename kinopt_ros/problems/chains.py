@@ -54,15 +54,8 @@ def resolve_joints(
         free.update(joints_of_group)
     whose = "of the chain" if chosen is None else f"of group {group!r}"
     locked = {name for other in locked_groups for name in robot.group(other).joints}
-    axes: set[str] = set()
-    for name in locked_joints:
-        joint = joint_named(robot, name)
-        if joint.name == name:
-            locked.add(joint.mimics or name)
-        else:
-            axes.add(name)
-    whole = {joint_named(robot, name).name for name in axes}
-    locked |= {name for name in whole if axes.issuperset(_variable_names(robot, name))}
+    whole, axes = _locked(robot, locked_joints)
+    locked |= whole
     free -= locked
     joints = tuple(name for name in robot.active_joints if name in free)
     for tip, chain in moving.items():
@@ -85,6 +78,30 @@ def default_group(robot: RobotModel) -> JointGroup:
     raise InvalidRequestError(
         f"robot {robot.name!r} has no joint group with a tip; name base_link and tip_link"
     )
+
+
+@remembered
+def unlocked(robot: RobotModel, joints: tuple[str, ...], locked_joints: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of some joints that are not locked; of a joint with locked axes the other variables.
+
+    Raises:
+        KinoptError: an unknown name, or none is left.
+    """
+    locked, axes = _locked(robot, locked_joints)
+    left = _without_axes(robot, tuple(name for name in joints if name not in locked), axes)
+    if not left:
+        raise InvalidRequestError(f"locked_joints leave none of {', '.join(joints)} to move")
+    return left
+
+
+def _locked(robot: RobotModel, names: tuple[str, ...]) -> tuple[set[str], set[str]]:
+    """Return the joints that are locked as a whole, those that drive a named mimic joint among them, and all locked
+    variables that are named singly."""
+    named = {name: joint_named(robot, name) for name in names}
+    axes = {name for name, joint in named.items() if joint.name != name}
+    whole = {joint.mimics or name for name, joint in named.items() if joint.name == name}
+    whole |= {named[name].name for name in axes if axes.issuperset(_variable_names(robot, named[name].name))}
+    return whole, axes
 
 
 def _variable_names(robot: RobotModel, joint: str) -> list[str]:

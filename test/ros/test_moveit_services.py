@@ -1096,6 +1096,10 @@ def test_a_workspace_for_a_base_that_drives_is_refused(moveit: Any) -> None:
     robot = robot_from_urdf(BASE)
     with pytest.raises(UnsupportedFeatureError, match="workspace_parameters bounds base, free"):
         refuse_unsupported(given, robot, robot.active_joints)
+    given.workspace_parameters.min_corner.x = 0.0
+    refuse_unsupported(given, robot, ["base"])
+    with pytest.raises(UnsupportedFeatureError, match="floating joint 'free'"):
+        refuse_unsupported(given, robot, robot.active_joints)
 
 
 def test_a_motion_that_ends_elsewhere_is_no_success(moveit: Any) -> None:

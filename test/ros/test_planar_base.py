@@ -4,12 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import Quaternion
 from sensor_msgs.msg import JointState
 from support.moving_base import base_urdf
 from support.ros_requests import StartNode, ik, target
+from support.trajectory_goals import ABORTED, SUCCEEDED, Goals
 
 from kinopt_msgs.srv import ComputeCartesianPath, PlanTrajectory
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.kinematics.se3 import quaternion_to_matrix, so3_exp
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.client.process import NodeProcess
@@ -61,6 +64,11 @@ def test_a_base_drives_where_it_shall(start_node: StartNode, tmp_path: Path) -> 
         last = answer.trajectory.points[-1].positions
         np.testing.assert_allclose(last[:3], [1.0, 0.5, 4.0 - 2 * np.pi], atol=1e-6)
         assert {"collisions on the way", "velocity limits", "goal"} <= set(answer.checks)
+        turn = JointState(name=["drive/theta"], position=[1.0])
+        only = PlanTrajectory.Request(joint_goals=[turn], locked_joints=[*BASE[:2], *ARM])
+        answer = client.call("plan_trajectory", only)
+        assert answer.status.code == Status.SUCCESS, answer.status.message
+        assert list(answer.trajectory.joint_names) == ["drive/theta"]
 
         there = robot.default_q.copy()
         there[:6] = 0.8, -0.6, 1.5, 0.5, 0.4, 0.2
@@ -96,7 +104,11 @@ def test_a_base_drives_where_it_shall(start_node: StartNode, tmp_path: Path) -> 
         assert line.fraction == 1.0
 
 
-def test_a_base_that_flies_is_placed_but_no_controller_turns_it(start_node: StartNode) -> None:
+def so3_of(message: Quaternion) -> np.ndarray:
+    return quaternion_to_matrix(np.array([message.w, message.x, message.y, message.z]))
+
+
+def test_a_base_that_flies_is_planned_for_but_no_controller_turns_it(start_node: StartNode) -> None:
     text = base_urdf("floating")
     robot = robot_from_urdf(text)
     _, client = start_node("flyer", {"robot_description": text})
@@ -110,7 +122,57 @@ def test_a_base_that_flies_is_placed_but_no_controller_turns_it(start_node: Star
             break
         client.spin(1.0)
     assert both.status.code == Status.SUCCESS, both.status.message
-    goal = JointState(name=["drive/trans_x"], position=[1.0])
-    refused = client.call("plan_trajectory", PlanTrajectory.Request(joint_goals=[goal]))
-    assert refused.status.code == Status.INVALID_ROBOT_STATE
-    assert "'drive/rot_w' turns the floating joint 'drive'" in refused.status.message
+    half = np.sqrt(0.5)
+    goal = JointState(
+        name=["drive/trans_x", "drive/rot_w", "drive/rot_z", "elbow"], position=[1.0, half, half, 0.4]
+    )
+    answer = until_prepared(client, PlanTrajectory.Request(joint_goals=[goal]))
+    assert answer.status.code == Status.SUCCESS, answer.status.message
+    names = list(answer.trajectory.joint_names)
+    assert names == [*(f"drive/trans_{k}" for k in "xyz"), *(f"drive/turn_{k}" for k in "xyz"), *ARM]
+    assert "floating joints" in answer.checks
+    [turning] = answer.turning
+    assert (turning.joint, list(turning.angles)) == ("drive", names[3:6])
+    before, after = (so3_of(one) for one in (turning.before, turning.after))
+    a, b, c = (
+        so3_exp(angle * axis)
+        for angle, axis in zip(answer.trajectory.points[-1].positions[3:6], np.eye(3), strict=True)
+    )
+    np.testing.assert_allclose(
+        before @ a @ b @ c @ after, so3_exp(np.array([0.0, 0.0, np.pi / 2])), atol=1e-9
+    )
+    np.testing.assert_allclose(before @ after, np.eye(3), atol=1e-9)
+
+    orientation = [f"drive/rot_{k}" for k in "wxyz"]
+    flat = JointState(name=["drive/trans_x", "elbow"], position=[1.0, 0.4])
+    locked = PlanTrajectory.Request(
+        joint_goals=[flat], locked_joints=[*orientation, "drive/trans_z", "wrist"]
+    )
+    answer = client.call("plan_trajectory", locked)
+    assert answer.status.code == Status.SUCCESS, answer.status.message
+    assert list(answer.trajectory.joint_names) == ["drive/trans_x", "drive/trans_y", "shoulder", "elbow"]
+    assert not answer.turning
+    for names, said in (
+        (["drive/rot_w"], "some of the quaternion of joint 'drive'"),
+        (["drive/up"], "drive/up"),
+        (["drive", *ARM], "not locked"),
+    ):
+        refused = client.call(
+            "plan_trajectory", PlanTrajectory.Request(joint_goals=[flat], locked_joints=names)
+        )
+        assert refused.status.code != Status.SUCCESS
+        assert said in refused.status.message, refused.status.message
+
+    goals = Goals(client, "flyer")
+    status, result = goals.run(joint_goals=[goal])
+    assert status == SUCCEEDED, result.status.message
+    assert [one.joint for one in result.turning] == ["drive"]
+    status, result = goals.run(joint_goals=[goal], publish=True)
+    assert status == ABORTED
+    assert result.status.code == Status.INVALID_ROBOT_STATE
+    assert "'drive/rot_w' turns the floating joint 'drive'" in result.status.message
+    assert not result.published
+    goals.close()
+    report, trajectory = client.move_to(target(poses[0], "map"), 60.0)
+    assert trajectory is None
+    assert "turns the floating joint" in report.status.message
