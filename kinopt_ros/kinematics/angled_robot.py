@@ -144,7 +144,8 @@ def angled_robot(robot: RobotModel) -> AngledRobot:
     """Return the robot whose floating joints turn by angles.
 
     The angles of joint ``base`` are the variables ``base/turn_x``, ``base/turn_y`` and ``base/turn_z``. Their limits of
-    velocity, acceleration and jerk are the least of those of the quaternion's four numbers.
+    velocity, acceleration and jerk are the least of those of the quaternion's four numbers; that of the velocity is
+    the angular velocity's (``verification/turning.py``).
 
     Raises:
         RobotDescriptionError: the robot has one of the new names already.

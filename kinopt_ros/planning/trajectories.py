@@ -24,9 +24,10 @@ from kinopt_ros.planning.search.goal_configurations import (
 from kinopt_ros.planning.search.initial_paths import LINES, MARGIN, ROUGH, InitialPath, InitialPaths
 from kinopt_ros.planning.search.search_state import SearchState, Stopped
 from kinopt_ros.planning.search.validity import ValidityChecker
-from kinopt_ros.planning.turning import Turning, turns
+from kinopt_ros.planning.turning import plan_turning, turns
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.paths import PathRequest, Report
 from kinopt_ros.solvers.readiness import check_ready
@@ -66,10 +67,12 @@ def plan_trajectory(
     check_trajectory_problem(problem, robot)
     solver.check_supported_trajectory(problem)
     if turns(robot, problem):
-        turning = Turning(robot, problem, ik_solver or solver)
-        other_ik = None if ik_solver is None else ik_solver.for_robot(turning.robot)
-        found = plan_trajectory(solver.for_robot(turning.robot), turning.problem, report, None, other_ik)
-        return turning.answer(found)
+
+        def plan(other: RobotModel, by_angles: TrajectoryProblem) -> TrajectoryResult:
+            other_ik = None if ik_solver is None else ik_solver.for_robot(other)
+            return plan_trajectory(solver.for_robot(other), by_angles, report, None, other_ik)
+
+        return plan_turning(robot, problem, ik_solver or solver, plan)
     if problem.deadline is None:
         for needed in (solver, ik_solver):
             if needed is not None:

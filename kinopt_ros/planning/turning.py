@@ -8,6 +8,7 @@ What comes of it stays in these angles: they are what was verified between point
 configurations of the robot itself; both robots' poses are compared at the points of the motion.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated
 
@@ -37,11 +38,21 @@ from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult, 
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.verification.motion import JOINT_TOLERANCE, joint_difference
+from kinopt_ros.verification.turning import fastest_turn
 
 TURNING = "floating joints"
 """Name of the check that both robots' poses are the same."""
+TURN_LIMITS = "angular velocity limits"
+"""Name of the check of how fast floating joints turn, between points, too."""
 SAME = 1e-9
 """Largest difference of poses of both robots, m and rad, by metre of the distance from the root or less."""
+_ROUNDS = 5
+"""Most plans of one problem, each slower than the one before."""
+_SLOWER = 1.002
+"""Factor by which a motion is to be slower than it would have to be: the bound is above the truth, and limits of jerk
+are not scaled."""
+_ROUNDING = 1e-6
+"""Part by which a limit of the angular velocity may be passed, as those of joints."""
 _UNIT_RATE = 1e-6
 """Largest part of a quaternion's rate that would change its length, 1/s, by the rate's own length or less."""
 
@@ -49,6 +60,35 @@ _UNIT_RATE = 1e-6
 def turns(robot: RobotModel, problem: TrajectoryProblem) -> bool:
     """Return whether floating joints turn in a problem's motions."""
     return bool(quaternion_columns(robot, problem.variables))
+
+
+def plan_turning(
+    robot: RobotModel,
+    problem: TrajectoryProblem,
+    solver: Solver,
+    plan: Callable[[RobotModel, TrajectoryProblem], TrajectoryResult],
+) -> TrajectoryResult:
+    """Plan a motion in which floating joints turn; slower where the angles together turn one too fast.
+
+    Args:
+        robot: the robot.
+        problem: what is asked.
+        solver: finds configurations at poses.
+        plan: plans for the robot of angles.
+
+    Raises:
+        KinoptError: what cannot be said by angles, or what ``plan`` raises.
+    """
+    turning = Turning(robot, problem, solver)
+    spent = 0.0
+    for _ in range(_ROUNDS):
+        found = plan(turning.robot, turning.problem)
+        spent += found.solve_time
+        excess = turning.excess(found)
+        if excess <= 1.0:
+            break
+        turning.slow_down(excess)
+    return replace(turning.answer(found), solve_time=spent)
 
 
 class Turning:
@@ -91,12 +131,51 @@ class Turning:
         if found.trajectory is None:
             return found
         full = self.problem.whole(found.trajectory.position)
-        wrong = self._difference(full) or self._missed(full[-1], self._own.goals[found.goal or 0])
+        wrong = (
+            self._difference(full)
+            or self._missed(full[-1], self._own.goals[found.goal or 0])
+            or self._too_fast(found)
+        )
         if wrong:
             return replace(
                 found, status=Status.PLANNING_FAILED, message=wrong, trajectory=None, goal=None, checks=()
             )
-        return replace(found, checks=(*found.checks, TURNING), turning=self._turning())
+        return replace(found, checks=(*found.checks, TURNING, TURN_LIMITS), turning=self._turning())
+
+    def excess(self, found: TrajectoryResult) -> float:
+        """Return by which factor a motion turns a floating joint faster than it may; 1 or less if it does not."""
+        return max((speed / limit for _, speed, _, limit in self._turns(found)), default=0.0)
+
+    def slow_down(self, factor: float) -> None:
+        """Ask for motions slower by so much."""
+        own = self.problem
+        factor *= _SLOWER
+        self.problem = replace(
+            own,
+            velocity_scaling=own.velocity_scaling / factor,
+            acceleration_scaling=own.acceleration_scaling / factor**2,
+        )
+
+    def _turns(self, found: TrajectoryResult) -> list[tuple[str, float, float, float]]:
+        """Return for every joint that turns its name, a bound of its angular velocity (rad/s), when it is so fast (s),
+        and what is allowed: the limit, or what it turns with at the start."""
+        motion, turned = found.trajectory, []
+        for joint in self._angled.joints if motion is not None else ():
+            columns = np.flatnonzero(np.isin(self._variables, range(joint.first, joint.first + 3)))
+            if motion is None or not len(columns):
+                continue
+            limit = self._own.velocity_scaling * self._angled.robot.limits.velocity[joint.first]
+            start = float(np.linalg.norm(self.problem.start_velocity[joint.first : joint.first + 3]))
+            allowed = max(limit, start) * (1.0 + _ROUNDING)
+            turned.append((joint.joint, *fastest_turn(motion, columns, allowed), allowed))
+        return turned
+
+    def _too_fast(self, found: TrajectoryResult) -> str:
+        """Return a sentence about a joint that turns too fast; empty if none does."""
+        for joint, speed, time, limit in self._turns(found):
+            if speed > limit:
+                return f"{joint!r} turns with {speed:.9g} rad/s at {time:.3f} s; its limit is {limit:.9g}"
+        return ""
 
     def _axes(self, solver: Solver) -> Annotated[Float64, "F 4"]:
         """Return the rotation after the angles of every floating joint: the axis to the first goal becomes x."""

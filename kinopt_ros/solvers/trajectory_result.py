@@ -30,8 +30,7 @@ class TurningJoint:
     """How a floating joint turns along a motion: ``R = R_before Rx(a) Ry(b) Rz(c) R_after``.
 
     What is interpolated, and was verified, are the angles a, b, c (rad): columns of the trajectory. Where b and c
-    stay 0 the joint turns about one axis, along the geodesic. Its angular velocity is no more than the sum of the
-    angles'.
+    stay 0 the joint turns about one axis, along the geodesic.
     """
 
     joint: str
