@@ -14,6 +14,7 @@ from kinopt_ros.planning.objective_motion import objective_motion
 from kinopt_ros.planning.objectives import solve_objective
 from kinopt_ros.planning.problem_files import load_problem
 from kinopt_ros.planning.trajectories import plan_trajectory
+from kinopt_ros.planning.turning import configurations_along
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.constraints.pose_along import PoseAlong, upright
 from kinopt_ros.problems.constraints.straight_line import StraightLine
@@ -71,6 +72,7 @@ __all__ = [
     "chain_pose",
     "check_collisions",
     "clearance_of",
+    "configurations_along",
     "create_solver",
     "forward_kinematics",
     "frame_jacobian",

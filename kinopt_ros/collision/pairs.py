@@ -45,7 +45,11 @@ def checked_pairs(robot: RobotModel) -> LinkPairs:
 
     An SRDF that disables pairs is taken at its word. Without one, configurations are sampled (the same ones for the
     same robot), and pairs that are always in collision are left out, too: a guess, which answers name. Needs coal then.
+    A robot that is like another one has the pairs of that one.
     """
+    alike = None if robot.alike is None else robot.alike()
+    if alike is not None:
+        return checked_pairs(alike)
     pairs = link_pairs(robot)
     excluded: dict[LinkPair, Reason] = {}
     rigid, adjacent = rigid_pairs(robot), adjacent_pairs(robot)

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         solver.close()
         if picture is not None and result.trajectory is not None:
             status.update("drawing")
-            plot_motion(robot, asked.problem, result.trajectory, picture)
+            plot_motion(robot, asked.problem, result, picture)
     if args.json:
         print_json(_record(asked, result))
     else:
@@ -128,11 +128,20 @@ def _record(asked: ProblemFile, result: TrajectoryResult) -> dict[str, object]:
         "status": Status(result.status).name,
         "message": result.message,
         "notes": list(result.notes),
-        "joint_names": list(asked.problem.joints),
+        "joint_names": list(asked.problem.joints if trajectory is None else trajectory.joint_names),
         "time_s": [] if trajectory is None else trajectory.time.tolist(),
         "positions": [] if trajectory is None else trajectory.position.tolist(),
         "velocities": [] if trajectory is None else trajectory.velocity.tolist(),
         "accelerations": [] if trajectory is None else trajectory.acceleration.tolist(),
+        "turning": [
+            {
+                "joint": one.joint,
+                "angles": list(one.angles),
+                "before_wxyz": one.before.tolist(),
+                "after_wxyz": one.after.tolist(),
+            }
+            for one in result.turning
+        ],
         "goal": result.goal,
         "length": result.length,
         "clearance_m": result.clearance,

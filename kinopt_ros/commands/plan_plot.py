@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.kinematics.angled_robot import angled_robot
+from kinopt_ros.planning.turning import configurations_along
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.trajectory.interpolation import evaluate
-from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.collision import clearance_of
-from kinopt_ros.verification.motion import motion_limits
 
 _SAMPLES = 400
 """Number of instants of the curves."""
@@ -19,16 +20,17 @@ _LOOKS = 60
 """Number of instants at which distances are measured, which takes milliseconds each."""
 
 
-def plot_motion(
-    robot: RobotModel, problem: TrajectoryProblem, trajectory: JointTrajectory, file: Path
-) -> None:
+def plot_motion(robot: RobotModel, problem: TrajectoryProblem, result: TrajectoryResult, file: Path) -> None:
     """Draw what a controller interpolates.
 
     Raises:
-        InvalidRequestError: the file cannot be written.
+        InvalidRequestError: there is no motion, or the file cannot be written.
     """
     from matplotlib.figure import Figure
 
+    trajectory = result.trajectory
+    if trajectory is None:
+        raise InvalidRequestError(f"there is no motion to draw: {result.message}")
     times = np.linspace(0.0, trajectory.duration, _SAMPLES)
     position, velocity, _ = evaluate(trajectory, times)
     rows = 2 if problem.scene is None else 3
@@ -40,7 +42,9 @@ def plot_motion(
         panels[0].plot(
             trajectory.time, trajectory.position[:, column], ".", color=curve.get_color(), markersize=3
         )
-    limit = motion_limits(robot, problem).velocity
+    own = angled_robot(robot).robot if result.turning else robot
+    index = [own.variable_index[name] for name in trajectory.joint_names]
+    limit = problem.velocity_scaling * own.limits.velocity[index]
     panels[1].plot(times, velocity / np.where(np.isfinite(limit), limit, np.nan))
     for share in (-1.0, 1.0):
         panels[1].axhline(share, color="0.6", linestyle="--", linewidth=0.8)
@@ -48,7 +52,7 @@ def plot_motion(
     panels[1].set_ylabel("velocity / limit asked for")
     if problem.scene is not None:
         looks = np.linspace(0.0, trajectory.duration, _LOOKS)
-        full = problem.whole(evaluate(trajectory, looks)[0])
+        full = configurations_along(robot, problem, result, looks)
         nearest = [clearance_of(robot, problem.scene, q) for q in full]
         panels[2].plot(looks, [near.distance for near in nearest], color="0.2")
         panels[2].axhline(problem.clearance, color="#e0341f", linestyle="--", linewidth=0.8)

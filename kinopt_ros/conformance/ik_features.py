@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kinopt_ros.array import Float64
-from kinopt_ros.conformance.robots import ROBOTS, seven_revolute, two_arms
+from kinopt_ros.conformance.robots import ROBOTS, on_a_base, seven_revolute, two_arms
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.geometry.shapes import PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
@@ -208,6 +208,26 @@ class FeatureConformance:
 
         assert (index(result) >= index(before) - 1e-6).all()
         np.testing.assert_allclose(-result.distance[rows, 0], index(result), rtol=1e-4, atol=1e-6)
+
+    @pytest.mark.parametrize("locked", [(), ("base/x",), ("base/theta",)], ids=["none", "x", "theta"])
+    def test_single_axes_of_a_planar_base_are_locked(self, locked: tuple[str, ...]) -> None:
+        if JointType.PLANAR not in solver_class(self.solver).capabilities.joint_types:
+            pytest.skip(f"{self.solver} does not move planar joints")
+        robot = on_a_base()
+        solver = create_solver(self.solver, robot, self.options)
+        solver.warm_up()
+        q = random_configurations(robot, _COUNT, 15)
+        T = forward_kinematics(robot, q, links=("l5",))[:, 0]
+        held = [robot.variable_index[name] for name in locked]
+        state = np.repeat(robot.default_q[None], _COUNT, axis=0)
+        state[:, held] = q[:, held]
+        problem = ik_problem(robot, T, base_link="l0", tip_link="l5", state=state, locked_joints=locked)
+        assert not np.isin(problem.variables, held).any()
+        result = solver.solve_ik(problem)
+        solver.close()
+        self._solved(result)
+        _check_limits(robot, problem, result)
+        _check_poses(robot, problem, result)
 
     def test_a_floating_joint_brings_the_tip_anywhere(self) -> None:
         if JointType.FLOATING not in solver_class(self.solver).capabilities.joint_types:

@@ -110,6 +110,18 @@ def continuous_and_prismatic() -> RobotModel:
     )
 
 
+def on_a_base() -> RobotModel:
+    """Four revolute joints on a planar one, whose plane is tilted."""
+    limit = _LIMIT.format(lower=-2.2, upper=2.2)
+    rows = [("0 0 0.3", "0 0 1"), ("0 0 0.2", "0 1 0"), ("0 0 0.5", "0 1 0"), ("0 0 0.4", "1 0 0")]
+    joints = [_joint("base", "planar", "l0", "l1", "0.2 0 0.1", "0.3 0 0.2", "0 0 1")]
+    joints += [
+        _joint(f"j{i + 1}", "revolute", f"l{i + 1}", f"l{i + 2}", xyz, "0 0 0", axis, limit)
+        for i, (xyz, axis) in enumerate(rows)
+    ]
+    return _robot("on_a_base", 6, joints)
+
+
 def with_mimic() -> RobotModel:
     """A 6R arm whose elbow is split over two joints, the second following the first, reversed and offset."""
     limit = _LIMIT.format(lower=-2.5, upper=2.5)

@@ -13,8 +13,9 @@ from kinopt_ros.kinematics.se3 import pose_error
 from kinopt_ros.pauses import Pause
 from kinopt_ros.planning.leaving import Leaving
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
-from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.turns import continuous_joints
+from kinopt_ros.robot.variables import joint_named, variables_named
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import nearest_equivalent, point_to_point, scaled_limits
@@ -41,7 +42,8 @@ def plan_joint_motion(
     Args:
         robot: the robot.
         joints: joints of the trajectory, in the order that the controller gets them. Each must be active and
-            have one variable; every joint that differs between start and goal must be among them.
+            have one variable, or be a variable of a planar joint (``base/x``); every one that differs between start and
+            goal must be among them.
         start: configuration of the robot now; velocities likewise (rad/s, m/s).
         goal: configuration to reach and stop in. Continuous joints take the shorter way round.
         velocity_scaling: share of the velocity limits in (0, 1].
@@ -152,10 +154,12 @@ def check_begins_inside(
 def commanded_variables(robot: RobotModel, joints: Sequence[str]) -> Annotated[Int64, "n"]:
     """Return the indices in q of the joints of a trajectory.
 
+    Of planar and floating ones variables are named (``base/x``).
+
     Raises:
         InvalidRequestError: none is given, or one twice.
         UnknownJointError: the robot does not have one of them.
-        InvalidStateError: one is fixed, follows another one, or has several variables.
+        InvalidStateError: one is fixed, follows another one, has several variables, or is part of a quaternion.
     """
     if len(set(joints)) != len(joints) or not joints:
         raise InvalidRequestError(
@@ -163,9 +167,21 @@ def commanded_variables(robot: RobotModel, joints: Sequence[str]) -> Annotated[I
         )
     variables = []
     for name in joints:
-        joint = robot.joint(name)
-        if not joint.is_active or joint.type.num_variables != 1:
+        joint = joint_named(robot, name)
+        if not joint.is_active:
             kind = f"follows {joint.mimics!r}" if joint.mimics else f"is {joint.type.value}"
             raise InvalidStateError(f"joint {name!r} {kind}: it cannot be part of a trajectory")
-        variables.append(joint.first_variable)
+        own = variables_named(robot, name)
+        quaternion = joint.type is JointType.FLOATING and own[-1] >= joint.first_variable + 3
+        if quaternion:
+            raise InvalidStateError(
+                f"{name!r} turns the floating joint {joint.name!r}: controllers interpolate numbers, of which a "
+                "quaternion's make no rotation; lock its orientation, or use plan_trajectory of the library"
+            )
+        if len(own) != 1:
+            singly = ", ".join(robot.variable_names[i] for i in own)
+            raise InvalidStateError(
+                f"joint {name!r} is {joint.type.value}: a trajectory names its variables, of {singly}"
+            )
+        variables.append(own[0])
     return np.array(variables, dtype=np.int64)

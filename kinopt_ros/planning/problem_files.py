@@ -5,6 +5,7 @@
     robot: panda                        # a known name, or a URDF file relative to this one
     srdf: robot.srdf                    # optional
     group: panda_arm                    # optional: the robot's first group with a tip
+    joints: [base/theta, panda_joint1]  # optional: joints to move, or variables of planar ones; others are held
     scene: shelf_scene.yaml             # optional: without one nobody looks at collisions; `empty` for the robot alone
     start: ready                        # optional: a named state, or values by name of the joint
     goals:                              # any one of them
@@ -40,6 +41,7 @@ from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.states import joints_of_state, named_configuration
+from kinopt_ros.robot.variables import one_variable_each, variables_named
 from kinopt_ros.scene import yaml_text as read
 from kinopt_ros.scene.files import load_scene
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
@@ -48,7 +50,8 @@ from kinopt_ros.scene.shape_text import pose_of
 _NUMBERS = ("clearance", "velocity_scaling", "acceleration_scaling", "duration")
 _WHOLE = ("num_points", "random_seed")
 _KEYS = (
-    "robot", "srdf", "group", "base_link", "scene", "start", "goals", "waypoints", "along", *_NUMBERS, *_WHOLE,
+    "robot", "srdf", "group", "joints", "base_link", "scene", "start", "goals", "waypoints", "along",
+    *_NUMBERS, *_WHOLE,
 )  # fmt: skip
 _POSE_KEYS = ("link", "pose", "position_tolerance", "orientation_tolerance", "free_axes")
 
@@ -89,7 +92,8 @@ def problem_of(given: Any, folder: Path, deadline: float | None = None) -> Probl
     base_link = None if given.get("base_link") is None else read.text(given["base_link"], "base_link")
     with _at("start"):
         start = _start(given.get("start"), robot)
-    reader = _Reader(robot, group, base_link, start)
+    joints = tuple(read.text(name, "a joint") for name in read.sequence(given.get("joints"), "joints"))
+    reader = _Reader(robot, group, joints, base_link, start)
     options: dict[str, Any] = {
         key: read.number(given[key], key) for key in _NUMBERS if given.get(key) is not None
     }
@@ -100,6 +104,7 @@ def problem_of(given: Any, folder: Path, deadline: float | None = None) -> Probl
         robot,
         reader.goals(given["goals"], "goals"),
         group=group,
+        joints=joints or None,
         base_link=base_link,
         start=start,
         waypoints=reader.goals(given.get("waypoints"), "waypoints"),
@@ -117,6 +122,7 @@ class _Reader:
 
     robot: RobotModel
     group: str | None
+    joints: tuple[str, ...]
     base_link: str | None
     start: Float64
 
@@ -145,7 +151,8 @@ class _Reader:
         if isinstance(said, dict) and "joints" in said:
             said = read.mapping(said, "it", ("joints",))
             for name in read.mapping(said["joints"], "joints"):
-                if name in self.robot.joint_by_name and name not in self._moving:
+                own = variables_named(self.robot, name)
+                if not own or not set(own) <= set(self._variables.tolist()):
                     raise InvalidRequestError(
                         f"joint {quoted(name)} does not move; the joints that do are {shortened(self._moving)}"
                     )
@@ -179,11 +186,12 @@ class _Reader:
 
     @property
     def _moving(self) -> tuple[str, ...]:
-        return moving_joints(self.robot, self.group, self.base_link, None)[2]
+        found = moving_joints(self.robot, self.group, self.base_link, None, self.joints)[2]
+        return one_variable_each(self.robot, self.joints or found)
 
     @property
     def _base(self) -> str:
-        return moving_joints(self.robot, self.group, self.base_link, None)[0]
+        return moving_joints(self.robot, self.group, self.base_link, None, self.joints)[0]
 
     @property
     def _variables(self) -> Annotated[Int64, "n"]:
@@ -218,10 +226,9 @@ def _start(given: Any, robot: RobotModel) -> Float64:
 def _with_values(given: Any, robot: RobotModel, others: Float64) -> Float64:
     q = others.copy()
     for name, value in read.mapping(given, "joints").items():
-        joint = robot.joint(name)
-        if joint.type.num_variables != 1 or not joint.is_active:
+        if len(variables_named(robot, name)) != 1:
             raise InvalidRequestError(f"joint {quoted(name)} has no single value of its own")
-        q[joint.first_variable] = read.number(value, f"joint {quoted(name)}")
+        q[variables_named(robot, name)[0]] = read.number(value, f"joint {quoted(name)}")
     return np.asarray(q)
 
 

@@ -24,8 +24,10 @@ from kinopt_ros.planning.search.goal_configurations import (
 from kinopt_ros.planning.search.initial_paths import LINES, MARGIN, ROUGH, InitialPath, InitialPaths
 from kinopt_ros.planning.search.search_state import SearchState, Stopped
 from kinopt_ros.planning.search.validity import ValidityChecker
+from kinopt_ros.planning.turning import plan_turning, turns
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.paths import PathRequest, Report
 from kinopt_ros.solvers.readiness import check_ready
@@ -54,6 +56,7 @@ def plan_trajectory(
         problem: what is asked.
         report: told where the search is, at least every 50 ms; when it returns False, the search ends.
         memory: of earlier answers, to begin from; this one is added. With None the answer depends on nothing else.
+            Motions in which floating joints turn leave it alone.
         ik_solver: a plugin that finds configurations at poses, for the same robot; None: ``solver`` does.
 
     Raises:
@@ -63,6 +66,13 @@ def plan_trajectory(
     solver.check_optimizes()
     check_trajectory_problem(problem, robot)
     solver.check_supported_trajectory(problem)
+    if turns(robot, problem):
+
+        def plan(other: RobotModel, by_angles: TrajectoryProblem) -> TrajectoryResult:
+            other_ik = None if ik_solver is None else ik_solver.for_robot(other)
+            return plan_trajectory(solver.for_robot(other), by_angles, report, None, other_ik)
+
+        return plan_turning(robot, problem, ik_solver or solver, plan)
     if problem.deadline is None:
         for needed in (solver, ik_solver):
             if needed is not None:

@@ -9,6 +9,7 @@ from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.builder import default_group
 from kinopt_ros.problems.trajectory import JointGoal
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
+from kinopt_ros.robot.variables import quaternion_columns
 from kinopt_ros.scene.scene import EMPTY_SCENE
 from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.status import Status
@@ -38,7 +39,10 @@ def warm_up_trajectories(solver: Solver, ik_solver: Solver | None = None) -> Non
     variables = [i for name in group.joints for i in robot.variables_of(name)]
     middle = 0.5 * (limits.lower + limits.upper)[variables]
     q = start[variables]
-    near, far = (q + k * _STEP * np.where(np.isfinite(middle), middle - q, 1.0) for k in (1, 2))
+    way = np.where(np.isfinite(middle), middle - q, 1.0)
+    for first in quaternion_columns(robot, np.array(variables)):
+        way[first : first + 4] = 0.0
+    near, far = (q + k * _STEP * way for k in (1, 2))
     end = start.copy()
     end[variables] = far
     links = (group.base_link or robot.root_link, group.tip_link or robot.root_link)

@@ -86,7 +86,8 @@ def ik_problem(
         group: joints to move, and the default of base and tip. Without it, every active joint between
             base_link and tip_link moves; without a tip as well, the robot's first group is taken.
         unlocked_groups: the joints of these groups move as well.
-        locked_joints: joints that keep their state to the last bit.
+        locked_joints: joints that keep their state to the last bit; of a planar or floating one also single variables
+            (``base/x``), of a quaternion all four.
         locked_groups: likewise all joints of these groups.
         base_link: frame of the targets; default: the group's base, else the root link.
         tip_link: link to place, or several; default: the group's tip.

@@ -4,6 +4,7 @@ from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointGroup, RobotModel
+from kinopt_ros.robot.variables import joint_named
 
 
 @remembered
@@ -53,16 +54,17 @@ def resolve_joints(
         free.update(joints_of_group)
     whose = "of the chain" if chosen is None else f"of group {group!r}"
     locked = {name for other in locked_groups for name in robot.group(other).joints}
-    for name in locked_joints:
-        joint = robot.joint(name)
-        locked.add(joint.mimics or name)
+    whole, axes = _locked(robot, locked_joints)
+    locked |= whole
     free -= locked
     joints = tuple(name for name in robot.active_joints if name in free)
     for tip, chain in moving.items():
         if not free & set(chain):
             left = " that is not locked" if locked else ""
             raise InvalidRequestError(f"no joint {whose}{left} moves {tip!r} against {base!r}")
-    return base, tip_links, joints if unlocked_groups or chosen is None else _in_order(chosen, free)
+    if not unlocked_groups and chosen is not None:
+        joints = _in_order(chosen, free)
+    return base, tip_links, _without_axes(robot, joints, axes) if axes else joints
 
 
 @remembered
@@ -76,6 +78,43 @@ def default_group(robot: RobotModel) -> JointGroup:
     raise InvalidRequestError(
         f"robot {robot.name!r} has no joint group with a tip; name base_link and tip_link"
     )
+
+
+@remembered
+def unlocked(robot: RobotModel, joints: tuple[str, ...], locked_joints: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of some joints that are not locked; of a joint with locked axes the other variables.
+
+    Raises:
+        KinoptError: an unknown name, or none is left.
+    """
+    locked, axes = _locked(robot, locked_joints)
+    left = _without_axes(robot, tuple(name for name in joints if name not in locked), axes)
+    if not left:
+        raise InvalidRequestError(f"locked_joints leave none of {', '.join(joints)} to move")
+    return left
+
+
+def _locked(robot: RobotModel, names: tuple[str, ...]) -> tuple[set[str], set[str]]:
+    """Return the joints that are locked as a whole, those that drive a named mimic joint among them, and all locked
+    variables that are named singly."""
+    named = {name: joint_named(robot, name) for name in names}
+    axes = {name for name, joint in named.items() if joint.name != name}
+    whole = {joint.mimics or name for name, joint in named.items() if joint.name == name}
+    whole |= {named[name].name for name in axes if axes.issuperset(_variable_names(robot, named[name].name))}
+    return whole, axes
+
+
+def _variable_names(robot: RobotModel, joint: str) -> list[str]:
+    return [robot.variable_names[i] for i in robot.variables_of(joint)]
+
+
+def _without_axes(robot: RobotModel, joints: tuple[str, ...], axes: set[str]) -> tuple[str, ...]:
+    """Return joints, of which those with locked axes are replaced by the names of their other variables."""
+    found: list[str] = []
+    for name in joints:
+        variables = _variable_names(robot, name)
+        found += [name] if axes.isdisjoint(variables) else [v for v in variables if v not in axes]
+    return tuple(found)
 
 
 def _in_order(group: JointGroup, free: set[str]) -> tuple[str, ...]:

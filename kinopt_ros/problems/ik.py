@@ -83,7 +83,8 @@ class IkProblem(Immutable):
     base_link: str
     """Link in whose frame the targets are given. It may itself move."""
     joints: tuple[str, ...]
-    """Names of the joints to solve for; every other joint is held at ``state``."""
+    """Names of the joints to solve for, or of single variables of planar and floating ones (``base/theta``); everything
+    else is held at ``state``."""
     variables: Annotated[np.ndarray, "n"]
     """Indices in the robot's q of the variables of ``joints``, in that order: the columns of an answer."""
     state: Annotated[Float64, "B nq"]

@@ -93,7 +93,7 @@ class TrajectoryProblem(Immutable):
     """
 
     joints: tuple[str, ...]
-    """Joints that move, in the order of the trajectory; each active, with one variable."""
+    """Joints that move, in the order of the trajectory; of planar and floating ones their variables (``base/x``)."""
     variables: Annotated[np.ndarray, "n"]
     """Indices in the robot's q of the joints' variables; columns of paths are in this order."""
     start: Annotated[Float64, "nq"]

@@ -27,6 +27,7 @@ from kinopt_ros.problems.trajectory import (
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE, check_trajectory_problem
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.scene.scene import Scene
 
 GoalLike: TypeAlias = Goal | ArrayLike
@@ -67,7 +68,9 @@ def trajectory_problem(
         goals: one goal or a list of them, any of which will do: ``JointGoal``, ``PoseGoal``, values of the joints
             (n,), or a pose of the tip link in the base link (4, 4). Of continuous joints the shortest way counts.
         group: joints to move, and the default of base and tip; without it and ``joints`` the robot's first group.
-        joints: joints to move, in the order that the trajectory shall have; default: the group's.
+        joints: joints to move, in the order that the trajectory shall have; default: the group's. A planar joint stands
+            for its variables ``base/x``, ``base/y``, ``base/theta``, which may be named singly; others are held. So
+            does a floating joint, of whose quaternion all four numbers move or none.
         base_link: frame of poses; default: the group's base, else the root link.
         tip_link: link that poses are for; default: the group's tip.
         start: configuration of the whole robot, (nq,); default: robot.default_q.
@@ -109,6 +112,7 @@ def trajectory_problem(
         as_numbers(tolerance, what, InvalidRequestError)
     base, tip, of_group = moving_joints(robot, group, base_link, tip_link, tuple(joints or ()))
     moving = of_group if joints is None else tuple(joints)
+    moving = one_variable_each(robot, moving)
     variables = variables_of_joints(robot, moving)
     n = len(variables)
     tolerance = check_limit_tolerance(as_number(limit_tolerance, "limit_tolerance"))

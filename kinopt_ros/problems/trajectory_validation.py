@@ -23,6 +23,7 @@ from kinopt_ros.problems.validation import (
 )
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import one_variable_each, variables_named
 
 START_TOLERANCE = 1e-3
 """Distance that a start may be outside its limits, rad or m, since sensors are not exact."""
@@ -41,10 +42,9 @@ def check_trajectory_problem(problem: TrajectoryProblem, robot: RobotModel) -> N
             "variables do not belong to joints; build problems with trajectory_problem()"
         )
     for name in problem.joints:
-        if robot.joint(name).type.num_variables != 1:
-            kind = robot.joint(name).type.value
+        if len(variables_named(robot, name)) != 1:
             raise InvalidRequestError(
-                f"joint {name!r} is {kind}; a trajectory moves joints of one variable only"
+                f"joint {name!r} has several variables; name {', '.join(one_variable_each(robot, [name]))}"
             )
     robot.link(problem.base_link)
     check_state(problem.start, robot, "start")
@@ -128,6 +128,8 @@ def _check_goal(goal: Goal, what: str, problem: TrajectoryProblem, robot: RobotM
             f"{what} puts joint {problem.joints[i]!r} at {goal.q[i]:.9g}; its limits are {lower[i]:.9g} to "
             f"{upper[i]:.9g}"
         )
+    if robot.floating_joints:
+        check_state(problem.whole(goal.q), robot, what)
 
 
 def _check_numbers(problem: TrajectoryProblem) -> None:

@@ -6,12 +6,13 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64, frozen
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, shortened
 from kinopt_ros.kinematics.se3 import LARGEST, is_one_pose, is_pose
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
 from kinopt_ros.problems.preferences.every import check_preference
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import joint_named, variables_named
 
 MOST_SOLUTIONS = 1000
 """Most solutions that one request may ask for."""
@@ -81,6 +82,9 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
 def variables_of_joints(robot: RobotModel, joints: tuple[str, ...]) -> Annotated[Int64, "n"]:
     """Return the indices in q of the variables of some active joints, in their order.
 
+    Of a planar or floating joint single variables may be named (``base/theta``); the others of it are held then. Of a
+    quaternion all four are needed, one after the other.
+
     Raises:
         KinoptError: none, one twice, an unknown one, or one that is fixed or follows another.
     """
@@ -89,11 +93,23 @@ def variables_of_joints(robot: RobotModel, joints: tuple[str, ...]) -> Annotated
     if len(set(joints)) != len(joints):
         raise InvalidRequestError("joints names a joint twice")
     for name in joints:
-        if not robot.joint(name).is_active:
+        if not joint_named(robot, name).is_active:
             raise InvalidRequestError(
                 f"joint {name!r} is fixed or a mimic joint; only active joints can be solved for"
             )
-    variables = np.array([i for name in joints for i in robot.variables_of(name)], dtype=np.int64)
+    variables = np.array([i for name in joints for i in variables_named(robot, name)], dtype=np.int64)
+    if len(set(variables.tolist())) != len(variables):
+        raise InvalidRequestError(
+            f"joints names a variable twice, by itself and by its joint: {shortened(joints)}"
+        )
+    for joint in robot.floating_joints:
+        first = joint.first_variable + 3
+        named = [k for k, i in enumerate(variables.tolist()) if first <= i < first + 4]
+        if named and variables[named[0] : named[0] + 4].tolist() != list(range(first, first + 4)):
+            raise InvalidRequestError(
+                f"joints names some of the quaternion of joint {joint.name!r}; name all of "
+                f"{', '.join(robot.variable_names[first : first + 4])} in this order, or none"
+            )
     frozen(variables)
     return variables
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Annotated, Any
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -144,6 +145,9 @@ class RobotModel(Immutable):
     """SRDF's link_sphere_approximation, in the links' frames; empty sets stand for links that need no check."""
     inertials: Mapping[str, Inertial] = field(default_factory=dict)
     """Masses of links; links for which the description gives none that can be used are missing."""
+    alike: "ReferenceType[RobotModel] | None" = None
+    """Robot with the same links that have shapes, whose choice of pairs to check is this one's, too. It must not keep
+    that robot, which keeps this one."""
     warnings: tuple[str, ...] = ()
     """Warnings about what was found in the description and accepted."""
     kept: dict[object, Any] = field(default_factory=dict, init=False, repr=False)

@@ -8,6 +8,7 @@ import numpy as np
 from kinopt_ros.array import Bool, frozen
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.variables import joint_named
 
 
 @remembered
@@ -39,15 +40,19 @@ def endless_variables(robot: RobotModel) -> Annotated[Bool, "nq"]:
 
 
 def continuous_joints(robot: RobotModel, joints: Sequence[str]) -> Annotated[Bool, "n"]:
-    """Return which joints may be moved by whole turns without changing any pose.
+    """Return which joints may be moved by whole turns without changing any pose; of planar ones name the variables.
 
-    These are continuous joints that nothing limits and that no mimic joint follows by less than whole turns.
+    These are continuous joints, and angles of planar ones, that nothing limits and that no mimic joint follows by less
+    than whole turns.
 
     The only place that decides it: whoever moves a joint by a turn, or compares values without turns, must ask here.
     """
     endless = endless_variables(robot)
-    asked = [robot.joint(name) for name in joints]
-    return np.array(
-        [joint.type is JointType.CONTINUOUS and bool(endless[joint.first_variable]) for joint in asked],
-        dtype=np.bool_,
-    )
+
+    def wraps(name: str) -> bool:
+        joint = joint_named(robot, name)
+        if joint.type is JointType.PLANAR:
+            return joint.name != name and bool(endless[robot.variable_index[name]])
+        return joint.type is JointType.CONTINUOUS and bool(endless[joint.first_variable])
+
+    return np.array([wraps(name) for name in joints], dtype=np.bool_)

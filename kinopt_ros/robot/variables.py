@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
+from kinopt_ros.errors import UnknownJointError
 from kinopt_ros.robot.model import Joint, JointType, RobotModel, VariableLimits
 
 _SUFFIXES = {
@@ -22,6 +23,51 @@ def variable_names_of(name: str, joint_type: JointType) -> tuple[str, ...]:
     if joint_type is JointType.FIXED:
         return ()
     return tuple(name + suffix for suffix in _SUFFIXES.get(joint_type, ("",)))
+
+
+def joint_named(robot: RobotModel, name: str) -> Joint:
+    """Return the joint of that name, or the joint that a variable of that name belongs to (``base/x``).
+
+    Raises:
+        UnknownJointError: the robot has neither.
+    """
+    try:
+        joint = robot.joint_by_name.get(name)
+        variable = None if joint is not None else robot.variable_index.get(name)
+    except TypeError:  # what cannot be a key
+        joint = variable = None
+    if joint is not None:
+        return joint
+    for joint in robot.joints if variable is not None else ():
+        if variable in robot.variables_of(joint.name):
+            return joint
+    several = [i for joint in robot.joints if joint.type in _SUFFIXES for i in robot.variables_of(joint.name)]
+    raise UnknownJointError(name, [*robot.joint_by_name, *(robot.variable_names[i] for i in several)])
+
+
+def variables_named(robot: RobotModel, name: str) -> range:
+    """Return the indices in q of the variables of a joint, or of the one variable of that name.
+
+    None for fixed and mimic joints. Errors as ``joint_named``.
+    """
+    joint = joint_named(robot, name)
+    if joint.name == name:
+        return robot.variables_of(name)
+    index = robot.variable_index[name]
+    return range(index, index + 1)
+
+
+def one_variable_each(robot: RobotModel, names: Sequence[str]) -> tuple[str, ...]:
+    """Return names of joints and variables, with joints of several variables replaced by the names of these.
+
+    So each name stands for one column of a trajectory: ``base`` becomes ``base/x``, ``base/y``, ``base/theta``. Errors
+    as ``joint_named``.
+    """
+    found: list[str] = []
+    for name in names:
+        variables = variables_named(robot, name)
+        found += [robot.variable_names[i] for i in variables] if len(variables) > 1 else [name]
+    return tuple(found)
 
 
 def quaternion_starts(joints: Sequence[Joint]) -> list[int]:

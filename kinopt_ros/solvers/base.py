@@ -2,12 +2,13 @@
 ``solve_ik`` and ``optimize_trajectory``, which check the problem before and every claimed solution after, and which a
 plugin cannot replace."""
 
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Annotated, Any, ClassVar, cast, final
+from typing import Annotated, Any, ClassVar, Self, cast, final
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from kinopt_ros.problems.validation import check_ik_problem
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.variables import joint_named, quaternion_columns
 from kinopt_ros.solvers.asking import Asking, R
 from kinopt_ros.solvers.choice import choose
 from kinopt_ros.solvers.explanation import explain
@@ -129,7 +131,9 @@ def _joint_of_other_type(
     robot: RobotModel, joints: tuple[str, ...], types: frozenset[JointType]
 ) -> tuple[str, JointType] | None:
     """Return the first of some joints that is of none of these types."""
-    return next(((name, type_) for name in joints if (type_ := robot.joint(name).type) not in types), None)
+    return next(
+        ((name, type_) for name in joints if (type_ := joint_named(robot, name).type) not in types), None
+    )
 
 
 class UnknownOptionError(UnknownNameError):
@@ -166,6 +170,9 @@ class Solver(ABC):
 
     def __init__(self) -> None:
         self._robot: RobotModel | None = None
+        self._values: Mapping[str, Any] = {}
+        self._relative: Solver | None = None
+        self._making = threading.Lock()
 
     @classmethod
     def unavailable_reason(cls) -> str | None:
@@ -205,7 +212,20 @@ class Solver(ABC):
             )
         self._configure(robot, values)
         prepared()
-        self._robot = robot
+        self._robot, self._values, self._relative = robot, values, None
+
+    @final
+    def for_robot(self, robot: RobotModel) -> Self:
+        """Return a solver of the same kind and with the same options for another robot. The last one is kept, and
+        closed with this one."""
+        _ = self.robot  # raises if there is none
+        with self._making:
+            relative = self._relative
+            if relative is None or relative.robot is not robot:
+                relative = type(self)()
+                relative.configure(robot, self._values)
+                self._relative = relative
+        return cast(Self, relative)
 
     @final
     def solve_ik(self, problem: IkProblem) -> IkResult:
@@ -243,6 +263,10 @@ class Solver(ABC):
         self.check_optimizes()
         check_trajectory_problem(problem, self.robot)
         self.check_supported_trajectory(problem)
+        if quaternion_columns(self.robot, problem.variables):
+            raise InvalidRequestError(
+                "paths with quaternions are not optimized as they are; plan_trajectory turns floating joints by angles"
+            )
         check_path_request(problem, request)
         if problem.scene is not None and problem.deadline is not None:
             check_ready(self.robot)
@@ -381,6 +405,9 @@ class Solver(ABC):
 
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""
+        relative, self._relative = self._relative, None
+        if relative is not None:
+            relative.close()
         self._robot = None
 
     @abstractmethod

@@ -10,6 +10,7 @@ import numpy as np
 
 from kinopt_ros.errors import KinoptError, MissingPackageError, NotReadyError, said_by
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
+from kinopt_ros.kinematics.angled_robot import angled_robot
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.clear_moves import MARGIN
@@ -50,8 +51,10 @@ def prepare_collisions(robot: RobotModel) -> None:
         MissingPackageError: coal or numba is not installed.
         KinoptError: it is not possible for this robot.
     """
+    robots = [robot, angled_robot(robot).robot] if robot.floating_joints else [robot]
     try:
-        _prepare(robot)
+        for one in robots:
+            _prepare(one)
     except AbandonedError:
         raise
     except Exception as error:
@@ -61,7 +64,7 @@ def prepare_collisions(robot: RobotModel) -> None:
             _refused[robot] = kind, f"collisions cannot be checked: {sentence}"
         raise
     with _lock:
-        _prepared.add(robot)
+        _prepared.update(robots)
         _refused.pop(robot, None)
 
 

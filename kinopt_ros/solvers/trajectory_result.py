@@ -27,6 +27,23 @@ class PathAttempt:
 
 
 @dataclass(frozen=True, eq=False)
+class TurningJoint:
+    """How a floating joint turns along a motion: ``R = R_before Rx(a) Ry(b) Rz(c) R_after``.
+
+    What is interpolated, and was verified, are the angles a, b, c (rad): columns of the trajectory. Where b and c
+    stay 0 the joint turns about one axis, along the geodesic.
+    """
+
+    joint: str
+    angles: tuple[str, str, str]
+    """Names of the trajectory's columns."""
+    before: Annotated[Float64, "4"]
+    """Quaternion wxyz of R_before."""
+    after: Annotated[Float64, "4"]
+    """Quaternion wxyz of R_after."""
+
+
+@dataclass(frozen=True, eq=False)
 class TrajectoryResult:
     """A verified motion, or why there is none."""
 
@@ -61,6 +78,8 @@ class TrajectoryResult:
     """Steps of the optimizer, all attempts together."""
     attempts: int = 0
     """Paths that were optimized."""
+    turning: tuple[TurningJoint, ...] = ()
+    """How floating joints turn along the motion; empty if none does."""
     stages: dict[str, float] = field(default_factory=dict)
     """Seconds spent in each stage."""
     solve_time: float = 0.0

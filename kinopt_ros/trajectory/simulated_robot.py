@@ -8,7 +8,8 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, quoted, shortened
-from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.variables import joint_named, one_variable_each
 from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
 
 SUFFIX = "_controller"
@@ -35,8 +36,8 @@ class SimulatedRobot:
                 start outside the limits.
         """
         self.robot = robot
-        self.joints = tuple(name for name in robot.active_joints if robot.joint(name).type.num_variables == 1)
-        self._still = {name: float(robot.default_q[robot.variables_of(name)[0]]) for name in self.joints}
+        self.joints = _controlled(robot, robot.active_joints)
+        self._still = {name: float(robot.default_q[robot.variable_index[name]]) for name in self.joints}
         self._put(start or {})
         chosen = usual_controllers(robot) if controllers is None else controllers
         taken: dict[str, str] = {}
@@ -90,7 +91,7 @@ class SimulatedRobot:
         limits = self.robot.limits
         for name, value in start.items():
             self._check_joint(name)
-            k = self.robot.variables_of(name)[0]
+            k = self.robot.variable_index[name]
             if not limits.lower[k] <= value <= limits.upper[k]:
                 raise InvalidRequestError(
                     f"joint {quoted(name)} cannot start at {value:g}: its limits are {limits.lower[k]:g} to "
@@ -99,7 +100,7 @@ class SimulatedRobot:
             self._still[name] = float(value)
 
     def _check_joint(self, name: str) -> None:
-        joint = self.robot.joint(name)
+        joint = joint_named(self.robot, name)
         if name not in self._still:
             kind = f"follows {joint.mimics!r}" if joint.mimics else f"is {joint.type.value}"
             raise InvalidRequestError(f"joint {quoted(name)} {kind}: no controller moves it")
@@ -110,15 +111,18 @@ def usual_controllers(robot: RobotModel) -> dict[str, tuple[str, ...]]:
     taken: set[str] = set()
     found: dict[str, tuple[str, ...]] = {}
     for group in robot.groups.values():
-        joints = tuple(
-            name
-            for name in group.joints
-            if robot.joint(name).is_active and robot.joint(name).type.num_variables == 1
-        )
+        joints = _controlled(robot, [name for name in group.joints if robot.joint(name).is_active])
         if joints and taken.isdisjoint(joints):
             found[_controller_name(group.name, found)] = joints
             taken.update(joints)
     return found
+
+
+def _controlled(robot: RobotModel, joints: Sequence[str]) -> tuple[str, ...]:
+    """Return what controllers have of active joints: all but floating ones, of planar ones their variables."""
+    return one_variable_each(
+        robot, [name for name in joints if robot.joint(name).type is not JointType.FLOATING]
+    )
 
 
 def _controller_name(group: str, others: Container[str]) -> str:

@@ -20,7 +20,7 @@ from kinopt_ros.problems.validation import QUATERNION_ERROR
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.variables import quaternion_columns
+from kinopt_ros.robot.variables import quaternion_columns, variables_named
 
 CHECKS = ("finite numbers", "joint limits", "mimic joint limits", "target pose")
 """Checks of the solved joints, and of the mimic joints that they drive."""
@@ -167,7 +167,7 @@ _Limits = tuple[Int64, Float64, Float64, Int64]
 @remembered
 def _limits(robot: RobotModel, joints: tuple[str, ...]) -> _Limits:
     """Return limits as ``compiled.check_target`` takes them."""
-    variables = [i for name in joints for i in robot.variables_of(name)]
+    variables = [i for name in joints for i in variables_named(robot, name)]
     numbers = np.array(variables, dtype=np.int64)
     driven = [joint for joint in robot.mimic_joints if joint.first_variable in variables]
     rows = [(joint.multiplier, joint.offset, joint.lower, joint.upper) for joint in driven]

@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64
+from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.pauses import Pause, go_on
 from kinopt_ros.problems.target_errors import errors_of_target
 from kinopt_ros.problems.trajectory import (
@@ -20,6 +21,7 @@ from kinopt_ros.problems.trajectory import (
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import continuous_joints
+from kinopt_ros.robot.variables import quaternion_columns
 from kinopt_ros.trajectory.interpolation import control_points, evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import scaled_limits
@@ -84,7 +86,14 @@ def verify_motion(
         trajectory: of the problem's joints, in their order.
         goal: which of the problem's goals it is for.
         pause: called between pieces of work.
+
+    Raises:
+        InvalidRequestError: the joints are part of a quaternion, whose numbers are not interpolated one by one.
     """
+    if quaternion_columns(robot, problem.variables):
+        raise InvalidRequestError(
+            "a motion moves numbers of a quaternion one by one; between its points they are no rotation"
+        )
     samples = _Samples(problem)
     demands: list[Demand] = [_GoalDemand(robot, problem, problem.goals[goal])]
     if problem.waypoints:

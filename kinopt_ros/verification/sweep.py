@@ -63,7 +63,8 @@ def first_contact(
         robot: the robot.
         scene: what is around it, and what it carries.
         state: values of the variables that do not move.
-        variables: those that the trajectory's joints are, in its order; of joints with one variable each.
+        variables: those that the trajectory's joints are, in its order; none of a quaternion, whose numbers are not
+            interpolated one by one.
         trajectory: of finite numbers and increasing times.
         clearance: least distance (m) of bodies that must not touch, besides padding.
         patience: for those who cannot wait: any contact will do, not the first one, and what the judge cannot clear in
@@ -71,6 +72,7 @@ def first_contact(
         pause: called between pieces of work.
 
     Raises:
+        InvalidRequestError: a variable is part of a quaternion.
         MissingPackageError: coal is not installed.
     """
     from kinopt_ros.collision.judge import IN_DOUBT
@@ -174,6 +176,10 @@ def _motions(
     if state.shape != (robot.nq,):  # compiled code does not look where it reads
         raise InvalidStateError(
             f"a state has shape {state.shape}; allowed is ({robot.nq},) of robot {robot.name!r}"
+        )
+    if robot.floating_joints and not _slides_or_turns(robot)[variables].all():
+        raise InvalidRequestError(
+            "a motion moves numbers of a quaternion one by one; between its points they are no rotation"
         )
     from kinopt_ros.collision.motions import Motions
     from kinopt_ros.collision.packed_bodies import packed_bodies_of

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Transform, V
 from rclpy.node import NodeNameNonExistentError
 from sensor_msgs.msg import JointState
 from support.moveit_package import INTERFACES, BuildError, build, use
+from support.moving_base import base_urdf
 from support.ros_requests import READY, StartNode, pose
 from support.trajectory_goals import until_prepared
 from trajectory_msgs.msg import JointTrajectoryPoint
@@ -77,7 +79,8 @@ def moveit(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
                 use(build(folder))
             except BuildError as error:
                 pytest.skip(f"moveit_msgs is not installed, and cannot be built for the tests: {error}")
-        import_module("moveit_msgs.srv")
+        for name in ("msg", "srv"):
+            import_module(f"moveit_msgs.{name}")
         yield import_module("moveit_msgs")
 
 
@@ -1093,6 +1096,10 @@ def test_a_workspace_for_a_base_that_drives_is_refused(moveit: Any) -> None:
     robot = robot_from_urdf(BASE)
     with pytest.raises(UnsupportedFeatureError, match="workspace_parameters bounds base, free"):
         refuse_unsupported(given, robot, robot.active_joints)
+    given.workspace_parameters.min_corner.x = 0.0
+    refuse_unsupported(given, robot, ["base"])
+    with pytest.raises(UnsupportedFeatureError, match="floating joint 'free'"):
+        refuse_unsupported(given, robot, robot.active_joints)
 
 
 def test_a_motion_that_ends_elsewhere_is_no_success(moveit: Any) -> None:
@@ -1168,3 +1175,31 @@ def test_who_offers_them_beside_another_says_so(
     sentence = "another node, such as move_group, offers them, too"
     assert client.spin_until(lambda: sentence in process.log_text(), 30.0)
     assert "/compute_ik" in process.log_text()
+
+
+def test_a_base_that_drives_is_planned_for(moveit: Any, tmp_path: Path) -> None:
+    """By the names that MoveIt has for its variables; where it begins is a transform, as MoveIt's states have it."""
+    namespaces = {"yard": {"robot_description": base_urdf("planar")}}
+    with NodeProcess({}, tmp_path / "node.log", namespaces=namespaces) as process:
+        client = Client("yard_client", "yard/kinopt")
+        client.wait_until_ready(120.0, lambda: process.running)
+        plan = caller(client, moveit, "/yard/")
+        given = moveit.msg.MotionPlanRequest(
+            group_name="tool",
+            allowed_planning_time=20.0,
+            max_velocity_scaling_factor=1.0,
+            max_acceleration_scaling_factor=1.0,
+        )
+        given.start_state = several(moveit, "drive")
+        given.start_state.multi_dof_joint_state.transforms[0].translation.x = 0.25
+        goal = {"drive/x": 0.9, "drive/y": -0.4, "drive/theta": 2.5 + 4.0 * np.pi, "elbow": 0.4}
+        given.goal_constraints = [joint_goal(moveit, **goal)]
+        request = moveit.srv.GetMotionPlan.Request(motion_plan_request=given)
+        answer = plan("plan_kinematic_path", request).motion_plan_response
+        assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message
+        motion = answer.trajectory.joint_trajectory
+        names = ["drive/x", "drive/y", "drive/theta", "shoulder", "elbow", "wrist"]
+        assert list(motion.joint_names) == names
+        np.testing.assert_allclose(motion.points[0].positions, [0.25, *np.zeros(5)], atol=1e-9)
+        np.testing.assert_allclose(motion.points[-1].positions, [0.9, -0.4, 2.5, 0.0, 0.4, 0.0], atol=1e-6)
+        client.close()

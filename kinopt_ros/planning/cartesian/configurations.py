@@ -22,6 +22,7 @@ from kinopt_ros.problems.preferences.posture import at
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.turns import continuous_joints
+from kinopt_ros.robot.variables import joint_named
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.timing import nearest_equivalent
@@ -30,6 +31,16 @@ SolveIk: TypeAlias = Callable[[IkProblem], IkResult]
 
 ALTERNATIVES = 8
 """Configurations that are tried where the nearest one is a jump."""
+
+
+def _slides(robot: RobotModel, name: str) -> bool:
+    """Return whether a joint, or a variable of a planar or floating one, is a way and not an angle."""
+    joint = joint_named(robot, name)
+    if joint.type is JointType.FLOATING:
+        return True  # its orientation does not move here
+    if joint.type is JointType.PLANAR:
+        return robot.variable_index[name] < joint.first_variable + 2
+    return joint.type is JointType.PRISMATIC
 
 
 class Configurations:
@@ -42,13 +53,8 @@ class Configurations:
         self._target = asked.targets[0]
         self._chain = chain_between(robot, asked.base_link, self._target.link)
         self._continuous = continuous_joints(robot, asked.joints)
-        types = [robot.joint(name).type for name in asked.joints]
-        self._farthest = np.array(
-            [
-                steps.max_prismatic_jump if kind is JointType.PRISMATIC else steps.max_revolute_jump
-                for kind in types
-            ]
-        )
+        slides = [_slides(robot, name) for name in asked.joints]
+        self._farthest = np.where(slides, steps.max_prismatic_jump, steps.max_revolute_jump)
         self._search_end = math.inf
         if asked.deadline is not None:  # the rest of the time is for the motion
             now = time.monotonic()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, UnsupportedFeatureError
 from kinopt_ros.planning.cartesian.configurations import Configurations, SolveIk
 from kinopt_ros.planning.cartesian.lines import Lines
 from kinopt_ros.planning.cartesian.motion import MotionAlongLines
@@ -18,6 +18,7 @@ from kinopt_ros.problems.trajectory import JointGoal
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.problems.validation import check_transforms, variables_of_joints
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import one_variable_each, quaternion_columns
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.solvers.scene_ready import wait_for_scene
@@ -93,12 +94,15 @@ def plan_cartesian_path(
         random_seed=random_seed,
         deadline=deadline,
     )
-    if joints is not None:
-        if set(joints) != set(asked.joints):
-            raise InvalidRequestError(
-                f"joints are {list(joints)}; allowed is any order of {list(asked.joints)}"
-            )
-        asked = replace(asked, joints=tuple(joints), variables=variables_of_joints(robot, tuple(joints)))
+    moving = one_variable_each(robot, asked.joints)
+    order = moving if joints is None else one_variable_each(robot, joints)
+    if set(order) != set(moving) or len(order) != len(moving):
+        raise InvalidRequestError(f"joints are {list(joints or ())}; allowed is any order of {list(moving)}")
+    asked = replace(asked, joints=order, variables=variables_of_joints(robot, order))
+    if quaternion_columns(robot, asked.variables):
+        raise UnsupportedFeatureError(
+            "paths along lines do not turn floating joints; plan_trajectory does, also with StraightLine along the way"
+        )
     limits, variables = robot.limits, asked.variables
     problem = trajectory_problem(
         robot,

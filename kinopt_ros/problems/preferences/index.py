@@ -20,6 +20,7 @@ from kinopt_ros.problems.preferences.posture import Posture
 from kinopt_ros.problems.task import Task
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.variables import joint_named
 
 if TYPE_CHECKING:
     from kinopt_ros.problems.ik import IkProblem
@@ -84,7 +85,7 @@ class IndexPreference(Immutable, Preference):
                 f"the weight of {self.name} is {self.weight}; allowed is 0 to {LARGEST:g}"
             )
         for name in problem.joints:
-            if robot.joint(name).type is JointType.FLOATING:
+            if joint_named(robot, name).type is JointType.FLOATING:
                 raise InvalidRequestError(
                     f"{self.name} is asked for with the floating joint {name!r} to solve for; it is defined for the "
                     "other types of joints"

@@ -35,6 +35,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.robot.parameters import LONGEST_OF_ACTION
 from kinopt_ros.ros.serving.action_server import QuietActionServer, begin_cancelling, give_result, no_callback
 from kinopt_ros.ros.serving.start_errors import argument_error, naming_arguments
@@ -351,7 +352,7 @@ def _controllers(robot: RobotModel, words: Sequence[str]) -> Mapping[str, Sequen
         if not (name and equals and group):
             raise InvalidRequestError(f"{quoted(word)} names no controller; allowed is NAME=GROUP")
         joints = [one for one in robot.group(group).joints if robot.joint(one).is_active]
-        chosen[name] = joints
+        chosen[name] = one_variable_each(robot, joints)
     return chosen
 
 

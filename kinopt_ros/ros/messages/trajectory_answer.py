@@ -2,15 +2,17 @@
 
 from typing import Any
 
+from geometry_msgs.msg import Quaternion
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.msg import PathViolation
+from kinopt_msgs.msg import TurningJoint as TurningJointMsg
 from kinopt_ros.planning.solver_pool import Pooled
 from kinopt_ros.ros.messages.conversions import flat_array, said, status_message, trajectory_message
 from kinopt_ros.ros.requests.costs import cost_values
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest
-from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult
+from kinopt_ros.solvers.trajectory_result import PathAttempt, TrajectoryResult, TurningJoint
 
 
 def empty_answer(response: Any) -> Any:
@@ -35,11 +37,19 @@ def fill_answer(response: Any, asked: TrajectoryRequest, pooled: Pooled[Trajecto
     response.cost_values = cost_values(result.costs)
     if result.trajectory is not None:
         response.trajectory = trajectory_message(result.trajectory, asked.loaded.model.root_link)
+        response.turning = [_turning_joint(one) for one in result.turning]
         response.goal_index = result.goal
         response.clearance, response.length = result.clearance, result.length
         response.duration = result.trajectory.duration
     if result.attempt is not None:
         response.violation = _violation(asked, result.attempt)
+
+
+def _turning_joint(one: TurningJoint) -> Any:
+    before, after = (
+        Quaternion(w=w, x=x, y=y, z=z) for w, x, y, z in (one.before.tolist(), one.after.tolist())
+    )
+    return TurningJointMsg(joint=one.joint, angles=list(one.angles), before=before, after=after)
 
 
 def _violation(asked: TrajectoryRequest, attempt: PathAttempt) -> PathViolation:

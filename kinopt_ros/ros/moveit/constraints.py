@@ -91,7 +91,7 @@ def _joint(robot: RobotModel, constraint: Any, q: Float64) -> tuple[bool, float]
         f"the constraint of joint {name!r}",
     )
     away = float(value - constraint.position)
-    if joint is not None and continuous_joints(robot, (name,))[0]:
+    if continuous_joints(robot, (name,))[0]:
         away = float(np.arctan2(np.sin(away), np.cos(away)))
     met = -constraint.tolerance_below - _ROUNDING <= away <= constraint.tolerance_above + _ROUNDING
     return bool(met), constraint.weight * abs(away)

@@ -170,3 +170,9 @@ def refuse_unsupported(given: Any, robot: RobotModel, joints: Sequence[str]) -> 
             f"workspace_parameters bounds {', '.join(driving)}, which is not supported here: bounds of such joints are "
             "those of the robot's description"
         )
+    floating = [name for name in joints if robot.joint(name).type is JointType.FLOATING]
+    if floating:
+        raise UnsupportedFeatureError(
+            f"the group has the floating joint {floating[0]!r}, whose turning no JointTrajectory can say; "
+            "~/plan_trajectory moves it"
+        )

@@ -22,7 +22,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.problems.builder import ik_problem
-from kinopt_ros.problems.chains import resolve_joints
+from kinopt_ros.problems.chains import resolve_joints, unlocked
 from kinopt_ros.problems.constraints.base import PathConstraint
 from kinopt_ros.problems.constraints.pose_along import PoseAlong
 from kinopt_ros.problems.constraints.straight_line import StraightLine
@@ -37,7 +37,9 @@ from kinopt_ros.problems.trajectory import (
 )
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.problems.trajectory_validation import check_number_of
+from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import (
     configuration_from_joint_state,
@@ -124,7 +126,9 @@ def read_trajectory_request(
     order = tuple(context.parameter("controller_joints") or ())
     joints = controller_order(order, joints, publish)
     ways = [(base, frame), *((base, link) for link in links)]
-    needed = sorted({*moving(robot, ways), *commanded_variables(robot, joints).tolist()})
+    if publish:
+        commanded_variables(robot, joints)  # raises where no controller can move one
+    needed = sorted({*moving(robot, ways), *variables_of_joints(robot, joints).tolist()})
     scene = None if request.ignore_collisions else context.scene.of(robot)
     start = start_state(context, robot, request.state, needed, publish)
     T_base_frame = context.frames.T_link_frame(robot, base, frame, start.q)
@@ -177,7 +181,7 @@ def _what_moves(
     context: Context, robot: RobotModel, request: Any
 ) -> tuple[str, tuple[Tip, ...], tuple[str, ...]]:
     """Return base link, tips and joints. A group without a tip will do where no pose is asked for."""
-    named = tips_of(request)
+    named, locked = tips_of(request), tuple(request.locked_joints)
     tips = None if named is None else tuple(tip_of(context, robot, name) for name in named)
     group = request.group or None
     if group is None and tips is None:
@@ -185,10 +189,11 @@ def _what_moves(
     if tips is None and group is not None:
         found = robot.group(group)
         if found.tip_link is None and found.joints:
-            return robot.root_link, (), found.joints
+            return robot.root_link, (), one_variable_each(robot, unlocked(robot, found.joints, locked))
     base, links, joints = resolve_joints(
-        robot, group, None, None if tips is None else tuple(tip.link for tip in tips), (), (), ()
+        robot, group, None, None if tips is None else tuple(tip.link for tip in tips), (), locked, ()
     )
+    joints = one_variable_each(robot, joints)
     return base, tuple(Tip(link) for link in links) if tips is None else tips, joints
 
 
@@ -356,7 +361,7 @@ def _joint_goal(place: _Frame, message: Any, joints: Sequence[str], what: str) -
     except KinoptError as error:
         error.args = (f"{what}: {error}",)
         raise
-    variables = commanded_variables(robot, joints)
+    variables = variables_of_joints(robot, tuple(joints))
     left_out = np.setdiff1d(np.flatnonzero(q != place.start), variables)
     if left_out.size:
         names = ", ".join(robot.variable_names[i] for i in left_out)
@@ -440,7 +445,7 @@ def _velocity(robot: RobotModel, start: StartState, joints: Sequence[str]) -> An
     never read 0."""
     velocity = start.velocity.copy()
     others = np.ones(robot.nq, dtype=np.bool_)
-    others[commanded_variables(robot, joints)] = False
+    others[variables_of_joints(robot, tuple(joints))] = False
     velocity[others & (np.abs(velocity) <= AT_REST)] = 0.0
     return velocity
 

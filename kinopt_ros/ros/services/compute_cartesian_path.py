@@ -12,6 +12,7 @@ from kinopt_ros.planning.cartesian.steps import CartesianSteps
 from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.problems.chains import resolve_chain
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.context import Context, moving
 from kinopt_ros.ros.messages.conversions import (
     matrices_from_poses,
@@ -72,6 +73,7 @@ def _read(context: Context, request: Any, arrived: float) -> _Asked:
     if group is None and tip is None:
         group = context.group_name(robot)
     base, link, joints = resolve_chain(robot, group, None, None if tip is None else tip.link)
+    joints = one_variable_each(robot, joints)
     joints = controller_order(context.parameter("controller_joints") or (), joints, publish=False)
     frame = request.header.frame_id
     needed = {*moving(robot, [(base, frame), (base, link)]), *commanded_variables(robot, joints).tolist()}

@@ -26,6 +26,7 @@ from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.planning.servo.step import Step
 from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.problems.builder import resolve_chain
+from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import said, sentence_of, status_message, trajectory_message
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_has_not_jumped, check_is_at_rest
@@ -274,7 +275,7 @@ class ServoTopic:
                 robot,
                 base,
                 tip,
-                tuple(values["controller_joints"] or joints),
+                tuple(values["controller_joints"] or one_variable_each(robot, joints)),
                 T_tip_tool=frame.T_link_tip if frame else None,
                 velocity_scaling=values["velocity_scaling"],
                 acceleration_scaling=values["acceleration_scaling"],

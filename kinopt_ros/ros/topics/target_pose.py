@@ -29,6 +29,7 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.preferences.every import CLOSEST
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import (
     matrices_from_poses,
@@ -161,11 +162,11 @@ class TargetPoseTopic:
         named = context.parameter("target_pose.tip_link")
         frame = tip_of(context, robot, named) if named else None
         base, tip, group_joints = resolve_chain(robot, report.group, None, frame.link if frame else None)
-        joints = tuple(context.parameter("controller_joints") or group_joints)
+        joints = tuple(context.parameter("controller_joints") or one_variable_each(robot, group_joints))
 
         # A motion starts from what was measured, never from a guess.
         needed = {*moving(robot, ((base, tip), (base, target.header.frame_id)))}
-        needed.update(*(robot.variables_of(name) for name in joints))
+        needed.update(commanded_variables(robot, joints).tolist())
         state = context.joint_states.fresh(robot, sorted(needed), context.parameter("state_timeout"))
         state.require_known(sorted(needed), robot)
         variables = commanded_variables(robot, joints)

@@ -2,17 +2,14 @@
 
 Whatever the other joints are, one pose F of the floating joint brings the tip to its target: it follows from
 ``T_base_target = T_base_parent F T_child_tip``, and likewise where the way leads upwards through the joint. So the
-other joints stay at the state; further solutions, if several are wanted, take them from the seeds and at random. Only
-where F would be beyond the joint's limits do others move (``floating_bounds.py``).
+other joints stay at the state; further solutions, if several are wanted, take them from the seeds and at random.
 """
 
-from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import inverse, matrix_to_quaternion, normalized
@@ -20,51 +17,36 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.validation import QUATERNION_ERROR
 from kinopt_ros.robot.chain import chain_between, joints_between
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
-from kinopt_ros.robot.variables import quaternion_columns
-from kinopt_ros.solvers.cpu.floating_bounds import beyond_bounds, within_bounds
+from kinopt_ros.robot.variables import quaternion_columns, quaternion_starts
 from kinopt_ros.solvers.cpu.plain import standing
 from kinopt_ros.solvers.result import IkCandidates
 
 
-def floating_joint(problem: IkProblem, robot: RobotModel) -> Joint | None:
-    """Return the floating joint that decides where the tip is; None if none of those to solve for does.
-
-    Raises:
-        UnsupportedFeatureError: there is one, and the request asks for what this solver cannot do with it.
-    """
-    free = {name for name in problem.joints if robot.joint(name).type is JointType.FLOATING}
-    for target in problem.targets if free else ():
+def floating_joints(problem: IkProblem, robot: RobotModel) -> list[Joint]:
+    """Return the floating joints whose turning, if it is solved for, decides where tips are, in the order of the ways
+    to these."""
+    turning = set(problem.variables.tolist()) & set(quaternion_starts(robot.joints))
+    found: list[Joint] = []
+    for target in problem.targets if turning else ():
         up, down = joints_between(robot, problem.base_link, target.link)
         for joint in (*up, *down):
-            if joint.name in free:
-                _check_supported(problem, joint)
-                return joint
-    return None
+            floats = joint.type is JointType.FLOATING and joint.first_variable + 3 in turning
+            if floats and joint not in found:
+                found.append(joint)
+    return found
 
 
-def _check_supported(problem: IkProblem, joint: Joint) -> None:
-    if len(problem.targets) > 1:
-        reason = "for several targets at once"
-    elif problem.posture is not None and len(problem.joints) > 1:
-        reason = "with a preferred posture of further joints"
-    else:
-        return
-    raise UnsupportedFeatureError(
-        f"solver cpu does not solve for the floating joint {joint.name!r} {reason}; lock it, or the others"
-    )
+def closed_form_joint(problem: IkProblem, joints: list[Joint]) -> Joint | None:
+    """Return the floating joint whose closed form answers; None if there is none for what is asked."""
+    if len(problem.targets) > 1 or (problem.posture is not None and len(problem.variables) > 7):
+        return None
+    free = set(problem.variables.tolist())
+    whole = (j for j in joints if free.issuperset(range(j.first_variable, j.first_variable + 7)))
+    return next(whole, None)
 
 
-def solve_floating(
-    problem: IkProblem, robot: RobotModel, joint: Joint, solve: Callable[[IkProblem], IkCandidates]
-) -> IkCandidates:
-    """Return candidates whose floating joint follows from the target and the other joints.
-
-    Args:
-        problem: the problem.
-        robot: its robot.
-        joint: what ``floating_joint`` returns.
-        solve: solves for joints that move the tip, too, where the joint's limits need it.
-    """
+def solve_floating(problem: IkProblem, robot: RobotModel, joint: Joint) -> IkCandidates:
+    """Return candidates whose floating joint follows from the target and the other joints."""
     B, K = problem.batch_size, problem.num_solutions
     others = _others(problem, robot, joint)[:, :K]
     S = others.shape[1]
@@ -73,25 +55,21 @@ def solve_floating(
     full[:, problem.variables] = others.reshape(B * S, -1)
     own = slice(joint.first_variable, joint.first_variable + 7)
     exact = _values(problem, robot, joint, full, request)
-    steps, cut = np.zeros(B, np.int64), np.zeros(B, np.bool_)
-    beyond = np.flatnonzero(beyond_bounds(robot, joint, exact))
-    moved = None if not beyond.size else within_bounds(problem, robot, joint, full, request, beyond, solve)
-    if moved is not None:
-        np.add.at(steps, request[beyond], moved.iterations)
-        np.logical_or.at(cut, request[beyond], moved.timed_out)
-        exact[beyond] = _values(problem, robot, joint, full[beyond], request[beyond])
-    full[:, own] = np.clip(exact, robot.limits.lower[own], robot.limits.upper[own])
+    inside = np.clip(exact, robot.limits.lower[own], robot.limits.upper[own])
+    full[:, own] = inside
     q = full[:, problem.variables].reshape(B, S, -1)
     attempt = q[:, 0].copy()
     # Rounding takes unit quaternions out of [-1, 1]; positions beyond their limits are no solutions.
-    q[beyond_bounds(robot, joint, exact).reshape(B, S)] = np.nan
-    return IkCandidates(q=q, attempt=attempt, iterations=steps, timed_out=cut)
+    q[~(inside[:, :3] == exact[:, :3]).all(axis=1).reshape(B, S)] = np.nan
+    return IkCandidates(
+        q=q, attempt=attempt, iterations=np.zeros(B, np.int64), timed_out=np.zeros(B, np.bool_)
+    )
 
 
 def _others(problem: IkProblem, robot: RobotModel, joint: Joint) -> Annotated[Float64, "B S n"]:
     """Return values of the variables to solve for, of which those of the floating joint do not count."""
     still = standing(problem, robot)[:, None]
-    if len(problem.joints) == 1:
+    if len(problem.variables) == 7:
         return still
     lower, upper = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
     seeds = np.clip(problem.seeds, lower, upper)

@@ -6,15 +6,21 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+import numpy as np
+
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import NotReadyError
+from kinopt_ros.kinematics.angled_robot import angled_robot
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.preferences.index import IndexPreference
+from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.problems.trajectory import TrajectoryProblem
-from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.model import Joint, JointType, RobotModel
+from kinopt_ros.robot.variables import quaternion_columns
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.cpu.climb import climbed
-from kinopt_ros.solvers.cpu.floating import floating_joint, solve_floating
+from kinopt_ros.solvers.cpu.floating import closed_form_joint, floating_joints, solve_floating
+from kinopt_ros.solvers.cpu.floating_angles import filled_in, solve_by_angles
 from kinopt_ros.solvers.cpu.search import Cores
 from kinopt_ros.solvers.failures import hopeless_requests
 from kinopt_ros.solvers.locked_joints import solve_in_parts
@@ -32,7 +38,7 @@ class CpuSolver(Solver):
     Attempts of a request in order: the problem's state, its seeds, the nearest of a table of configurations with
     known tip poses, random configurations. The first that succeeds is the answer, unless several solutions or a
     preferred one are asked for; joints that could make full turns take the turn nearest to the state. A floating joint
-    has a closed form.
+    has a closed form; where that does not do, angles take the place of its quaternion.
     """
 
     name: ClassVar[str] = "cpu"
@@ -137,9 +143,9 @@ class CpuSolver(Solver):
         from kinopt_ros.solvers.cpu.several import solve_several
 
         robot = self.robot
-        floating = floating_joint(problem, robot) if robot.floating_joints else None
-        if floating is not None:
-            return solve_floating(problem, robot, floating, self._solve_ik)
+        floating = floating_joints(problem, robot) if robot.floating_joints else []
+        if floating:
+            return self._with_floating_joints(problem, floating)
         plain = _plain_tolerances(problem)
         if plain is not None:
             return solve_in_parts(
@@ -178,6 +184,25 @@ class CpuSolver(Solver):
                 self._cores,
             ),
         )
+
+    def _with_floating_joints(self, problem: IkProblem, floating: list[Joint]) -> IkCandidates:
+        """Solve in closed form where there is one, else by angles instead of quaternions."""
+        robot = self.robot
+        closed = closed_form_joint(problem, floating)
+        found, missing = None, np.arange(problem.batch_size)
+        if closed is not None:
+            found = solve_floating(problem, robot, closed)
+            missing = np.flatnonzero(np.isnan(found.q).any(axis=2).min(axis=1))
+            if not len(missing) or len(problem.variables) == 7:
+                return found
+        angled = angled_robot(robot)
+        by_angles = solve_by_angles(
+            rows_of(problem, missing),
+            angled,
+            quaternion_columns(robot, problem.variables),
+            self.for_robot(angled.robot)._solve_ik,
+        )
+        return by_angles if found is None else filled_in(found, missing, by_angles)
 
 
 _compiling = threading.Lock()

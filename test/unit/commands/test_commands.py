@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.moving_base import base_urdf
 
 from kinopt_ros.cli import COMMANDS, main
 from kinopt_ros.kinematics.forward import forward_kinematics
@@ -210,3 +211,25 @@ def test_a_full_disk_gets_one_sentence(
     monkeypatch.setattr(sys, "stdout", Full())
     assert main(arguments) == 1
     assert capsys.readouterr().err == f"kinopt {arguments[0]}: No space left on device\n"
+
+
+def test_bases_that_move_are_planned_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("coal")
+    for kind, values in (
+        ("planar", "{drive/x: 1.0, drive/theta: 4.0}"),
+        ("floating", "{drive/trans_x: 1.0, drive/rot_w: 0.8, drive/rot_z: 0.6}"),
+    ):
+        (tmp_path / f"{kind}.urdf").write_text(base_urdf(kind))
+        file = tmp_path / f"{kind}.yaml"
+        file.write_text(f"{{robot: {kind}.urdf, group: tool, scene: empty, goals: [{{joints: {values}}}]}}")
+        assert main(["plan", str(file), "--json", "--plot", str(tmp_path / f"{kind}.png")]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        last = dict(zip(answer["joint_names"], answer["positions"][-1], strict=True))
+        if kind == "planar":
+            assert last["drive/theta"] == pytest.approx(4.0 - 2.0 * np.pi)
+            assert answer["turning"] == []
+        else:
+            assert last["drive/turn_x"] == pytest.approx(2.0 * np.arctan2(0.6, 0.8))
+            assert [turning["joint"] for turning in answer["turning"]] == ["drive"]
+            assert "floating joints" in answer["checks"]
+        assert (tmp_path / f"{kind}.png").stat().st_size > 10_000

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.moving_base import base_urdf
 
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.problem_files import load_problem
@@ -112,3 +113,37 @@ def test_too_many_are_refused_before_any_is_built(tmp_path: Path, what: str) -> 
 def test_a_missing_file() -> None:
     with pytest.raises(KinoptError, match="cannot be read"):
         load_problem("nowhere.yaml")
+
+
+@pytest.mark.parametrize(
+    ("joints", "goal", "said"),
+    [
+        ("[drive/theta, elbow]", "{drive/theta: 2.0}", ""),
+        (
+            "[drive/theta, elbow]",
+            "{drive/x: 2.0}",
+            "'drive/x' does not move; the joints that do are drive/theta, elbow",
+        ),
+        ("[drive/theta, elbow]", "{drive: 2.0}", "'drive' does not move"),
+        ("[drive, elbow]", "{drive: 2.0}", "no single value"),
+        ("[drive/z, elbow]", "{elbow: 2.0}", "drive/z"),
+        ("drive", "{elbow: 2.0}", "joints"),
+        ("[]", "{drive/x: 2.0, elbow: 0.1}", ""),
+    ],
+)
+def test_axes_of_a_base_are_held_unless_they_are_named(
+    tmp_path: Path, joints: str, goal: str, said: str
+) -> None:
+    (tmp_path / "rover.urdf").write_text(base_urdf("planar"))
+    file = written(
+        tmp_path,
+        f"{{robot: rover.urdf, joints: {joints}, start: {{drive/y: 0.5}}, goals: [{{joints: {goal}}}]}}",
+    )
+    if said:
+        with pytest.raises(KinoptError, match=said):
+            load_problem(file)
+        return
+    problem = load_problem(file).problem
+    named = joints.strip("[]").split(", ") if joints != "[]" else ["drive/x", "drive/y", "drive/theta"]
+    assert problem.joints[: len(named)] == tuple(named)
+    assert problem.start[1] == 0.5

@@ -263,3 +263,20 @@ def test_the_scene_is_kept_beside_the_record(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / SCENES / f"{scene_hash(scene)}.yaml").unlink()
     with pytest.raises(InvalidRequestError, match="does not lie beside the record"):
         recorded_problem(read, robot, file)
+
+
+def test_axes_that_were_locked_stay_so(tmp_path: Path) -> None:
+    srdf = (
+        '<robot name="panda"><virtual_joint name="base" type="planar" parent_frame="odom" child_link="panda_link0"/>'
+        "</robot>"
+    )
+    robot = robot_from_urdf(ARM.urdf, srdf, virtual_joint=True)
+    problem = ik_problem(
+        robot, np.eye(4), base_link="odom", tip_link="panda_link8", locked_joints=["base/x", "base/theta"]
+    )
+    record = make_record(robot, problem, "cpu", urdf=ARM.urdf, srdf=srdf)
+    save_record(record, tmp_path / "r.yaml", ARM.urdf, srdf)
+    again = recorded_problem(load_record(tmp_path / "r.yaml"), robot)
+    assert again.joints == problem.joints
+    assert again.joints[0] == "base/y"
+    np.testing.assert_array_equal(again.variables, problem.variables)

@@ -146,8 +146,15 @@ def test_poses_along_the_way_are_single_ones(robot: RobotModel) -> None:
 
 def test_joints_of_several_variables_are_refused(urdf: Any) -> None:
     robot = robot_from_urdf(urdf("float floating world base", "turn revolute base arm"))
-    with pytest.raises(KinoptError, match="'float' is floating"):
+    goal = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.5])
+    problem = trajectory_problem(robot, goal, joints=["float", "turn"])
+    assert problem.joints == (*robot.variable_names[:7], "turn")
+    with pytest.raises(KinoptError, match="'float' has several variables; name float/trans_x"):
+        check_trajectory_problem(replace(problem, joints=("float", "turn")), robot)
+    with pytest.raises(KinoptError, match="goal 0: the quaternion of floating joint 'float' has length 0"):
         trajectory_problem(robot, np.zeros(8), joints=["float", "turn"])
+    with pytest.raises(KinoptError, match="some of the quaternion of joint 'float'"):
+        trajectory_problem(robot, np.zeros(2), joints=["float/rot_x", "turn"])
 
 
 def test_variables_of_other_joints_are_refused(robot: RobotModel) -> None:

@@ -27,3 +27,16 @@ def test_a_turn_counts_where_a_nut_follows(mimic: str, met: bool) -> None:
     assert constraints._joint(robot, asked, q)[0] is met
     q[robot.variable_index["s"]] = 6.3
     assert constraints._joint(robot, asked, q)[0]
+
+
+def test_the_angle_of_a_base_counts_without_whole_turns() -> None:
+    robot = robot_from_urdf(
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="base" type="planar"><parent link="a"/>'
+        '<child link="b"/><axis xyz="0 0 1"/></joint></robot>'
+    )
+    for name, met in (("base/theta", True), ("base/x", False)):
+        asked = SimpleNamespace(
+            joint_name=name, position=6.3, tolerance_above=0.05, tolerance_below=0.05, weight=1.0
+        )
+        q = np.full(robot.nq, 6.3 - 2.0 * np.pi)
+        assert constraints._joint(robot, asked, q)[0] is met

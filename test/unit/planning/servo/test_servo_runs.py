@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 from support.arm_scenes import scene_of
+from support.moving_base import base_urdf
 from support.servo_runs import STARTS, Run, robot_of, setup_of
 
 from kinopt_ros.conformance.robots import continuous_and_prismatic
@@ -19,7 +20,9 @@ from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.planning.servo.step import Step, Wish
 from kinopt_ros.planning.servo.velocity import velocity_for_twist
 from kinopt_ros.robot.model import JointType
+from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
+from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.verification.collision import check_collisions
@@ -397,3 +400,22 @@ def test_steps_are_functions_of_state() -> None:
         steps[0].commanded.trajectory.position, steps[1].commanded.trajectory.position
     )
     assert robot_of("panda") is run.setup.robot
+
+
+def test_a_base_that_drives_takes_part() -> None:
+    """Its three variables keep their limits, and the tip moves as it shall, beyond what the arm reaches."""
+    robot = robot_from_urdf(base_urdf("planar"))
+    prepare_collisions(robot)
+    joints = ("drive/x", "drive/y", "drive/theta", "shoulder", "elbow", "wrist")
+    full = {"velocity_scaling": 1.0, "acceleration_scaling": 1.0}
+    setup = servo_setup(robot, "map", "tool", joints, scene=EMPTY_SCENE, **full)
+    run = Run(setup, (0.0, 0.0, 3.0, 0.6, 0.6, 0.1))
+    T_start = tip_of(setup, np.array(run.start))
+    twist = [0.3, -0.2, 0.0, 0.0, 0.0, 0.4]
+    for _ in range(500):
+        run.period(twist_wish(setup, twist))
+    assert_sound(setup, run.sent)
+    assert run.positions()[-1, 2] > np.pi  # its angle goes on beyond half a turn
+    moved = tip_of(setup, run.positions()[-1])[:3, 3] - T_start[:3, 3]
+    seconds = 500 * setup.period / 1e9
+    np.testing.assert_allclose(moved, seconds * np.array(twist[:3]), atol=0.15)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("numba")
-from kinopt_ros.errors import InvalidRequestError, UnknownGroupError, UnsupportedFeatureError
+from kinopt_ros.errors import InvalidRequestError, UnknownGroupError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
-from kinopt_ros.kinematics.se3 import pose, so3_exp
+from kinopt_ros.kinematics.se3 import pose, rotation_angle, so3_exp
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.sources import find_robot
@@ -191,19 +191,113 @@ def test_a_base_that_cannot_get_there_says_so(robot):
     own.configure(narrow)
     result = own.solve_ik(ik_problem(narrow, T, base_link="odom", tip_link=TIP))
     assert result.status[0] == Status.NO_IK_SOLUTION
-    assert "base/trans_x at the" in result.messages[0]
+    assert "base/trans_x" in result.messages[0]
     # Two metres are missing beyond what the arm reaches, which it does.
     assert 1.5 < result.attempt_position_error[0] < 2.6
 
 
-def test_what_has_no_closed_form_is_refused_by_name(robot, solver, T):
-    two = np.stack([T[:2], T[:2]], axis=1)
-    problem = ik_problem(robot, two, base_link="odom", tip_link=(TIP, "panda_link8"))
-    with pytest.raises(UnsupportedFeatureError, match="floating joint 'base' for several targets"):
-        solver.solve_ik(problem)
-    problem = ik_problem(robot, T, base_link="odom", tip_link=TIP, prefer="mid_range")
-    with pytest.raises(UnsupportedFeatureError, match="posture of further joints"):
-        solver.solve_ik(problem)
+def there(robot, problem, result, links):
+    """Poses of links by forward kinematics of the whole robot."""
+    q = problem.state.copy()
+    q[:, problem.variables] = result.q[:, 0]
+    return forward_kinematics(robot, q, links=links)
+
+
+def check_reached(robot, problem, result):
+    """Every target, by poses of the robot itself; quaternions have length 1."""
+    assert result.success.all(), [message for message in result.messages if message]
+    found = there(robot, problem, result, tuple(target.link for target in problem.targets))
+    for k, target in enumerate(problem.targets):
+        tool = np.eye(4) if target.T_link_tool is None else target.T_link_tool
+        off = np.linalg.inv(target.T_base_target) @ found[:, k] @ tool
+        assert np.linalg.norm(off[:, :3, 3], axis=1).max() <= 1e-4 + 1e-12
+        assert rotation_angle(off[:, :3, :3]).max() <= 1e-3 + 1e-9
+    q = problem.state.copy()
+    q[:, problem.variables] = result.q[:, 0]
+    np.testing.assert_allclose(np.linalg.norm(q[:, 3:7], axis=1), 1.0, atol=1e-9)
+
+
+def test_several_links_are_placed_with_the_base(robot, solver, states):
+    """What there is no closed form for: a hand and an elbow, of which one pose would do for the base alone."""
+    far = random_configurations(robot, COUNT, 2)
+    far[:, :3] *= 10.0
+    links = ("panda_link8", "panda_link4")
+    T = forward_kinematics(robot, far, links=links)
+    problem = ik_problem(robot, T, base_link="odom", tip_link=links, state=states)
+    check_reached(robot, problem, solver.solve_ik(problem))
+    several = ik_problem(robot, T[:5], base_link="odom", tip_link=links, num_solutions=4)
+    found = solver.solve_ik(several)
+    assert found.success.all()
+    assert (found.num_found >= 2).all()
+
+
+def test_a_posture_of_further_joints_is_kept_near_to(robot, solver, states, T):
+    anyhow = ik_problem(robot, T, base_link="odom", tip_link=TIP, T_link_tool=TOOL, state=states)
+    middle = ik_problem(
+        robot, T, base_link="odom", tip_link=TIP, T_link_tool=TOOL, state=states, prefer="mid_range"
+    )
+    found = solver.solve_ik(middle)
+    check_reached(robot, middle, found)
+    posture = middle.posture
+    assert posture is not None
+    assert (posture.distance(found.q[:, :1])[:, 0] <= posture.distance(solver.solve_ik(anyhow).q)[:, 0]).all()
+    assert (
+        found.distance[:, 0].max() <= 1.01 * found.distance[:, 0].min()
+    )  # the arm is free: only the base has to go
+    near = ik_problem(
+        robot, T, base_link="odom", tip_link=TIP, T_link_tool=TOOL, state=states, prefer="closest"
+    )
+    close = solver.solve_ik(near)
+    check_reached(robot, near, close)
+    posture = near.posture
+    assert posture is not None
+    assert (
+        posture.distance(close.q[:, :1])[:, 0] <= posture.distance(solver.solve_ik(anyhow).q)[:, 0] + 1e-9
+    ).all()
+
+
+ORIENTATION = tuple(f"base/rot_{part}" for part in "wxyz")
+
+
+@pytest.mark.parametrize(
+    "locked",
+    [("base/trans_z",), ("base/trans_x", "base/trans_y"), ORIENTATION, ("base/trans_z", *ORIENTATION)],
+)
+def test_single_axes_of_a_floating_base_are_locked_to_the_last_bit(robot, solver, states, locked):
+    index = [robot.variable_index[name] for name in locked]
+    reached = random_configurations(robot, COUNT, 2)
+    reached[:, index] = states[:, index]
+    T = forward_kinematics(robot, reached, links=("panda_link8",))[:, 0]
+    problem = ik_problem(
+        robot, T, base_link="odom", tip_link="panda_link8", state=states, locked_joints=locked
+    )
+    assert not set(problem.variables) & set(index)
+    result = solver.solve_ik(problem)
+    check_reached(robot, problem, result)
+    assert result.joint_names == tuple(robot.variable_names[i] for i in problem.variables)
+
+
+def test_part_of_a_quaternion_is_not_locked(robot, T):
+    with pytest.raises(InvalidRequestError, match="some of the quaternion of joint 'base'"):
+        ik_problem(robot, T, base_link="odom", tip_link=TIP, locked_joints=["base/rot_x"])
+
+
+def test_a_base_at_its_limits_leaves_the_rest_to_the_arm(robot, states):
+    """The closed form asks for a base that cannot be there; with another arm it can."""
+    limits = {"has_position_limits": True, "min_position": 0.0, "max_position": 0.0}
+    low = apply_joint_limits(robot, {"base/trans_z": limits})
+    solver = CpuSolver()
+    solver.configure(low)
+    reached = random_configurations(low, COUNT, 2)
+    state = random_configurations(low, COUNT, 7)
+    T = forward_kinematics(low, reached, links=("panda_link8",))[:, 0]
+    problem = ik_problem(low, T, base_link="odom", tip_link="panda_link8", state=state)
+    result = solver.solve_ik(problem)
+    check_reached(low, problem, result)
+    assert (result.q[:, 0, 2] == 0.0).all()
+
+
+def test_what_is_not_defined_with_a_floating_joint_is_refused_by_name(robot, solver, T):
     problem = ik_problem(robot, T, group="free", tip_link=TIP, prefer="closest")
     assert solver.solve_ik(problem).success.all()
     with pytest.raises(InvalidRequestError, match="floating joint 'base'"):
