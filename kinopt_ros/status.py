@@ -36,3 +36,4 @@ class Status(IntEnum):
     INVALID_SCENE = -1010
     EMERGENCY_STOP = -1011
     SERVO_INFEASIBLE = -1012
+    NEAREST = -1013

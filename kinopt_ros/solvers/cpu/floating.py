@@ -40,7 +40,9 @@ def floating_joint(problem: IkProblem, robot: RobotModel) -> Joint | None:
 
 
 def _check_supported(problem: IkProblem, joint: Joint) -> None:
-    if len(problem.targets) > 1:
+    if problem.nearest:
+        reason = "where targets have weights"
+    elif len(problem.targets) > 1:
         reason = "for several targets at once"
     elif problem.posture is not None and len(problem.joints) > 1:
         reason = "with a preferred posture of further joints"

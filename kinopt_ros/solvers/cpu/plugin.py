@@ -25,6 +25,9 @@ from kinopt_ros.solvers.version import package_version
 if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.quick import ChainIk
 
+NEAREST_STARTS = 32
+"""Starts of a search of what is as near as possible: more find less and less."""
+
 
 class CpuSolver(Solver):
     """Damped least squares from many seeds, compiled with numba.
@@ -32,7 +35,7 @@ class CpuSolver(Solver):
     Attempts of a request in order: the problem's state, its seeds, the nearest of a table of configurations with
     known tip poses, random configurations. The first that succeeds is the answer, unless several solutions or a
     preferred one are asked for; joints that could make full turns take the turn nearest to the state. A floating joint
-    has a closed form.
+    has a closed form. What is as near as possible is searched downhill from many starts.
     """
 
     name: ClassVar[str] = "cpu"
@@ -59,6 +62,13 @@ class CpuSolver(Solver):
             0,
             1_000_000,
         ),
+        Option(
+            "nearest_starts",
+            NEAREST_STARTS,
+            "Configurations that a search of what is as near as possible begins from, besides state and seeds",
+            4,
+            1000,
+        ),
         Option("threads", 0, "Threads that share large batches; 0: as many as the process has cores", 0, 256),
     )
     prompt: ClassVar[bool] = True
@@ -71,22 +81,27 @@ class CpuSolver(Solver):
         return None
 
     def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
+        from kinopt_ros.solvers.cpu import nearest
         from kinopt_ros.solvers.cpu.kernels import plain  # noqa: F401  (compiles, or loads what was compiled before)
         from kinopt_ros.solvers.cpu.prepared import prepared_chains, prepared_trees
 
         self._max_restarts: int = options["max_restarts"]
         self._branch_attempts: int = options["branch_attempts"]
+        self._nearest_starts: int = options["nearest_starts"]
         self._chains = prepared_chains(robot, self._max_restarts)
         self._trees = prepared_trees(robot)
         self._cores = Cores(options["threads"])
         _load_general()
+        nearest.load_or_compile(may_compile=False)
 
     def warm_up(self) -> None:
         """Compile what requests beyond the plain kind need, if it was not compiled on this machine before."""
+        from kinopt_ros.solvers.cpu import nearest
         from kinopt_ros.solvers.cpu.paths.compiling import load_or_compile
         from kinopt_ros.trajectory import path_timing
 
         _compile_general()
+        nearest.load_or_compile(may_compile=True)
         load_or_compile(may_compile=True)
         path_timing.warm_up()
 
@@ -140,6 +155,8 @@ class CpuSolver(Solver):
         floating = floating_joint(problem, robot) if robot.floating_joints else None
         if floating is not None:
             return solve_floating(problem, robot, floating)
+        if problem.nearest:
+            return self._nearest(problem, several=False)
         plain = _plain_tolerances(problem)
         if plain is not None:
             return solve_in_parts(
@@ -176,6 +193,29 @@ class CpuSolver(Solver):
                 self._branch_attempts,
                 partial(hopeless_requests, robot, part),
                 self._cores,
+            ),
+        )
+
+
+    def _solve_pool(self, problem: IkProblem) -> IkCandidates:
+        if problem.nearest and not self.robot.floating_joints:
+            return self._nearest(problem, several=True)
+        return self._solve_ik(problem)
+
+    def _nearest(self, problem: IkProblem, several: bool) -> IkCandidates:
+        """Return the nearest configurations found, or if ``several`` others, too, that nothing around is nearer than."""
+        from kinopt_ros.solvers.cpu.nearest import load_or_compile, solve_nearest
+
+        if not load_or_compile(may_compile=problem.deadline is None):
+            raise NotReadyError(
+                "searching what is as near as possible has to be compiled once per machine for solver "
+                f"{self.name}, which no deadline waits for; call its warm_up() before"
+            )
+        return solve_in_parts(
+            problem,
+            self._trees,
+            lambda part, prepared: solve_nearest(
+                part, prepared, self.robot, self._nearest_starts, several, self._cores
             ),
         )
 

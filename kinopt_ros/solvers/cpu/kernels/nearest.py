@@ -1,0 +1,175 @@
+"""Search of configurations as near as possible to targets, inside the limits, compiled.
+
+A cost like this has several minima. Many starts make a step or two downhill, which tells more of them than where they
+start; the best of these, and the seeds that were given, go on to the end.
+"""
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.compiler_options import FAST_INNER, FAST_OUTER
+from kinopt_ros.numba_cache import njit
+from kinopt_ros.solvers.cpu.kernels.forward import quaternion
+from kinopt_ros.solvers.cpu.kernels.layout import LOWER, PERIOD, UPPER
+from kinopt_ros.solvers.cpu.kernels.memory import _copy
+from kinopt_ros.solvers.cpu.kernels.nearest_cost import Tree, Wanted
+from kinopt_ros.solvers.cpu.kernels.nearest_descent import REACHED, descend, new_room
+from kinopt_ros.solvers.cpu.kernels.pose_rows import set_goals
+from kinopt_ros.solvers.cpu.kernels.starts import _random_configuration
+from kinopt_ros.solvers.cpu.kernels.turns import _choose_turn
+
+STEPS = 60
+"""Most steps of an attempt: nearly all need less than 20."""
+EARLY_STEPS = 1
+"""Steps after which starts are compared."""
+BETTER = 1e-9
+"""Relative decrease of the cost for which a later attempt is preferred: the state comes first."""
+
+
+class Model(NamedTuple):
+    """Chains and variables of a problem, as ``tree.PackedTree`` has them."""
+
+    tree: Tree
+    variables: Annotated[Float64, "6 n"]
+    table: Annotated[Float64, "k n"]
+    poses: Annotated[Float64, "T 7 k"]
+
+
+class Asked(NamedTuple):
+    """Requests."""
+
+    targets: Annotated[Float64, "T B 4 4"]
+    squares: Annotated[Float64, "T 6"]
+    """Squared weights along and about the axes of the targets, the largest 1."""
+    seeds: Annotated[Float64, "B S n"]
+    reference: Annotated[Float64, "B n"]
+    """What whole turns are chosen by."""
+
+
+class Effort(NamedTuple):
+    """Number of attempts for each request."""
+
+    table: int
+    random: int
+    finals: int
+    """Number of these that go on to the end, besides the seeds."""
+    random_seed: int
+
+
+class Outcome(NamedTuple):
+    """What is found, updated in place."""
+
+    q: Annotated[Float64, "B E n"]
+    """Where attempts ended; the best alone if E is 1."""
+    cost: Annotated[Float64, "B E"]
+    """Half of the sum of the squares; infinite where no attempt ended."""
+    steps: Annotated[Int64, "B"]
+    done: Annotated[Bool, "B"]
+
+
+@njit(**FAST_INNER)
+def _score(poses, goals, squares, scores):
+    """Write about the cost of every table entry: angles are measured by 2 sin(angle / 2)."""
+    for i in range(scores.shape[0]):
+        scores[i] = 0.0
+    for t in range(goals.shape[0]):
+        g = goals[t]
+        sx, sy, sz, rx, ry, rz = (
+            squares[t, 0], squares[t, 1], squares[t, 2], 4.0 * squares[t, 3], 4.0 * squares[t, 4], 4.0 * squares[t, 5],
+        )  # fmt: skip
+        w, x, y, z = quaternion(g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11])
+        twist = (rx == 0.0) + (ry == 0.0) + (rz == 0.0) == 2
+        for i in range(scores.shape[0]):
+            dx, dy, dz = poses[t, 0, i] - g[0], poses[t, 1, i] - g[1], poses[t, 2, i] - g[2]
+            ex, ey, ez = (
+                g[3] * dx + g[4] * dy + g[5] * dz,
+                g[6] * dx + g[7] * dy + g[8] * dz,
+                g[9] * dx + g[10] * dy + g[11] * dz,
+            )
+            # The rotation in the target's frame: the conjugate of the target's times the tip's.
+            a, b, c, d = poses[t, 3, i], poses[t, 4, i], poses[t, 5, i], poses[t, 6, i]
+            r = w * a + x * b + y * c + z * d
+            ux, uy, uz = (
+                w * b - x * a - y * d + z * c,
+                w * c + x * d - y * a - z * b,
+                w * d - x * c + y * b - z * a,
+            )
+            turn = rx * ux * ux + ry * uy * uy + rz * uz * uz
+            if twist:  # of which only this axis counts: 4 sin(twist / 2)^2
+                k = (rx > 0.0) * ux * ux + (ry > 0.0) * uy * uy + (rz > 0.0) * uz * uz
+                turn /= r * r + k + 1e-12
+            scores[i] += sx * ex * ex + sy * ey * ey + sz * ez * ez + turn
+
+
+@njit(**FAST_INNER)
+def _least(values):
+    smallest = 0
+    for i in range(values.shape[0]):
+        if values[i] < values[smallest]:
+            smallest = i
+    return smallest
+
+
+@njit(**FAST_INNER)
+def _seed(given, variables, q):
+    """Write a seed, inside the limits, without whole turns."""
+    for j in range(q.shape[0]):
+        value = given[j]
+        if variables[PERIOD, j] > 0.0 and abs(value) > np.pi:
+            turned = value - 2.0 * np.pi * np.rint(value / (2.0 * np.pi))
+            if variables[LOWER, j] <= turned <= variables[UPPER, j]:
+                value = turned
+        q[j] = min(max(value, variables[LOWER, j]), variables[UPPER, j])
+
+
+@njit(**FAST_OUTER)
+def come_near(model, asked, effort, outcome):
+    """Search for every request that is not done; see ``Model``, ``Asked``, ``Effort`` and ``Outcome``."""
+    tree, variables = model.tree, model.variables
+    n, T = variables.shape[1], tree.base.shape[0]
+    room = new_room(T, tree.motions.shape[0], n)
+    wanted = Wanted(np.empty((T, 12)), asked.squares)
+    scores = np.empty(model.table.shape[0])
+    S, E = asked.seeds.shape[1], outcome.q.shape[1]
+    table = min(effort.table, scores.shape[0])
+    count = S + table + effort.random
+    ends, hopes = np.empty((count, n)), np.empty(count)
+    for b in range(asked.targets.shape[1]):
+        if outcome.done[b]:
+            continue
+        set_goals(tree.base, asked.targets, b, wanted.goals)
+        _score(model.poses, wanted.goals, wanted.squares, scores)
+        q, cost = outcome.q[b], outcome.cost[b]
+        for attempt in range(count):
+            now = ends[attempt]
+            if attempt < S:
+                _seed(asked.seeds[b, attempt], variables, now)
+                hopes[attempt] = attempt - S  # before all others, in their order
+                continue
+            if attempt < S + table:
+                nearest = _least(scores)
+                scores[nearest] = np.inf
+                _copy(model.table[nearest], now)
+            else:
+                _random_configuration(effort.random_seed, attempt - S - table, variables, now)
+            hopes[attempt], made = descend(tree, wanted, variables, room, now, EARLY_STEPS, -1.0, now)
+            outcome.steps[b] += made
+        for final in range(min(S + effort.finals, count)):
+            attempt = _least(hopes)
+            hopes[attempt] = np.inf
+            now = ends[attempt]
+            if E == 1 and final > 0:
+                end, made = descend(tree, wanted, variables, room, now, STEPS, cost[0], q[0])
+            else:
+                end, made = descend(tree, wanted, variables, room, now, STEPS, -1.0, now)
+            outcome.steps[b] += made
+            place = min(final, E - 1)
+            if end < (1.0 - BETTER) * cost[place]:
+                _choose_turn(variables, asked.reference[b], now)
+                _copy(now, q[place])
+                cost[place] = end
+            if E == 1 and cost[0] <= REACHED:
+                break
+        outcome.done[b] = True
