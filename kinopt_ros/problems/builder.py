@@ -196,7 +196,7 @@ def _weights(
         return [None] * count
     if isinstance(given, PoseWeights):
         return [given] * count
-    listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else []
+    listed = list(given) if isinstance(given, Sequence) else []
     if len(listed) != count or not all(isinstance(one, PoseWeights) for one in listed):
         raise InvalidGoalError(
             f"nearest is {shown(given)}; allowed is PoseWeights, or a list of them, one for each of {count} tip links"

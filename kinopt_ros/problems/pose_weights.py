@@ -72,8 +72,8 @@ def _weight(given: Any, what: str) -> Weight:
         numbers = np.empty(0)
     if numbers.shape not in ((), (3,)) or not all(map(_is_allowed, numbers.reshape(-1).tolist())):
         raise InvalidGoalError(
-            f"the weight of {what} is {shown(given)}; allowed is a number, 0 or {LEAST:g} to {MOST:g}, or three of them "
-            "for the axes of the target's frame"
+            f"the weight of {what} is {shown(given)}; allowed is a number, 0 or {LEAST:g} to {MOST:g}, or three of "
+            "them for the axes of the target's frame"
         )
     if numbers.ndim == 0:
         return float(numbers)

@@ -55,7 +55,9 @@ def nearest_answer(case: Case, candidates: IkCandidates, start: float) -> IkResu
     said = _Said.of(claims.report, np.arange(B) * candidates.q.shape[1] + chosen)
     failed = np.flatnonzero(~found)
     if failed.size:  # of these the plugin's best attempts are shown
-        said.put(failed, verify_configurations(robot, problem, case.chains, candidates.attempt[failed], failed))
+        said.put(
+            failed, verify_configurations(robot, problem, case.chains, candidates.attempt[failed], failed)
+        )
     status = np.where(found, int(Status.NEAREST), int(Status.FAILURE))
     messages = [""] * B
     _say_what_is_met(case, said, np.flatnonzero(found), messages)
@@ -109,7 +111,7 @@ def _judged(case: Case, q: Annotated[Float64, "B K n"]) -> _Claims:
     request = np.arange(B) if K == 1 else np.repeat(np.arange(B), K)
     report = verify_configurations(case.robot, case.problem, case.chains, q.reshape(B * K, n), request)
     inside: Bool = np.asarray(report.finite & (report.limit_violation <= 0.0)).reshape(B, K)
-    given: Bool = ~np.isnan(q).all(axis=2)
+    given: Bool = np.asarray(~np.isnan(q).all(axis=2))
     cost = np.zeros((B, K))
     if K > 1:
         for target, T in zip(case.problem.targets, report.T_base_tool, strict=True):
@@ -203,7 +205,10 @@ def _say_why_not(
     for b in failed.tolist():
         cut = bool(candidates.timed_out[b])
         if claims.unchecked[b]:
-            code, sentence = Status.TIMED_OUT, "the deadline came before what was found was checked for collisions"
+            code, sentence = (
+                Status.TIMED_OUT,
+                "the deadline came before what was found was checked for collisions",
+            )
         elif claims.inside[b].any():
             order = np.argsort(-claims.cost[b], kind="stable")
             hits = candidates.q[b, order[claims.inside[b, order]]]
@@ -215,7 +220,10 @@ def _say_why_not(
             if said.inside[b]:
                 best = _attempt(problem, said, b)
             if (claims.given[b] & ~claims.inside[b]).any():
-                code, sentence = Status.VERIFICATION_FAILED, f"the solver's answer failed the float64 check; {best}"
+                code, sentence = (
+                    Status.VERIFICATION_FAILED,
+                    f"the solver's answer failed the float64 check; {best}",
+                )
             elif cut:
                 code, sentence = Status.TIMED_OUT, f"the deadline came before anything near was found; {best}"
             else:

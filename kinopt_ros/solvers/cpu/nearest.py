@@ -87,7 +87,10 @@ class _Work:
 
         asked = self.asked
         part = Asked(
-            np.ascontiguousarray(asked.targets[:, rows]), asked.squares, asked.seeds[rows], asked.reference[rows]
+            np.ascontiguousarray(asked.targets[:, rows]),
+            asked.squares,
+            asked.seeds[rows],
+            asked.reference[rows],
         )
         outcome = Outcome(self.q[rows], self.cost[rows], self.steps[rows], self.done[rows])
         come_near(self.model, part, self.effort, outcome)

@@ -196,14 +196,13 @@ class CpuSolver(Solver):
             ),
         )
 
-
     def _solve_pool(self, problem: IkProblem) -> IkCandidates:
         if problem.nearest and not self.robot.floating_joints:
             return self._nearest(problem, several=True)
         return self._solve_ik(problem)
 
     def _nearest(self, problem: IkProblem, several: bool) -> IkCandidates:
-        """Return the nearest configurations found, or if ``several`` others, too, that nothing around is nearer than."""
+        """Return the nearest configurations found, or if ``several`` all that attempts ended with."""
         from kinopt_ros.solvers.cpu.nearest import load_or_compile, solve_nearest
 
         if not load_or_compile(may_compile=problem.deadline is None):

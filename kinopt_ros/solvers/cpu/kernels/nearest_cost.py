@@ -5,8 +5,8 @@ m along, rad about the axes of the target's frame, none along or about axes of w
 as targets out of reach leave large errors: there Gauss-Newton's matrix is singular in the direction of a stretched arm,
 and the way that it converges is slow.
 
-With v_i and w_i the velocities of a tip that motion i gives, and force f and torque t the derivatives of the cost by the
-tip's place and turn, the gradient is f v_i + t w_i, and for i before j, as v_j and w_j turn with motion i,
+With v_i and w_i the velocities of a tip that motion i gives, and force f and torque t the derivatives of the cost by
+the tip's place and turn, the gradient is f v_i + t w_i, and for i before j, as v_j and w_j turn with motion i,
 
     H_ij = v_i P v_j + f (w_i x v_j) + w_j C w_i + t (w_i x w_j),
 

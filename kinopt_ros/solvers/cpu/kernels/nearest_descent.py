@@ -1,9 +1,9 @@
 """Downhill to a configuration as near as possible to targets, inside the limits, compiled.
 
 Newton's method with damping (K. Levenberg 1944; D. Marquardt 1963), with exact second derivatives
-(``nearest_cost.py``), inside the limits by projection (D. Bertsekas, "Projected Newton methods for optimization problems
-with simple constraints", SIAM J. Control 20, 1982): variables at a limit that the cost pushes outwards stay there; those
-that a step would carry beyond a limit go to it, and the others are solved for again.
+(``nearest_cost.py``), inside the limits by projection (D. Bertsekas, "Projected Newton methods for optimization
+problems with simple constraints", SIAM J. Control 20, 1982): variables at a limit that the cost pushes outwards stay
+there; those that a step would carry beyond a limit go to it, and the others are solved for again.
 """
 
 from typing import Annotated, NamedTuple
