@@ -11,6 +11,7 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.plain import signed, standing
 from kinopt_ros.solvers.cpu.search import Cores, search
+from kinopt_ros.solvers.cpu.seeds import neighbours
 from kinopt_ros.solvers.result import IkCandidates
 
 if TYPE_CHECKING:
@@ -18,10 +19,8 @@ if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.tree import PackedTree
     from kinopt_ros.solvers.locked_joints import Prepared
 
-RANDOM_SHARE = 4
-"""One of so many starts is a random one; the others are the best of the table."""
-FINAL_SHARE = 4
-"""One of so many starts goes on to the end."""
+POOL = 4
+"""So many times more starts are made where the nearest may be in collision."""
 _SAME = 1e-3
 """Largest difference, rad or m, of configurations that count as one."""
 
@@ -63,9 +62,8 @@ class _Work:
         B, n = problem.batch_size, len(packed.variables)
         state = np.ascontiguousarray(problem.state[:, packed.variables])
         seeds = np.ascontiguousarray(np.concatenate([state[:, None], problem.seeds[:, :, columns]], axis=1))
-        random = starts // RANDOM_SHARE
-        finals = starts if several else max(1, starts // FINAL_SHARE)
-        E = seeds.shape[1] + finals if several else 1
+        starts *= POOL if several else 1
+        E = seeds.shape[1] + starts if several else 1
         return cls(
             model=_model(packed),
             asked=Asked(
@@ -74,7 +72,7 @@ class _Work:
                 seeds,
                 state,
             ),
-            effort=Effort(starts - random, random, finals, signed(problem.random_seed)),
+            effort=Effort(starts, signed(problem.random_seed)),
             q=np.full((B, E, n), np.nan),
             cost=np.full((B, E), np.inf),
             steps=np.zeros(B, np.int64),
@@ -134,7 +132,7 @@ def _model(packed: "PackedTree") -> "Model":
     from kinopt_ros.solvers.cpu.kernels.nearest_cost import Tree
 
     tree = Tree(packed.base, packed.tip, packed.motions, packed.kinds, packed.starts)
-    return Model(tree, packed.rows, packed.table, packed.poses)
+    return Model(tree, packed.rows, packed.table, packed.poses, neighbours(*packed.table.shape))
 
 
 _lock = threading.Lock()
@@ -177,8 +175,8 @@ def _no_arguments() -> tuple[Any, ...]:
     f2, f3, f4 = np.empty((0, 0)), np.empty((0, 0, 0)), np.empty((0, 0, 0, 0))
     i1, i2 = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64)
     return (
-        Model(Tree(f2, f2, f2, i2, i1), f2, f2, f3),
+        Model(Tree(f2, f2, f2, i2, i1), f2, f2, f3, neighbours(1, 1)),
         Asked(f4, f2, f3, f2),
-        Effort(0, 0, 0, 0),
+        Effort(0, 0),
         Outcome(f3, f2, i1, np.empty(0, dtype=np.bool_)),
     )

@@ -25,7 +25,7 @@ from kinopt_ros.solvers.version import package_version
 if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.quick import ChainIk
 
-NEAREST_STARTS = 32
+NEAREST_STARTS = 14
 """Starts of a search of what is as near as possible: more find less and less."""
 
 
@@ -66,7 +66,7 @@ class CpuSolver(Solver):
             "nearest_starts",
             NEAREST_STARTS,
             "Configurations that a search of what is as near as possible begins from, besides state and seeds",
-            4,
+            1,
             1000,
         ),
         Option("threads", 0, "Threads that share large batches; 0: as many as the process has cores", 0, 256),

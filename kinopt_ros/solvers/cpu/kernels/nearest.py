@@ -1,7 +1,9 @@
 """Search of configurations as near as possible to targets, inside the limits, compiled.
 
-A cost like this has several minima. Many starts make a step or two downhill, which tells more of them than where they
-start; the best of these, and the seeds that were given, go on to the end.
+A cost like this has several minima. Starts are the seeds that were given, the best of a table of configurations with
+known tip poses, and random ones once nothing is left of it. What lies around a start that was taken from the table is
+left out, as it leads to the same end. Attempts end early where another one has led to, or where nothing better is to be
+expected.
 """
 
 from typing import Annotated, NamedTuple
@@ -22,8 +24,6 @@ from kinopt_ros.solvers.cpu.kernels.turns import _choose_turn
 
 STEPS = 60
 """Most steps of an attempt: nearly all need less than 20."""
-EARLY_STEPS = 1
-"""Steps after which starts are compared."""
 BETTER = 1e-9
 """Relative decrease of the cost for which a later attempt is preferred: the state comes first."""
 
@@ -35,6 +35,8 @@ class Model(NamedTuple):
     variables: Annotated[Float64, "6 n"]
     table: Annotated[Float64, "k n"]
     poses: Annotated[Float64, "T 7 k"]
+    near: Annotated[Bool, "k k"]
+    """Which configurations of the table lie around which (``seeds.neighbours``)."""
 
 
 class Asked(NamedTuple):
@@ -49,12 +51,10 @@ class Asked(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """Number of attempts for each request."""
+    """Attempts for each request."""
 
-    table: int
-    random: int
-    finals: int
-    """Number of these that go on to the end, besides the seeds."""
+    starts: int
+    """Number of them, besides those from seeds."""
     random_seed: int
 
 
@@ -124,6 +124,24 @@ def _seed(given, variables, q):
         q[j] = min(max(value, variables[LOWER, j]), variables[UPPER, j])
 
 
+@njit(**FAST_INNER)
+def _start(model, asked, effort, b, attempt, scores, q):
+    """Write what an attempt of request b starts from, and take it, and what is around it, out of the ``scores``."""
+    variables = model.variables
+    S = asked.seeds.shape[1]
+    if attempt < S:
+        _seed(asked.seeds[b, attempt], variables, q)
+        return
+    best = _least(scores)
+    if scores[best] == np.inf:  # nothing is left
+        _random_configuration(effort.random_seed, attempt - S, variables, q)
+        return
+    _copy(model.table[best], q)
+    for i in range(scores.shape[0]):
+        if model.near[best, i]:
+            scores[i] = np.inf
+
+
 @njit(**FAST_OUTER)
 def come_near(model, asked, effort, outcome):
     """Search for every request that is not done; see ``Model``, ``Asked``, ``Effort`` and ``Outcome``."""
@@ -131,41 +149,20 @@ def come_near(model, asked, effort, outcome):
     n, T = variables.shape[1], tree.base.shape[0]
     room = new_room(T, tree.motions.shape[0], n)
     wanted = Wanted(np.empty((T, 12)), asked.squares)
-    scores = np.empty(model.table.shape[0])
-    S, E = asked.seeds.shape[1], outcome.q.shape[1]
-    table = min(effort.table, scores.shape[0])
-    count = S + table + effort.random
-    ends, hopes = np.empty((count, n)), np.empty(count)
+    scores, now = np.empty(model.table.shape[0]), np.empty(n)
+    E = outcome.q.shape[1]
     for b in range(asked.targets.shape[1]):
         if outcome.done[b]:
             continue
         set_goals(tree.base, asked.targets, b, wanted.goals)
         _score(model.poses, wanted.goals, wanted.squares, scores)
         q, cost = outcome.q[b], outcome.cost[b]
-        for attempt in range(count):
-            now = ends[attempt]
-            if attempt < S:
-                _seed(asked.seeds[b, attempt], variables, now)
-                hopes[attempt] = attempt - S  # before all others, in their order
-                continue
-            if attempt < S + table:
-                nearest = _least(scores)
-                scores[nearest] = np.inf
-                _copy(model.table[nearest], now)
-            else:
-                _random_configuration(effort.random_seed, attempt - S - table, variables, now)
-            hopes[attempt], made = descend(tree, wanted, variables, room, now, EARLY_STEPS, -1.0, now)
+        for attempt in range(asked.seeds.shape[1] + effort.starts):
+            _start(model, asked, effort, b, attempt, scores, now)
+            best = cost[0] if E == 1 and attempt > 0 else -1.0
+            end, made = descend(tree, wanted, variables, room, now, STEPS, best, q[0])
             outcome.steps[b] += made
-        for final in range(min(S + effort.finals, count)):
-            attempt = _least(hopes)
-            hopes[attempt] = np.inf
-            now = ends[attempt]
-            if E == 1 and final > 0:
-                end, made = descend(tree, wanted, variables, room, now, STEPS, cost[0], q[0])
-            else:
-                end, made = descend(tree, wanted, variables, room, now, STEPS, -1.0, now)
-            outcome.steps[b] += made
-            place = min(final, E - 1)
+            place = min(attempt, E - 1)
             if end < (1.0 - BETTER) * cost[place]:
                 _choose_turn(variables, asked.reference[b], now)
                 _copy(now, q[place])

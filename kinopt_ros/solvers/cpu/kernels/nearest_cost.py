@@ -167,10 +167,11 @@ def turn_cost(w, x, y, z, sx, sy, sz):
 
 
 @njit(**FAST_INNER)
-def _bend(turn, k, sx, sy, sz, curvature):
-    """Write column k of the curvature, by central differences."""
+def _bend(tips, t, k, sx, sy, sz):
+    """Write column k of the curvature of target t, by central differences."""
     i, j = (k + 1) % 3, (k + 2) % 3
-    w, vk, vi, vj = turn[0], turn[1 + k], turn[1 + i], turn[1 + j]
+    curvature = tips.curvature
+    w, vk, vi, vj = tips.turn[t, 0], tips.turn[t, 1 + k], tips.turn[t, 1 + i], tips.turn[t, 1 + j]
     cosine = np.cos(0.5 * _DIFFERENCE)
     for a in range(3):
         curvature[a, k] = 0.0
@@ -192,30 +193,33 @@ def _bend(turn, k, sx, sy, sz, curvature):
 
 
 @njit(**FAST_INLINE)
-def _turn_curvature(turn, sx, sy, sz, curvature):
-    """Write the derivatives of the torque."""
-    if sx == sy == sz:
-        if sx == 0.0:
+def _turn_curvature(tips, t, s):
+    """Write the derivatives of the torque of target t where all axes have the same squared weight."""
+    ex, ey, ez = tips.torque[t, 0] / s, tips.torque[t, 1] / s, tips.torque[t, 2] / s
+    x, y, z = tips.turn[t, 1], tips.turn[t, 2], tips.turn[t, 3]
+    angle, sine = np.sqrt(ex * ex + ey * ey + ez * ez), np.sqrt(x * x + y * y + z * z)
+    # weight^2 (I - [e] / 2 + c [e]^2), the inverse of the left Jacobian; [e]^2 = e e^T - |e|^2 I.
+    c = s * _coefficient(angle, tips.turn[t, 0] / max(sine, _NO_DIRECTION))
+    straight, h = s - c * angle * angle, 0.5 * s
+    bend = tips.curvature
+    bend[0, 0], bend[0, 1], bend[0, 2] = straight + c * ex * ex, c * ex * ey + h * ez, c * ex * ez - h * ey
+    bend[1, 0], bend[1, 1], bend[1, 2] = c * ex * ey - h * ez, straight + c * ey * ey, c * ey * ez + h * ex
+    bend[2, 0], bend[2, 1], bend[2, 2] = c * ex * ez + h * ey, c * ey * ez - h * ex, straight + c * ez * ez
+
+
+@njit(**FAST_INLINE)
+def _set_curvature(tips, t, sx, sy, sz):
+    """Write the derivatives of the torque of target t."""
+    if sx == sy and sy == sz:
+        if sx > 0.0:
+            _turn_curvature(tips, t, sx)
+        else:
             for a in range(3):
                 for k in range(3):
-                    curvature[a, k] = 0.0
-            return
-        # weight^2 (I - [e] / 2 + c [e]^2), the inverse of the left Jacobian; [e]^2 = e e^T - |e|^2 I.
-        ex, ey, ez, angle, cotangent = _rotation_vector(turn[0], turn[1], turn[2], turn[3])
-        c = sx * _coefficient(angle, cotangent)
-        straight, h = sx - c * angle * angle, 0.5 * sx
-        curvature[0, 0], curvature[0, 1], curvature[0, 2] = (
-            straight + c * ex * ex, c * ex * ey + h * ez, c * ex * ez - h * ey,
-        )  # fmt: skip
-        curvature[1, 0], curvature[1, 1], curvature[1, 2] = (
-            c * ex * ey - h * ez, straight + c * ey * ey, c * ey * ez + h * ex,
-        )  # fmt: skip
-        curvature[2, 0], curvature[2, 1], curvature[2, 2] = (
-            c * ex * ez + h * ey, c * ey * ez - h * ex, straight + c * ez * ez,
-        )  # fmt: skip
-        return
-    for k in range(3):
-        _bend(turn, k, sx, sy, sz, curvature)
+                    tips.curvature[a, k] = 0.0
+    else:
+        for k in range(3):
+            _bend(tips, t, k, sx, sy, sz)
 
 
 @njit(**FAST_INLINE)
@@ -286,7 +290,7 @@ def differentiate(tree, wanted, tips, gradient, hessian):
             hessian[j, k] = 0.0
     for t in range(tree.base.shape[0]):
         sx, sy, sz = squares[t, 0], squares[t, 1], squares[t, 2]
-        _turn_curvature(tips.turn[t], squares[t, 3], squares[t, 4], squares[t, 5], bend)
+        _set_curvature(tips, t, squares[t, 3], squares[t, 4], squares[t, 5])
         fx, fy, fz = tips.force[t, 0], tips.force[t, 1], tips.force[t, 2]
         tx, ty, tz = tips.torque[t, 0], tips.torque[t, 1], tips.torque[t, 2]
         px, py, pz = tips.place[t, 0], tips.place[t, 1], tips.place[t, 2]

@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.compiler_options import FAST_INLINE, FAST_INNER
+from kinopt_ros.compiler_options import FAST_INLINE
 from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.kernels.layout import LOWER, STEP_LIMIT, UPPER
 from kinopt_ros.solvers.cpu.kernels.memory import _copy
@@ -33,9 +33,9 @@ NO_GAIN = 1e-15
 """Relative decrease to be expected of a step that is not worth making."""
 LIMIT_ROUNDS = 4
 """Most times that variables which reach a limit are taken out of a step, and the rest solved again."""
-HOPE = 10.0
+HOPE = 5.0
 """An attempt is given up that would have to gain so many times what is to be expected to become the best."""
-SAME = 0.02
+SAME = 0.05
 """Largest difference of variables, rad or m, of an attempt that leads to where the best one has led."""
 
 
@@ -46,6 +46,8 @@ class Room(NamedTuple):
     gradient: Annotated[Float64, "n"]
     hessian: Annotated[Float64, "n n"]
     factor: Annotated[Float64, "n n"]
+    inverse: Annotated[Float64, "n"]
+    """Inverse of the diagonal of the factor."""
     change: Annotated[Float64, "n"]
     trial: Annotated[Float64, "n"]
     held: Annotated[Int64, "n"]
@@ -60,23 +62,26 @@ def new_room(T, M, n):
         np.empty((3, 3)),
     )  # fmt: skip
     return Room(
-        tips, np.empty(n), np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n),
+        tips, np.empty(n), np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n),
         np.empty(n, dtype=np.int64),
     )  # fmt: skip
 
 
 @njit(**FAST_INLINE)
-def _factorize(a, size):
-    """Replace the lower triangle of a matrix by its Cholesky factor; return whether it is positive definite."""
+def _factorize(a, inverse, size):
+    """Replace the lower triangle of a matrix by its Cholesky factor; return whether it is positive definite.
+
+    The diagonal of the factor is written as its ``inverse``.
+    """
     for i in range(size):
         for j in range(i + 1):
             s = a[i, j]
             for k in range(j):
                 s -= a[i, k] * a[j, k]
             if j < i:
-                a[i, j] = s / a[j, j]
+                a[i, j] = s * inverse[j]
             elif s > ROUNDING * abs(a[i, i]):
-                a[i, i] = np.sqrt(s)
+                inverse[i] = 1.0 / np.sqrt(s)
             else:
                 return False
     return True
@@ -89,6 +94,7 @@ def _solve(room, damping):
     Returns whether the damped matrix is positive definite.
     """
     gradient, hessian, factor, change, held = room.gradient, room.hessian, room.factor, room.change, room.held
+    inverse = room.inverse
     n = gradient.shape[0]
     size = 0
     for i in range(n):
@@ -101,7 +107,7 @@ def _solve(room, damping):
                 column += 1
         factor[size, size] += damping
         size += 1
-    if not _factorize(factor, size):
+    if not _factorize(factor, inverse, size):
         return False
     row = 0
     for i in range(n):
@@ -115,7 +121,7 @@ def _solve(room, damping):
             elif j < i:
                 s -= factor[row, column] * change[j]
                 column += 1
-        change[i] = s / factor[row, row]
+        change[i] = s * inverse[row]
         row += 1
     for i in range(n - 1, -1, -1):
         if held[i] != 0:
@@ -127,7 +133,7 @@ def _solve(room, damping):
             if held[j] == 0:
                 s -= factor[column, row] * change[j]
                 column -= 1
-        change[i] = s / factor[row, row]
+        change[i] = s * inverse[row]
     return True
 
 
@@ -187,7 +193,7 @@ def _try(variables, q, room):
     return slope - 0.5 * bend, slope, share < 1.0
 
 
-@njit(**FAST_INNER)
+@njit(**FAST_INLINE)
 def descend(tree, wanted, variables, room, q, most, best, known):
     """Go downhill from q, in place, until nothing is gained; return the cost and the number of steps.
 
@@ -229,7 +235,7 @@ def descend(tree, wanted, variables, room, q, most, best, known):
             last = settled and slope < LAST_GAIN * cost
             cost = new
             _copy(room.trial, q)
-            if last:
+            if last or steps == most:
                 break
             differentiate(tree, wanted, room.tips, room.gradient, room.hessian)
             damping = max(damping * max(0.1, 1.0 - (2.0 * ratio - 1.0) ** 3), LEAST_DAMPING)
