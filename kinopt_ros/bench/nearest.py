@@ -128,7 +128,7 @@ def run_nearest_bench(
                 targets,
                 float(as_near.mean()),
                 float((ours < theirs * (1.0 - SAME) - ROUNDING).mean()),
-                float(np.sqrt((ours[~as_near] / theirs[~as_near]).max(initial=1.0))),
+                float(np.sqrt((ours / (theirs + ROUNDING))[~as_near].max(initial=1.0))),
                 1e6 * single / targets,
                 1e6 * batch / targets,
                 1e3 * spent / targets,
