@@ -60,7 +60,8 @@ def nearest_answer(case: Case, candidates: IkCandidates, start: float) -> IkResu
         )
     status = np.where(found, int(Status.NEAREST), int(Status.FAILURE))
     messages = [""] * B
-    _say_what_is_met(case, said, np.flatnonzero(found), messages)
+    cut_short = candidates.timed_out | claims.unchecked
+    _say_what_is_met(case, said, np.flatnonzero(found), cut_short, messages)
     _say_why_not(case, candidates, claims, said, failed, status, messages)
     shown = np.where(said.inside[:, None], said.q, np.nan)
     none = np.full((B, 1), np.nan)
@@ -76,7 +77,7 @@ def nearest_answer(case: Case, candidates: IkCandidates, start: float) -> IkResu
         attempt_position_error=np.where(said.inside, said.position_error, np.nan),
         attempt_orientation_error=np.where(said.inside, said.orientation_error, np.nan),
         attempt_pose=np.where(said.inside[:, None, None, None], said.T_base_tool, np.nan),
-        cut_short=candidates.timed_out | claims.unchecked,
+        cut_short=cut_short,
         iterations=candidates.iterations,
         solver=case.solver,
         solve_time=time.perf_counter() - start,
@@ -153,7 +154,13 @@ class _Said:
         self.T_base_tool[requests] = other.T_base_tool
 
 
-def _say_what_is_met(case: Case, said: _Said, found: Annotated[Int64, "F"], messages: list[str]) -> None:
+def _say_what_is_met(
+    case: Case,
+    said: _Said,
+    found: Annotated[Int64, "F"],
+    cut_short: Annotated[Bool, "B"],
+    messages: list[str],
+) -> None:
     """Write sentences of requests that have an answer."""
     problem = case.problem
     named = at_limits(case.robot, problem.variables, said.q[found[: most_named(problem, len(found))]])
@@ -164,6 +171,8 @@ def _say_what_is_met(case: Case, said: _Said, found: Annotated[Int64, "F"], mess
     ]
     for row, b in enumerate(found.tolist()):
         messages[b] = "; ".join(words[row] for words in parts) + named.get(row, "")
+        if cut_short[b]:
+            messages[b] += "; the deadline came before the search was done"
 
 
 def _target_words(

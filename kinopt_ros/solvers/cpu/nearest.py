@@ -1,6 +1,7 @@
 """Requests for what is as near as possible to targets with weights."""
 
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.tree import PackedTree
     from kinopt_ros.solvers.locked_joints import Prepared
 
+STEPS = 50_000
+"""Number of steps between two looks at the clock for one variable and one link, some milliseconds.
+
+They fall with the number of links, and with the square of that of variables."""
 POOL = 4
 """So many times more starts are made where the nearest may be in collision."""
 _SAME = 1e-3
@@ -50,6 +55,7 @@ class _Work:
     q: Annotated[Float64, "B E n"]
     cost: Annotated[Float64, "B E"]
     steps: Annotated[Int64, "B"]
+    tried: Annotated[Int64, "B"]
     done: Annotated[Bool, "B"]
 
     @classmethod
@@ -72,15 +78,18 @@ class _Work:
                 seeds,
                 state,
             ),
-            effort=Effort(starts, signed(problem.random_seed)),
+            effort=Effort(
+                starts, signed(problem.random_seed), max(1, STEPS // (n * n * len(problem.targets)))
+            ),
             q=np.full((B, E, n), np.nan),
             cost=np.full((B, E), np.inf),
             steps=np.zeros(B, np.int64),
+            tried=np.zeros(B, np.int64),
             done=np.zeros(B, np.bool_),
         )
 
     def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
-        """Search, see ``search.Work``; all is done at once, in a fraction of a millisecond for each request."""
+        """Search, see ``search.Work``; there is one pass over the attempts, the first."""
         from kinopt_ros.solvers.cpu.kernels.nearest import Asked, Outcome, come_near
 
         asked = self.asked
@@ -90,8 +99,10 @@ class _Work:
             asked.seeds[rows],
             asked.reference[rows],
         )
-        outcome = Outcome(self.q[rows], self.cost[rows], self.steps[rows], self.done[rows])
-        come_near(self.model, part, self.effort, outcome)
+        outcome = Outcome(self.q[rows], self.cost[rows], self.steps[rows], self.tried[rows], self.done[rows])
+        while not come_near(self.model, part, self.effort, outcome):
+            if time.monotonic() >= end:
+                return False
         return True
 
     def candidates(self, problem: IkProblem, columns: Int64, cut: Bool, robot: RobotModel) -> IkCandidates:
@@ -177,6 +188,6 @@ def _no_arguments() -> tuple[Any, ...]:
     return (
         Model(Tree(f2, f2, f2, i2, i1), f2, f2, f3, neighbours(1, 1)),
         Asked(f4, f2, f3, f2),
-        Effort(0, 0),
-        Outcome(f3, f2, i1, np.empty(0, dtype=np.bool_)),
+        Effort(0, 0, 0),
+        Outcome(f3, f2, i1, i1, np.empty(0, dtype=np.bool_)),
     )

@@ -152,11 +152,11 @@ class CpuSolver(Solver):
         from kinopt_ros.solvers.cpu.several import solve_several
 
         robot = self.robot
+        if problem.nearest:
+            return self._nearest(problem, several=False)
         floating = floating_joint(problem, robot) if robot.floating_joints else None
         if floating is not None:
             return solve_floating(problem, robot, floating)
-        if problem.nearest:
-            return self._nearest(problem, several=False)
         plain = _plain_tolerances(problem)
         if plain is not None:
             return solve_in_parts(
@@ -197,14 +197,14 @@ class CpuSolver(Solver):
         )
 
     def _solve_pool(self, problem: IkProblem) -> IkCandidates:
-        if problem.nearest and not self.robot.floating_joints:
-            return self._nearest(problem, several=True)
-        return self._solve_ik(problem)
+        return self._nearest(problem, several=True) if problem.nearest else self._solve_ik(problem)
 
     def _nearest(self, problem: IkProblem, several: bool) -> IkCandidates:
         """Return the nearest configurations found, or if ``several`` all that attempts ended with."""
         from kinopt_ros.solvers.cpu.nearest import load_or_compile, solve_nearest
 
+        if self.robot.floating_joints:
+            floating_joint(problem, self.robot)  # refuses one that decides where a tip is
         if not load_or_compile(may_compile=problem.deadline is None):
             raise NotReadyError(
                 "searching what is as near as possible has to be compiled once per machine for solver "

@@ -131,6 +131,9 @@ def test_nothing_claimed() -> None:
     assert late.status.tolist() == [Status.TIMED_OUT, Status.NO_IK_SOLUTION, Status.TIMED_OUT]
     assert "deadline" in late.messages[0]
     assert late.cut_short.tolist() == [True, False, True]
+    found = solve(Q[:, None], timed_out=np.array([True, False, True]))
+    assert (found.status == Status.NEAREST).all()
+    assert ["deadline" in said for said in found.messages] == [True, False, True]
 
 
 @pytest.mark.parametrize("plugin", [Unable, JaxLmSolver, HjcdSolver])

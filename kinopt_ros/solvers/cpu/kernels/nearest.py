@@ -56,6 +56,8 @@ class Effort(NamedTuple):
     starts: int
     """Number of them, besides those from seeds."""
     random_seed: int
+    steps: int
+    """Steps after which the search pauses."""
 
 
 class Outcome(NamedTuple):
@@ -66,6 +68,8 @@ class Outcome(NamedTuple):
     cost: Annotated[Float64, "B E"]
     """Half of the sum of the squares; infinite where no attempt ended."""
     steps: Annotated[Int64, "B"]
+    tried: Annotated[Int64, "B"]
+    """Number of attempts made."""
     done: Annotated[Bool, "B"]
 
 
@@ -144,13 +148,18 @@ def _start(model, asked, effort, b, attempt, scores, q):
 
 @njit(**FAST_OUTER)
 def come_near(model, asked, effort, outcome):
-    """Search for every request that is not done; see ``Model``, ``Asked``, ``Effort`` and ``Outcome``."""
+    """Search for every request that is not done; see ``Model``, ``Asked``, ``Effort`` and ``Outcome``.
+
+    Returns:
+        Whether the search is through. If not, its steps are spent: call again to go on where it stopped.
+    """
     tree, variables = model.tree, model.variables
     n, T = variables.shape[1], tree.base.shape[0]
     room = new_room(T, tree.motions.shape[0], n)
     wanted = Wanted(np.empty((T, 12)), asked.squares)
     scores, now = np.empty(model.table.shape[0]), np.empty(n)
     E = outcome.q.shape[1]
+    spent = 0
     for b in range(asked.targets.shape[1]):
         if outcome.done[b]:
             continue
@@ -159,9 +168,15 @@ def come_near(model, asked, effort, outcome):
         q, cost = outcome.q[b], outcome.cost[b]
         for attempt in range(asked.seeds.shape[1] + effort.starts):
             _start(model, asked, effort, b, attempt, scores, now)
+            if attempt < outcome.tried[b]:  # before the pause
+                continue
+            if spent >= effort.steps:
+                return False
             best = cost[0] if E == 1 and attempt > 0 else -1.0
             end, made = descend(tree, wanted, variables, room, now, STEPS, best, q[0])
             outcome.steps[b] += made
+            outcome.tried[b] += 1
+            spent += made
             place = min(attempt, E - 1)
             if end < (1.0 - BETTER) * cost[place]:
                 _choose_turn(variables, asked.reference[b], now)
@@ -170,3 +185,4 @@ def come_near(model, asked, effort, outcome):
             if E == 1 and cost[0] <= REACHED:
                 break
         outcome.done[b] = True
+    return True

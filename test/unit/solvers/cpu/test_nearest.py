@@ -26,6 +26,7 @@ from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import build_chain, chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.cpu import nearest
 from kinopt_ros.solvers.cpu.kernels import forward, nearest_cost, nearest_descent, pose_rows
 from kinopt_ros.solvers.cpu.plugin import CpuSolver
 from kinopt_ros.solvers.cpu.tree import pack_tree
@@ -313,6 +314,30 @@ def test_a_deadline_that_has_passed(solver: Solver) -> None:
     assert result.cut_short.all()
     assert "deadline" in result.messages[0]
     assert np.isfinite(result.attempt).all()
+
+
+def test_a_search_that_pauses_goes_on_where_it_was(solver: Solver, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = five_joints(8, 16, PoseWeights())
+    whole = solver.solve_ik(problem)
+    monkeypatch.setattr(nearest, "STEPS", 1)
+    np.testing.assert_array_equal(solver.solve_ik(problem).attempt, whole.attempt)
+
+
+def test_a_deadline_in_the_middle_leaves_what_was_found(
+    solver: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearest, "STEPS", 1)
+    problem = replace(five_joints(1, 16, PoseWeights()), deadline=time.monotonic() + 1000.0)
+    whole = solver.solve_ik(problem)
+    real, looks = time.monotonic, iter([0.0] * 3 + [2000.0] * 1000)
+    monkeypatch.setattr(nearest.time, "monotonic", lambda: real() + next(looks))
+    cut = solver.solve_ik(problem)
+    assert cut.cut_short[0]
+    assert cut.nearest[0]
+    assert "deadline" in cut.messages[0]
+    far, near = (cost_of(solver.robot, problem, 0, each.attempt[0]) for each in (cut, whole))
+    assert far >= near
+    assert cut.iterations[0] < whole.iterations[0]
 
 
 def test_several_links_share_their_joints() -> None:
