@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,7 +43,7 @@ class PoseWeights:
         if not any(self.all):
             raise InvalidGoalError("weights are all 0: nothing is asked")
 
-    @property
+    @cached_property
     def all(self) -> tuple[float, float, float, float, float, float]:
         """Weights of x, y, z, rx, ry, rz."""
         return (*_three(self.position), *_three(self.orientation))

@@ -13,7 +13,7 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
-from kinopt_ros.problems.target_errors import weighted_cost, what_is_met
+from kinopt_ros.problems.target_errors import Met, weighted_cost, what_is_met
 from kinopt_ros.solvers.collision_gate import EXPLAINED, collision_reason, lazily_free
 from kinopt_ros.solvers.failures import at_limits, most_named
 from kinopt_ros.solvers.judgement import Case
@@ -50,9 +50,13 @@ def nearest_answer(case: Case, candidates: IkCandidates, start: float) -> IkResu
     problem, robot, scene = case.problem, case.robot, case.problem.scene
     B = problem.batch_size
     claims = _judged(case, candidates.q)
-    found = claims.free.any(axis=1)
-    chosen = np.argmin(np.where(claims.free, claims.cost, np.inf), axis=1)
-    said = _Said.of(claims.report, np.arange(B) * candidates.q.shape[1] + chosen)
+    K = candidates.q.shape[1]
+    found = claims.free.any(axis=1) if K > 1 else claims.free[:, 0]
+    if K > 1:
+        chosen = np.argmin(np.where(claims.free, claims.cost, np.inf), axis=1)
+        said = _Said.of(claims.report, np.arange(B) * K + chosen)
+    else:
+        said = _Said.of(claims.report)
     failed = np.flatnonzero(~found)
     if failed.size:  # of these the plugin's best attempts are shown
         said.put(
@@ -63,20 +67,19 @@ def nearest_answer(case: Case, candidates: IkCandidates, start: float) -> IkResu
     cut_short = candidates.timed_out | claims.unchecked
     _say_what_is_met(case, said, np.flatnonzero(found), cut_short, messages)
     _say_why_not(case, candidates, claims, said, failed, status, messages)
-    shown = np.where(said.inside[:, None], said.q, np.nan)
-    none = np.full((B, 1), np.nan)
+    said.hide_what_is_outside()
     return IkResult(
         joint_names=tuple([robot.variable_names[i] for i in problem.variables.tolist()]),
         q=np.full((B, 1, len(problem.variables)), np.nan),
         status=status,
         messages=tuple(messages),
-        position_error=none,
-        orientation_error=none,
-        distance=none,
-        attempt=shown,
-        attempt_position_error=np.where(said.inside, said.position_error, np.nan),
-        attempt_orientation_error=np.where(said.inside, said.orientation_error, np.nan),
-        attempt_pose=np.where(said.inside[:, None, None, None], said.T_base_tool, np.nan),
+        position_error=np.full((B, 1), np.nan),
+        orientation_error=np.full((B, 1), np.nan),
+        distance=np.full((B, 1), np.nan),
+        attempt=said.q,
+        attempt_position_error=said.position_error,
+        attempt_orientation_error=said.orientation_error,
+        attempt_pose=said.T_base_tool,
         cut_short=cut_short,
         iterations=candidates.iterations,
         solver=case.solver,
@@ -135,23 +138,38 @@ class _Said:
     T_base_tool: Annotated[Float64, "B T 4 4"]
 
     @classmethod
-    def of(cls, report: ConfigurationReport, rows: Annotated[Int64, "B"]) -> "_Said":
-        """Take some rows of a report."""
+    def of(cls, report: ConfigurationReport, rows: Annotated[Int64, "B"] | None = None) -> "_Said":
+        """Take some rows of a report, or all."""
+        said = cls(
+            report.q,
+            np.asarray(report.finite & (report.limit_violation <= 0.0)),
+            report.position_error,
+            report.orientation_error,
+            report.T_base_tool.swapaxes(0, 1),
+        )
+        if rows is None:
+            return said
         return cls(
-            report.q[rows],
-            np.asarray(report.finite[rows] & (report.limit_violation[rows] <= 0.0)),
-            report.position_error[rows],
-            report.orientation_error[rows],
-            report.T_base_tool[:, rows].swapaxes(0, 1),
+            said.q[rows],
+            said.inside[rows],
+            said.position_error[rows],
+            said.orientation_error[rows],
+            said.T_base_tool[rows],
         )
 
     def put(self, requests: Annotated[Int64, "F"], report: ConfigurationReport) -> None:
         """Show all of a report for some requests."""
-        other = _Said.of(report, np.arange(len(requests)))
+        other = _Said.of(report)
         self.q[requests], self.inside[requests] = other.q, other.inside
         self.position_error[requests] = other.position_error
         self.orientation_error[requests] = other.orientation_error
         self.T_base_tool[requests] = other.T_base_tool
+
+    def hide_what_is_outside(self) -> None:
+        """Replace what is no configuration inside the limits, and what follows from it, by NaN."""
+        if not self.inside.all():
+            for values in (self.q, self.position_error, self.orientation_error, self.T_base_tool):
+                values[~self.inside] = np.nan
 
 
 def _say_what_is_met(
@@ -166,7 +184,7 @@ def _say_what_is_met(
     named = at_limits(case.robot, problem.variables, said.q[found[: most_named(problem, len(found))]])
     several = len(problem.targets) > 1
     parts = [
-        _target_words(target, target.T_base_target[found], said.T_base_tool[found, number], several)
+        _target_words(target, _met(problem, said, found, number), several)
         for number, target in enumerate(problem.targets)
     ]
     for row, b in enumerate(found.tolist()):
@@ -175,17 +193,20 @@ def _say_what_is_met(
             messages[b] += "; the deadline came before the search was done"
 
 
-def _target_words(
-    target: PoseTarget,
-    T_base_target: Annotated[Float64, "F 4 4"],
-    T_base_tool: Annotated[Float64, "F 4 4"],
-    several: bool,
-) -> list[str]:
-    """Say of some poses of a target's tool what is met, and by how much what is not."""
-    met = what_is_met(target, T_base_target, T_base_tool)
+def _met(problem: IkProblem, said: _Said, found: Annotated[Int64, "F"], number: int) -> Met:
+    """Return what is met of a target, by requests that have an answer."""
+    target = problem.targets[number]
+    if len(problem.targets) == 1 and target.plain is not None:  # the errors are those of this target
+        distance, angle = said.position_error[found], said.orientation_error[found]
+        return Met(distance, angle, distance <= target.plain[0], angle <= target.plain[1])
+    return what_is_met(target, target.T_base_target[found], said.T_base_tool[found, number])
+
+
+def _target_words(target: PoseTarget, met: Met, several: bool) -> list[str]:
+    """Say what is met of a target, and by how much what is not."""
     prefix = f"{target.link!r}: " if several else ""
     position, orientation = (
-        ["free"] * len(T_base_tool)
+        ["free"] * len(met.distance)
         if all(free)
         else [
             f"met (off by {error:.3g} {unit})" if near else f"off by {error:.3g} {unit}"

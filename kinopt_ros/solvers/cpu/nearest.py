@@ -67,7 +67,9 @@ class _Work:
 
         B, n = problem.batch_size, len(packed.variables)
         state = np.ascontiguousarray(problem.state[:, packed.variables])
-        seeds = np.ascontiguousarray(np.concatenate([state[:, None], problem.seeds[:, :, columns]], axis=1))
+        seeds = state[:, None]
+        if problem.seeds.shape[1]:
+            seeds = np.ascontiguousarray(np.concatenate([seeds, problem.seeds[:, :, columns]], axis=1))
         starts *= POOL if several else 1
         E = seeds.shape[1] + starts if several else 1
         return cls(
@@ -121,7 +123,8 @@ def squared_weights(problem: IkProblem) -> Annotated[Float64, "T 6"]:
     """Return squared weights of all targets, the largest 1; 0 on free axes."""
     weights = np.array([target.weights.all for target in problem.targets if target.weights is not None])
     free = np.array([(*target.free_position, *target.free_orientation) for target in problem.targets])
-    weights[free] = 0.0
+    if free.any():
+        weights[free] = 0.0
     return np.asarray((weights / weights.max()) ** 2)
 
 
