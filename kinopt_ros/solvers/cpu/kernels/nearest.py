@@ -22,8 +22,9 @@ from kinopt_ros.solvers.cpu.kernels.pose_rows import set_goals
 from kinopt_ros.solvers.cpu.kernels.starts import _random_configuration
 from kinopt_ros.solvers.cpu.kernels.turns import _choose_turn
 
-STEPS = 60
-"""Most steps of an attempt: nearly all need less than 20."""
+STEPS, POLISH_STEPS = 100, 1000
+"""Most steps of an attempt, of which nearly all need less than 20, and more for the best one: where some weights are a
+hundred times smaller than others, the way to the least cost is a narrow valley."""
 BETTER = 1e-9
 """Relative decrease of the cost for which a later attempt is preferred: the state comes first."""
 
@@ -166,14 +167,20 @@ def come_near(model, asked, effort, outcome):
         set_goals(tree.base, asked.targets, b, wanted.goals)
         _score(model.poses, wanted.goals, wanted.squares, scores)
         q, cost = outcome.q[b], outcome.cost[b]
-        for attempt in range(asked.seeds.shape[1] + effort.starts):
-            _start(model, asked, effort, b, attempt, scores, now)
+        count = asked.seeds.shape[1] + effort.starts
+        for attempt in range(count + 1 if E == 1 else count):
+            polish = attempt == count
+            if polish:
+                _copy(q[0], now)
+            else:
+                _start(model, asked, effort, b, attempt, scores, now)
             if attempt < outcome.tried[b]:  # before the pause
                 continue
             if spent >= effort.steps:
                 return False
-            best = cost[0] if E == 1 and attempt > 0 else -1.0
-            end, made = descend(tree, wanted, variables, room, now, STEPS, best, q[0])
+            most = POLISH_STEPS if polish else STEPS
+            best = cost[0] if E == 1 and 0 < attempt < count else -1.0
+            end, made = descend(tree, wanted, variables, room, now, most, best, q[0])
             outcome.steps[b] += made
             outcome.tried[b] += 1
             spent += made

@@ -19,14 +19,18 @@ from kinopt_ros.solvers.cpu.kernels.nearest_cost import Tips, differentiate, pla
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-12, 1e6
 """Damping, for a largest weight of 1."""
-LEAST_REFUSED = 1e-4
+LEAST_REFUSED = 1e-5
 """Least damping after a step that was not downhill."""
+EASE = 0.1
+"""Least factor of the damping after a step that was."""
 LEAST_INDEFINITE = 1e-3
 """Least damping where the matrix is not positive definite."""
 ROUNDING = 1e-14
 """Share of a diagonal entry below which a pivot counts as not positive."""
 REACHED = 1e-22
 """Cost, for a largest weight of 1, that counts as none."""
+DAMPED = 0.1
+"""Share of a step's curvature up to which the damping has no say in the step."""
 LAST_GAIN = 1e-8
 """Relative decrease to be expected of a step that is the last: the next would gain the square of that."""
 NO_GAIN = 1e-15
@@ -169,10 +173,11 @@ def _step(variables, q, room, damping):
 
 
 @njit(**FAST_INLINE)
-def _try(variables, q, room):
+def _try(variables, q, room, damping):
     """Write where the step leads, shortened so that no variable changes too much.
 
-    Returns the decrease of the cost that is to be expected, that by the slope alone, and whether it was shortened.
+    Returns the decrease of the cost that is to be expected, that by the slope alone, whether the step was shortened, and
+    whether it was damped. Where some weights are much smaller than others, their errors decrease by undamped ones only.
     """
     gradient, hessian, change, trial = room.gradient, room.hessian, room.change, room.trial
     n = q.shape[0]
@@ -183,14 +188,15 @@ def _try(variables, q, room):
     for j in range(n):
         trial[j] = min(max(q[j] + share * change[j], variables[LOWER, j]), variables[UPPER, j])
         change[j] = trial[j] - q[j]
-    slope = bend = 0.0
+    slope = bend = length = 0.0
     for i in range(n):
         s = 0.0
         for j in range(n):
             s += hessian[i, j] * change[j]
         bend += change[i] * s
         slope -= gradient[i] * change[i]
-    return slope - 0.5 * bend, slope, share < 1.0
+        length += change[i] * change[i]
+    return slope - 0.5 * bend, slope, share < 1.0, damping * length > DAMPED * bend
 
 
 @njit(**FAST_INLINE)
@@ -216,13 +222,14 @@ def descend(tree, wanted, variables, room, q, most, best, known):
         if not _step(variables, q, room, damping):
             damping = max(4.0 * damping, LEAST_INDEFINITE)
             continue
-        gain, slope, shortened = _try(variables, q, room)
-        # Near the end the damping is small: what is to be expected of a step is what is to be had at all.
-        settled = damping < FIRST_DAMPING and not shortened
+        gain, slope, shortened, damped = _try(variables, q, room, damping)
         if not slope > NO_GAIN * cost:
-            break
+            if not damped or damping <= LEAST_DAMPING:
+                break
+            damping = max(0.01 * damping, LEAST_DAMPING)
+            continue
         if 0.0 <= best < cost:
-            if settled and cost - HOPE * gain > best:
+            if damping < FIRST_DAMPING and not shortened and cost - HOPE * gain > best:
                 break
             apart = 0.0
             for j in range(q.shape[0]):
@@ -232,13 +239,13 @@ def descend(tree, wanted, variables, room, q, most, best, known):
         new = place_tips(tree, wanted, room.trial, room.tips)
         if new < cost:
             ratio = (cost - new) / gain if gain > 0.0 else 1.0
-            last = settled and slope < LAST_GAIN * cost
+            last = not shortened and not damped and slope < LAST_GAIN * cost
             cost = new
             _copy(room.trial, q)
             if last or steps == most:
                 break
             differentiate(tree, wanted, room.tips, room.gradient, room.hessian)
-            damping = max(damping * max(0.1, 1.0 - (2.0 * ratio - 1.0) ** 3), LEAST_DAMPING)
+            damping = max(damping * max(EASE, 1.0 - (2.0 * ratio - 1.0) ** 3), LEAST_DAMPING)
             growth = 2.0
         else:
             damping = max(growth * damping, LEAST_REFUSED)

@@ -244,6 +244,27 @@ def test_no_small_move_inside_the_limits_is_nearer() -> None:
     assert at_limits >= 3  # some joints were held by their limits, exactly
 
 
+@pytest.mark.parametrize("weights", [PoseWeights(100.0, 0.1), PoseWeights(0.05, 10.0)])
+def test_errors_of_small_weights_are_made_small_too(weights: PoseWeights) -> None:
+    """Where one weight is much greater, the way to the least cost is a narrow valley: it is followed to its end."""
+    robot = seven_revolute()
+    problem = hard_targets(robot, 40, 17, weights, locked_joints=["j3"])
+    solver = create_solver("cpu", robot)
+    result = solver.solve_ik(problem)
+    solver.close()
+    lower, upper = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
+    rng = np.random.default_rng(0)
+    ended = 0
+    for b, q in enumerate(result.attempt):
+        cost = cost_of(robot, problem, b, q)
+        around = np.clip(
+            q + rng.normal(size=(40, len(q))) * 10.0 ** rng.uniform(-6, -3, (40, 1)), lower, upper
+        )
+        least = min(cost_of(robot, problem, b, moved) for moved in around)
+        ended += least >= cost * (1.0 - 1e-7) - 1e-14
+    assert ended >= 39
+
+
 def test_position_before_orientation(solver: Solver) -> None:
     """The heavier the position, the nearer it comes; a place inside the reach is met to a micrometre in the end."""
     robot = solver.robot
