@@ -176,8 +176,9 @@ def _step(variables, q, room, damping):
 def _try(variables, q, room, damping):
     """Write where the step leads, shortened so that no variable changes too much.
 
-    Returns the decrease of the cost that is to be expected, that by the slope alone, whether the step was shortened, and
-    whether it was damped. Where some weights are much smaller than others, their errors decrease by undamped ones only.
+    Returns the decrease of the cost that is to be expected, that by the slope alone, whether the step was shortened,
+    and whether it was damped. Where some weights are much smaller than others, their errors decrease by undamped ones
+    only.
     """
     gradient, hessian, change, trial = room.gradient, room.hessian, room.change, room.trial
     n = q.shape[0]
