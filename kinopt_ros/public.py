@@ -19,6 +19,7 @@ from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.constraints.pose_along import PoseAlong, upright
 from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
+from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.problems.trajectory import (
     CostWeights,
     JointGoal,
@@ -58,6 +59,7 @@ __all__ = [
     "PoseAlong",
     "PoseGoal",
     "PoseTarget",
+    "PoseWeights",
     "RobotModel",
     "Scene",
     "SceneObject",

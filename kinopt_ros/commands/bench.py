@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from kinopt_ros.bench import branches, fk, ik, mobile
+from kinopt_ros.bench import branches, fk, ik, mobile, nearest
 from kinopt_ros.bench.beam import command as beam
 from kinopt_ros.bench.collision import command as collision
 from kinopt_ros.bench.hjcd import command as hjcd
@@ -48,6 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     branches.add_arguments(branches_parser)
     branches_parser.set_defaults(measure=branches.main)
+    nearest_parser = benches.add_parser(
+        "nearest", help="what is as near as possible, on arms of five joints, beside scipy"
+    )
+    nearest.add_arguments(nearest_parser)
+    nearest_parser.set_defaults(measure=nearest.main)
     beam_parser = benches.add_parser("beam", help="batches of targets, beside PyRoki's IK-Beam")
     beam.add_arguments(beam_parser)
     beam_parser.set_defaults(measure=beam.main)

@@ -14,6 +14,7 @@ from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
 from kinopt_ros.kinematics.se3 import pose, quaternion_to_matrix, rpy_to_matrix
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem
+from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.solvers.registry import AUTO, create_solver
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed-state", metavar="NAME", help="named state of the group to start from")
     parser.add_argument("--position-tolerance", type=float, default=POSITION_TOLERANCE, metavar="M")
     parser.add_argument("--orientation-tolerance", type=float, default=ORIENTATION_TOLERANCE, metavar="RAD")
+    add_nearest(parser)
     parser.add_argument("--timeout", type=float, default=1.0, metavar="S", help="(default 1)")
     parser.add_argument("--random-seed", type=int, default=0, metavar="N")
     parser.add_argument("--solver", default=AUTO, help="solver plugin (default auto)")
@@ -48,11 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command; return 0 if the pose is reached, 2 if not."""
+    """Run the command; return 0 if the pose is reached, or what is as near as possible is found as asked, 2 if not."""
     robot = robot_of(args)
     if not args.timeout > 0.0:
         raise InvalidRequestError(f"--timeout is {args.timeout}; allowed is a number of seconds above 0")
+    weights = weights_of(args)
     if args.demo:
+        if args.nearest:
+            raise InvalidRequestError("--nearest goes with one pose, not with --demo")
         return updown.run(args, robot)
     if args.xyz is None:
         raise InvalidRequestError("give a position by --xyz X Y Z, or --demo updown")
@@ -64,20 +69,63 @@ def run(args: argparse.Namespace) -> int:
         "state": None if args.seed_state is None else named_configuration(robot, args.seed_state),
         "position_tolerance": args.position_tolerance,
         "orientation_tolerance": args.orientation_tolerance,
+        "nearest": weights,
         "random_seed": args.random_seed,
     }
     target = pose(_rotation(args), np.array(args.xyz))
+    if args.nearest:
+        solver.warm_up()  # no deadline waits for a compiler
     for _ in range(2):  # the first one warms up, so that the time shown is that of solving
         problem = ik_problem(robot, target, deadline=time.monotonic() + args.timeout, **arguments)
         result = solver.solve_ik(problem)
-        if not result.success[0] and len(problem.variables) < 6:
+        if result.failed[0] and len(problem.variables) < 6:
             solver.warm_up()  # what says which axis to leave free
     solver.close()
     if args.json:
         print_json(_record(robot, problem, result))
     else:
         _show(Console(), robot, problem, result)
-    return 0 if result.success[0] else 2
+    return 2 if result.failed[0] else 0
+
+
+def add_nearest(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments for what is as near as possible."""
+    parser.add_argument(
+        "--nearest",
+        action="store_true",
+        help="come as near as possible in place of reaching the pose: the answer says what is met",
+    )
+    for kind, unit, default in (
+        ("position", "1/m", PoseWeights().position),
+        ("orientation", "1/rad", PoseWeights().orientation),
+    ):
+        parser.add_argument(
+            f"--{kind}-weight",
+            nargs="+",
+            type=float,
+            metavar="W",
+            help=f"with --nearest: one number or three ({unit}) for the axes of the pose; 0 frees an axis (default "
+            f"{default})",
+        )
+
+
+def weights_of(args: argparse.Namespace) -> PoseWeights | None:
+    """Return the weights that arguments give; None without --nearest."""
+    given = {
+        kind: getattr(args, f"{kind}_weight")
+        for kind in ("position", "orientation")
+        if getattr(args, f"{kind}_weight") is not None
+    }
+    for kind, weights in given.items():
+        if not args.nearest:
+            raise InvalidRequestError(f"--{kind}-weight goes with --nearest")
+        if len(weights) not in (1, 3):
+            raise InvalidRequestError(f"--{kind}-weight has {len(weights)} numbers; allowed are one or three")
+    if not args.nearest:
+        return None
+    return PoseWeights(
+        **{kind: weights[0] if len(weights) == 1 else weights for kind, weights in given.items()}
+    )
 
 
 def _rotation(args: argparse.Namespace) -> np.ndarray:
@@ -134,6 +182,14 @@ def _show(console: Console, robot: RobotModel, problem: IkProblem, result: IkRes
             f"[green]solved[/] by {_solver(result)} in {result.solve_time * 1e3:.2f} ms, verification included"
         )
         position, orientation = result.position_error[0, 0], result.orientation_error[0, 0]
+    elif result.nearest[0]:
+        console.print(
+            f"[yellow]as near as possible[/] by {_solver(result)} in {result.solve_time * 1e3:.2f} ms, checks "
+            f"included: {escape(result.messages[0])}",
+            highlight=False,
+        )
+        title += " (no solution)"
+        position, orientation = result.attempt_position_error[0], result.attempt_orientation_error[0]
     else:
         console.print(
             f"[red]{Status(int(result.status[0])).name}[/]: {escape(result.messages[0])}", highlight=False
@@ -146,7 +202,7 @@ def _show(console: Console, robot: RobotModel, problem: IkProblem, result: IkRes
         table.add_row(escape(name), f"{value:.6f}", f"{lower:.4f}", f"{upper:.4f}")
     console.print(table)
     console.print(f"position error {position:.2e} m, orientation error {orientation:.2e} rad")
-    if solved:
+    if not result.failed[0]:
         for note in result.notes:
             console.print(f"[yellow]note[/]: {escape(note)}", highlight=False, soft_wrap=True)
         console.print(

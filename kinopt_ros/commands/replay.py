@@ -76,8 +76,8 @@ def _solved(record: Record, file: Path, robot: RobotModel, solver_name: str) -> 
         result = solver.solve_ik(recorded_problem(record, robot, file))
     finally:
         solver.close()
-    before = np.array([code == Status.SUCCESS for code in record.status], dtype=bool)
-    worse = len(before) == len(result.success) and bool((before & ~result.success).any())
+    before = np.array([code in (Status.SUCCESS, Status.NEAREST) for code in record.status], dtype=bool)
+    worse = len(before) == len(result.failed) and bool((before & result.failed).any())
     failed = [message for message in result.messages if message]
     return {
         "now": _names(result.status.tolist()),

@@ -22,6 +22,7 @@ from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import so3_exp
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem
+from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.problems.preferences.manipulability import Manipulability
 from kinopt_ros.problems.preferences.posture import Posture
 from kinopt_ros.problems.rows import rows_of
@@ -42,6 +43,8 @@ _COUNT = 20
 _ROUNDING = 1e-9
 _RADIUS = 0.03
 """Radius of the spheres that links are made of where collisions matter, m."""
+_WEIGHTS = 1.0, 0.2
+"""Weights of position (1/m) and orientation (1/rad)."""
 _FREED: dict[str, tuple[str, ...]] = {
     "tool axis": ("rz",),
     "two axes": ("rx", "ry"),
@@ -82,9 +85,10 @@ class FeatureConformance:
             Feature.POSTURE: replace(problem, preference=Posture(np.zeros((2, n)), np.ones(n))),
             Feature.TURNS: replace(problem, turns=True),
             Feature.MANIPULABILITY: replace(problem, preference=Manipulability()),
+            Feature.NEAREST: replace(problem, targets=(replace(target, weights=PoseWeights()),)),
         }[feature]
         if feature in plugin.capabilities.features:
-            assert plugin.solve_ik(asking).success.any()
+            assert not plugin.solve_ik(asking).failed.all()
         else:
             with pytest.raises(UnsupportedFeatureError, match=feature.value):
                 plugin.solve_ik(asking)
@@ -228,6 +232,38 @@ class FeatureConformance:
         self._solved(result)
         _check_limits(robot, problem, result)
         _check_poses(robot, problem, result)
+
+    def test_what_is_as_near_as_possible(self, robot: RobotModel, plugin: Solver) -> None:
+        """Targets that are reached, out of reach, and reached in another orientation only."""
+        self._needs(Feature.NEAREST)
+        target = _problem(robot, _COUNT).targets[0]
+        T = target.T_base_target.copy()
+        T[5:12, :3, 3] *= 2.0
+        T[12:, :3, :3] = T[12:, :3, :3] @ so3_exp(np.array([0.4, -0.7, 0.5]))
+        weighted = replace(target, T_base_target=T, weights=PoseWeights(*_WEIGHTS))
+        problem = replace(_problem(robot, _COUNT), targets=(weighted,))
+        result = plugin.solve_ik(problem)
+        assert (result.status == Status.NEAREST).all(), result.messages
+        assert np.isnan(result.q).all()
+        assert (result.num_found == 0).all()
+        assert all(result.messages)
+        lower, upper = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
+        assert ((result.attempt >= lower) & (result.attempt <= upper)).all()
+        full = problem.state.copy()
+        full[:, problem.variables] = result.attempt
+        reached = result.attempt_position_error[:5] + result.attempt_orientation_error[:5] < 1e-6
+        assert reached.mean() >= 0.6  # it is asked for what is near, not for a solution
+        rng = np.random.default_rng(0)
+        for b in range(_COUNT):
+            cost, distance, angle = _nearness(robot, target.link, T[b], full[b])
+            assert result.attempt_position_error[b] == pytest.approx(distance, abs=1e-9)
+            assert result.attempt_orientation_error[b] == pytest.approx(angle, abs=1e-7)
+            for _ in range(10):  # and nothing around is nearer
+                moved = full[b].copy()
+                step = rng.normal(size=len(lower)) * 1e-3
+                moved[problem.variables] = np.clip(result.attempt[b] + step, lower, upper)
+                around = _nearness(robot, target.link, T[b], moved)[0]
+                assert around >= cost * (1.0 - 1e-6) - 1e-12
 
     def test_a_floating_joint_brings_the_tip_anywhere(self) -> None:
         if JointType.FLOATING not in solver_class(self.solver).capabilities.joint_types:
@@ -399,6 +435,15 @@ def _errors(T_target: Float64, T_tip: Float64) -> tuple[float, float]:
     """Return distance and angle between two poses."""
     relative = np.linalg.inv(T_target) @ T_tip
     return float(np.linalg.norm(relative[:3, 3])), float(np.linalg.norm(_rotation_vector(relative[:3, :3])))
+
+
+def _nearness(robot: RobotModel, link: str, T: Float64, q: Float64) -> tuple[float, float, float]:
+    """Return the cost of a configuration of the robot by ``_WEIGHTS``, and a link's distance and angle from a pose."""
+    relative = np.linalg.inv(T) @ forward_kinematics(robot, q, links=(link,))[0]
+    R = relative[:3, :3]
+    sine = np.linalg.norm([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    distance, angle = float(np.linalg.norm(relative[:3, 3])), float(np.arctan2(sine, np.trace(R) - 1.0))
+    return (_WEIGHTS[0] * distance) ** 2 + (_WEIGHTS[1] * angle) ** 2, distance, angle
 
 
 def _rotation_vector(R: Float64) -> Float64:

@@ -25,6 +25,7 @@ def structure_key(problem: IkProblem) -> Hashable:
                 target.position_tolerance,
                 target.orientation_tolerance,
                 None if target.T_link_tool is None else target.T_link_tool.tobytes(),
+                target.weights,
             )
             for target in problem.targets
         ),

@@ -20,7 +20,8 @@ def ik_objective(robot: RobotModel, problem: IkProblem, costs: Sequence[Cost]) -
 
     Args:
         robot: the robot.
-        problem: checked; targets with tolerances have to hold, with free axes along the others.
+        problem: checked; targets with tolerances have to hold, with free axes along the others; those with weights are
+            as near as the costs let them.
         costs: what else counts, in every request alike.
 
     Raises:
@@ -50,11 +51,21 @@ def ik_objective(robot: RobotModel, problem: IkProblem, costs: Sequence[Cost]) -
 
 
 def link_pose(base_link: str, target: PoseTarget, b: int, share: float = 1.0) -> LinkPose:
-    """Return request b of a target as a cost that has to hold, within a share of its tolerances.
+    """Return request b of a target as a cost that has to hold, within a share of its tolerances; one with weights in
+    their place is weighed.
 
     Raises:
         UnsupportedFeatureError: different tolerances for axes.
     """
+    if target.weights is not None:
+        return LinkPose(
+            link=target.link,
+            T_base_target=target.T_base_target[b],
+            base_link=base_link,
+            T_link_tool=target.T_link_tool,
+            weight=target.weights.all,
+            label=f"pose of {target.link}",
+        )
     position, free_position = _bound(target.position_tolerance, "position")
     orientation, free_orientation = _bound(target.orientation_tolerance, "orientation")
     counts = [0.0 if free else 1.0 for free in (*free_position, *free_orientation)]

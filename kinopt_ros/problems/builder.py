@@ -29,6 +29,7 @@ from kinopt_ros.problems.ik import (
     Tolerance,
 )
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, check_limit_tolerance, moved_to_limits
+from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.problems.preferences.every import ANY, Given, preference_of
 from kinopt_ros.problems.validation import check_transforms, variables_of_joints
 from kinopt_ros.robot.chain import chain_between
@@ -65,6 +66,7 @@ def ik_problem(
     position_tolerance: Tolerance = POSITION_TOLERANCE,
     orientation_tolerance: Tolerance = ORIENTATION_TOLERANCE,
     free_axes: Collection[str] = (),
+    nearest: PoseWeights | Sequence[PoseWeights] | None = None,
     num_solutions: int = 1,
     min_separation: float = MIN_SEPARATION,
     turns: bool = False,
@@ -100,6 +102,9 @@ def ik_problem(
         position_tolerance: m; or three numbers for the axes of the target's frame.
         orientation_tolerance: rad; or three.
         free_axes: axes of the target's frame that do not matter, of x y z rx ry rz (see kinematics.pose_errors).
+        nearest: weights, for a configuration as near as possible in place of one that reaches the targets; one for
+            all tip links, or one for each. The answer is no success but ``Status.NEAREST``, and tolerances only say
+            what is called met.
         num_solutions: distinct solutions wanted per request.
         min_separation: solutions are distinct if one joint differs by more than this, rad or m.
         turns: whether configurations that differ by whole turns of a joint are distinct.
@@ -149,8 +154,9 @@ def ik_problem(
     tools = _tools(T_link_tool, len(links), tips is not None)
     position = _tolerance(position_tolerance, "position_tolerance", free_axes, AXES[:3])
     orientation = _tolerance(orientation_tolerance, "orientation_tolerance", free_axes, AXES[3:])
+    weights = _weights(nearest, len(links))
     targets = tuple(
-        PoseTarget(link, T if tips is None else T[:, k].copy(), position, orientation, tools[k])
+        PoseTarget(link, T if tips is None else T[:, k].copy(), position, orientation, tools[k], weights[k])
         for k, link in enumerate(links)
     )
     return IkProblem(
@@ -181,6 +187,22 @@ def ik_problem(
         random_seed=as_whole(random_seed, "random_seed"),
         notes=notes,
     )
+
+
+def _weights(
+    given: PoseWeights | Sequence[PoseWeights] | None, count: int
+) -> Sequence[PoseWeights] | list[None]:
+    """Return the weights of each of so many targets."""
+    if given is None:
+        return [None] * count
+    if isinstance(given, PoseWeights):
+        return [given] * count
+    listed = list(given) if isinstance(given, Sequence) else []
+    if len(listed) != count or not all(isinstance(one, PoseWeights) for one in listed):
+        raise InvalidGoalError(
+            f"nearest is {shown(given)}; allowed is PoseWeights, or a list of them, one for each of {count} tip links"
+        )
+    return listed
 
 
 def as_whole(given: SupportsIndex, what: str) -> int:

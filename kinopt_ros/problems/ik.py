@@ -11,6 +11,7 @@ import numpy as np
 from kinopt_ros.array import Float64, Immutable, taken_over
 from kinopt_ros.kinematics.pose_errors import Free
 from kinopt_ros.pauses import OutOfTime
+from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.problems.preferences.base import Preference
 from kinopt_ros.problems.preferences.posture import Posture
 from kinopt_ros.scene.scene import Scene
@@ -35,9 +36,13 @@ def axes_left_free(tolerance: Tolerance) -> Free:
     return math.isinf(x), math.isinf(y), math.isinf(z)
 
 
+def _either(one: Free, other: Free) -> Free:
+    return one[0] or other[0], one[1] or other[1], one[2] or other[2]
+
+
 @dataclass(frozen=True, eq=False)
 class PoseTarget(Immutable):
-    """Poses that one link, or a tool fixed to it, shall reach, one per request."""
+    """Poses that one link, or a tool fixed to it, shall reach, or be as near to as possible, one per request."""
 
     link: str
     T_base_target: Annotated[Float64, "B 4 4"]
@@ -48,6 +53,9 @@ class PoseTarget(Immutable):
     """Largest accepted geodesic angle, or three angles, rad."""
     T_link_tool: Annotated[Float64, "4 4"] | None = None
     """Pose of the tool in the link; None: the link itself."""
+    weights: PoseWeights | None = None
+    """Weights, if the pose shall be come as near to as possible: the tolerances then only say what is called met. An
+    axis is free whose weight is 0 or whose tolerance is infinite. None: it shall be reached."""
 
     def __post_init__(self) -> None:
         taken_over(self, "T_base_target", "T_link_tool")
@@ -55,18 +63,22 @@ class PoseTarget(Immutable):
     @cached_property
     def free_position(self) -> Free:
         """Which axes of the target's frame the position may differ along."""
-        return axes_left_free(self.position_tolerance)
+        free = axes_left_free(self.position_tolerance)
+        return free if self.weights is None else _either(free, self.weights.free_position)
 
     @cached_property
     def free_orientation(self) -> Free:
         """Which axes of the target's frame the orientation may differ about."""
-        return axes_left_free(self.orientation_tolerance)
+        free = axes_left_free(self.orientation_tolerance)
+        return free if self.weights is None else _either(free, self.weights.free_orientation)
 
     @cached_property
     def plain(self) -> tuple[float, float] | None:
         """Both tolerances (m, rad) if they are single finite numbers; None if there are several, or free axes."""
         position, orientation = self.position_tolerance, self.orientation_tolerance
         if isinstance(position, tuple) or isinstance(orientation, tuple):
+            return None
+        if self.weights is not None and 0.0 in self.weights.all:
             return None
         return None if math.isinf(position) or math.isinf(orientation) else (position, orientation)
 
@@ -79,7 +91,8 @@ class IkProblem(Immutable):
     """
 
     targets: tuple[PoseTarget, ...]
-    """Targets, all of which shall be met at the same time."""
+    """Targets, all of which shall be met at the same time; or all come as near to as possible, which is said by their
+    weights: the sum of the squares of all weighted errors is made small."""
     base_link: str
     """Link in whose frame the targets are given. It may itself move."""
     joints: tuple[str, ...]
@@ -119,6 +132,11 @@ class IkProblem(Immutable):
     def batch_size(self) -> int:
         """B, the number of independent requests."""
         return len(self.targets[0].T_base_target)
+
+    @property
+    def nearest(self) -> bool:
+        """Whether a configuration is wanted that is as near to the targets as possible, not one that reaches them."""
+        return self.targets[0].weights is not None
 
     @property
     def posture(self) -> Posture | None:

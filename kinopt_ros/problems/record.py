@@ -22,6 +22,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, quoted, shown
 from kinopt_ros.files import is_file, path_of, read_text, written
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
+from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.problems.preferences.every import plain_preference, preference_from_plain
 from kinopt_ros.problems.validation import check_ik_problem, variables_of_joints
 from kinopt_ros.robot.model import RobotModel
@@ -253,6 +254,12 @@ def _plain_problem(problem: IkProblem, robot: RobotModel) -> dict[str, Any]:
                 "T_link_tool": None
                 if target.T_link_tool is None
                 else target.T_link_tool.reshape(-1).tolist(),
+                "weights": None
+                if target.weights is None
+                else {
+                    "position": _listed(target.weights.position),
+                    "orientation": _listed(target.weights.orientation),
+                },
             }
             for target in problem.targets
         ],
@@ -353,7 +360,16 @@ def _target(plain: Mapping[str, Any], B: int) -> PoseTarget:
         _tolerance(plain["position_tolerance"]),
         _tolerance(plain["orientation_tolerance"]),
         None if tool is None else np.array(tool, dtype=np.float64).reshape(4, 4),
+        _weights(plain.get("weights")),
     )
+
+
+def _weights(plain: Any) -> PoseWeights | None:
+    """Return weights; records of before there were any have none."""
+    if plain is None:
+        return None
+    given = read.mapping(plain, "weights", ["position", "orientation"], ["position", "orientation"])
+    return PoseWeights(given["position"], given["orientation"])
 
 
 def _tolerance(plain: Any) -> Tolerance:

@@ -6,9 +6,10 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64, frozen
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, shortened
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, shortened, shown
 from kinopt_ros.kinematics.se3 import LARGEST, is_one_pose, is_pose
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
+from kinopt_ros.problems.pose_weights import LARGEST_RATIO, PoseWeights
 from kinopt_ros.problems.preferences.every import check_preference
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
@@ -37,6 +38,8 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         raise InvalidRequestError(f"every PoseTarget needs the same number of poses, not {sizes}")
     for target in problem.targets:
         check_target(target, robot)
+    if any(target.weights is not None for target in problem.targets):
+        _check_nearest(problem)
     expected = variables_of_joints(robot, tuple(problem.joints))
     if problem.variables is not expected and not np.array_equal(problem.variables, expected):
         raise InvalidRequestError("variables do not belong to joints; build problems with ik_problem()")
@@ -76,6 +79,31 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         raise InvalidRequestError(f"deadline is {problem.deadline}; give a value of time.monotonic() or None")
     if not 0 <= problem.random_seed < 2**64:
         raise InvalidRequestError(f"random_seed is {problem.random_seed}; allowed is 0 to 2**64 - 1")
+
+
+def _check_nearest(problem: IkProblem) -> None:
+    """Raise if a problem with weights asks for what goes with tolerances only."""
+    given = [target.weights for target in problem.targets]
+    if None in given:
+        raise InvalidGoalError(
+            f"the target of {problem.targets[given.index(None)].link!r} has no weights and another one has; give "
+            "weights to all targets, or to none"
+        )
+    heavy = [value for weights in given if weights is not None for value in weights.all if value > 0.0]
+    if max(heavy) > LARGEST_RATIO * min(heavy):
+        raise InvalidGoalError(
+            f"weights are {min(heavy):g} to {max(heavy):g}; allowed is a ratio of {LARGEST_RATIO:g} at most, besides 0"
+        )
+    for wanted, what in (
+        (problem.num_solutions > 1, f"num_solutions is {problem.num_solutions}"),
+        (problem.turns, "turns is set"),
+        (problem.preference is not None, "a preference is given"),
+    ):
+        if wanted:
+            raise InvalidRequestError(
+                f"{what}, but the targets have weights: what is as near as possible is one configuration, whichever "
+                "is found"
+            )
 
 
 @remembered
@@ -181,6 +209,8 @@ def check_target(target: PoseTarget, robot: RobotModel) -> None:
                 f"{what} is {tolerance}; allowed is a number above 0, or three of them in a tuple for the axes of "
                 "the target's frame, where inf frees an axis"
             )
+    if target.weights is not None and not isinstance(target.weights, PoseWeights):
+        raise InvalidGoalError(f"weights is {shown(target.weights)}; allowed is PoseWeights")
     if target.plain is None and all(target.free_position) and all(target.free_orientation):
         raise InvalidGoalError(f"the target of {target.link!r} leaves every axis free: nothing is asked")
 
@@ -188,6 +218,10 @@ def check_target(target: PoseTarget, robot: RobotModel) -> None:
 def check_single_target(target: PoseTarget, what: str, robot: RobotModel) -> None:
     """Raise unless a target is usable and has one pose; ``what`` is what refusals call it."""
     check_target(target, robot)
+    if target.weights is not None:
+        raise InvalidGoalError(
+            f"{what} has weights; those go with inverse kinematics only, motions take tolerances"
+        )
     if len(target.T_base_target) != 1:
         raise InvalidGoalError(
             f"{what} has {len(target.T_base_target)} poses of {target.link!r}; allowed is one"

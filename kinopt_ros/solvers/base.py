@@ -39,6 +39,7 @@ from kinopt_ros.solvers.asking import Asking, R
 from kinopt_ros.solvers.choice import choose
 from kinopt_ros.solvers.explanation import explain
 from kinopt_ros.solvers.judgement import Case, judge, own_copy
+from kinopt_ros.solvers.nearest import nearest_answer
 from kinopt_ros.solvers.objective_gate import verified
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Report, check_path_request
 from kinopt_ros.solvers.readiness import check_ready
@@ -59,6 +60,7 @@ class Feature(Enum):
     TOOL = "a tool offset"
     POSTURE = "a preferred posture"
     TURNS = "solutions that differ by whole turns"
+    NEAREST = "weights, for what is as near as possible"
     MANIPULABILITY = "a preference for manipulability"
     TRAJECTORIES = "trajectories"
     OBJECTIVES = "objectives"
@@ -238,6 +240,8 @@ class Solver(ABC):
         )
         case = Case(self.robot, problem, chains, self.name)
         candidates = own_copy(case, claims)
+        if problem.nearest:
+            return nearest_answer(case, candidates, start)
         judgement = judge(case, candidates)
         if problem.scene is not None:
             judgement = self._answered(complete(case, judgement))
@@ -374,6 +378,7 @@ class Solver(ABC):
         asked = (
             (len(targets) > 1, Feature.SEVERAL_TARGETS),
             (problem.num_solutions > 1, Feature.SEVERAL_SOLUTIONS),
+            (problem.nearest, Feature.NEAREST),
             (any(target.plain is None for target in targets), Feature.AXIS_TOLERANCES),
             (any(target.T_link_tool is not None for target in targets), Feature.TOOL),
             (preference is not None and preference.posture is not None, Feature.POSTURE),
@@ -417,6 +422,9 @@ class Solver(ABC):
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
         """Return candidates for a problem that is checked and supported. Must be thread-safe and honour the
         deadline.
+
+        Where targets have weights (``problem.nearest``, with ``Feature.NEAREST``), candidates are what is as near as
+        possible; several of a request are several tries, of which the gate takes the nearest.
 
         To be implemented by all plugins but those that optimize trajectories alone.
         """

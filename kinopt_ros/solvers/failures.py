@@ -45,9 +45,8 @@ def failure_reasons(
     """
     distant = out_of_reach(robot, problem, chains, requests)
     inside = tried.finite & (tried.limit_violation <= 0.0)
-    # Names take microseconds each, and nobody waits for thousands after the deadline.
-    named = _NAMED_LATE if problem.late else len(requests)
-    at_limits = _at_limits(robot, problem.variables, tried.q[:named])
+    named = most_named(problem, len(requests))
+    at_limit = at_limits(robot, problem.variables, tried.q[:named])
     reasons = []
     for row in range(len(requests)):
         if distant[row]:
@@ -55,7 +54,7 @@ def failure_reasons(
             continue
         best = "no attempt inside the limits was made"
         if inside[row]:
-            best = _attempt_sentence(problem, tried, requests, row) + at_limits.get(row, "")
+            best = _attempt_sentence(problem, tried, requests, row) + at_limit.get(row, "")
         if rejected[row]:
             sentence = f"the solver's answer failed the float64 check; {best}"
             reasons.append((Status.VERIFICATION_FAILED, sentence))
@@ -64,6 +63,14 @@ def failure_reasons(
         else:
             reasons.append((Status.NO_IK_SOLUTION, f"no solution within {_tolerances(problem)}; {best}"))
     return reasons
+
+
+def most_named(problem: IkProblem, count: int) -> int:
+    """Return of how many of so many requests joints at limits are named.
+
+    Names take microseconds each, and nobody waits for thousands after the deadline.
+    """
+    return min(count, _NAMED_LATE) if problem.late else count
 
 
 def out_of_reach(
@@ -137,7 +144,7 @@ def _worst_target(problem: IkProblem, tried: ConfigurationReport, request: int, 
     return problem.targets[int(np.argmax(distances))].link
 
 
-def _at_limits(robot: RobotModel, variables: Int64, q: Annotated[Float64, "F n"]) -> dict[int, str]:
+def at_limits(robot: RobotModel, variables: Int64, q: Annotated[Float64, "F n"]) -> dict[int, str]:
     """Return which joints are at a limit: the end of a sentence for every row where some are."""
     names = [robot.variable_names[i] for i in variables]
     sides = {

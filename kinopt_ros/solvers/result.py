@@ -11,7 +11,10 @@ from kinopt_ros.status import Status
 
 @dataclass(frozen=True, eq=False)
 class IkCandidates:
-    """Claims of a plugin, not yet an answer. Rows follow the problem's requests."""
+    """Claims of a plugin, not yet an answer. Rows follow the problem's requests.
+
+    For targets with weights, q is what is as near as possible.
+    """
 
     q: Annotated[Float64, "B K n"]
     """Claimed solutions, of any number K; NaN rows where there is none. The gate sorts them, and drops those that
@@ -28,7 +31,10 @@ class IkCandidates:
 
 @dataclass(frozen=True, eq=False)
 class IkResult(Immutable):
-    """A verified answer. ``q`` holds nothing but configurations that passed every check in ``checks``."""
+    """A verified answer. ``q`` holds nothing but configurations that passed every check in ``checks``.
+
+    What is as near as possible to targets with weights is no solution: it is the attempt, and its status ``NEAREST``.
+    """
 
     joint_names: tuple[str, ...]
     """Names of the n variables, the columns of q."""
@@ -37,7 +43,7 @@ class IkResult(Immutable):
     status: Annotated[Int64, "B"]
     """A ``Status`` per request."""
     messages: tuple[str, ...]
-    """Why a request failed, one sentence; empty where it succeeded."""
+    """Why a request failed, one sentence; empty where it succeeded. Of what is as near as possible: what is met."""
     position_error: Annotated[Float64, "B K"]
     """Distance from the worst target along axes that are not free, m; NaN where q is."""
     orientation_error: Annotated[Float64, "B K"]
@@ -46,7 +52,8 @@ class IkResult(Immutable):
     """Number that solutions are sorted by: the cost of the problem's preference, such as the distance from its
     posture, else the distance from its state; see ``problems.preferences.base.sorting_cost``."""
     attempt: Annotated[Float64, "B n"]
-    """Best attempt of a failed request, inside the limits; NaN rows where the request succeeded."""
+    """What is as near as possible, where that was asked for; else the best attempt of a failed request. Inside the
+    limits; NaN rows where the request succeeded."""
     attempt_position_error: Annotated[Float64, "B"]
     """Distance of the attempt from the target, m; NaN where attempt is."""
     attempt_orientation_error: Annotated[Float64, "B"]
@@ -79,6 +86,16 @@ class IkResult(Immutable):
     def success(self) -> Annotated[Bool, "B"]:
         """Which requests have at least one verified solution."""
         return np.asarray(self.status == Status.SUCCESS)
+
+    @property
+    def nearest(self) -> Annotated[Bool, "B"]:
+        """Which requests, of those that asked for it, have a configuration as near as possible: their attempt."""
+        return np.asarray(self.status == Status.NEAREST)
+
+    @property
+    def failed(self) -> Annotated[Bool, "B"]:
+        """Which requests did not get what they asked for."""
+        return ~(self.success | self.nearest)
 
     @property
     def num_found(self) -> Annotated[Int64, "B"]:

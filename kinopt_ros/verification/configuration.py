@@ -22,8 +22,10 @@ from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import quaternion_columns, variables_named
 
-CHECKS = ("finite numbers", "joint limits", "mimic joint limits", "target pose")
-"""Checks of the solved joints, and of the mimic joints that they drive."""
+INSIDE = ("finite numbers", "joint limits", "mimic joint limits")
+"""Checks of the solved joints, and of the mimic joints that they drive, wherever the targets are."""
+CHECKS = (*INSIDE, "target pose")
+"""All checks of what reaches its targets."""
 HELD_LIMITS = "limits of held joints"
 NOT_CHECKED = (HELD_LIMITS, "self collision", "world collision")
 """What is not checked for problems without a scene."""

@@ -26,6 +26,7 @@ def test_failures_are_kept_and_successes_are_not(
         "recorder", {**panda_parameters, "record_failures": str(tmp_path), "cpu.max_restarts": 7}
     )
     assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS
+    assert client.call("solve_ik", ik(pose(9.0), nearest=True)).status.code == Status.NEAREST
     assert client.call("solve_ik", ik(pose(9.0), pose(), pose(8.0))).status.code == Status.NO_IK_SOLUTION
     (file,) = records(tmp_path, 1, client)
     record = load_record(file)

@@ -157,6 +157,7 @@ def test_diagnostics_tell_of_node_services_and_solvers(
     answer = client.call("solve_ik", hard(60, timeout=30.0))
     assert answer.status.code == Status.NO_IK_SOLUTION  # a first try is not enough
     client.call("solve_ik", ik(pose(), group="nowhere"))
+    assert client.call("solve_ik", ik(pose(9.0), nearest=True)).status.code == Status.NEAREST
 
     def newest() -> dict[str, Any]:
         mine = [array for array in seen if array.status[0].name.startswith("kinopt_observed:")]
@@ -166,7 +167,7 @@ def test_diagnostics_tell_of_node_services_and_solvers(
         status = newest().get("~/solve_ik")
         return int(dict_of(status)["requests"]) if status else 0
 
-    assert client.spin_until(lambda: requests() == 7, 20.0), f"seen: {list(newest())}"
+    assert client.spin_until(lambda: requests() == 8, 20.0), f"seen: {list(newest())}"
     statuses = newest()
     assert all(status.level == b"\x00" for status in statuses.values()), [
         s.message for s in statuses.values()
@@ -178,12 +179,14 @@ def test_diagnostics_tell_of_node_services_and_solvers(
     service = dict_of(statuses["~/solve_ik"])
     assert service["answers SUCCESS"] == "5"
     assert service["answers INVALID_GROUP_NAME"] == "1"
+    assert service["answers NEAREST"] == "1"
+    assert "1 came as near as possible" in statuses["~/solve_ik"].message
     assert float(service["success rate"]) == pytest.approx(5 / 7, abs=1e-3)
     assert 0.0 < float(service["time p50 (ms)"]) <= float(service["time p99 (ms)"])
     assert "queue time p95 (ms)" in service
     solver = dict_of(statuses["solver cpu"])
     assert (solver["requests"], solver["answers SUCCESS"], solver["answers NO_IK_SOLUTION"]) == (
-        "6",
+        "7",
         "5",
         "1",
     )

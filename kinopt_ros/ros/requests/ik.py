@@ -13,6 +13,7 @@ from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.chains import resolve_joints
 from kinopt_ros.problems.ik import MIN_SEPARATION, IkProblem, Tolerance
+from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.problems.preferences.every import ANY, CLOSEST, REST
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
@@ -99,6 +100,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
         position_tolerance=tolerance_of(context, request, "position"),
         orientation_tolerance=tolerance_of(context, request, "orientation"),
         free_axes=request.free_axes,
+        nearest=weights_of(request),
         num_solutions=request.num_solutions or 1,
         min_separation=nonnegative(
             request.min_separation, "min_separation", InvalidRequestError, MIN_SEPARATION
@@ -223,6 +225,27 @@ def tolerance_of(context: Context, request: Any, kind: str) -> Tolerance:
         )
     x, y, z = (float(value) for value in three)
     return x, y, z
+
+
+def weights_of(request: Any) -> PoseWeights | None:
+    """Return the weights of a request for what is as near as possible; None of one for what reaches its targets."""
+    given = {
+        kind: getattr(request, f"{kind}_weights").tolist()
+        for kind in ("position", "orientation")
+        if len(getattr(request, f"{kind}_weights"))
+    }
+    for kind, weights in given.items():
+        if not request.nearest:
+            raise InvalidRequestError(
+                f"{kind}_weights has {len(weights)} numbers, but nearest is not set: tolerances say what is reached"
+            )
+        if len(weights) not in (1, 3):
+            raise InvalidGoalError(f"{kind}_weights has {len(weights)} numbers; allowed are one or three")
+    if not request.nearest:
+        return None
+    return PoseWeights(
+        **{kind: weights[0] if len(weights) == 1 else weights for kind, weights in given.items()}
+    )
 
 
 def _rest(request: Any, prefer: str, robot: Any, q: Float64) -> Float64 | None:

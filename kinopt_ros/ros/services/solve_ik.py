@@ -22,6 +22,7 @@ from kinopt_ros.ros.services.solve_ik_with_costs import ObjectiveTask
 from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.ros.serving.service import QueuedService
 from kinopt_ros.scene.scene import Scene
+from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.status import Status
 
 HURRIED_SECONDS = 0.005
@@ -175,6 +176,24 @@ class _IkTask(Task):
         self._context.note_failures(self.asked, pooled.result)
 
 
+def _status_without_success(asked: IkRequest, result: IkResult) -> Any:
+    """Return the status of an answer without a success for every target: that of the first that failed, if some did."""
+    failed = np.flatnonzero(result.failed)
+    several = asked.problem.batch_size > 1
+    if not failed.size:
+        sentence = result.messages[0]
+        if several:
+            sentence = f"as near as was found to {len(result.messages)} targets; poses[0]: {sentence}"
+        return status_message(Status.NEAREST, said(sentence, asked.assumed, *result.notes))
+    first = int(failed[0])
+    sentence = result.messages[first]
+    if several:
+        sentence = (
+            f"{len(failed)} of {len(result.messages)} targets failed; the first, poses[{first}]: {sentence}"
+        )
+    return status_message(Status(int(result.status[first])), sentence)
+
+
 def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:
     problem, result = asked.problem, pooled.result
     success = result.success
@@ -194,14 +213,7 @@ def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:
     if success.all():
         response.status = status_message(Status.SUCCESS, said(asked.assumed, *result.notes))
     else:
-        failed = np.flatnonzero(~success)
-        first = int(failed[0])
-        sentence = result.messages[first]
-        if problem.batch_size > 1:
-            sentence = (
-                f"{len(failed)} of {problem.batch_size} targets failed; the first, poses[{first}]: {sentence}"
-            )
-        response.status = status_message(Status(int(result.status[first])), sentence)
+        response.status = _status_without_success(asked, result)
         response.messages = list(result.messages)
         response.attempts = flat_array(result.attempt)
         response.attempt_poses = poses_from_matrices(

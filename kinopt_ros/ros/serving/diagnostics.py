@@ -92,8 +92,12 @@ class Diagnostics:
         level, message = _OK, "no request yet"
         if summary.requests:
             succeeded = summary.codes.get(int(Status.SUCCESS), 0)
-            values["success rate"] = f"{succeeded / summary.requests:.4f}"
+            nearest = summary.codes.get(int(Status.NEAREST), 0)  # as asked, but no successes
+            if summary.requests > nearest:
+                values["success rate"] = f"{succeeded / (summary.requests - nearest):.4f}"
             message = f"{succeeded} of {summary.requests} succeeded"
+            if nearest:
+                message += f", {nearest} came as near as possible"
             values |= _times("time", summary.wall) | _times("queue time", summary.queue)
             values |= {f"answers {_code_name(code)}": count for code, count in sorted(summary.codes.items())}
             values |= {f"fallback: {reason}": count for reason, count in sorted(summary.reasons.items())}

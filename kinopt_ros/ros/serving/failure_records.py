@@ -68,7 +68,7 @@ class FailureRecords:
     def note(self, asked: IkRequest, result: IkResult) -> None:
         """Keep the targets of a request that failed."""
         folder = self._folder
-        if folder is None or result.success.all():
+        if folder is None or not result.failed.any():
             return
         with self._lock:
             if self._closed or self._waiting >= _MOST_WAITING:
@@ -87,7 +87,7 @@ class FailureRecords:
             if sum(1 for _ in folder.glob("*.yaml")) >= MOST_FILES:
                 self._warn(f"{folder} holds {MOST_FILES} records: no more are written")
                 return
-            failed = np.flatnonzero(~result.success)[:MOST_ROWS]
+            failed = np.flatnonzero(result.failed)[:MOST_ROWS]
             robot = asked.loaded.model
             urdf, srdf = self._description.texts_of(robot)
             record = make_record(

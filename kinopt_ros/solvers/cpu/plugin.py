@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import NotReadyError
+from kinopt_ros.errors import NotReadyError, UnsupportedFeatureError
 from kinopt_ros.kinematics.angled_robot import angled_robot
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.preferences.index import IndexPreference
@@ -31,6 +31,9 @@ from kinopt_ros.solvers.version import package_version
 if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.quick import ChainIk
 
+NEAREST_STARTS = 14
+"""Starts of a search of what is as near as possible: more find less and less."""
+
 
 class CpuSolver(Solver):
     """Damped least squares from many seeds, compiled with numba.
@@ -38,7 +41,8 @@ class CpuSolver(Solver):
     Attempts of a request in order: the problem's state, its seeds, the nearest of a table of configurations with
     known tip poses, random configurations. The first that succeeds is the answer, unless several solutions or a
     preferred one are asked for; joints that could make full turns take the turn nearest to the state. A floating joint
-    has a closed form; where that does not do, angles take the place of its quaternion.
+    has a closed form; where that does not do, angles take the place of its quaternion. What is as near as possible is
+    searched downhill from many starts.
     """
 
     name: ClassVar[str] = "cpu"
@@ -65,6 +69,13 @@ class CpuSolver(Solver):
             0,
             1_000_000,
         ),
+        Option(
+            "nearest_starts",
+            NEAREST_STARTS,
+            "Configurations that a search of what is as near as possible begins from, besides state and seeds",
+            1,
+            1000,
+        ),
         Option("threads", 0, "Threads that share large batches; 0: as many as the process has cores", 0, 256),
     )
     prompt: ClassVar[bool] = True
@@ -77,22 +88,27 @@ class CpuSolver(Solver):
         return None
 
     def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
+        from kinopt_ros.solvers.cpu import nearest
         from kinopt_ros.solvers.cpu.kernels import plain  # noqa: F401  (compiles, or loads what was compiled before)
         from kinopt_ros.solvers.cpu.prepared import prepared_chains, prepared_trees
 
         self._max_restarts: int = options["max_restarts"]
         self._branch_attempts: int = options["branch_attempts"]
+        self._nearest_starts: int = options["nearest_starts"]
         self._chains = prepared_chains(robot, self._max_restarts)
         self._trees = prepared_trees(robot)
         self._cores = Cores(options["threads"])
         _load_general()
+        nearest.load_or_compile(may_compile=False)
 
     def warm_up(self) -> None:
         """Compile what requests beyond the plain kind need, if it was not compiled on this machine before."""
+        from kinopt_ros.solvers.cpu import nearest
         from kinopt_ros.solvers.cpu.paths.compiling import load_or_compile
         from kinopt_ros.trajectory import path_timing
 
         _compile_general()
+        nearest.load_or_compile(may_compile=True)
         load_or_compile(may_compile=True)
         path_timing.warm_up()
 
@@ -143,6 +159,8 @@ class CpuSolver(Solver):
         from kinopt_ros.solvers.cpu.several import solve_several
 
         robot = self.robot
+        if problem.nearest:
+            return self._nearest(problem, several=False)
         floating = floating_joints(problem, robot) if robot.floating_joints else []
         if floating:
             return self._with_floating_joints(problem, floating)
@@ -203,6 +221,32 @@ class CpuSolver(Solver):
             self.for_robot(angled.robot)._solve_ik,
         )
         return by_angles if found is None else filled_in(found, missing, by_angles)
+
+    def _solve_pool(self, problem: IkProblem) -> IkCandidates:
+        return self._nearest(problem, several=True) if problem.nearest else self._solve_ik(problem)
+
+    def _nearest(self, problem: IkProblem, several: bool) -> IkCandidates:
+        """Return the nearest configurations found, or if ``several`` all that attempts ended with."""
+        from kinopt_ros.solvers.cpu.nearest import load_or_compile, solve_nearest
+
+        floating = floating_joints(problem, self.robot) if self.robot.floating_joints else []
+        if floating:
+            raise UnsupportedFeatureError(
+                f"solver {self.name} does not solve for the floating joint {floating[0].name!r} where targets have "
+                "weights; lock it"
+            )
+        if not load_or_compile(may_compile=problem.deadline is None):
+            raise NotReadyError(
+                "searching what is as near as possible has to be compiled once per machine for solver "
+                f"{self.name}, which no deadline waits for; call its warm_up() before"
+            )
+        return solve_in_parts(
+            problem,
+            self._trees,
+            lambda part, prepared: solve_nearest(
+                part, prepared, self.robot, self._nearest_starts, several, self._cores
+            ),
+        )
 
 
 _compiling = threading.Lock()

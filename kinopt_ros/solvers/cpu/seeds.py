@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64, frozen
+from kinopt_ros.array import Bool, Float64, frozen
 
 
 @lru_cache(
@@ -28,6 +28,22 @@ def scrambled_halton(size: int, dimensions: int) -> Annotated[Float64, "size dim
     points = np.minimum(points, np.nextafter(1.0, 0.0))
     frozen(points)
     return points
+
+
+AROUND = 0.12
+"""Share of the points that lie around one, if it is in the middle."""
+
+
+@lru_cache(maxsize=64)
+def neighbours(size: int, dimensions: int) -> Annotated[Bool, "size size"]:
+    """Return which of the points of ``scrambled_halton`` lie around which, in a box; each lies around itself."""
+    points = scrambled_halton(size, dimensions)
+    reach = 1.0 - np.sqrt(1.0 - AROUND ** (1.0 / max(dimensions, 1)))
+    near = np.ones((size, size), dtype=np.bool_)
+    for values in points.T:
+        near &= np.abs(values[:, None] - values) <= reach
+    frozen(near)
+    return near
 
 
 def _primes(count: int) -> list[int]:

@@ -76,6 +76,8 @@ def prepare(folder: Path) -> None:
     request.poses = [_identity()]
     request.poses[0].position.z = 0.8
     read_ik_request(_context(), request, time.monotonic())
+    request.nearest, request.position_weights, request.orientation_weights = True, [1.0], [0.1, 0.1, 0.0]
+    read_ik_request(_context(), request, time.monotonic())
 
 
 def _identity() -> Any:
@@ -91,7 +93,10 @@ def feed(source: Source, folder: Path) -> None:
     context, now = _context(), time.monotonic()
     what = source.randrange(6)
     if what == 0:
-        read_ik_request(context, _message(source, SolveIK.Request, 0.2), now)
+        request = _message(source, SolveIK.Request, 0.2)
+        if source.often(0.3):  # weights alone are refused before they are looked at
+            request.nearest, request.num_solutions, request.turns, request.prefer = True, 1, False, ""
+        read_ik_request(context, request, now)
     elif what == 1:
         kind = source.choice((PlanTrajectory.Request, OptimizeTrajectory.Goal))
         read_trajectory_request(context, _message(source, kind, 0.2), now)

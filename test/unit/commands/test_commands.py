@@ -46,6 +46,25 @@ def test_ik_out_of_reach(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(answer["attempt"]) == 7
 
 
+def test_ik_as_near_as_possible(capsys: pytest.CaptureFixture[str]) -> None:
+    far = ["ik", "--xyz", "5", "0", "0", "--nearest"]
+    assert main([*far, "--position-weight", "1", "1", "2", "--orientation-weight", "0.1", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["status"] == "NEAREST"
+    assert answer["positions"] == []
+    assert len(answer["attempt"]) == 7
+    assert answer["message"].startswith("position off by 4.")
+    assert "target pose" not in answer["checks"]
+    assert answer["position_error_m"] > 4.0
+    assert main(["ik", *POSE, "--nearest", "--orientation-weight", "0"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "as near as possible by cpu" in out
+    assert "position met (off by" in out
+    assert "orientation free" in out
+    assert "no solution" in out
+    assert "solved" not in out
+
+
 def test_fk_agrees_with_the_library(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fk", "--joints", "panda_joint1=0.5", "--links", "panda_link8", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -126,6 +145,10 @@ def test_doctor_says_that_an_srdf_waits_for_its_robot(
         (["ik", *POSE, "--position-tolerance", "-1"], "position_tolerance"),
         (["ik", *POSE, "--solver", "ikfast"], "cpu"),
         (["ik", *POSE, "--seed-state", "yoga"], "ready"),
+        (["ik", *POSE, "--orientation-weight", "0"], "--nearest"),
+        (["ik", *POSE, "--nearest", "--position-weight", "1", "2"], "--position-weight has 2 numbers"),
+        (["ik", *POSE, "--nearest", "--position-weight", "-1"], "weight of position"),
+        (["ik", "--demo", "updown", "--nearest"], "--demo"),
         (["fk", "--joints", "elbow=1"], "elbow"),
         (["fk", "--joints", "panda_joint1"], "NAME=VALUE"),
         (["fk", "--joints", "panda_joint1=fast"], "fast"),

@@ -23,12 +23,14 @@ from kinopt_ros.planning.cartesian import plan
 from kinopt_ros.planning.cartesian.plan import plan_cartesian_path
 from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
 from kinopt_ros.solvers import scene_ready
 from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.cpu.kernels import nearest
 from kinopt_ros.solvers.cpu.paths.kernels import connect, levenberg_marquardt
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
@@ -121,6 +123,7 @@ def clock_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Clock]:
             (levenberg_marquardt, "improve"),
             (connect, "grow"),
             (connect, "shorten"),
+            (nearest, "come_near"),
         ):
             monkeypatch.setattr(module, name, clock.counted(name, getattr(module, name)))
         improve = path_law.TimeLaw.improve
@@ -209,6 +212,27 @@ def test_a_batch_in_a_scene_is_not_looked_at_to_its_end(
         assert len(clock.after) <= MOST, (looks, clock.after)
         if clock.jumped:
             assert (result.status[~result.success] == Status.TIMED_OUT).any() or result.cut_short.any()
+
+
+@pytest.mark.parametrize("scene", [None, WALL], ids=["alone", "wall"])
+def test_what_is_as_near_as_possible_is_not_searched_to_the_end(
+    scene: Scene | None, robot: RobotModel, solver: Solver, clock_of: Callable[[int], Clock]
+) -> None:
+    q = robot.default_q + np.random.default_rng(0).uniform(-0.5, 0.5, (12, robot.nq))
+    T = forward_kinematics(robot, q, ("panda_link8",))[:, 0]
+    T[:, 0, 3] += 1.0
+    seen = set()
+    for looks in (1, 2, 3, 5, 8, 13, 20, 40, 80, 160):
+        clock = clock_of(looks)
+        result = solver.solve_ik(
+            ik_problem(robot, T, nearest=PoseWeights(), scene=scene, deadline=clock.begin + SECONDS)
+        )
+        assert len(clock.after) <= MOST, (looks, clock.after)
+        if clock.jumped:
+            assert (result.cut_short | (result.status != Status.TIMED_OUT)).all()
+        seen |= {Status(code) for code in result.status.tolist()}
+    assert seen <= {Status.NEAREST, Status.TIMED_OUT, Status.GOAL_IN_COLLISION}
+    assert {Status.NEAREST, Status.TIMED_OUT} <= seen
 
 
 PILE = scene_of(*(box(f"box {k}", (0.4, 0.4, 0.02), 0.3, 0.0, 0.2 + 0.015 * k) for k in range(40)))

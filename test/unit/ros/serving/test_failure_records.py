@@ -15,7 +15,7 @@ from kinopt_ros.ros.serving.failure_records import FailureRecords
 
 def test_a_request_that_ends_after_the_node_is_not_kept_and_breaks_nothing(tmp_path: Path) -> None:
     nothing: Any = None
-    failed: Any = SimpleNamespace(success=np.array([False]))
+    failed: Any = SimpleNamespace(failed=np.array([True]))
     records = FailureRecords(nothing, nothing)
     records.use(str(tmp_path))
     records.close()
