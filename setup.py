@@ -38,7 +38,7 @@ ros_jazzy_wheels = [
 ]
 
 # The plugin jax_lm and kinopt_ros.differentiable.
-jax = ["jax>=0.8", "jaxlie>=1.5"]
+jax = ["jax>=0.8", "jaxlie>=1.5", "almond-jaxls>=0.1"]
 
 # The plugin hjcd.
 warp = ["warp-lang"]

@@ -8,8 +8,8 @@ collision detection", 2005, 5.1.9.
 from types import ModuleType
 from typing import Annotated, Any, NamedTuple
 
-_SEARCH = 18
-"""Steps of the golden section search: the place on the segment is known to 0.02 % of its length."""
+_SEARCH = 28
+"""Steps of the golden section search: the place on the segment is known to 1e-6 of its length."""
 _GOLDEN = 0.6180339887498949
 _TINY = 1e-18
 

@@ -75,13 +75,15 @@ def test_values_and_derivatives_of_jax(
         found = jax.jit(rows)(pack(objective, DT), q)
         costs, dt = unpack(objective, jax.numpy.asarray(pack(objective, DT)))
         plan = row_plan(layout, costs, dt)
+        unit = np.eye(NUM_POINTS * directions(robot).nv)
+        J = np.array(jax.vmap(lambda by: plan.times(found.J, by))(unit))
     points = objective.points_of(cost, NUM_POINTS)
     own = np.array([residual(NumpyPath(robot, q, DT), cost, t) for t in points])
     assert plan.blocks == ((0, *own.shape),)
     np.testing.assert_allclose(np.asarray(found.r), own.ravel(), atol=1e-9, rtol=1e-9)
 
     known, step = directions(robot), 1e-7
-    J = np.asarray(found.J).reshape(own.size, NUM_POINTS, known.nv)
+    J = J.T.reshape(own.size, NUM_POINTS, known.nv)
     scale = max(1.0, np.abs(J).max())
     for t in range(NUM_POINTS):
         for v in range(known.nv):

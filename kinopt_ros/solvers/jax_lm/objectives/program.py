@@ -68,6 +68,10 @@ def objective_compilation(runtime: Runtime, key: ObjectiveKey) -> Compilation:
     if runtime.on_cpu:
         # With the fusion of several results that IK-Beam wants, XLA 0.10 aborts the process over jaxls's loops.
         options["xla_cpu_use_fusion_emitters"] = False
+        # Of one configuration, XLA 0.10's algebraic simplification makes wrong poses for some robots
+        # (residuals of the same q differ from those of its derivative): searches then stall.
+        passes = options.get("xla_disable_hlo_passes")
+        options["xla_disable_hlo_passes"] = f"{passes},algsimp" if passes else "algsimp"
     text = f"{runtime.fingerprint}\n{options}\n{lowered.as_text()}"
     name = hashlib.sha256(text.encode()).hexdigest()[:32]
     return Compilation(name, lambda: lowered.compile(compiler_options=options))
