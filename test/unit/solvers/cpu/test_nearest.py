@@ -382,6 +382,25 @@ def test_several_links_share_their_joints() -> None:
     solver.close()
 
 
+def test_joints_that_move_no_target_stay_where_they_are() -> None:
+    robot = two_arms()
+    solver = create_solver("cpu", robot)
+    problem = ik_problem(robot, np.eye(4), tip_link="l7", nearest=PoseWeights())
+    other = tuple(
+        joint.name for joint in robot.joints if joint.is_active and joint.name not in problem.joints
+    )
+    still = replace(
+        problem,
+        joints=other,
+        variables=np.array([robot.variable_index[name] for name in other]),
+        seeds=np.empty((1, 0, len(other))),
+    )
+    result = solver.solve_ik(still)
+    assert result.nearest[0]
+    np.testing.assert_array_equal(result.attempt[0], still.state[0, still.variables])
+    solver.close()
+
+
 def test_floating_joints_are_refused_by_name() -> None:
     robot = with_free_joint(seven_revolute(), "l0")
     solver = create_solver("cpu", robot)
