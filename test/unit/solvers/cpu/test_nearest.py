@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("numba")
 from kinopt_ros.array import Float64
 from kinopt_ros.conformance.robots import ROBOTS, seven_revolute, six_revolute, two_arms
-from kinopt_ros.errors import UnsupportedFeatureError
+from kinopt_ros.errors import NotReadyError, UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
 from kinopt_ros.kinematics.free_joint import with_free_joint
 from kinopt_ros.kinematics.pose_errors import axis_errors
@@ -380,6 +380,17 @@ def test_several_links_share_their_joints() -> None:
             moved = np.clip(q + rng.normal(size=len(q)) * 1e-4, lower, upper)
             assert cost_of(robot, problem, b, moved) >= cost * (1.0 - 1e-9) - 1e-15
     solver.close()
+
+
+def test_no_request_with_a_deadline_waits_for_the_compiler(
+    solver: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert nearest.load_or_compile(may_compile=False)
+    monkeypatch.setattr(nearest, "load_or_compile", lambda may_compile: may_compile)
+    problem = five_joints(1, 18, PoseWeights())
+    with pytest.raises(NotReadyError, match="warm_up"):
+        solver.solve_ik(replace(problem, deadline=time.monotonic() + 10.0))
+    assert solver.solve_ik(problem).nearest[0]
 
 
 def test_joints_that_move_no_target_stay_where_they_are() -> None:
