@@ -144,7 +144,9 @@ class _Oracle:
     def __init__(self, task: IkTask, judge: Judge, position: float, orientation: float, starts: int) -> None:
         import pinocchio
 
-        self._log3 = pinocchio.log3
+        self._pin: Any = pinocchio
+        joints = [judge.model.joints[judge.model.getJointId(name)] for name in task.names]
+        self._columns = [joint.idx_v for joint in joints]
         self._task, self._judge, self._starts = task, judge, starts
         self._weights = np.repeat([position, orientation], 3)
 
@@ -155,8 +157,8 @@ class _Oracle:
         lower, upper = self._task.lower, self._task.upper
         low, high = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
         rng = np.random.default_rng(k)
-        options: dict[str, Any] = {"bounds": (lower, upper), "max_nfev": _MOST_CALLS, "args": (k,)}
-        options |= dict.fromkeys(("xtol", "ftol", "gtol"), _TOLERANCE)
+        options: dict[str, Any] = {"jac": self._jacobian, "bounds": (lower, upper), "args": (k,)}
+        options |= dict.fromkeys(("xtol", "ftol", "gtol"), _TOLERANCE) | {"max_nfev": _MOST_CALLS}
         ends = [
             least_squares(self._errors, rng.uniform(low, high), **options).cost for _ in range(self._starts)
         ]
@@ -171,8 +173,16 @@ class _Oracle:
     def _errors(self, q: Annotated[Float64, "n"], k: int) -> Annotated[Float64, "6"]:
         T, reached = self._task.T_base_target[k], self._judge.pose(q)
         R = T[:3, :3].T
-        along, about = R @ (reached.translation - T[:3, 3]), self._log3(R @ reached.rotation)
+        along, about = R @ (reached.translation - T[:3, 3]), self._pin.log3(R @ reached.rotation)
         return np.asarray(self._weights * np.concatenate([along, about]))
+
+    def _jacobian(self, q: Annotated[Float64, "n"], k: int) -> Annotated[Float64, "6 n"]:
+        """Compute the derivatives of the errors of an arm whose base stands still."""
+        judge, pin = self._judge, self._pin
+        full = judge.configuration(q, self._task.variables)
+        J = pin.computeFrameJacobian(judge.model, judge.data, full, judge.tip, pin.LOCAL)[:, self._columns]
+        R = self._task.T_base_target[k, :3, :3].T @ judge.pose(q).rotation
+        return np.asarray(self._weights[:, None] * np.concatenate([R @ J[:3], pin.Jlog3(R) @ J[3:]]))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

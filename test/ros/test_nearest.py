@@ -35,7 +35,7 @@ def tips(answer: Any) -> np.ndarray:
 
 
 def test_five_joints_meet_the_position_before_the_orientation(client: Client) -> None:
-    target = pose(0.45, 0.2, 0.4)
+    target = pose(0.45, 0.2, 0.4, (0.8, 0.4, 0.4, 0.2))
     answer = ask(client, target, locked_joints=LOCKED, position_weights=[1000.0])
     assert answer.status.code == Status.NEAREST, answer.status.message
     assert list(answer.codes) == [Status.NEAREST]

@@ -65,7 +65,7 @@ class _Work:
         """Return work of which nothing is tried yet."""
         from kinopt_ros.solvers.cpu.kernels.nearest import Asked, Effort
 
-        B, n = problem.batch_size, len(packed.variables)
+        B, n, T = problem.batch_size, len(packed.variables), len(problem.targets)
         state = np.ascontiguousarray(problem.state[:, packed.variables])
         seeds = state[:, None]
         if problem.seeds.shape[1]:
@@ -80,9 +80,7 @@ class _Work:
                 seeds,
                 state,
             ),
-            effort=Effort(
-                starts, signed(problem.random_seed), max(1, STEPS // (n * n * len(problem.targets)))
-            ),
+            effort=Effort(starts, signed(problem.random_seed), max(1, STEPS // max(1, n * n * T))),
             q=np.full((B, E, n), np.nan),
             cost=np.full((B, E), np.inf),
             steps=np.zeros(B, np.int64),

@@ -134,7 +134,7 @@ class _Work:
 
         tree = self.packed
         T, _, n = len(self.targets), *self.posture.shape
-        steps = max(1, STEPS // (n * T * T))
+        steps = max(1, STEPS // max(1, n * T * T))  # n is 0 where nothing moves a target
         plan = np.array(
             [use_seeds, TABLE_TRIES, last, self.signed_seed, polish, self.enough, steps], dtype=np.int64
         )

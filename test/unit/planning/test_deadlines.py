@@ -214,7 +214,7 @@ def test_a_batch_in_a_scene_is_not_looked_at_to_its_end(
             assert (result.status[~result.success] == Status.TIMED_OUT).any() or result.cut_short.any()
 
 
-@pytest.mark.parametrize("scene", [None, WALL], ids=["alone", "wall"])
+@pytest.mark.parametrize("scene", [None, EMPTY_SCENE], ids=["anyhow", "free"])
 def test_what_is_as_near_as_possible_is_not_searched_to_the_end(
     scene: Scene | None, robot: RobotModel, solver: Solver, clock_of: Callable[[int], Clock]
 ) -> None:

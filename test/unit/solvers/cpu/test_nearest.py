@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("numba")
 from kinopt_ros.array import Float64
 from kinopt_ros.conformance.robots import ROBOTS, seven_revolute, six_revolute, two_arms
-from kinopt_ros.errors import UnsupportedFeatureError
+from kinopt_ros.errors import NotReadyError, UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
 from kinopt_ros.kinematics.free_joint import with_free_joint
 from kinopt_ros.kinematics.pose_errors import axis_errors
@@ -379,6 +379,36 @@ def test_several_links_share_their_joints() -> None:
         for _ in range(50):
             moved = np.clip(q + rng.normal(size=len(q)) * 1e-4, lower, upper)
             assert cost_of(robot, problem, b, moved) >= cost * (1.0 - 1e-9) - 1e-15
+    solver.close()
+
+
+def test_no_request_with_a_deadline_waits_for_the_compiler(
+    solver: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert nearest.load_or_compile(may_compile=False)
+    monkeypatch.setattr(nearest, "load_or_compile", lambda may_compile: may_compile)
+    problem = five_joints(1, 18, PoseWeights())
+    with pytest.raises(NotReadyError, match="warm_up"):
+        solver.solve_ik(replace(problem, deadline=time.monotonic() + 10.0))
+    assert solver.solve_ik(problem).nearest[0]
+
+
+def test_joints_that_move_no_target_stay_where_they_are() -> None:
+    robot = two_arms()
+    solver = create_solver("cpu", robot)
+    problem = ik_problem(robot, np.eye(4), tip_link="l7", nearest=PoseWeights())
+    other = tuple(
+        joint.name for joint in robot.joints if joint.is_active and joint.name not in problem.joints
+    )
+    still = replace(
+        problem,
+        joints=other,
+        variables=np.array([robot.variable_index[name] for name in other]),
+        seeds=np.empty((1, 0, len(other))),
+    )
+    result = solver.solve_ik(still)
+    assert result.nearest[0]
+    np.testing.assert_array_equal(result.attempt[0], still.state[0, still.variables])
     solver.close()
 
 

@@ -392,3 +392,23 @@ def test_the_closest_turn_is_one_inside_the_limits() -> None:
             result = solver.solve_ik(problem)
             assert result.success[0], result.messages
             assert result.q[0, 0, 0] == pytest.approx(expected, abs=1e-3), (state, prefer)
+
+
+def test_joints_that_move_no_target_have_an_answer() -> None:
+    """Built by hand, as the builder refuses them: a division by zero ended such a request."""
+    robot = load_robot("panda")
+    solver = CpuSolver()
+    solver.configure(robot)
+    T = chain_pose(build_chain(robot, *ENDS["panda"]), robot.default_q[:7])
+    problem = ik_problem(robot, np.stack([T, np.eye(4)]), tip_link="panda_link8", num_solutions=2)
+    finger = robot.variable_index["panda_finger_joint1"]
+    still = replace(
+        problem,
+        joints=("panda_finger_joint1",),
+        variables=np.array([finger]),
+        seeds=np.empty((2, 0, 1)),
+    )
+    result = solver.solve_ik(still)
+    solver.close()
+    assert result.success.tolist() == [True, False]
+    assert result.q[0, 0] == robot.default_q[finger]
