@@ -120,7 +120,8 @@ def _looped(plan: FramePlan, own: Geometry, at: Values, q: jax.Array, identity: 
     for i, step in enumerate(plan.steps):
         if motion_of(step) is Motion.QUATERNION:
             turned = (R[i][:, :, None] * quaternion_rotation(step, q)).sum(1)
-            R = R.at[i].set(turned)
+            # No R.at[i].set(turned): mapped over one configuration, XLA 0.10 on CPUs makes wrong poses of that.
+            R = jnp.concatenate([R[:i], turned[None], R[i + 1 :]])
     parents = [step.parent for step in plan.steps]
 
     def moved(frame: jax.Array, R: jax.Array, p: jax.Array) -> jax.Array:
