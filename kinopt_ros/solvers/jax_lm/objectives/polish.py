@@ -36,6 +36,8 @@ _EXACT = 1e-8
 """Violation that is as good as none."""
 _STILL = 1e-6
 """Step, rad or m, that is the last one if constraints are met."""
+_FAR = 1e3
+"""How much larger rho is before violations have once been below ``_NEAR``."""
 _HOPELESS = 1e-5
 """Gain of a step, as a share of the sum, below which constraints that are far will not be met from here."""
 _LARGEST_DAMPING = 1e8
@@ -79,16 +81,19 @@ def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
     bounds = Bounds.of(layout)
     q = bounds.clipped(q)
     rows = rows_at(layout, costs, dt, q)
-    terms = Terms(plan, plan.weights(costs)).scaled(rows)
-    rho = terms.rho
+    scaled = Terms(plan, plan.weights(costs)).scaled(rows)
 
     def step(state: _State) -> _State:
         r, J = state.rows
+        violation = scaled.violation(r)
+        moving = violation < _NEAR
+        near = state.near | moving
+        # Far from the constraints they come first; near to them steps must not be short where they bend.
+        rho = jnp.where(near, 1.0, _FAR) * scaled.rho
+        terms = scaled._replace(rho=rho)
         pull = terms.shifted(r, state.y)
         counts = terms.counting(pull)
         gradient = terms.gradient(state.rows) + rho * plan.pulled(J, pull)
-        violation = terms.violation(r)
-        moving = violation < _NEAR
         system = _System.of(state, rho * plan.gram(J, counts), moving, bounds.held(state.q, gradient))
         by = system.step(gradient)
         # Back to the constraints, which bend: else steps along them could only be short.
@@ -108,7 +113,6 @@ def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
         learnt = _learnt(
             state.H, by, terms.lagrangian_gradient(found, y) - terms.lagrangian_gradient(state.rows, y)
         )
-        near = state.near | moving
         H = jnp.where(better, jnp.where(near, learnt, terms.gauss_newton(found)), state.H)
         exact = terms.violation(after.r) < _EXACT
         stuck = ~better & ((length < 0.1 * _STILL) | (state.mu >= _LARGEST_DAMPING))
@@ -129,7 +133,7 @@ def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
         q,
         rows,
         jnp.zeros_like(rows.r),
-        terms.gauss_newton(rows),
+        scaled.gauss_newton(rows),
         jnp.asarray(1e-3),
         jnp.asarray(False),
         jnp.asarray(0),
@@ -138,14 +142,14 @@ def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
     )
     end = jax.lax.while_loop(lambda state: ~state.done & (state.iteration < STEPS), step, start)
     # Of the sum of squares, not of half of it.
-    multipliers = 2.0 * rho * end.y
+    multipliers = 2.0 * scaled.rho * end.y
     return Polished(
         end.q,
         plan.by_cost(multipliers, len(costs)),
         end.iteration,
         end.history,
-        2.0 * terms.value(end.rows.r),
-        terms.violation(end.rows.r),
+        2.0 * scaled.value(end.rows.r),
+        scaled.violation(end.rows.r),
     )
 
 
