@@ -9,9 +9,32 @@ from kinopt_ros.costs.base import Cost
 from kinopt_ros.errors import InvalidRequestError, KinoptError, shown
 from kinopt_ros.objectives.evaluation import Term
 from kinopt_ros.objectives.objective import MOST_COSTS
-from kinopt_ros.objectives.reading import LONGEST_TEXT, cost_from_data, plain_data
+from kinopt_ros.objectives.reading import cost_from_data, plain_data
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.messages.conversions import flat_array
+
+LONGEST = 100_000
+"""Most characters of parameters of all costs of a request."""
+MOST_NUMBERS = 10_000
+"""Most weights, tolerances and points of all costs of a request."""
+
+
+def bounded_costs(messages: Sequence[Any], field: str) -> tuple[Any, ...]:
+    """Return the messages of a request's costs, unread.
+
+    Raises:
+        InvalidRequestError: there are too many, or they are too long.
+    """
+    if len(messages) > MOST_COSTS:
+        raise InvalidRequestError(f"{field} has {len(messages)} costs; allowed are {MOST_COSTS}")
+    length = sum(len(message.parameters) for message in messages)
+    numbers = sum(len(part) for m in messages for part in (m.weight, m.tolerance, m.points))
+    if length > LONGEST or numbers > MOST_NUMBERS:
+        raise InvalidRequestError(
+            f"{field} has {length} characters of parameters and {numbers} numbers; allowed are {LONGEST} and "
+            f"{MOST_NUMBERS}"
+        )
+    return tuple(messages)
 
 
 def read_costs(robot: RobotModel, messages: Sequence[Any], field: str) -> tuple[Cost, ...]:
@@ -20,8 +43,6 @@ def read_costs(robot: RobotModel, messages: Sequence[Any], field: str) -> tuple[
     Raises:
         KinoptError: what is wrong with which of them.
     """
-    if len(messages) > MOST_COSTS:
-        raise InvalidRequestError(f"{field} has {len(messages)} costs; allowed are {MOST_COSTS}")
     costs = []
     for number, message in enumerate(messages):
         try:
@@ -35,10 +56,6 @@ def read_costs(robot: RobotModel, messages: Sequence[Any], field: str) -> tuple[
 def _cost(robot: RobotModel, message: Any) -> Cost:
     data: dict[str, Any] = {}
     if message.parameters.strip():
-        if len(message.parameters) > LONGEST_TEXT:
-            raise InvalidRequestError(
-                f"parameters has {len(message.parameters)} characters; allowed are {LONGEST_TEXT}"
-            )
         given = plain_data(message.parameters)
         own = {"cost", "weight", "tolerance", "points", "label"}
         if not isinstance(given, dict) or own & set(given):

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.costs.base import Cost
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, quoted, shown
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.problems.builder import ik_problem
@@ -24,7 +23,7 @@ from kinopt_ros.ros.messages.conversions import (
     matrices_from_poses,
     nonnegative,
 )
-from kinopt_ros.ros.requests.costs import read_costs
+from kinopt_ros.ros.requests.costs import bounded_costs
 from kinopt_ros.ros.requests.timeouts import timeout_of
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
@@ -47,8 +46,8 @@ class IkRequest:
     allow_fallback: bool
     timeout: float
     """Time that the request may take, s."""
-    costs: tuple[Cost, ...] = ()
-    """What else counts, besides the poses."""
+    costs: tuple[Any, ...] = ()
+    """Messages of what else counts, besides the poses. They are read where the work is done: that may take long."""
 
 
 def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest:
@@ -122,7 +121,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
         solver=request.solver or context.parameter("ik.solver") or context.parameter("solver"),
         allow_fallback=context.parameter("allow_fallback") and not request.no_fallback,
         timeout=timeout,
-        costs=read_costs(robot, request.costs, "costs"),
+        costs=bounded_costs(request.costs, "costs"),
     )
 
 

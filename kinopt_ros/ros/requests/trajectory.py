@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.costs.base import Cost
 from kinopt_ros.errors import (
     InvalidGoalError,
     InvalidRequestError,
@@ -48,7 +47,7 @@ from kinopt_ros.ros.messages.conversions import (
     nonnegative,
 )
 from kinopt_ros.ros.motion.last_look import MovingError, check_is_at, check_is_at_rest
-from kinopt_ros.ros.requests.costs import read_costs
+from kinopt_ros.ros.requests.costs import bounded_costs
 from kinopt_ros.ros.requests.ik import tips_of, tolerance_of, tool_of
 from kinopt_ros.ros.requests.timeouts import timeout_of
 from kinopt_ros.ros.robot.joint_states import RobotState
@@ -78,8 +77,9 @@ class TrajectoryRequest:
     """Time that the request may take, s."""
     controller_joints: tuple[str, ...]
     """Joints that the controller gets, as they were set when the request came; none: those of the motion."""
-    costs: tuple[Cost, ...] = ()
-    """Costs of an objective that the path is made for; none: the usual ones alone."""
+    costs: tuple[Any, ...] = ()
+    """Messages of the costs of an objective that the path is made for; none: the usual ones alone. They are read where
+    the work is done: that may take long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ def read_trajectory_request(
         allow_fallback=context.parameter("allow_fallback") and not request.no_fallback,
         timeout=timeout,
         controller_joints=order,
-        costs=read_costs(robot, request.objective, "objective"),
+        costs=bounded_costs(request.objective, "objective"),
     )
 
 

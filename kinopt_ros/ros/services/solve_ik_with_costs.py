@@ -17,7 +17,7 @@ from kinopt_ros.problems.target_errors import target_errors
 from kinopt_ros.robot.chain import chain_between, with_tool
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import flat_array, poses_from_matrices, said, status_message
-from kinopt_ros.ros.requests.costs import cost_values
+from kinopt_ros.ros.requests.costs import cost_values, read_costs
 from kinopt_ros.ros.requests.ik import IkRequest
 from kinopt_ros.ros.requests.timeouts import check_in_time
 from kinopt_ros.ros.serving.reply import Reply
@@ -32,7 +32,6 @@ class ObjectiveTask(Task):
         self._context = context
         self._asked = asked
         self._reply = reply
-        self._problem = ik_objective(asked.loaded.model, asked.problem, asked.costs)
 
     def must_wait(self) -> bool:
         """Check whether collision checks are still being prepared, and there is time to wait for them."""
@@ -53,7 +52,10 @@ class ObjectiveTask(Task):
         try:
             asked.loaded.pool.check_prepared(asked.problem.scene is not None, False)
             check_in_time(self._reply.queue_time, asked.timeout)
-            pooled = asked.loaded.pool.solve_objective(self._problem, asked.solver, asked.allow_fallback)
+            robot = asked.loaded.model
+            costs = read_costs(robot, asked.costs, "costs")
+            problem = ik_objective(robot, asked.problem, costs)
+            pooled = asked.loaded.pool.solve_objective(problem, asked.solver, asked.allow_fallback)
             response = self._reply.response()
             _fill(response, asked, pooled)
         except Exception as error:  # nothing ends a worker
