@@ -6,6 +6,7 @@ from typing import Any
 from kinopt_ros.planning.solver_pool import Pooled
 from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.messages.trajectory_answer import fill_answer
+from kinopt_ros.ros.requests.costs import read_costs
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest
 from kinopt_ros.solvers.paths import Report
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
@@ -20,8 +21,9 @@ def plan(
         KinoptError: the request cannot be answered.
     """
     begin = time.monotonic()
+    costs = read_costs(asked.loaded.model, asked.costs, "objective")
     pooled = asked.loaded.pool.plan_trajectory(
-        asked.problem, asked.solver, asked.allow_fallback, report, asked.costs
+        asked.problem, asked.solver, asked.allow_fallback, report, costs
     )
     fill_answer(response, asked, pooled)
     statistics.record(
