@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from sensor_msgs.msg import JointState
+from support.pages import filled, page
 from support.ros_requests import READY, StartNode, ik, pose
 
 from kinopt_msgs.msg import Cost
-from kinopt_msgs.srv import PlanTrajectory
+from kinopt_msgs.srv import PlanTrajectory, SolveIK
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -154,3 +157,12 @@ def test_a_motion_for_an_objective(client: Client, panda: RobotModel) -> None:
     response = client.call("plan_trajectory", refused)
     assert response.status.code == Status.UNSUPPORTED_FEATURE
     assert "several goals" in response.status.message
+
+
+def test_the_request_of_the_page_is_answered(client: Client) -> None:
+    found = re.search(r'SolveIK "(\{.*\})"', page("objectives"))
+    assert found is not None
+    request = filled(SolveIK.Request(), yaml.safe_load(found[1]))
+    response = answered(client, "solve_ik", request)
+    assert response.status.code == Status.SUCCESS, response.status.message
+    assert [value.title for value in response.cost_values][1:] == ["rest", "manipulability"]
