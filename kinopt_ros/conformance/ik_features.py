@@ -13,6 +13,7 @@ import pytest
 
 from kinopt_ros.array import Float64
 from kinopt_ros.conformance.robots import ROBOTS, on_a_base, seven_revolute, two_arms
+from kinopt_ros.costs.rest import Rest
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.geometry.shapes import PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
@@ -20,6 +21,8 @@ from kinopt_ros.kinematics.free_joint import with_free_joint
 from kinopt_ros.kinematics.jacobian import geometric_jacobian
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import so3_exp
+from kinopt_ros.objectives.objective import Objective
+from kinopt_ros.objectives.problem import objective_problem
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, IkProblem
 from kinopt_ros.problems.pose_weights import PoseWeights
@@ -68,7 +71,9 @@ class FeatureConformance:
     def _solved(self, result: IkResult) -> None:
         assert result.success.mean() >= self.minimum_success, [m for m in result.messages if m][:3]
 
-    @pytest.mark.parametrize("feature", [f for f in Feature if f is not Feature.TRAJECTORIES])
+    @pytest.mark.parametrize(
+        "feature", [f for f in Feature if f not in (Feature.TRAJECTORIES, Feature.OBJECTIVES)]
+    )
     def test_what_is_not_declared_is_refused_by_name(
         self, robot: RobotModel, plugin: Solver, feature: Feature
     ) -> None:
@@ -92,6 +97,15 @@ class FeatureConformance:
         else:
             with pytest.raises(UnsupportedFeatureError, match=feature.value):
                 plugin.solve_ik(asking)
+
+    def test_objectives_are_solved_or_refused_by_name(self, robot: RobotModel, plugin: Solver) -> None:
+        asked = objective_problem(robot, Objective([Rest(tolerance=1e-3)]), joints=robot.active_joints)
+        if Feature.OBJECTIVES not in plugin.capabilities.features:
+            with pytest.raises(UnsupportedFeatureError, match=Feature.OBJECTIVES.value):
+                plugin.solve_objective(asked)
+            return
+        pytest.importorskip("jaxls")
+        assert plugin.solve_objective(asked).success.all()
 
     def test_several_links_reach_their_targets_together(self) -> None:
         self._needs(Feature.SEVERAL_TARGETS)

@@ -97,7 +97,7 @@ def plain_data(text: str) -> Any:
     if len(text) > LONGEST_TEXT:
         raise InvalidRequestError(f"an objective has {len(text)} characters; allowed are {LONGEST_TEXT}")
     try:
-        return yaml.load(text, Loader=_PlainLoader)
+        return _PlainLoader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InvalidRequestError(f"an objective is no YAML: {said_by(error)}") from error
 

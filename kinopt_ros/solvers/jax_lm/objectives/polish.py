@@ -40,6 +40,8 @@ _FAR = 1e3
 """How much larger rho is before violations have once been below ``_NEAR``."""
 _HOPELESS = 1e-5
 """Gain of a step, as a share of the sum, below which constraints that are far will not be met from here."""
+_ROUNDING = 1e-11
+"""Share of the sum that rounding may hide."""
 _LARGEST_DAMPING = 1e8
 
 
@@ -96,6 +98,11 @@ def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
         gradient = terms.gradient(state.rows) + rho * plan.pulled(J, pull)
         system = _System.of(state, rho * plan.gram(J, counts), moving, bounds.held(state.q, gradient))
         by = system.step(gradient)
+        # Near the constraints multipliers move first, as they do when these are linear: with old ones the step would
+        # stop short of them, or lead away.
+        y = jnp.where(moving, terms.shifted(r + plan.times(J, by), state.y), state.y)
+        moved_gradient = terms.gradient(state.rows) + rho * plan.pulled(J, terms.shifted(r, y) * counts)
+        by = jnp.where(moving, system.step(moved_gradient), by)
         # Back to the constraints, which bend: else steps along them could only be short.
         linear = r + plan.times(J, by)
         bent = residuals_at(layout, costs, dt, bounds.moved(state.q, by)) - linear
@@ -103,10 +110,11 @@ def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
         by = by + jnp.where(moving, back, 0.0)
         candidate = bounds.moved(state.q, by)
         found = rows_at(layout, costs, dt, candidate)
-        # Multipliers of the linearized constraints move first: with them good steps lower the sum.
-        y = jnp.where(moving, terms.shifted(linear, state.y), state.y)
         before, at_candidate = terms.merit(r, y), terms.merit(found.r, y)
-        better = at_candidate < before  # false for what is not finite
+        # Near the end the sum cannot tell steps apart any more, where violations still can.
+        level = at_candidate <= before + _ROUNDING * jnp.abs(before)
+        nearer = level & (terms.violation(found.r) < 0.5 * violation)
+        better = (at_candidate < before) | nearer  # false for what is not finite
         length = jnp.abs(by).max()
         y = jnp.where(better, y, state.y)
         after = jax.tree.map(lambda new, old: jnp.where(better, new, old), found, state.rows)
