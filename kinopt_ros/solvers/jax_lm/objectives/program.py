@@ -22,6 +22,10 @@ POLISH = "polish"
 SEARCH = "search"
 SEARCH_STEPS = 30
 """Steps of each start."""
+_NOT_FOR_OBJECTIVES = ("algsimp", "cpu_multi_output_fusion")
+"""Passes of XLA 0.10 for CPUs that are left out: algebraic simplification made wrong poses of single configurations
+(see ``differentiable/products.py``), and the fusion of several results, which IK-Beam wants, aborts the process over
+loops such as those of jaxls."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,8 @@ def objective_compilation(runtime: Runtime, key: ObjectiveKey) -> Compilation:
     )
     options = dict(runtime.compiler_options)
     if runtime.on_cpu:
-        # With the fusion of several results that IK-Beam wants, XLA 0.10 aborts the process over jaxls's loops.
-        options["xla_cpu_use_fusion_emitters"] = False
-        # Of one configuration, XLA 0.10's algebraic simplification makes wrong poses for some robots
-        # (residuals of the same q differ from those of its derivative): searches then stall.
-        passes = options.get("xla_disable_hlo_passes")
-        options["xla_disable_hlo_passes"] = f"{passes},algsimp" if passes else "algsimp"
+        known = options.get("xla_disable_hlo_passes")
+        options["xla_disable_hlo_passes"] = ",".join([*([known] if known else []), *_NOT_FOR_OBJECTIVES])
     text = f"{runtime.fingerprint}\n{options}\n{lowered.as_text()}"
     name = hashlib.sha256(text.encode()).hexdigest()[:32]
     return Compilation(name, lambda: lowered.compile(compiler_options=options))
