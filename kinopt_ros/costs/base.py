@@ -25,6 +25,9 @@ from kinopt_ros.errors import InvalidRequestError, UnknownLinkError, quoted, sai
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 
+HEAVIEST = 1e6
+"""Largest weight: squared, what is lighter by as much would be lost in rounding."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cost(Immutable, ABC):
@@ -119,9 +122,11 @@ class Cost(Immutable, ABC):
     def _check_common(self) -> None:
         who = f"cost {self.title!r}"
         weight = np.asarray(self.weight, dtype=np.float64)
-        if weight.ndim > 1 or not weight.size or (weight < 0.0).any():
+        allowed = (weight >= 0.0) & (weight <= HEAVIEST)
+        if weight.ndim > 1 or not weight.size or not allowed.all():
             raise InvalidRequestError(
-                f"{who}: weight is {shown(self.weight)}; allowed is a number of at least 0, or one for each component"
+                f"{who}: weight is {shown(self.weight)}; allowed is a number from 0 to {HEAVIEST:g}, or one for "
+                "each component"
             )
         if self.tolerance is not None:
             bounds = np.asarray(self.tolerance, dtype=np.float64)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from kinopt_ros.costs.base import Cost, links_of
+from kinopt_ros.costs.base import Cost, checked_sizes, links_of
 from kinopt_ros.costs.point import Point
 from kinopt_ros.errors import InvalidRequestError, quoted, shown
 from kinopt_ros.robot.model import RobotModel
@@ -33,6 +33,7 @@ class CenterOfMass(Cost):
             links_of(robot, self, self.base_link)
         if not self.links(robot):
             raise InvalidRequestError(f"cost {self.title!r}: robot {quoted(robot.name)} has no masses")
+        checked_sizes(self, 3)
         if len(self.place) != 3:
             raise InvalidRequestError(
                 f"cost {self.title!r}: place is {shown(self.place)}; allowed are three numbers"

@@ -1,6 +1,7 @@
 """Obstacles of a scene as rounded boxes, which collision costs take (``solids.py``)."""
 
 from typing import Annotated
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,26 +18,46 @@ MOST = 256
 """Most rounded boxes of a scene."""
 MESH_SPHERES = 64
 """Most spheres of a mesh."""
+_KNOWN = (Sphere, Box, Capsule, Cylinder, Cone, Plane, Mesh)
 _FAR = 1e3
 """Half edge of the box that stands for a half-space, m."""
 
 
-def obstacles_of(scene: Scene) -> Annotated[Float64, "K 16"]:
+def obstacles_of(scene: Scene, known_only: bool = False) -> Annotated[Float64, "K 16"]:
     """Return the obstacles of a scene, padded as it says, each at least as large as its shape.
 
-    Cylinders and cones become capsules and what contains them; meshes become the spheres of a fit.
+    Cylinders and cones become capsules and what contains them; meshes become the spheres of a fit. It is remembered as
+    long as the scene lives.
+
+    Args:
+        scene: the scene.
+        known_only: leave out shapes that have no such form, instead of refusing them.
 
     Raises:
         InvalidRequestError: a shape that has no such form (clouds, octomaps, height maps), or too many.
     """
+    kept = _kept.setdefault(scene, {})
+    if known_only not in kept:
+        kept[known_only] = _packed(scene, known_only)
+    return kept[known_only]
+
+
+_kept: WeakKeyDictionary[Scene, dict[bool, Float64]] = WeakKeyDictionary()
+
+
+def _packed(scene: Scene, known_only: bool) -> Annotated[Float64, "K 16"]:
     rows: list[Float64] = []
     for item in scene.objects.values():
         for placed in item.shapes:
+            if known_only and not isinstance(placed.shape, _KNOWN):
+                continue
             T = item.T_root_object @ placed.T_frame_shape
             rows += _rows(item.id, PlacedShape(placed.shape, T), scene.padding_of(item.id))
     if len(rows) > MOST:
         raise InvalidRequestError(f"the scene has {len(rows)} solids for collision costs; allowed are {MOST}")
-    return np.array(rows, dtype=np.float64).reshape(-1, COLUMNS)
+    obstacles = np.array(rows, dtype=np.float64).reshape(-1, COLUMNS)
+    obstacles.setflags(write=False)
+    return obstacles
 
 
 def boxes_of(obstacles: Annotated[Float64, "K 16"]) -> RoundedBoxes:

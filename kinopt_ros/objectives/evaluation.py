@@ -1,6 +1,5 @@
 """Evaluation of costs at an answer in float64, by numpy and nothing that a solver uses."""
 
-import inspect
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -8,14 +7,12 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.costs.base import Cost
-from kinopt_ros.errors import InvalidRequestError, quoted, said_by
+from kinopt_ros.errors import said_by
+from kinopt_ros.objectives.cost_error import CostError as CostError
+from kinopt_ros.objectives.cost_error import where as where
 from kinopt_ros.objectives.numpy_point import NumpyPath
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.robot.model import RobotModel
-
-
-class CostError(InvalidRequestError):
-    """A cost whose code failed, or whose residual is unusable; names the cost and its file."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +121,3 @@ def residual_of(cost: Cost, title: str, path: NumpyPath, t: int) -> Annotated[Fl
             f"{where(cost, title)} returned {residual[~np.isfinite(residual)][0]}, which is not finite"
         )
     return residual.astype(np.float64)
-
-
-def where(cost: Cost, title: str) -> str:
-    """Return the name of a cost and of its file, for sentences."""
-    try:
-        file = inspect.getfile(type(cost))
-    except (OSError, TypeError):
-        file = type(cost).__module__
-    return f"cost {quoted(title)} ({file})"

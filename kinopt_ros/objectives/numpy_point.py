@@ -21,7 +21,9 @@ class NumpyPath:
 
     def __init__(self, robot: RobotModel, q: Annotated[Float64, "T nq"], dt: float) -> None:
         self.robot = robot
-        self.q = q
+        self.q = np.array(q, dtype=np.float64)
+        # What costs are shown is what is judged: none of them may change it.
+        self.q.setflags(write=False)
         self.dt = dt
         self._points: dict[int, NumpyPoint] = {}
         self._poses: dict[str, Float64] = {}
@@ -37,7 +39,9 @@ class NumpyPath:
     def poses(self, link: str) -> Annotated[Float64, "T 4 4"]:
         """Compute ``T_root_link`` at every point, once."""
         if link not in self._poses:
-            self._poses[link] = forward_kinematics(self.robot, self.q, [link])[:, 0]
+            poses = forward_kinematics(self.robot, self.q, [link])[:, 0].copy()
+            poses.setflags(write=False)
+            self._poses[link] = poses
         return self._poses[link]
 
 
@@ -78,6 +82,7 @@ class NumpyPoint:
                 start = quaternions[variable]
                 J[:, start : start + 3] = own[:, column : column + 3]
                 column += 3
+        J.setflags(write=False)
         if column != count:
             raise RuntimeError(f"{count} columns of a Jacobian were expected, {column} were found")
         return J

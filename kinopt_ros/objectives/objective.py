@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kinopt_ros.array import Immutable
 from kinopt_ros.costs.base import Cost
 from kinopt_ros.errors import InvalidRequestError, shown
+from kinopt_ros.objectives.cost_error import blamed
 from kinopt_ros.robot.model import RobotModel
 
 MOST_COSTS = 64
@@ -66,7 +67,8 @@ class Objective(Immutable):
     def check(self, robot: RobotModel, num_points: int) -> None:
         """Raise a KinoptError if a cost does not fit the robot, or needs a longer trajectory."""
         for cost, title in zip(self.costs, self.titles, strict=True):
-            cost.check(robot)
+            with blamed(cost, title):
+                cost.check(robot)
             if cost.width > num_points:
                 raise InvalidRequestError(
                     f"cost {title!r} looks at {cost.width} neighbouring points; "

@@ -122,6 +122,9 @@ def objective_problem(
         raise InvalidRequestError("give group or joints, not both")
     if joints is None:
         joints = (default_group(robot) if group is None else robot.group(group)).joints
+    for what, names in (("joints", joints), ("locked", locked)):
+        if not all(isinstance(name, str) for name in names):
+            raise InvalidRequestError(f"{what} is {shown(list(names))}; allowed are names")
     B = len(objectives)
     free = free_directions(robot, tuple(joints), tuple(locked))
     if not free.sum() * num_points <= MOST_VARIABLES:

@@ -98,7 +98,9 @@ def plain_data(text: str) -> Any:
         raise InvalidRequestError(f"an objective has {len(text)} characters; allowed are {LONGEST_TEXT}")
     try:
         return _PlainLoader(text).get_single_data()
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except KeyboardInterrupt:
+        raise
+    except Exception as error:  # tags such as !!bool make the parser raise whatever it does not expect
         raise InvalidRequestError(f"an objective is no YAML: {said_by(error)}") from error
 
 
@@ -223,5 +225,10 @@ def _configuration(robot: RobotModel, who: str, given: Mapping[Any, Any]) -> Flo
             raise UnknownJointError(str(name), robot.variable_index)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise InvalidRequestError(f"{who}.{quoted(name)} is {shown(value)}; allowed is a number")
-        q[robot.variable_index[name]] = value
+        try:
+            q[robot.variable_index[name]] = value
+        except OverflowError:
+            raise InvalidRequestError(
+                f"{who}.{quoted(name)} is {shown(value)}; allowed is a number"
+            ) from None
     return q

@@ -32,6 +32,10 @@ def ik_objective(robot: RobotModel, problem: IkProblem, costs: Sequence[Cost]) -
         raise UnsupportedFeatureError(
             "with costs a target has one solution, the best by them; leave out several solutions and preferences"
         )
+    if problem.nearest and any(cost.holds for cost in costs):
+        raise UnsupportedFeatureError(
+            "where targets are only to be come near to nothing is a success: costs beside them cannot have tolerances"
+        )
     objectives = [
         Objective([*(link_pose(problem.base_link, target, b) for target in problem.targets), *costs])
         for b in range(problem.batch_size)

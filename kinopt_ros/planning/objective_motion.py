@@ -1,5 +1,7 @@
 """Motions along the points of an answer to an objective: timed within the limits, and verified as every motion is."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from kinopt_ros.errors import InvalidRequestError
@@ -11,6 +13,9 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.trajectory_gate import Gate
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.status import Status
+
+BETWEEN_POINTS = "costs between the points of the path"
+"""Not checked of motions along answers to objectives."""
 
 
 def objective_motion(
@@ -65,7 +70,7 @@ def objective_motion(
     gate = Gate(robot, asked, result.solver)
     found = gate.passed(path[:, asked.variables], 0)
     if isinstance(found, TrajectoryResult):
-        return found
+        return replace(found, not_checked=(*found.not_checked, BETWEEN_POINTS), costs=result.terms[request])
     return TrajectoryResult(
         Status.PLANNING_FAILED,
         str(found.violation),

@@ -22,11 +22,11 @@ from kinopt_ros.errors import KinoptError, UnsupportedFeatureError
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
 from kinopt_ros.planning.ik_objective import link_pose
+from kinopt_ros.planning.objective_motion import BETWEEN_POINTS
 from kinopt_ros.planning.objectives import with_starts
 from kinopt_ros.planning.trajectories import plan_trajectory
-from kinopt_ros.problems.trajectory import CostWeights, JointGoal, TrajectoryProblem
+from kinopt_ros.problems.trajectory import NUM_POINTS, CostWeights, JointGoal, TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.scene.scene import Scene
 from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.trajectory_gate import Gate
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
@@ -59,8 +59,8 @@ def plan_with_costs(
             goals, waypoints, constraints along the way, a duration, or a robot that moves at the start.
         KinoptError: a cost does not fit, or its code fails.
     """
-    _check(problem)
     robot = solver.robot
+    _check(robot, problem, costs)
     asked = _objective_problem(robot, problem, costs)
     asked = _with_path(asked, robot, problem, helper)
     result = solver.solve_objective(asked)
@@ -77,15 +77,27 @@ def plan_with_costs(
     gate = Gate(robot, problem, solver.name)
     found = gate.passed(path, 0)
     if isinstance(found, TrajectoryResult):
-        return replace(found, costs=terms, iterations=int(result.iterations[0]), attempts=1)
+        return replace(
+            found,
+            not_checked=(*found.not_checked, BETWEEN_POINTS),
+            costs=terms,
+            iterations=int(result.iterations[0]),
+            attempts=1,
+        )
     message = str(found.violation)
     return TrajectoryResult(
         Status.PLANNING_FAILED, message, None, solver.name, attempt=found, stages=gate.stages, costs=terms
     )
 
 
-def _check(problem: TrajectoryProblem) -> None:
+def _check(robot: RobotModel, problem: TrajectoryProblem, costs: Sequence[Cost]) -> None:
     refused = (
+        ("planar or floating joints", any(name not in robot.joint_by_name for name in problem.joints)),
+        ("a number of points", problem.num_points != NUM_POINTS),
+        (
+            "a tolerance on velocities, accelerations or jerks: its times come later, within the robot's limits",
+            any(cost.order > 0 and cost.holds for cost in costs),
+        ),
         ("several goals", len(problem.goals) > 1),
         ("waypoints", bool(problem.waypoints)),
         ("constraints along the way", bool(problem.along)),
@@ -124,7 +136,8 @@ def _objective_problem(
     if scene is not None:
         margin = MARGIN + problem.clearance
         if WorldCollision not in kinds and scene.objects:
-            usual.append(WorldCollision(weight=20.0, margin=margin).in_scene(_known(scene)))
+            obstacles = obstacles_of(scene, known_only=True)
+            usual.append(WorldCollision(weight=20.0, margin=margin, obstacles=obstacles))
         if SelfCollision not in kinds:
             usual.append(SelfCollision(weight=10.0, margin=margin))
     return objective_problem(
@@ -139,18 +152,6 @@ def _objective_problem(
         deadline=problem.deadline,
         random_seed=problem.random_seed,
     )
-
-
-def _known(scene: Scene) -> Scene:
-    """Return a scene of the objects that collision costs know; the others are for the verdict alone."""
-    known = {}
-    for name, item in scene.objects.items():
-        try:
-            obstacles_of(Scene(objects={name: item}))
-        except KinoptError:
-            continue
-        known[name] = item
-    return Scene(objects=known, padding=scene.padding, default_padding=scene.default_padding)
 
 
 def _with_path(

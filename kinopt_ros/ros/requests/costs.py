@@ -1,5 +1,6 @@
 """Reader of kinopt_msgs/Cost, and writer of kinopt_msgs/CostValue."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -8,11 +9,12 @@ from kinopt_ros.array import Float64
 from kinopt_ros.costs.base import Cost
 from kinopt_ros.errors import InvalidRequestError, KinoptError, shown
 from kinopt_ros.objectives.evaluation import Term
-from kinopt_ros.objectives.objective import MOST_COSTS
 from kinopt_ros.objectives.reading import cost_from_data, plain_data
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.messages.conversions import flat_array
 
+MOST, MOST_OF_A_KIND = 16, 4
+"""Most costs of a request, and most of one kind."""
 LONGEST = 100_000
 """Most characters of parameters of all costs of a request."""
 MOST_NUMBERS = 10_000
@@ -25,8 +27,12 @@ def bounded_costs(messages: Sequence[Any], field: str) -> tuple[Any, ...]:
     Raises:
         InvalidRequestError: there are too many, or they are too long.
     """
-    if len(messages) > MOST_COSTS:
-        raise InvalidRequestError(f"{field} has {len(messages)} costs; allowed are {MOST_COSTS}")
+    kinds = Counter(message.cost for message in messages)
+    if len(messages) > MOST or max(kinds.values(), default=0) > MOST_OF_A_KIND:
+        raise InvalidRequestError(
+            f"{field} has {len(messages)} costs, {max(kinds.values())} of a kind; allowed are {MOST}, and "
+            f"{MOST_OF_A_KIND} of a kind: compilers take long over more"
+        )
     length = sum(len(message.parameters) for message in messages)
     numbers = sum(len(part) for m in messages for part in (m.weight, m.tolerance, m.points))
     if length > LONGEST or numbers > MOST_NUMBERS:

@@ -77,6 +77,7 @@ class Programs(Generic[K]):
                 program = self._make(key)
                 with self._lock:
                     self._programs.put(key, program)
+                    self._making.pop(key, None)
             return program
 
     def make_in_background(self, keys: Iterable[K]) -> None:

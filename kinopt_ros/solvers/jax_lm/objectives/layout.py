@@ -16,7 +16,7 @@ from kinopt_ros.costs.base import Cost, numbers_of, structure_of
 from kinopt_ros.costs.stencils import window_of
 from kinopt_ros.errors import said_by
 from kinopt_ros.kinematics.tangent import Directions, directions
-from kinopt_ros.objectives.evaluation import CostError, where
+from kinopt_ros.objectives.cost_error import CostError, blamed, where
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.robot.model import RobotModel
@@ -151,7 +151,11 @@ def group_residuals(
 
 def _links(layout: Layout) -> tuple[str, ...]:
     """Return the links that costs will ask poses of."""
-    return tuple(dict.fromkeys(name for cost in layout.objective for name in cost.links(layout.robot)))
+    names: list[str] = []
+    for cost, title in zip(layout.objective.costs, layout.objective.titles, strict=True):
+        with blamed(cost, title):
+            names += cost.links(layout.robot)
+    return tuple(dict.fromkeys(names))
 
 
 @dataclass(frozen=True, eq=False)

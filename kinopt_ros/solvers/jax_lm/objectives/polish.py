@@ -211,7 +211,7 @@ class Terms(NamedTuple):
         """Return the terms with rho by the curvatures at a start."""
         f = jnp.diagonal(self.gauss_newton(rows)).mean()
         c = jnp.diagonal(self.plan.gram(rows.J, jnp.where(self._holds(), 1.0, 0.0))).mean()
-        return self._replace(rho=jnp.clip(STIFFNESS * f / (c + 1e-9), 1e-4, 1e8))
+        return self._replace(rho=jnp.clip(STIFFNESS * f / (c + 1e-9), 1e-9, 1e18))
 
     def merit(self, r: jax.Array, y: jax.Array) -> jax.Array:
         """Return what a step has to lower: f + rho |c + y|^2 / 2."""

@@ -24,6 +24,8 @@ LANES: dict[str, tuple[tuple[float, int], ...]] = {
     SEARCH: ((4, 16), (math.inf, 256)),
 }
 """For batches of up to so many requests, the number of starts of the program that is run again and again."""
+_AT_A_TIME = 16
+"""Requests that are searched for together; between them the clock is looked at."""
 _BEST = 2
 """Best starts of a search that are polished."""
 _HOLDS = 0.1
@@ -75,15 +77,18 @@ class ObjectiveSearch:
         numbers = np.stack([pack(objective, problem.dt) for objective in problem.objectives])
         B = problem.batch_size
         everyone = np.arange(B)
-        best = self._polished(layout, _lanes(POLISH, B), numbers, _first_starts(problem))
+        best = self._polished(layout, problem, numbers, _first_starts(problem))
         holds = best.violation <= _allowed(problem)
         goes_on = everyone if not problem.objective.has_to_hold else np.flatnonzero(~holds)
         timed_out = np.zeros(B, dtype=np.bool_)
-        if len(goes_on) and problem.num_starts:
-            if problem.late:
-                timed_out[goes_on] = True
-            else:
-                self._search(layout, problem, numbers, goes_on, best)
+        timed_out[~holds] = problem.late
+        if problem.num_starts:
+            for begin in range(0, len(goes_on), _AT_A_TIME):
+                chosen = goes_on[begin : begin + _AT_A_TIME]
+                if problem.late:
+                    timed_out[goes_on[begin:]] = True
+                    break
+                self._search(layout, problem, numbers, chosen, best)
         return ObjectiveCandidates(
             best.q,
             tuple(best.multipliers),
@@ -105,7 +110,7 @@ class ObjectiveSearch:
         R, S = starts.shape[:2]
         found = self._run(
             SEARCH,
-            _lanes(SEARCH, problem.batch_size),
+            problem,
             layout,
             np.repeat(numbers[requests], S, axis=0),
             starts.reshape(R * S, *starts.shape[2:]),
@@ -118,7 +123,7 @@ class ObjectiveSearch:
         count = order.shape[1]
         polished = self._polished(
             layout,
-            _lanes(POLISH, problem.batch_size),
+            problem,
             np.repeat(numbers[requests], count, axis=0),
             chosen.reshape(R * count, *starts.shape[2:]),
         )
@@ -141,9 +146,13 @@ class ObjectiveSearch:
                     mine[b] = other[n]
 
     def _polished(
-        self, layout: Layout, size: int, numbers: Annotated[Float64, "L N"], q: Annotated[Float64, "L T nq"]
+        self,
+        layout: Layout,
+        problem: ObjectiveProblem,
+        numbers: Annotated[Float64, "L N"],
+        q: Annotated[Float64, "L T nq"],
     ) -> _Best:
-        found = self._run(POLISH, size, layout, numbers, q)
+        found = self._run(POLISH, problem, layout, numbers, q)
         finite = (
             np.isfinite(found.violation) & np.isfinite(found.value) & np.isfinite(found.q).all(axis=(1, 2))
         )
@@ -159,18 +168,25 @@ class ObjectiveSearch:
     def _run(
         self,
         kind: str,
-        size: int,
+        problem: ObjectiveProblem,
         layout: Layout,
         numbers: Annotated[Float64, "L N"],
         q: Annotated[Float64, "L T nq"],
     ) -> Any:
-        """Run a program portion by portion; the last one is filled up with repetitions."""
+        """Run a program portion by portion; the last one is filled up with repetitions.
+
+        After the deadline the rest stays where it starts, as far from holding as can be.
+        """
+        size = _lanes(kind, problem.batch_size)
         program = self._programs.get(_key(kind, size, layout))
-        parts = []
+        parts: list[Any] = []
         with jax.enable_x64(True):
             for begin in range(0, len(q), size):
                 at = np.minimum(np.arange(begin, begin + size), len(q) - 1)
-                parts.append(program(numbers[at], q[at]))
+                if parts and problem.late:
+                    parts.append(_left(parts[0], q[at]))
+                else:
+                    parts.append(program(numbers[at], q[at]))
         return _joined(parts, len(q))
 
     def _refuse_to_compile(self, keys: Sequence[ObjectiveKey]) -> None:
@@ -181,6 +197,14 @@ class ObjectiveSearch:
                 f"solver jax_lm compiles what this structure of an objective needs ({len(missing)} programs), which no "
                 "deadline waits for; ask again later"
             )
+
+
+def _left(part: Any, q: Annotated[Float64, "L T nq"]) -> Any:
+    """Return the result of starts that nothing was done with, in the form of another portion's."""
+    worst = np.full(len(q), np.inf)
+    if hasattr(part, "merit"):
+        return part._replace(q=q, merit=worst)
+    return part._replace(q=q, violation=worst, value=worst)
 
 
 def _joined(parts: Sequence[Any], count: int) -> Any:
