@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from kinopt_ros.array import Immutable
 from kinopt_ros.costs.base import Cost
 from kinopt_ros.errors import InvalidRequestError, shown
@@ -69,6 +71,10 @@ class Objective(Immutable):
         for cost, title in zip(self.costs, self.titles, strict=True):
             with blamed(cost, title):
                 cost.check(robot)
+            if cost.holds and not np.any(cost.weight):
+                raise InvalidRequestError(
+                    f"cost {title!r} has a tolerance, but no component with a weight: nothing would have to hold"
+                )
             if cost.width > num_points:
                 raise InvalidRequestError(
                     f"cost {title!r} looks at {cost.width} neighbouring points; "

@@ -36,10 +36,7 @@ def ik_objective(robot: RobotModel, problem: IkProblem, costs: Sequence[Cost]) -
         raise UnsupportedFeatureError(
             "where targets are only to be come near to nothing is a success: costs beside them cannot have tolerances"
         )
-    objectives = [
-        Objective([*(link_pose(problem.base_link, target, b) for target in problem.targets), *costs])
-        for b in range(problem.batch_size)
-    ]
+    objectives = [Objective([*_poses(problem, b), *costs]) for b in range(problem.batch_size)]
     return objective_problem(
         robot,
         objectives,
@@ -52,6 +49,12 @@ def ik_objective(robot: RobotModel, problem: IkProblem, costs: Sequence[Cost]) -
         deadline=problem.deadline,
         random_seed=problem.random_seed,
     )
+
+
+def _poses(problem: IkProblem, b: int) -> list[LinkPose]:
+    """Return request b's targets, without those of which every axis is free."""
+    poses = [link_pose(problem.base_link, target, b) for target in problem.targets]
+    return [pose for pose in poses if np.any(pose.weight)]
 
 
 def link_pose(base_link: str, target: PoseTarget, b: int, share: float = 1.0) -> LinkPose:

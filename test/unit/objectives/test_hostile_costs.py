@@ -75,6 +75,11 @@ def test_names_that_are_no_texts_are_refused() -> None:
         objective_problem(ROBOT, objective_from_text(ROBOT, "[{cost: rest}]"), locked=[{"a": 1}])  # type: ignore[list-item]
 
 
+def test_what_has_to_hold_needs_a_component_that_counts() -> None:
+    with pytest.raises(InvalidRequestError, match="nothing would have to hold"):
+        objective_problem(ROBOT, objective_from_text(ROBOT, "[{cost: rest, weight: 0.0, tolerance: 0.1}]"))
+
+
 def test_weights_are_bounded() -> None:
     with pytest.raises(InvalidRequestError, match="weight"):
         objective_from_text(ROBOT, "[{cost: rest, weight: 1.0e+9}]")
