@@ -86,6 +86,21 @@ def njit(signature: Any = None, *, cache: Any = False, **options: Any) -> Callab
     return decorate
 
 
+def loaded_or_compiled(function: Any, signature: Any, may_compile: bool) -> bool:
+    """Make a kernel ready for one signature; return whether it is.
+
+    It is loaded if it was compiled before, else compiled if that may be.
+    """
+    if function.overloads:
+        return True
+    # What Dispatcher.compile asks first, too; numba has no public way to ask for nothing more.
+    if not may_compile and function._cache.load_overload(signature, function.targetctx) is None:
+        return False
+    function.compile(signature)
+    function.disable_compile()  # other argument types are a mistake, not a reason to compile in a request
+    return True
+
+
 def _cache_of(function: Callable[..., Any]) -> Any:
     """Where compiled code of a function is kept: nowhere if there is no file of its source, as in notebooks and
     archives, or if that may not be what this process imported."""

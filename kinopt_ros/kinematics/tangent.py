@@ -5,6 +5,7 @@ velocity in the child's frame, as in ``jacobian.py``, so that R changes to R exp
 Atchuthan, "A micro Lie theory for state estimation in robotics" (2018), equations 25 and 26.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -62,6 +63,14 @@ class Directions(Immutable):
     def nv(self) -> int:
         """Number of directions."""
         return len(self.names)
+
+    def of_variables(self, variables: Iterable[int]) -> Annotated[Int64, "k"]:
+        """Return the directions that move some variables of q, ascending; three for a quaternion whose qw is among
+        them."""
+        given = list(variables)
+        found = self.scalar_directions[np.isin(self.scalar_variables, given)].tolist()
+        found += [v + k for q, v in self.quaternions if q in given for k in range(3)]
+        return np.array(sorted(found), dtype=np.int64)
 
     def index(self, name: str) -> int:
         """Return the number of a direction; UnknownDirectionError if there is none of that name."""
@@ -161,10 +170,10 @@ def free_directions(
             raise InvalidRequestError(
                 f"joint {quoted(name)} has no variables of its own: it cannot be solved for"
             )
-        free[_of_joint(robot, known, name)] = True
+        free[known.of_variables(robot.variables_of(name))] = True
     for name in locked:
         if name in robot.joint_by_name:
-            free[_of_joint(robot, known, name)] = False
+            free[known.of_variables(robot.variables_of(name))] = False
         else:
             free[known.index(name)] = False
     for _, v in known.quaternions:
@@ -176,13 +185,3 @@ def free_directions(
     if not free.any():
         raise InvalidRequestError("nothing is left that moves: no joint to solve for, or all of them locked")
     return free
-
-
-def _of_joint(robot: RobotModel, known: Directions, joint: str) -> list[int]:
-    variables = set(robot.variables_of(joint))
-    scalars = [
-        int(v)
-        for q, v in zip(known.scalar_variables, known.scalar_directions, strict=True)
-        if int(q) in variables
-    ]
-    return scalars + [v + k for q, v in known.quaternions if q in variables for k in range(3)]

@@ -22,11 +22,20 @@ def where(cost: Cost, title: str) -> str:
 
 
 @contextmanager
-def blamed(cost: Cost, title: str) -> Iterator[None]:
-    """Make a CostError of whatever a cost's code raises, exits included; what it refuses by a KinoptError stays."""
+def blamed(cost: Cost, title: str, failed: str = "failed", refusals: bool = False) -> Iterator[None]:
+    """Make a CostError of whatever a cost's code raises, exits included.
+
+    Args:
+        cost: the cost whose code is called.
+        title: its title in the objective.
+        failed: what it did, in words that follow its name.
+        refusals: whether what it refuses by a KinoptError stays as it is.
+    """
     try:
         yield
-    except (KinoptError, KeyboardInterrupt):
+    except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise CostError(f"{where(cost, title)} failed: {said_by(error)}") from error
+        if refusals and isinstance(error, KinoptError):
+            raise
+        raise CostError(f"{where(cost, title)} {failed}: {said_by(error)}") from error

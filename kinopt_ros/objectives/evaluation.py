@@ -7,9 +7,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.costs.base import Cost
-from kinopt_ros.errors import said_by
-from kinopt_ros.objectives.cost_error import CostError as CostError
-from kinopt_ros.objectives.cost_error import where as where
+from kinopt_ros.objectives.cost_error import CostError, blamed, where
 from kinopt_ros.objectives.numpy_point import NumpyPath
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.robot.model import RobotModel
@@ -83,12 +81,8 @@ def _term(path: NumpyPath, cost: Cost, title: str, points: tuple[int, ...]) -> T
 
 def magnitudes_of(cost: Cost, title: str, residual: Annotated[Float64, "P m"]) -> Annotated[Float64, "k"]:
     """Compute the largest magnitudes over P points; whatever the cost's code does wrong becomes a CostError."""
-    try:
+    with blamed(cost, title, "failed in magnitudes"):
         found = np.asarray(cost.magnitudes(residual), dtype=np.float64)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise CostError(f"{where(cost, title)} failed in magnitudes: {said_by(error)}") from error
     if found.ndim != 2 or len(found) != len(residual) or not (found >= 0.0).all():
         raise CostError(
             f"{where(cost, title)} returned magnitudes of shape {found.shape} for residuals of shape "
@@ -100,12 +94,8 @@ def magnitudes_of(cost: Cost, title: str, residual: Annotated[Float64, "P m"]) -
 
 def residual_of(cost: Cost, title: str, path: NumpyPath, t: int) -> Annotated[Float64, "m"]:
     """Compute one residual; whatever the cost's code does wrong becomes a CostError."""
-    try:
+    with blamed(cost, title):
         residual = np.asarray(cost.residual(path[t]))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise CostError(f"{where(cost, title)} failed: {said_by(error)}") from error
     if residual.ndim != 1 or residual.dtype.kind not in "fiu":
         raise CostError(
             f"{where(cost, title)} returned an array of shape {residual.shape} and type {residual.dtype}; "

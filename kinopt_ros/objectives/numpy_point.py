@@ -9,7 +9,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.costs.stencils import window_of
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.kinematics.forward import forward_kinematics
-from kinopt_ros.kinematics.jacobian import geometric_jacobian, tangent_columns
+from kinopt_ros.kinematics.jacobian import geometric_jacobian
 from kinopt_ros.kinematics.se3 import so3_log
 from kinopt_ros.kinematics.tangent import difference, directions
 from kinopt_ros.robot.chain import chain_between
@@ -69,22 +69,11 @@ class NumpyPoint:
         robot, known = self.robot, directions(self.robot)
         chain = chain_between(robot, robot.root_link, link)
         J = np.zeros((6, known.nv))
-        own = geometric_jacobian(chain, self.q[chain.variables])
-        first, count = tangent_columns(chain)
-        del first
-        column, quaternions = 0, dict(known.quaternions)
-        scalars = dict(zip(known.scalar_variables.tolist(), known.scalar_directions.tolist(), strict=True))
-        for variable in chain.variables.tolist():
-            if variable in scalars:
-                J[:, scalars[variable]] = own[:, column]
-                column += 1
-            elif variable in quaternions:
-                start = quaternions[variable]
-                J[:, start : start + 3] = own[:, column : column + 3]
-                column += 3
+        # Columns of a chain come in the order of its variables, three for the four of a quaternion, as directions do.
+        J[:, known.of_variables(chain.variables.tolist())] = geometric_jacobian(
+            chain, self.q[chain.variables]
+        )
         J.setflags(write=False)
-        if column != count:
-            raise RuntimeError(f"{count} columns of a Jacobian were expected, {column} were found")
         return J
 
     def rotation_vector(self, R: Annotated[Float64, "3 3"]) -> Annotated[Float64, "3"]:

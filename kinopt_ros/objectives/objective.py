@@ -69,7 +69,7 @@ class Objective(Immutable):
     def check(self, robot: RobotModel, num_points: int) -> None:
         """Raise a KinoptError if a cost does not fit the robot, or needs a longer trajectory."""
         for cost, title in zip(self.costs, self.titles, strict=True):
-            with blamed(cost, title):
+            with blamed(cost, title, refusals=True):
                 cost.check(robot)
             if cost.holds and not np.any(cost.weight):
                 raise InvalidRequestError(

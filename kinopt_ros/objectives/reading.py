@@ -4,23 +4,30 @@ A list of mappings: ``cost`` names the kind, the rest are its fields. Poses are 
 (rad) or ``quaternion`` (x, y, z, w; as in ROS). Configurations are mappings of names to values, or lists.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, get_args, get_origin
 
 import numpy as np
-import yaml
 
 from kinopt_ros.array import Float64
 from kinopt_ros.costs.base import Cost, field_types
 from kinopt_ros.costs.fields import allowed, fits, takes_arrays
 from kinopt_ros.costs.registry import cost_kind
-from kinopt_ros.errors import InvalidRequestError, UnknownJointError, UnknownNameError, quoted, said_by, shown
+from kinopt_ros.errors import (
+    InvalidRequestError,
+    InvalidShapeError,
+    UnknownJointError,
+    UnknownNameError,
+    quoted,
+    said_by,
+    shown,
+)
 from kinopt_ros.kinematics.se3 import pose, quaternion_to_matrix, rpy_to_matrix
 from kinopt_ros.objectives.objective import MOST_COSTS, Objective
 from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.yaml_text import parsed
 
 LONGEST_TEXT = 1_000_000
 """Longest text of an objective, characters."""
@@ -92,32 +99,14 @@ def plain_data(text: str) -> Any:
     """Return what a YAML text holds: mappings, lists, texts, numbers.
 
     Raises:
-        InvalidRequestError: it is too long, no YAML, or has aliases.
+        InvalidRequestError: it is too long, no YAML, or has what no plain text needs, as tags and aliases.
     """
     if len(text) > LONGEST_TEXT:
         raise InvalidRequestError(f"an objective has {len(text)} characters; allowed are {LONGEST_TEXT}")
     try:
-        return _PlainLoader(text).get_single_data()
-    except KeyboardInterrupt:
-        raise
-    except Exception as error:  # tags such as !!bool make the parser raise whatever it does not expect
-        raise InvalidRequestError(f"an objective is no YAML: {said_by(error)}") from error
-
-
-class _PlainLoader(yaml.SafeLoader):
-    """YAML without aliases, which make gigabytes of little text, and with 1e-3 for a number, as in YAML 1.2."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases (*name) are not allowed")
-        return super().compose_node(parent, index)
-
-
-_PlainLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?[0-9][0-9]*(\.[0-9]*)?[eE][-+]?[0-9]+$"),
-    list("-+0123456789"),
-)
+        return parsed(text, plain_exponents=True)
+    except InvalidShapeError as error:
+        raise InvalidRequestError(f"an objective is no YAML: {error}") from error
 
 
 def objective_from_data(robot: RobotModel, data: object) -> Objective:

@@ -1,6 +1,7 @@
 """Inverse kinematics with costs: the targets of an IK problem as link poses that have to hold, beside other costs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -9,10 +10,15 @@ from kinopt_ros.array import Float64
 from kinopt_ros.costs.base import Cost
 from kinopt_ros.costs.link_pose import LinkPose
 from kinopt_ros.errors import UnsupportedFeatureError
+from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import DEFAULT_STARTS, ObjectiveProblem, objective_problem
+from kinopt_ros.objectives.result import ObjectiveResult
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
+from kinopt_ros.problems.target_errors import target_errors
+from kinopt_ros.robot.chain import chain_between, with_tool
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.status import Status
 
 
 def ik_objective(robot: RobotModel, problem: IkProblem, costs: Sequence[Cost]) -> ObjectiveProblem:
@@ -48,6 +54,29 @@ def ik_objective(robot: RobotModel, problem: IkProblem, costs: Sequence[Cost]) -
         clearance=problem.clearance,
         deadline=problem.deadline,
         random_seed=problem.random_seed,
+    )
+
+
+def with_targets_met(robot: RobotModel, problem: IkProblem, result: ObjectiveResult) -> ObjectiveResult:
+    """Return an answer whose successes meet the targets as inverse kinematics judges them, too.
+
+    The two differ where rotations about some axes are free: there a target counts swing or twist
+    (``kinematics.pose_errors``), and a link pose components of the rotation vector.
+    """
+    met = result.success
+    for target in problem.targets:
+        chain = with_tool(chain_between(robot, problem.base_link, target.link), target.T_link_tool)
+        T = chain_pose(chain, result.best[:, 0, chain.variables])
+        met = met & target_errors(target, target.T_base_target, T)[2]
+    missed = result.success & ~met
+    if not missed.any():
+        return result
+    said = "every cost holds, but a target is missed as free axes are meant"
+    return replace(
+        result,
+        q=np.where(missed[:, None, None], np.nan, result.q),
+        status=np.where(missed, int(Status.NO_IK_SOLUTION), result.status),
+        messages=tuple(said if miss else old for miss, old in zip(missed, result.messages, strict=True)),
     )
 
 

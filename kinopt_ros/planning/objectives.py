@@ -166,13 +166,7 @@ def _unit(robot: RobotModel, state: Annotated[Float64, "B nq"]) -> Annotated[Flo
 
 def _whole(problem: ObjectiveProblem, robot: RobotModel, joint: str) -> bool:
     """Return whether all directions of a joint move."""
-    known = directions(robot)
-    mine = set(robot.variables_of(joint))
-    own = [
-        int(v) for q, v in zip(known.scalar_variables, known.scalar_directions, strict=True) if int(q) in mine
-    ]
-    own += [v + k for q, v in known.quaternions if q in mine for k in range(3)]
-    return bool(problem.free[own].all())
+    return bool(problem.free[directions(robot).of_variables(robot.variables_of(joint))].all())
 
 
 def _tolerances(cost: LinkPose) -> tuple[Tolerance, Tolerance]:

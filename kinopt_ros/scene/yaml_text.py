@@ -1,5 +1,6 @@
 """Strict reader of YAML for scenes: no name twice, no aliases, tags or merging, plain numbers."""
 
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -14,8 +15,12 @@ _LONGEST_NUMBER = 300
 _PARSER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
-def parsed(text: str) -> Any:
+def parsed(text: str, plain_exponents: bool = False) -> Any:
     """Parse a YAML text.
+
+    Args:
+        text: the text.
+        plain_exponents: whether 1e-3 is a number, as in YAML 1.2, where YAML 1.1 wants 1.0e-3.
 
     Raises:
         InvalidShapeError: no YAML, a name twice in one mapping (which would silently drop the first), an alias, or a
@@ -26,7 +31,7 @@ def parsed(text: str) -> Any:
     if len(text) > LARGEST_TEXT:
         raise InvalidShapeError(f"it has {len(text)} characters; at most {LARGEST_TEXT} are read")
     try:
-        return _document(yaml.parse(text, _PARSER))
+        return _document(yaml.parse(text, _PARSER), _WithExponents() if plain_exponents else _Scalars())
     except (yaml.YAMLError, ValueError) as error:
         sentence = " ".join(str(error).split())
         raise InvalidShapeError(f"it cannot be read as YAML: {cut(sentence, 300)}") from None
@@ -114,10 +119,20 @@ class _Scalars(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
             self.constructed_objects.clear()
 
 
-def _document(events: Iterator[Any]) -> Any:
+class _WithExponents(_Scalars):
+    """Numbers such as 1e-3, too."""
+
+
+_WithExponents.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?[0-9][0-9]*(\.[0-9]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
+)
+
+
+def _document(events: Iterator[Any], scalars: _Scalars) -> Any:
     """Builds plain values from events: the loaders of PyYAML follow aliases, of which a short text could make
     gigabytes, and are ten times as slow."""
-    scalars = _Scalars()
     documents: list[Any] = []
     open_nodes: list[_Open] = []
     for event in events:

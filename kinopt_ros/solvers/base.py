@@ -35,6 +35,7 @@ from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.variables import joint_named, quaternion_columns
+from kinopt_ros.scene.scene import Scene
 from kinopt_ros.solvers.asking import Asking, R
 from kinopt_ros.solvers.choice import choose
 from kinopt_ros.solvers.explanation import explain
@@ -272,9 +273,7 @@ class Solver(ABC):
                 "paths with quaternions are not optimized as they are; plan_trajectory turns floating joints by angles"
             )
         check_path_request(problem, request)
-        if problem.scene is not None and problem.deadline is not None:
-            check_ready(self.robot)
-            wait_for_scene(self.robot, problem.scene, problem.deadline)
+        self._wait_for_scene(problem.scene, problem.deadline)
         candidates = self._optimize_trajectory(problem, request, report)
         gate = Gate(self.robot, problem, self.name)
         gate.stages[OPTIMIZE] = time.perf_counter() - begin
@@ -308,8 +307,13 @@ class Solver(ABC):
             raise UnsupportedFeatureError(f"solver {self.name} does not solve objectives")
         if problem.state.shape[1] != self.robot.nq or len(problem.free) != directions(self.robot).nv:
             raise InvalidRequestError(f"the objective problem is of another robot than {self.robot.name!r}")
-        if problem.scene is not None:
+        self._wait_for_scene(problem.scene, problem.deadline)
+
+    def _wait_for_scene(self, scene: Scene | None, deadline: float | None) -> None:
+        """Wait for what collision checks need while there is time; without a deadline they prepare it themselves."""
+        if scene is not None and deadline is not None:
             check_ready(self.robot)
+            wait_for_scene(self.robot, scene, deadline)
 
     def path_scores(
         self, problem: TrajectoryProblem, paths: Annotated[Float64, "S T n"], margin: float
@@ -442,9 +446,7 @@ class Solver(ABC):
         time."""
         check_ik_problem(problem, self.robot)
         self.check_supported(problem)
-        if problem.scene is not None and problem.deadline is not None:
-            check_ready(self.robot)
-            wait_for_scene(self.robot, problem.scene, problem.deadline)
+        self._wait_for_scene(problem.scene, problem.deadline)
 
     def _claims(self, problem: IkProblem) -> IkCandidates:
         """Ask the plugin, which sees no scene."""

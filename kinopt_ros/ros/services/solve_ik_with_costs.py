@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.objectives.result import ObjectiveResult
-from kinopt_ros.planning.ik_objective import ik_objective
+from kinopt_ros.planning.ik_objective import ik_objective, with_targets_met
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.planning.solver_pool import Pooled
 from kinopt_ros.problems.target_errors import target_errors
@@ -56,6 +57,7 @@ class ObjectiveTask(Task):
             costs = read_costs(robot, asked.costs, "costs")
             problem = ik_objective(robot, asked.problem, costs)
             pooled = asked.loaded.pool.solve_objective(problem, asked.solver, asked.allow_fallback)
+            pooled = replace(pooled, result=with_targets_met(robot, asked.problem, pooled.result))
             response = self._reply.response()
             _fill(response, asked, pooled)
         except Exception as error:  # nothing ends a worker

@@ -164,19 +164,14 @@ def load_or_compile(may_compile: bool) -> bool:
     try:
         import numba
 
+        from kinopt_ros.numba_cache import loaded_or_compiled
         from kinopt_ros.solvers.cpu.kernels.nearest import come_near
 
-        if not come_near.overloads:
-            signature = tuple(numba.typeof(argument) for argument in _no_arguments())
-            # What Dispatcher.compile asks first, too; numba has no public way to ask for nothing more.
-            if not may_compile and come_near._cache.load_overload(signature, come_near.targetctx) is None:
-                return False
-            come_near.compile(signature)
-            come_near.disable_compile()  # other argument types are a mistake, not a reason to compile in a request
-        _ready = True
+        signature = tuple(numba.typeof(argument) for argument in _no_arguments())
+        _ready = loaded_or_compiled(come_near, signature, may_compile)
     finally:
         _lock.release()
-    return True
+    return _ready
 
 
 def _no_arguments() -> tuple[Any, ...]:

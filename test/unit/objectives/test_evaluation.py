@@ -12,7 +12,8 @@ from kinopt_ros.costs.link_pose import LinkPose
 from kinopt_ros.costs.rest import Rest
 from kinopt_ros.costs.smoothness import Smoothness
 from kinopt_ros.costs.velocity_limits import VelocityLimits
-from kinopt_ros.objectives.evaluation import CostError, Term, evaluate
+from kinopt_ros.objectives.cost_error import CostError
+from kinopt_ros.objectives.evaluation import Term, evaluate
 from kinopt_ros.objectives.numpy_point import NumpyPath
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.robot.model import RobotModel

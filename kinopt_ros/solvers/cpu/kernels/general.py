@@ -5,7 +5,7 @@ free axes, several solutions, preferred postures. About three times slower per s
 import numpy as np
 
 from kinopt_ros.compiler_options import FAST_INNER, FAST_OUTER
-from kinopt_ros.numba_cache import njit
+from kinopt_ros.numba_cache import loaded_or_compiled, njit
 from kinopt_ros.solvers.cpu.kernels.forward import quaternion, tip_pose
 from kinopt_ros.solvers.cpu.kernels.general_descent import LEAST_WEIGHT, descend_to_poses
 from kinopt_ros.solvers.cpu.kernels.layout import LOWER, PERIOD, UPPER
@@ -317,12 +317,4 @@ def load_or_compile(may_compile: bool) -> bool:
 
     Whether they are ready.
     """
-    for function, signature in _COMPILED:
-        if function.overloads:
-            continue
-        # What Dispatcher.compile asks first, too; numba has no public way to ask for nothing more.
-        if not may_compile and function._cache.load_overload(signature, function.targetctx) is None:
-            return False
-        function.compile(signature)
-        function.disable_compile()  # other argument types are a mistake, not a reason to compile in a request
-    return True
+    return all(loaded_or_compiled(function, signature, may_compile) for function, signature in _COMPILED)

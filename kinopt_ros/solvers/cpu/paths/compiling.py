@@ -9,6 +9,7 @@ import numpy as np
 
 from kinopt_ros.array import Int64
 from kinopt_ros.errors import NotReadyError
+from kinopt_ros.numba_cache import loaded_or_compiled
 from kinopt_ros.solvers.cpu.paths.kernels import connect, levenberg_marquardt, nearness_cost, tasks
 from kinopt_ros.solvers.cpu.paths.kernels.vectors import CHUNK
 from kinopt_ros.solvers.cpu.paths.surroundings import Around
@@ -38,14 +39,9 @@ def load_or_compile(may_compile: bool) -> bool:
         return _ready
     try:
         for function, arguments in _compiled():
-            if function.overloads:
-                continue
             signature = tuple(numba.typeof(argument) for argument in arguments)
-            # What Dispatcher.compile asks first, too; numba has no public way to ask for nothing more.
-            if not may_compile and function._cache.load_overload(signature, function.targetctx) is None:
+            if not loaded_or_compiled(function, signature, may_compile):
                 return False
-            function.compile(signature)
-            function.disable_compile()  # other argument types are a mistake, not a reason to compile in a request
         _ready = True
     finally:
         _lock.release()

@@ -14,7 +14,6 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.costs.base import Cost, numbers_of, structure_of
 from kinopt_ros.costs.stencils import window_of
-from kinopt_ros.errors import said_by
 from kinopt_ros.kinematics.tangent import Directions, directions
 from kinopt_ros.objectives.cost_error import CostError, blamed, where
 from kinopt_ros.objectives.objective import Objective
@@ -115,12 +114,8 @@ def unpack(objective: Objective, numbers: jax.Array) -> tuple[tuple[Cost, ...], 
 
 def residual_at(cost: Cost, title: str, point: JaxPoint) -> jax.Array:
     """Trace a cost's residual; what its code does wrong becomes a CostError."""
-    try:
+    with blamed(cost, title, "failed where JAX traces it"):
         residual = jnp.asarray(cost.residual(point))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise CostError(f"{where(cost, title)} failed where JAX traces it: {said_by(error)}") from error
     weight = jnp.asarray(cost.weight).shape
     if residual.ndim != 1 or weight not in ((), residual.shape):
         raise CostError(
@@ -153,7 +148,7 @@ def _links(layout: Layout) -> tuple[str, ...]:
     """Return the links that costs will ask poses of."""
     names: list[str] = []
     for cost, title in zip(layout.objective.costs, layout.objective.titles, strict=True):
-        with blamed(cost, title):
+        with blamed(cost, title, refusals=True):
             names += cost.links(layout.robot)
     return tuple(dict.fromkeys(names))
 

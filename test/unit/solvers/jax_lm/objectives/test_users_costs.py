@@ -17,7 +17,7 @@ from support.pages import ROOT
 
 from kinopt_ros.costs.base import Cost
 from kinopt_ros.costs.rest import Rest
-from kinopt_ros.objectives.evaluation import CostError
+from kinopt_ros.objectives.cost_error import CostError
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import objective_problem
 from kinopt_ros.robot.model import RobotModel
