@@ -44,6 +44,11 @@ class SceneHolder:
         for sentence in said:
             self._report(sentence)
 
+    def forget(self) -> None:
+        """Forget the robot, and all that is in the scene; its version goes on growing."""
+        with self._changing, self._lock:
+            self._scene, self._robot = replace(EMPTY_SCENE, version=self._scene.version + 1), None
+
     def of(self, robot: RobotModel) -> Scene:
         """Return the scene now; for a robot that is not in service, without what does not fit it."""
         with self._lock:

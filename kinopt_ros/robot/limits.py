@@ -15,24 +15,24 @@ from kinopt_ros.robot.variables import default_configuration, quaternion_starts
 DEFAULT_VELOCITY = 1.0
 """Velocity limit where the description gives none, or 0: rad/s or m/s."""
 DEFAULT_ACCELERATION = 1.0
-"""Acceleration limit where none is given; URDF has none: rad/s^2 or m/s^2."""
+"""Acceleration limit where none is given, as in most URDFs: rad/s^2 or m/s^2."""
 DEFAULT_JERK = 10.0
-"""Jerk limit where none is given; URDF has none: rad/s^3 or m/s^3."""
+"""Jerk limit where none is given, as in most URDFs: rad/s^3 or m/s^3."""
 
 LARGEST_LIMIT = 1e12
 """Largest limit, rad or m, and per s, s^2, s^3. Joints without bounds have no limit instead."""
 _EMPTY_RANGE_TOLERANCE = 1e-9
 _RATES = ("velocity", "acceleration", "jerk")
+_DECELERATION = "deceleration"
+"""Limit of slowing down. Some files have it below 0; its size counts, for acceleration as well."""
 _KEYS = {
     "has_position_limits",
     "min_position",
     "max_position",
-    *(f"has_{rate}_limits" for rate in _RATES),
-    *(f"max_{rate}" for rate in _RATES),
+    *(f"has_{rate}_limits" for rate in (*_RATES, _DECELERATION)),
+    *(f"max_{rate}" for rate in (*_RATES, _DECELERATION)),
 }
 _UNUSED_KEYS = {
-    "has_deceleration_limits",
-    "max_deceleration",
     "has_effort_limits",
     "max_effort",
     "has_soft_limits",
@@ -145,6 +145,11 @@ def _read_entry(name: str, entry: object, warnings: list[str]) -> dict[str, floa
                 raise RobotDescriptionError(
                     f"{key} of {name!r} in joint_limits must be positive, not {given[rate]:g}"
                 )
+    key = f"max_{_DECELERATION}"
+    if _counts(name, entry, f"has_{_DECELERATION}_limits", (key,)):
+        given[_DECELERATION] = abs(_number(name, key, entry[key]))
+        if given[_DECELERATION] == 0.0:
+            raise RobotDescriptionError(f"{key} of {name!r} in joint_limits must not be 0")
     return given
 
 
@@ -186,9 +191,21 @@ def _limited(joint: Joint, given: Mapping[str, float]) -> Joint:
         lower=lower,
         upper=upper,
         velocity=given.get("velocity", joint.velocity),
-        acceleration=given.get("acceleration", joint.acceleration),
+        acceleration=least_acceleration(
+            given.get("acceleration", joint.acceleration), given.get(_DECELERATION)
+        ),
         jerk=given.get("jerk", joint.jerk),
     )
+
+
+def least_acceleration(acceleration: float | None, deceleration: float | None) -> float | None:
+    """Return the acceleration limit that keeps both: the smaller one; None if neither is given.
+
+    Where only a deceleration is given, the default counts for the other.
+    """
+    if deceleration is None:
+        return acceleration
+    return min(DEFAULT_ACCELERATION if acceleration is None else acceleration, deceleration)
 
 
 def _with_variables(
@@ -204,7 +221,9 @@ def _with_variables(
     for name, given in several.items():
         i = robot.variable_index[name]
         for field, value in given.items():
-            arrays[field][i] = value
+            if field != _DECELERATION:
+                arrays[field][i] = value
+        arrays["acceleration"][i] = least_acceleration(arrays["acceleration"][i], given.get(_DECELERATION))
         if arrays["lower"][i] > arrays["upper"][i]:
             raise RobotDescriptionError(
                 f"joint_limits leave {name!r} with its lower limit above its upper limit"

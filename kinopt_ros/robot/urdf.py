@@ -114,6 +114,8 @@ def _joint(
         lower=lower,
         upper=upper,
         velocity=_velocity(element, drive, warnings),
+        acceleration=element.rates.acceleration,
+        jerk=element.rates.jerk,
     )
 
 

@@ -14,6 +14,7 @@ from kinopt_ros.errors import RobotDescriptionError, quoted, shortened
 from kinopt_ros.robot.collision_elements import CollisionElement, read_collisions
 from kinopt_ros.robot.inertials import Inertial, read_inertial
 from kinopt_ros.robot.model import JointType
+from kinopt_ros.robot.rate_limits import RateLimits, read_rate_limits
 from kinopt_ros.robot.xml_text import (
     children,
     finite_number,
@@ -63,6 +64,7 @@ class JointElement:
     axis: tuple[float, ...]
     limit: Limit | None
     mimic: Mimic | None
+    rates: RateLimits
 
 
 @dataclass(frozen=True)
@@ -127,14 +129,18 @@ def read_urdf(text: str) -> UrdfElements:
         if defects:
             said = "; ".join(f"{defect.what} (left out: {defect.loses})" for defect in defects)
             warnings.append(f"the <inertial> of link {name!r} is not used as it is: {said}")
+    rates = []
     for joint in joints:
         refuse_xacro(joint)
         clean.append(_clean_joint(joint, warnings))
+        limit = children(joint, "limit")  # urdf_parser_py does not know the attributes of URDF 1.2
+        where = f"<limit> of joint {joint.attrib['name']!r}"
+        rates.append(read_rate_limits(limit[0].attrib, where) if limit else RateLimits())
     parsed = urdf_parser.URDF.from_xml_string(ElementTree.tostring(clean))
     return UrdfElements(
         name=parsed.name,
         links=tuple(link.name for link in parsed.links),
-        joints=tuple(_joint_element(joint) for joint in parsed.joints),
+        joints=tuple(_joint_element(joint, own) for joint, own in zip(parsed.joints, rates, strict=True)),
         collisions=collisions,
         broken_collisions=broken,
         only_seen=tuple(
@@ -230,7 +236,7 @@ def _copy_numbers(
     target.set(attribute, " ".join(words))
 
 
-def _joint_element(parsed: urdf_parser.Joint) -> JointElement:
+def _joint_element(parsed: urdf_parser.Joint, rates: RateLimits) -> JointElement:
     origin, limit, mimic = parsed.origin, parsed.limit, parsed.mimic
     return JointElement(
         name=parsed.name,
@@ -250,6 +256,7 @@ def _joint_element(parsed: urdf_parser.Joint) -> JointElement:
             1.0 if mimic.multiplier is None else mimic.multiplier,
             0.0 if mimic.offset is None else mimic.offset,
         ),
+        rates=rates,
     )
 
 

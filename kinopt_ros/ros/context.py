@@ -17,6 +17,7 @@ from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.frames import Frames
 from kinopt_ros.ros.robot.joint_states import JointStates, RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot, RobotLoader
+from kinopt_ros.ros.serving.gate import Gate
 
 Ways: TypeAlias = Iterable[tuple[str, str]]
 
@@ -43,11 +44,13 @@ class Context:
     """Publishes the scene; called when it may have changed."""
     note_failures: Callable[[Any, Any], None] = lambda asked, result: None
     """Called with every request of inverse kinematics and its result, so that failed ones can be recorded."""
+    gate: Gate = field(default_factory=Gate)
     remembered: _Remembered = field(default_factory=_Remembered)
 
     @property
     def loaded(self) -> LoadedRobot:
-        """The robot in service; KinoptError if there is none."""
+        """The robot in service; KinoptError if there is none, or the node is not active."""
+        self.gate.check()
         return self.loader.loaded
 
     def trouble(self, solver: str) -> str | None:

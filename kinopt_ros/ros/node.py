@@ -4,6 +4,7 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 import sys
 import threading
+import time
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -24,10 +25,12 @@ from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectoryAction
 from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.lifecycle import ManagedNode
 from kinopt_ros.ros.messages.conversions import error_message
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.motion.last_look import LastLook
-from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.output import ClosedError, InactiveError, MotionOutput
+from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END
 from kinopt_ros.ros.moveit.offer import MakeTask, offer_moveit_services
 from kinopt_ros.ros.robot import joint_limits, parameters
 from kinopt_ros.ros.robot.description import NAMING, Description, check_names
@@ -43,7 +46,6 @@ from kinopt_ros.ros.serving.failure_records import FailureRecords
 from kinopt_ros.ros.serving.service import ImmediateService, QueuedService
 from kinopt_ros.ros.serving.serving import Serving
 from kinopt_ros.ros.serving.twins import TwinWatch
-from kinopt_ros.ros.serving.urgent import TimelyNode
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.ros.topics.markers import MarkersTopic
 from kinopt_ros.ros.topics.scene import ScenePublisher
@@ -57,6 +59,10 @@ _LATCHED = QoSProfile(
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 HEARD_SECONDS = 0.5
 """Longest time that the node's shutdown waits until listeners have got its last stop, s."""
+STOP_SECONDS = 2.0
+"""Longest time that the node waits for controllers to say that they have stopped, s."""
+ANSWER_SECONDS = 0.02
+"""Time between two checks whether controllers have answered, s."""
 _UPDATES = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 """QoS of messages each of which counts."""
 _ALL = QoSProfile(history=HistoryPolicy.KEEP_ALL, reliability=ReliabilityPolicy.RELIABLE)
@@ -65,7 +71,7 @@ _ALL = QoSProfile(history=HistoryPolicy.KEEP_ALL, reliability=ReliabilityPolicy.
 What finds no room is not taken, so that the middleware reports what gets lost."""
 
 
-class KinoptNode(TimelyNode):
+class KinoptNode(ManagedNode):
     """Turns poses into verified joint motion for the robot of robot_description."""
 
     def __init__(self, **node_options: Any) -> None:
@@ -104,6 +110,10 @@ class KinoptNode(TimelyNode):
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._parameters_changed)
         TwinWatch(self)
+        if parameters.value(self, "managed"):
+            self._refuse_all()
+            self._description.want(False)
+            self.manage()
         self._description.load()
 
     def end_motions(self) -> None:
@@ -119,7 +129,7 @@ class KinoptNode(TimelyNode):
                 self._end_motions()
 
     def _end_motions(self) -> None:
-        self._motions.close()
+        self._motions.close(ClosedError("the node is shutting down: nothing moves any more"))
         said = self._emergency_stop.stop_all("the shutdown of the node")
         self._trajectory_action.cancel_motions()
         if said:
@@ -132,11 +142,58 @@ class KinoptNode(TimelyNode):
                 qos_profile_sensor_data,
                 callback_group=self.urgent.group,
             )
-            self._emergency_stop.watch_the_end()
+            self._emergency_stop.watch(WATCHED_AT_THE_END)
             if not self._motions.wait_until_heard(HEARD_SECONDS):
                 self.get_logger().error(
                     "shutdown: the stop of the motion that runs was not heard by all listeners"
                 )
+
+    def configure(self) -> None:
+        """Begin to build the robot and its solvers; ~/ready says when they are there."""
+        self._description.want(True)
+
+    def activate(self) -> None:
+        """Answer requests, and let the robot move, unless the node ends."""
+        with self._end:
+            if not self._ended:
+                self._motions.open()
+                self._shared.gate.open()
+
+    def deactivate(self) -> None:
+        """Stop what this node moves, wait for controllers to say that they have, and refuse all that comes."""
+        self._refuse_all()
+        said = self._emergency_stop.stop_all("the deactivation of the node", lasting=False)
+        self._trajectory_action.cancel_motions()
+        if said:
+            self.get_logger().warning(f"deactivated: {said}")
+            self._emergency_stop.watch()
+        end = time.monotonic() + STOP_SECONDS
+        while (left := self.moving) and time.monotonic() < end:  # the urgent executor hears their answers
+            time.sleep(ANSWER_SECONDS)
+        for name in left:
+            self.get_logger().error(
+                f"the controller {name} has not said within {STOP_SECONDS:g} s that it stops"
+            )
+
+    def clean_up(self) -> None:
+        """Forget the robot, its solvers and the scene; descriptions that came by topic are kept."""
+        self._description.want(False)
+        self._loader.unload()
+        self._shared.scene.forget()
+
+    def finalize(self) -> None:
+        """Refuse all that comes for ever: the node was shut down, and its process is still there."""
+        self.end_motions()
+        self._shared.gate.close("the node was shut down (lifecycle): start it anew")
+
+    def _refuse_all(self) -> None:
+        """Refuse requests and motions: the node is not active."""
+        name = self.get_fully_qualified_name()
+        why = f"the node is not active: `ros2 lifecycle set {name} activate` (after `configure`) makes it so"
+        self._shared.gate.close(why)
+        with self._end:
+            if not self._ended:
+                self._motions.close(InactiveError(why))
 
     @property
     def moving(self) -> list[str]:

@@ -18,14 +18,11 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from kinopt_ros.errors import InvalidRequestError, quoted
-from kinopt_ros.ros.node import KinoptNode
+from kinopt_ros.ros.node import ANSWER_SECONDS, STOP_SECONDS, KinoptNode
 from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
 from kinopt_ros.ros.serving.start_errors import argument_error, naming_arguments
 from kinopt_ros.ros.serving.urgent import RestExecutor
 
-_SHUTDOWN_SECONDS = 2.0
-_ANSWER_SECONDS = 0.02
-"""Time between two checks whether controllers have answered, s."""
 _SWITCH_SECONDS = 5e-4
 _COLLECT_SECONDS = 10.0
 """Least time between two collections of cyclic garbage, s."""
@@ -183,13 +180,13 @@ def _hear_the_robot(node: KinoptNode) -> None:
     A controller that has not taken its motion yet can only be told to stop when it does, so that nobody may keep this
     thread waiting.
     """
-    end = time.monotonic() + _SHUTDOWN_SECONDS
+    end = time.monotonic() + STOP_SECONDS
     while ((left := node.moving) or node.watches) and time.monotonic() < end and rclpy.ok():
         node.urgent.go_on()  # each signal interrupts it
-        node.urgent.spin_once(timeout_sec=_ANSWER_SECONDS)
+        node.urgent.spin_once(timeout_sec=ANSWER_SECONDS)
     for name in left:
         print(
-            f"kinopt: the controller {name} was told to stop, but has not said within {_SHUTDOWN_SECONDS:g} s that "
+            f"kinopt: the controller {name} was told to stop, but has not said within {STOP_SECONDS:g} s that "
             "it does",
             file=sys.stderr,
         )
@@ -254,7 +251,7 @@ def _leave_running_solvers() -> None:
 
     Nobody waits for its answer any more, but Python would wait for its thread, up to the deadline of the request.
     """
-    end = time.monotonic() + _SHUTDOWN_SECONDS
+    end = time.monotonic() + STOP_SECONDS
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join(max(end - time.monotonic(), 0.0))

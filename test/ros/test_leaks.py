@@ -1,6 +1,5 @@
 """A node that gets one description and one scene after the other stays as large as it is."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
+from support.process_size import size_of
 from support.ros_requests import StartNode, ik, pose
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
@@ -28,16 +28,6 @@ def arm(number: int) -> str:
         for i in range(3)
     )
     return f'<robot name="arm{number}">{links}{joints}</robot>'
-
-
-def size_of(pid: int) -> tuple[float, int, int]:
-    """Memory (MB), threads and file descriptors of a process."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return (
-        pages * os.sysconf("SC_PAGE_SIZE") / 1e6,
-        len(os.listdir(f"/proc/{pid}/task")),
-        len(os.listdir(f"/proc/{pid}/fd")),
-    )
 
 
 def set_parameter(client: Client, node: str, name: str, value: object) -> SetParametersResult:

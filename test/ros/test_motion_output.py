@@ -11,7 +11,7 @@ from support.looks import Trusting
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import KinoptError
-from kinopt_ros.ros.motion.output import EmergencyStopError, EndingError, MotionOutput
+from kinopt_ros.ros.motion.output import ClosedError, EmergencyStopError, MotionOutput
 from kinopt_ros.ros.requests.timeouts import DeadlinePassedError, check_in_time
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.ros.topics.target_pose import TargetPoseTopic
@@ -146,16 +146,18 @@ def test_a_motion_that_is_not_valid_any_more_is_not_sent() -> None:
     assert claim.holds  # who asked may plan again
 
 
-def test_nothing_moves_once_the_node_ends() -> None:
+def test_nothing_moves_while_the_output_is_closed() -> None:
     output = MotionOutput(Published(), Trusting())
     running = output.claim("first", lambda owner: None)
-    output.close()
-    with pytest.raises(EndingError):
+    output.close(ClosedError("the node ends"))
+    with pytest.raises(ClosedError, match="the node ends"):
         output.claim("second", lambda owner: None)
     assert running.holds
     output.release()  # that is for emergencies
-    with pytest.raises(EndingError):
+    with pytest.raises(ClosedError):
         output.claim("second", lambda owner: None)
+    output.open()
+    assert output.claim("second", lambda owner: None).holds
 
 
 def test_time_that_is_up_before_the_turn() -> None:

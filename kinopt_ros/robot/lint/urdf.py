@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from kinopt_ros.errors import RobotDescriptionError
 from kinopt_ros.files import is_file
 from kinopt_ros.robot.lint.finding import Finding, Severity, in_order
 from kinopt_ros.robot.lint.inertials import lint_inertials
@@ -11,6 +12,7 @@ from kinopt_ros.robot.lint.lines import Node, parse_lines
 from kinopt_ros.robot.mimic import prefixed_leader
 from kinopt_ros.robot.mimic_limits import Range, contradict, followed, implied_range, what_contradicts
 from kinopt_ros.robot.model import JointType
+from kinopt_ros.robot.rate_limits import read_rate_limits
 from kinopt_ros.robot.urdf_elements import MAX_LINKS
 from kinopt_ros.robot.xml_text import finite_number
 
@@ -209,6 +211,11 @@ def _limits(joint: Node, who: str, kind: str) -> Iterator[Finding]:
                 f"{who} is continuous; its {' and '.join(given)} limit is not used",
                 "make it revolute if it must keep a range",
             )
+    if limit is not None:
+        try:
+            read_rate_limits(limit.attributes, f"<limit> of {who}")
+        except RobotDescriptionError as error:
+            yield Finding(ERROR, limit.line, str(error), "write plain numbers above 0")
     if kind not in ("fixed", "floating", "planar") and limit is not None:
         velocity = _number(limit, "velocity", None)
         if velocity is not None and velocity < 0.0:

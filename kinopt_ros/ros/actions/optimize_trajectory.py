@@ -27,7 +27,7 @@ from kinopt_ros.ros.messages.trajectory_answer import empty_answer, whole_contro
 from kinopt_ros.ros.motion.controller_hand_over import PARAMETER as CONTROLLER
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, Execution
 from kinopt_ros.ros.motion.last_look import MovingError, PlannedFor
-from kinopt_ros.ros.motion.output import Claim, EndingError, MotionOutput
+from kinopt_ros.ros.motion.output import Claim, ClosedError, MotionOutput
 from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.requests.trajectory_work import plan
@@ -93,7 +93,7 @@ class OptimizeTrajectoryAction:
     def close(self) -> None:
         """End all goals, so that nobody waits for a result for ever."""
         for goal in list(self._goals.values()):
-            goal.refuse(EndingError("the node is shutting down"))
+            goal.refuse(ClosedError("the node is shutting down"))
         self.server.close()
 
     def controller(self) -> ControllerHandOver | None:

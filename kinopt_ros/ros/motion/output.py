@@ -46,10 +46,16 @@ def _agreed() -> bool:
     return True
 
 
-class EndingError(KinoptError):
-    """A motion was asked for while the node ends."""
+class ClosedError(KinoptError):
+    """A motion was asked for while nothing may move: the node ends."""
 
     status = Status.PREEMPTED
+
+
+class InactiveError(ClosedError):
+    """A motion was asked for while the node is not active."""
+
+    status = Status.NOT_READY
 
 
 def held(stop: JointTrajectory, from_here: bool = False) -> JointTrajectory:
@@ -93,7 +99,8 @@ class MotionOutput:
         self._newest: Claim | Stop | None = None
         self._halted = False
         self._stops = 0
-        self._closed = False
+        self._closed: ClosedError | None = None
+        """Why nothing may move; None: it may."""
         self._published: tuple[Published, ...] = ()
 
     @property
@@ -117,20 +124,26 @@ class MotionOutput:
         return self._halted
 
     @property
+    def refuses(self) -> bool:
+        """Whether nothing may move: there is an emergency stop, or the output is closed."""
+        return self._halted or self._closed is not None
+
+    @property
     def stops(self) -> int:
         """Number of emergency stops so far. Who asks for a motion some time after it was wanted notes it then: a
         stop that came and went meanwhile ends it, too (see ``claim``)."""
         return self._stops
 
-    def halt(self, owner: str) -> "Stop":
-        """End every motion, and refuse new ones until ``release``. Return the right to publish stops.
+    def halt(self, owner: str, lasting: bool = True) -> "Stop":
+        """End every motion. Return the right to publish stops.
 
         Args:
             owner: who stops, for the one who loses the right to publish.
+            lasting: refuse new motions until ``release``.
         """
         stop = Stop(self)
         with self._lock:
-            self._halted = True
+            self._halted |= lasting
             self._stops += 1
             before, self._newest = self._newest, stop
         if before is not None:
@@ -140,10 +153,15 @@ class MotionOutput:
                 log_defect(get_logger("kinopt"), "at a stop", error)
         return stop
 
-    def close(self) -> None:
-        """Refuse new motions for ever, as the node ends. The one who has the right keeps it."""
+    def close(self, why: ClosedError) -> None:
+        """Refuse new motions, until ``open``. The one who has the right keeps it."""
         with self._lock:
-            self._closed = True
+            self._closed = why
+
+    def open(self) -> None:
+        """Allow motions again after ``close``; those asked for before a stop stay refused."""
+        with self._lock:
+            self._closed = None
 
     def wait_until_heard(self, seconds: float) -> bool:
         """Wait until all listeners have got what was published; return whether they have within so many seconds."""
@@ -165,12 +183,12 @@ class MotionOutput:
 
         Raises:
             EmergencyStopError: there is one, or was one since.
-            EndingError: the node ends.
+            ClosedError: nothing may move.
         """
         claim = Claim(self, lost)
         with self._lock:
-            if self._closed:
-                raise EndingError("the node is shutting down: nothing moves any more")
+            if self._closed is not None:
+                raise type(self._closed)(str(self._closed))
             if self._halted:
                 raise EmergencyStopError(
                     "there is an emergency stop: nothing moves until false comes on ~/emergency_stop"
@@ -237,8 +255,8 @@ class MotionOutput:
             return True
 
     def stop_again(self, stops: int, message: JointTrajectory, robot: RobotModel) -> bool:
-        """Publish a stop once more, for joints that still move, if the emergency stop is the same; return whether it
-        was published.
+        """Publish a stop once more, for joints that still move, if nothing was allowed to move since; return whether
+        it was published.
 
         Args:
             stops: how many there were, with that one.
@@ -246,7 +264,7 @@ class MotionOutput:
             robot: the robot.
         """
         with self._lock:
-            if not self._halted or self._stops != stops:
+            if not self.refuses or self._stops != stops:
                 return False
             self._send(message, robot, held(message, from_here=True))
             return True

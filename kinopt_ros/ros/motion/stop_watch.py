@@ -73,8 +73,7 @@ class StopWatch:
         return any(thread.is_alive() for thread in self._threads)
 
     def begin(self, stopped: Sequence[Stopped], seconds: float = WATCHED) -> None:
-        """Watch joints of the emergency stop that there is now, until it is released, unless they are watched. Returns
-        at once.
+        """Watch joints of the last stop until motions are allowed again, unless they are watched. Returns at once.
 
         Args:
             stopped: the joints.
@@ -129,7 +128,7 @@ class StopWatch:
                 "or is the controller's clock another one?"
             )
             movement.begin_anew()
-        if movement.jumped is not None and self._output.halted:
+        if movement.jumped is not None and self._output.refuses:
             self._say(
                 f"the joint state of {movement.jumped!r} jumps, so that nobody knows whether the robot stands: is "
                 "there more than one who publishes it?"
@@ -151,7 +150,7 @@ class StopWatch:
         """
         index = setup.variables
         before, seen, silent = begin, 0, 0
-        while self._output.halted and self._output.stops == stops and time.monotonic() < latest:
+        while self._output.refuses and self._output.stops == stops and time.monotonic() < latest:
             time.sleep(PERIOD)
             now = self._now()
             passed, before = max(0, now - before), max(now, begin)

@@ -60,6 +60,7 @@ class Description:
         self._changes = False
         """Whether the parameters that are being set have other values than before."""
         self._held = self._due = False
+        self._wanted = True
         self._executor_thread = ExecutorThread(node)
         self.is_declaring = False
         """Whether parameters are being declared, which calls back as if somebody had set them."""
@@ -84,8 +85,16 @@ class Description:
         """End the wait of those who declare parameters."""
         self._executor_thread.close()
 
+    def want(self, wanted: bool) -> None:
+        """Build the robot in the background, now and whenever its description changes, or only remember what comes."""
+        self._wanted = wanted
+        if wanted:
+            self.load()
+
     def load(self) -> None:
-        """Build the robot anew in the background, if there is a URDF at all."""
+        """Build the robot anew in the background, if it is wanted and there is a URDF at all."""
+        if not self._wanted:
+            return
         if self._held:
             self._due = True
             return

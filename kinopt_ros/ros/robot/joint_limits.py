@@ -31,6 +31,8 @@ _KEYS = {
     "max_velocity": "Velocity limit instead of the URDF's (rad/s or m/s).",
     "has_acceleration_limits": "Whether max_acceleration counts.",
     "max_acceleration": "Acceleration limit (rad/s^2 or m/s^2).",
+    "has_deceleration_limits": "Whether max_deceleration counts.",
+    "max_deceleration": "Deceleration limit; what is smaller counts for acceleration, too (rad/s^2 or m/s^2).",
     "has_jerk_limits": "Whether max_jerk counts.",
     "max_jerk": "Jerk limit (rad/s^3 or m/s^3).",
 }
@@ -40,6 +42,7 @@ _VALUES = {
         ("has_position_limits", "position"),
         ("has_velocity_limits", "velocity"),
         ("has_acceleration_limits", "acceleration"),
+        ("has_deceleration_limits", "deceleration"),
         ("has_jerk_limits", "jerk"),
     )
 }

@@ -52,6 +52,8 @@ class RobotLoader:
         self._report = report
         self._comes = comes
         self._newest = 0
+        self._unloaded = 0
+        """Number of the newest attempt that nobody wants any more."""
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="robot_loader")
         self._afterwards = ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm_up")
         """Prepares what a robot in service may need later, so that a new description need not wait for compilers."""
@@ -60,9 +62,7 @@ class RobotLoader:
         self._loaded: LoadedRobot | None = None
         self._in_work: set[tuple[int, str]] = set()
         """Pools and the solvers that are prepared for them on demand."""
-        self._refusal: KinoptError = NotReadyError(
-            "no robot yet: set the parameter robot_description or publish the topic robot_description"
-        )
+        self._refusal: KinoptError = _none_yet()
 
     @property
     def loaded(self) -> LoadedRobot:
@@ -106,6 +106,15 @@ class RobotLoader:
                 )
             self._worker.submit(self._load, self._newest, build, options, solver, chain)
 
+    def unload(self) -> None:
+        """Take the robot out of service, with its solvers; what is being loaded is not put into it."""
+        with self._lock:
+            self._unloaded = self._newest
+            loaded, self._loaded = self._loaded, None
+            self._refusal = _none_yet()
+        if loaded is not None:
+            loaded.pool.retire()  # running requests keep it until they are done
+
     def close(self) -> None:
         """Stop loading and close the solvers. Nothing is reported any more."""
         with self._lock:
@@ -129,7 +138,7 @@ class RobotLoader:
         solver: str,
         chain: Sequence[str],
     ) -> None:
-        if number != self._newest:
+        if number != self._newest or number == self._unloaded:
             return
         try:
             model = build()
@@ -142,15 +151,18 @@ class RobotLoader:
         except Exception as error:  # nothing may end the worker: the node must keep serving
             refusal = error if isinstance(error, KinoptError) else KinoptError(said_by(error))
             with self._lock:
-                if self._closed:
+                if self._closed or number <= self._unloaded:
                     return
                 self._refusal = refusal
             self._report(f"robot not loaded: {refusal}", refusal)
             return
         sentences = tuple(dict.fromkeys((*model.warnings, *unable)))
-        self._comes(model)  # without the lock: who has one of the scene's may ask for the robot in service
+        if number > self._unloaded:
+            self._comes(
+                model
+            )  # without the lock: who has one of the scene's may ask for the robot in service
         with self._lock:
-            closed = self._closed
+            closed = self._closed or number <= self._unloaded
             if not closed:
                 # The previous pool is left to its running requests; it goes when the last of them does.
                 if self._loaded is not None:
@@ -226,6 +238,12 @@ class RobotLoader:
                 return
             self._in_work.add((id(pool), name))
         threading.Thread(target=work, name=f"prepare {name}", daemon=True).start()
+
+
+def _none_yet() -> KinoptError:
+    return NotReadyError(
+        "no robot yet: set the parameter robot_description or publish the topic robot_description"
+    )
 
 
 def _prepare(pool: SolverPool, solver: str, ik: bool = True) -> list[str]:

@@ -121,6 +121,13 @@ SPECS = (
         False,
         "Whether the SRDF's planar or floating virtual_joint is a joint of the robot, so that its base can move.",
     ),
+    Spec(
+        "managed",
+        False,
+        "Be a managed node (ROS 2 lifecycle): nothing is built before 'configure', nothing answered or moved before "
+        "'activate'.",
+        read_only=True,
+    ),
     Spec("solver", AUTO, "Solver plugin for everything; 'auto' picks."),
     Spec("ik.solver", "", "Solver plugin for inverse kinematics; empty: as 'solver'."),
     Spec("allow_fallback", True, "Hand a request that the solver cannot honour to one that can."),

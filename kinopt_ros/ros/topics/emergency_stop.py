@@ -16,7 +16,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput, Stop
 from kinopt_ros.ros.motion.published import Published, followed
-from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
+from kinopt_ros.ros.motion.stop_watch import WATCHED, Stopped, StopWatch
 from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
@@ -68,10 +68,16 @@ class EmergencyStop:
         self._stopped: list[Stopped] = []
         """Joints that the emergency stop has told to stop, or would have."""
         self._watch = StopWatch(context, output, self._say_watched)
+        self._turn = threading.RLock()
+        """Held while somebody stops the robot: emergencies and the node's own stops come on different threads."""
 
     def take(self, message: Any) -> None:
         """Stop, or allow motions again. What is so already is left as it is, as latched messages come twice; but a
         controller that has refused to stop is told again, and joints are watched again."""
+        with self._turn:
+            self._take(message)
+
+    def _take(self, message: Any) -> None:
         if message.data == self._output.halted:
             if message.data:
                 self._cancel()
@@ -86,31 +92,36 @@ class EmergencyStop:
         sentence = self.stop_all("the emergency stop") or _NOTHING
         self._context.node.get_logger().warning(f"emergency stop: {sentence}")
         self._announce(True, sentence)
-        self._watch.begin(self._stopped)
+        self.watch()
         sent, self._sent = self._sent, []
         if sent:  # a look may take a while, and a cancel waits for this thread
             threading.Thread(target=self._look, args=(sent,), name="stop_look", daemon=True).start()
 
-    def watch_the_end(self) -> None:
-        """Watch the joints of the stop that the node's end has published. Returns at once."""
-        self._watch.begin(self._stopped, WATCHED_AT_THE_END)
+    def watch(self, seconds: float = WATCHED) -> None:
+        """Watch the joints of the last stop for so many seconds from when they should be at rest. Returns at once."""
+        self._watch.begin(self._stopped, seconds)
 
     @property
     def watches(self) -> bool:
         """Whether joints that were stopped are watched."""
         return self._watch.runs
 
-    def stop_all(self, owner: str) -> str:
-        """Stop whatever this node has published, and refuse new motions until they are released.
+    def stop_all(self, owner: str, lasting: bool = True) -> str:
+        """Stop whatever this node has published.
 
         Args:
             owner: who stops, for those who wanted the robot to move.
+            lasting: refuse new motions until they are released.
 
         Returns:
             What was done, or why nothing was; empty if nothing runs.
         """
+        with self._turn:
+            return self._stop_all(owner, lasting)
+
+    def _stop_all(self, owner: str, lasting: bool) -> str:
         told = self._moving_controllers()
-        claim = self._output.halt(owner)  # who has handed a motion to a controller cancels it
+        claim = self._output.halt(owner, lasting)  # who has handed a motion to a controller cancels it
         if told:  # one that has lost the right may have been refused a cancel, and its motion goes on
             self._cancel()
         # Several may run, of different joints, each done by a controller of its own.

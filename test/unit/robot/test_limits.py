@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kinopt_ros.errors import RobotDescriptionError, UnknownJointError
-from kinopt_ros.robot.limits import apply_joint_limits
+from kinopt_ros.robot.limits import DEFAULT_ACCELERATION, apply_joint_limits
 from kinopt_ros.robot.model import JointType
 from kinopt_ros.robot.urdf import robot_from_urdf
 
@@ -78,6 +78,22 @@ def test_false_never_loosens(robot):
     np.testing.assert_array_equal(made.limits.velocity, robot.limits.velocity)
 
 
+@pytest.mark.parametrize(
+    ("given", "limit"),
+    [
+        ({"max_acceleration": 3.0, "max_deceleration": 2.0}, 2.0),
+        ({"max_acceleration": 2.0, "max_deceleration": -3.0}, 2.0),  # as MoveIt's Pilz planner wants it
+        ({"max_deceleration": 0.5}, 0.5),
+        ({"max_deceleration": 7.0}, DEFAULT_ACCELERATION),
+        ({"max_acceleration": 3.0, "max_deceleration": 2.0, "has_deceleration_limits": False}, 3.0),
+    ],
+)
+@pytest.mark.parametrize("name", ["d", "w/x"])
+def test_deceleration_limits_hold(robot, given, limit, name):
+    made = apply_joint_limits(robot, {name: given})
+    assert made.limits.acceleration[made.variable_index[name]] == limit
+
+
 def test_unused_keys_are_said(robot):
     made = apply_joint_limits(robot, {"d": {"max_effort": 3.0}, "x": {"max_velocity": 1.0}})
     assert any("max_effort of 'd'" in warning for warning in made.warnings)
@@ -91,6 +107,7 @@ def test_unused_keys_are_said(robot):
         ({"d": {"max_velocity": -1.0}}, "max_velocity of 'd'.*positive"),
         ({"d": {"max_velocity": 0}}, "positive"),
         ({"d": {"max_acceleration": "fast"}}, "finite number, not 'fast'"),
+        ({"d": {"max_deceleration": 0.0}}, "must not be 0"),
         ({"d": {"max_jerk": True}}, "finite number, not True"),
         ({"d": {"min_position": 2.0}}, "'d' with lower limit 2 above upper limit 1"),
         ({"d": {"has_velocity_limits": True}}, "max_velocity is missing"),

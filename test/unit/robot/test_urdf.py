@@ -77,6 +77,21 @@ def test_missing_limits_get_stated_defaults(urdf):
     assert sum("no velocity limit" in warning for warning in robot.warnings) == 2
 
 
+@pytest.mark.parametrize(
+    ("attributes", "acceleration", "jerk"),
+    [
+        ('acceleration="3" deceleration="2.5" jerk="40"', 2.5, 40.0),
+        ('acceleration="2" deceleration="inf" jerk="Infinity"', 2.0, DEFAULT_JERK),
+        ('deceleration="0.5"', 0.5, DEFAULT_JERK),
+        ('acceleration="inf"', DEFAULT_ACCELERATION, DEFAULT_JERK),
+    ],
+)
+def test_limits_of_urdf_1_2(urdf, attributes, acceleration, jerk):
+    text = urdf(f'j revolute a b <limit lower="-1" upper="1" velocity="2" effort="1" {attributes}/>')
+    limits = robot_from_urdf(text.replace("<robot ", '<robot version="1.2" ', 1)).limits
+    assert (limits.velocity[0], limits.acceleration[0], limits.jerk[0]) == (2.0, acceleration, jerk)
+
+
 def test_mimic_chain_is_resolved_to_its_driver(urdf):
     robot = robot_from_urdf(
         urdf(

@@ -92,6 +92,8 @@ JOINTS = {
         "'j'.*above",
     ),
     "nan limit": (('j revolute a b <limit lower="nan" upper="1"/>',), "<limit> of joint 'j': 'nan'"),
+    "negative jerk": (('j revolute a b <limit jerk="-1"/>',), r"jerk='-1' in <limit> of joint 'j'; allowed"),
+    "acceleration of 0": (('j revolute a b <limit acceleration="0"/>',), "number above 0, or inf"),
     "negative velocity": (('j revolute a b <limit velocity="-1"/>',), "'j' has the negative velocity limit"),
     "mimic of unknown": (
         ("d revolute a b", 'j revolute b c <mimic joint="x"/>'),

@@ -59,7 +59,7 @@ def test_controllers_are_heard_while_a_callback_is_at_work(monkeypatch: pytest.M
     """A motion that its controller has not taken yet can be cancelled only when the answer is read."""
     collector = SimpleNamespace(collect=lambda: None)
     monkeypatch.setattr(spinning, "_Garbage", lambda: collector)
-    monkeypatch.setattr(spinning, "_SHUTDOWN_SECONDS", LONG)
+    monkeypatch.setattr(spinning, "STOP_SECONDS", LONG)
     monkeypatch.setattr(spinning.rclpy, "ok", lambda: True)
     ended, told = threading.Event(), threading.Event()
     seen: list[bool] = []

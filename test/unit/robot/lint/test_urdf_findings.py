@@ -68,6 +68,7 @@ DEFECTS = {
     "limits forgotten": ('lower="-1" upper="1" ', "", 7, "warning", "0 where not given", "range"),
     "no velocity": ('lower="-1" upper="1" velocity="2"', 'lower="-1" upper="1"', 7, "warning", "velocity", "rad/s"),
     "negative velocity": (LIMIT_1, LIMIT_1.replace('"2"', '"-2"'), 7, "error", "negative", "positive"),
+    "jerk of 0": (LIMIT_1, LIMIT_1.replace("velocity=", 'jerk="0" velocity='), 7, "error", "jerk='0'", "above 0"),
     "NaN limit": ('lower="-1"', 'lower="nan"', 7, "error", "lower='nan'", "plain"),
     "continuous with limits": ('type="revolute"', 'type="continuous"', 7, "warning", "not used", "revolute"),
     "mimic of nobody": (LIMIT_1, LIMIT_1 + '<mimic joint="j9"/>', 7, "error", "'j9'", "name a joint"),

@@ -1,0 +1,188 @@
+"""A managed node: what its states answer, build and move, and what is left after many of them."""
+
+from typing import Any
+
+import pytest
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from std_srvs.srv import Trigger
+from support.process_size import size_of
+from support.ros_requests import READY, StartNode, ik, pose, target
+from support.trajectory_goals import ABORTED, SUCCEEDED, Goals, joints, until_prepared
+
+from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
+from kinopt_msgs.srv import ApplyScene, GetScene, SolveIK
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.status import Status
+
+pytest.importorskip("coal")
+pytestmark = pytest.mark.timeout(900)
+
+NODE = "kinopt_managed"
+CYCLES = 50
+
+
+class Managed:
+    """A managed node, as a lifecycle manager sees it."""
+
+    def __init__(self, process: NodeProcess, client: Client) -> None:
+        self.process = process
+        self.client = client
+        self._change = client.node.create_client(ChangeState, f"{NODE}/change_state")
+        self._state = client.node.create_client(GetState, f"{NODE}/get_state")
+        for service in (self._change, self._state):
+            assert service.wait_for_service(20.0)
+
+    def change(self, transition: int, patience: float = 30.0) -> bool:
+        """Ask for a transition; whether it was made."""
+        answer = self._call(self._change, ChangeState.Request(transition=Transition(id=transition)), patience)
+        return bool(answer.success)
+
+    @property
+    def state(self) -> int:
+        """Id of its state."""
+        return int(self._call(self._state, GetState.Request(), 30.0).current_state.id)
+
+    def _call(self, service: Any, request: Any, patience: float) -> Any:
+        future = service.call_async(request)
+        assert self.client.spin_until(future.done, patience), "no answer"
+        return future.result()
+
+
+@pytest.fixture
+def managed(start_node: StartNode, panda_parameters: dict[str, object]) -> Managed:
+    process, client = start_node(NODE, {**panda_parameters, "managed": True}, ready=False)
+    client.pretend_robot(READY)
+    client.wait_until_found()
+    return Managed(process, client)
+
+
+def request() -> SolveIK.Request:
+    """A pose that the Panda reaches."""
+    return ik(pose(x=0.4))
+
+
+def with_box() -> ApplyScene.Request:
+    """A box far from the robot is added."""
+    box = CollisionObject(id="box", pose=pose(x=3.0), shapes=[Shape(type="box", dimensions=[0.1, 0.1, 0.1])])
+    return ApplyScene.Request(operations=[SceneOperation(operation="add", object=box)])
+
+
+def ready_again(client: Client) -> None:
+    """Wait until the robot is in service; what is compiled is there already."""
+    client.wait_until_ready(120.0)
+
+
+def test_each_state_does_what_it_says(managed: Managed) -> None:
+    client = managed.client
+
+    def refused() -> None:
+        answer = client.call("solve_ik", request())
+        assert Status(answer.status.code) is Status.NOT_READY
+        assert f"ros2 lifecycle set /{NODE} activate" in answer.status.message
+        assert not client.call("ready", Trigger.Request()).success
+        report, trajectory = client._move_to(target(pose(x=0.4)), 10.0)
+        assert (Status(report.status.code), trajectory) == (Status.NOT_READY, None)
+
+    assert managed.state == State.PRIMARY_STATE_UNCONFIGURED
+    refused()
+    assert not managed.change(Transition.TRANSITION_ACTIVATE)  # there is no such way
+    assert managed.state == State.PRIMARY_STATE_UNCONFIGURED
+    assert managed.change(Transition.TRANSITION_CONFIGURE)
+    assert managed.state == State.PRIMARY_STATE_INACTIVE
+    refused()
+    assert managed.change(Transition.TRANSITION_ACTIVATE)
+    ready_again(client)
+    assert client.call("solve_ik", request()).status.code == Status.SUCCESS
+    report, trajectory = client.move_to(target(pose(x=0.4)))
+    assert report.status.code == Status.SUCCESS, report.status.message
+    assert trajectory is not None
+    assert managed.change(Transition.TRANSITION_DEACTIVATE)
+    refused()
+    assert managed.change(Transition.TRANSITION_CLEANUP)
+    assert managed.state == State.PRIMARY_STATE_UNCONFIGURED
+    refused()
+    assert managed.change(Transition.TRANSITION_UNCONFIGURED_SHUTDOWN)
+    assert managed.state == State.PRIMARY_STATE_FINALIZED
+    answer = client.call("solve_ik", request())
+    assert Status(answer.status.code) is Status.NOT_READY
+    assert "start it anew" in answer.status.message
+    report, trajectory = client._move_to(target(pose(x=0.4)), 10.0)
+    assert (Status(report.status.code), trajectory) == (Status.PREEMPTED, None)
+
+
+def test_clean_up_forgets_the_scene_and_the_robot_comes_again(managed: Managed) -> None:
+    client = managed.client
+    for wanted in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
+        assert managed.change(wanted)
+    ready_again(client)
+    assert client.call("apply_scene", with_box()).status.code == Status.SUCCESS
+    for wanted in (
+        Transition.TRANSITION_DEACTIVATE,
+        Transition.TRANSITION_ACTIVATE,  # which forgets nothing
+    ):
+        assert managed.change(wanted)
+    before = client.call("get_scene", GetScene.Request()).scene
+    assert [one.id for one in before.objects] == ["box"]
+    for wanted in (
+        Transition.TRANSITION_DEACTIVATE,
+        Transition.TRANSITION_CLEANUP,
+        Transition.TRANSITION_CONFIGURE,
+        Transition.TRANSITION_ACTIVATE,
+    ):
+        assert managed.change(wanted)
+    ready_again(client)
+    after = client.call("get_scene", GetScene.Request()).scene
+    assert not after.objects
+    assert after.version > before.version
+
+
+def test_what_runs_is_stopped_on_the_way_to_inactive(managed: Managed) -> None:
+    client = managed.client
+    for wanted in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
+        assert managed.change(wanted)
+    ready_again(client)
+    until_prepared(client)
+    goals = Goals(client, NODE)
+    try:
+        client.spin(0.3)
+        status, result = goals.run(joint_goals=[joints(panda_joint1=1.2)], publish=True)
+        assert status == SUCCEEDED, result.status.message
+        assert client.spin_until(lambda: bool(client.trajectories), 10.0)
+        planned = client.trajectories[-1]
+        assert managed.change(Transition.TRANSITION_DEACTIVATE)
+        assert client.spin_until(lambda: len(client.trajectories) > 1, 10.0), "no stop was published"
+        stop = client.trajectories[-1]
+        assert not any(stop.points[-1].velocities)
+        assert stop.points[-1].positions != planned.points[-1].positions
+        status, result = goals.run(joint_goals=[joints(panda_joint1=0.2)], publish=True)
+        assert (status, Status(result.status.code)) == (ABORTED, Status.NOT_READY)
+        assert managed.change(Transition.TRANSITION_ACTIVATE)
+        status, result = goals.run(joint_goals=[joints(panda_joint1=0.2)])
+        assert status == SUCCEEDED, result.status.message
+    finally:
+        goals.close()
+
+
+def test_fifty_cycles_leave_nothing(managed: Managed) -> None:
+    client = managed.client
+
+    def cycle() -> None:
+        assert managed.change(Transition.TRANSITION_CONFIGURE)
+        assert managed.change(Transition.TRANSITION_ACTIVATE)
+        ready_again(client)
+        assert client.call("solve_ik", request()).status.code == Status.SUCCESS
+        assert managed.change(Transition.TRANSITION_DEACTIVATE)
+        assert managed.change(Transition.TRANSITION_CLEANUP)
+
+    for _ in range(10):
+        cycle()
+    megabytes, threads, files = size_of(managed.process.pid)
+    for _ in range(CYCLES - 10):
+        cycle()
+    client.spin(1.0)
+    now = size_of(managed.process.pid)
+    assert now[1] <= threads + 2
+    assert now[2] <= files + 5
+    assert now[0] <= megabytes + 30.0
