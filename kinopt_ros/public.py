@@ -16,6 +16,7 @@ from kinopt_ros.planning.problem_files import load_problem
 from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.planning.turning import configurations_along
 from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.constraints.joint_range import JointRange
 from kinopt_ros.problems.constraints.pose_along import PoseAlong, upright
 from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
@@ -50,6 +51,7 @@ __all__ = [
     "IkProblem",
     "IkResult",
     "JointGoal",
+    "JointRange",
     "JointTrajectory",
     "KinematicChain",
     "KinoptError",

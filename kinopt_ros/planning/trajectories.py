@@ -119,7 +119,7 @@ class _Search:
 
     def _check_start(self) -> None:
         if not self._validity.keeps_constraints(self._q0):
-            raise Stopped(Status.START_STATE_INVALID, f"the start {BREAKS}")
+            raise Stopped(Status.START_STATE_VIOLATES_PATH_CONSTRAINTS, f"the start {BREAKS}")
         if self._problem.scene is None:
             return
         begin = time.perf_counter()

@@ -76,7 +76,7 @@ def trajectory_problem(
         start: configuration of the whole robot, (nq,); default: robot.default_q.
         start_velocity: rad/s or m/s, (nq,); default: at rest.
         waypoints: to be passed in this order, each as one of ``goals``.
-        along: what holds all the way: ``PoseAlong``, ``StraightLine``.
+        along: what holds all the way: ``PoseAlong``, ``StraightLine``, ``JointRange``.
         scene: what the motion must be free of collisions with, besides the robot itself (``EMPTY_SCENE``: only
             that); None: collisions are not looked at.
         clearance: least distance, m, of bodies that must not touch, with a scene.

@@ -671,11 +671,9 @@ BAD_LINES: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
     "link": (lambda m: {"link_name": "claw"}, "INVALID_LINK_NAME", "'claw'"),
     "attached objects": (lambda m: {"start_state": attached(m)}, "INVALID_ROBOT_STATE", " attaches cup "),
     "constraints": (
-        lambda m: {
-            "path_constraints": constraints(m, orientation_constraints=[m.msg.OrientationConstraint()])
-        },
+        lambda m: {"path_constraints": constraints(m, visibility_constraints=[m.msg.VisibilityConstraint()])},
         "INVALID_GOAL_CONSTRAINTS",
-        "path_constraints has orientation_constraints",
+        "path_constraints has visibility_constraints",
     ),
     "speed of a link": (
         lambda m: {"max_cartesian_speed": 0.1},
@@ -966,9 +964,9 @@ BAD_MOTIONS: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
         "goal_constraints[0] has visibility_constraints",
     ),
     "path constraints": (
-        lambda m: {"path_constraints": joint_goal(m)},
+        lambda m: {"path_constraints": constraints(m, visibility_constraints=[m.msg.VisibilityConstraint()])},
         "INVALID_GOAL_CONSTRAINTS",
-        "path_constraints has joint_constraints",
+        "path_constraints has visibility_constraints",
     ),
     "trajectory constraints": (
         lambda m: {"trajectory_constraints": m.msg.TrajectoryConstraints(constraints=[joint_goal(m)])},

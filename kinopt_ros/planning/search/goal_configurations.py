@@ -104,7 +104,7 @@ class GoalConfigurations:
         problem, variables = self._problem, self._problem.variables
         if isinstance(goal, JointGoal):
             if not self._validity.keeps_constraints(goal.q):
-                raise Stopped(Status.INVALID_GOAL_CONSTRAINTS, f"the {what} {BREAKS}")
+                raise Stopped(Status.GOAL_VIOLATES_PATH_CONSTRAINTS, f"the {what} {BREAKS}")
             q = nearest_equivalent(goal.q, near[variables], self._continuous)
             if not self._validity.is_free(q):
                 why = self._validity.collisions(q)
@@ -124,7 +124,12 @@ class GoalConfigurations:
         )
         result = self._solver.solve_ik(asked)
         found = [row for row in result.q[0] if np.isfinite(row).all()]
-        free = [row for row in found if self._validity.is_free(row)]
+        kept = [row for row in found if self._validity.keeps_constraints(row)]
+        if found and not kept:
+            raise Stopped(
+                Status.GOAL_VIOLATES_PATH_CONSTRAINTS, f"the {what}, where it was reached, {BREAKS}"
+            )
+        free = [row for row in kept if self._validity.is_free(row)]
         if not free and found:
             # None of those that came easily: look for free ones.
             result = self._solver.solve_ik(

@@ -76,6 +76,10 @@ class PathConstraint(ABC):
     ) -> tuple[ConstraintRow, ...]:
         """Return what an optimizer has to meet at every point but the first of a path between these ends."""
 
+    def bounds(self, robot: RobotModel) -> tuple[Annotated[Float64, "nq"], Annotated[Float64, "nq"]] | None:
+        """Return what it says about single variables, as a lower and an upper bound of each; None: nothing."""
+        return None
+
     @classmethod
     @abstractmethod
     def from_file(cls, said: Mapping[str, Any], place: FromFile) -> Self:

@@ -4,12 +4,13 @@ from typing import Any
 
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, quoted, shown
 from kinopt_ros.problems.constraints.base import FromFile, PathConstraint
+from kinopt_ros.problems.constraints.joint_range import JointRange
 from kinopt_ros.problems.constraints.pose_along import PoseAlong
 from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene import yaml_text as read
 
-CONSTRAINTS: tuple[type[PathConstraint], ...] = (PoseAlong, StraightLine)
+CONSTRAINTS: tuple[type[PathConstraint], ...] = (PoseAlong, StraightLine, JointRange)
 
 
 def check_constraint(given: object, robot: RobotModel) -> None:

@@ -16,7 +16,9 @@ MOVEIT_CODES = {
     Status.TIMED_OUT: -6,
     Status.PREEMPTED: -7,
     Status.START_STATE_IN_COLLISION: -10,
+    Status.START_STATE_VIOLATES_PATH_CONSTRAINTS: -11,
     Status.GOAL_IN_COLLISION: -12,
+    Status.GOAL_VIOLATES_PATH_CONSTRAINTS: -13,
     Status.INVALID_GROUP_NAME: -15,
     Status.INVALID_GOAL_CONSTRAINTS: -16,
     Status.INVALID_ROBOT_STATE: -17,
@@ -35,7 +37,12 @@ def fill_error_code(message: Any, status: Any) -> None:
     """Write a kinopt_msgs/Status into moveit_msgs/MoveItErrorCodes: a sentence, too, where the distribution has room
     for it. It begins with the name of our code if MoveIt has none for it."""
     code = Status(status.code)
-    message.val = MOVEIT_CODES.get(code, MOVEIT_CODES[Status.FAILURE])
+    sentence = status.message if code in MOVEIT_CODES else f"{code.name}: {status.message}"
+    say(message, MOVEIT_CODES.get(code, MOVEIT_CODES[Status.FAILURE]), sentence)
+
+
+def say(message: Any, code: int, sentence: str) -> None:
+    """Write a code and a sentence into moveit_msgs/MoveItErrorCodes."""
+    message.val = code
     if hasattr(message, "message"):  # not in Humble
-        message.message = status.message if code in MOVEIT_CODES else f"{code.name}: {status.message}"
-        message.source = SOURCE
+        message.message, message.source = sentence, SOURCE

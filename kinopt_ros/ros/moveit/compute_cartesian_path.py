@@ -1,6 +1,7 @@
 """compute_cartesian_path: MoveIt's straight lines, answered by ~/compute_cartesian_path."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from moveit_msgs.srv import GetCartesianPath
@@ -10,11 +11,12 @@ from kinopt_msgs.srv import ComputeCartesianPath as Ours
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import status_message
-from kinopt_ros.ros.moveit.codes import fill_error_code
-from kinopt_ros.ros.moveit.constraints import refuse_constraints
+from kinopt_ros.ros.messages.conversions import status_message, trajectory_from_message
+from kinopt_ros.ros.moveit.codes import fill_error_code, say
+from kinopt_ros.ros.moveit.constraints import frames_of, has_constraints
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
-from kinopt_ros.ros.moveit.robot_state import fill_robot_state, joint_state_of
+from kinopt_ros.ros.moveit.path_constraints import broken, check_start, kept_along
+from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.status import Status
@@ -36,7 +38,6 @@ class ComputeCartesianPath(MoveItService):
 
     def task(self, request: Any, reply: Reply) -> tuple[Task, Any]:
         """Return the task of ~/compute_cartesian_path for an equivalent request."""
-        refuse_constraints(request.path_constraints, "path_constraints")
         refuse_speed_limit(request)
         if not request.max_step > 0.0:
             raise InvalidRequestError(f"max_step is {request.max_step:g} m; allowed is a number above 0")
@@ -53,16 +54,49 @@ class ComputeCartesianPath(MoveItService):
             ignore_collisions=not request.avoid_collisions,
             **scaling(request),
         )
+        constraints, context = request.path_constraints, self._context
+        if not has_constraints(constraints):
+            task = self._plan(given, reply)
+            return task, _Asked(task.asked)
+        robot = context.loaded.model
+        frames = configuration_of(context, given.state, frames_of(constraints))
+        kept_along(context, robot, constraints, frames)  # refuses what cannot be kept
         task = self._plan(given, reply)
-        return task, task.asked
+        check_start(context, robot, constraints, task.asked.arguments["start"], frames)
+        return task, _Asked(task.asked, constraints, frames)
 
-    def write(self, response: Any, answer: Any, asked: Any) -> None:
-        """Write the motion as far as it goes."""
+    def write(self, response: Any, answer: Any, asked: "_Asked | None") -> None:
+        """Write the motion as far as it goes, unless it breaks path_constraints."""
         fill_error_code(response.error_code, _status(answer))
+        if asked is None or not answer.trajectory.points:
+            response.fraction = answer.fraction
+            return
+        robot, start = asked.ours.loaded.model, asked.ours.arguments["start"]
+        if asked.constraints is not None:
+            trajectory = trajectory_from_message(answer.trajectory)
+            sentence = broken(self._context, robot, asked.constraints, trajectory, start, asked.frames)
+            if sentence:
+                say(
+                    response.error_code,
+                    response.error_code.PLANNING_FAILED,
+                    f"the straight way breaks {sentence}",
+                )
+                return
         response.fraction = answer.fraction
-        if asked is not None and answer.trajectory.points:
-            response.solution.joint_trajectory = answer.trajectory
-            fill_robot_state(response.start_state, asked.loaded.model, asked.arguments["start"])
+        response.solution.joint_trajectory = answer.trajectory
+        fill_robot_state(response.start_state, robot, start)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Parts of a request that its answer needs."""
+
+    ours: Any
+    """What was asked of ~/compute_cartesian_path."""
+    constraints: Any = None
+    """Path constraints; None if there are none."""
+    frames: Any = None
+    """Configuration (nq,) in which their frames are placed."""
 
 
 def _status(answer: Any) -> StatusMsg:

@@ -19,7 +19,7 @@ _KINDS = ("joint_constraints", "position_constraints", "orientation_constraints"
 _ROUNDING = 1e-9
 BOX, SPHERE, CYLINDER = 1, 2, 3
 """Types of shape_msgs/SolidPrimitive."""
-_EULER, _VECTOR = 0, 1
+EULER, VECTOR = 0, 1
 """Parameterizations of moveit_msgs/OrientationConstraint.
 
 The first is angles about x, then the new y, then the new z; the second is a rotation vector."""
@@ -141,10 +141,10 @@ def _is_inside(shape: Any, p: Annotated[Float64, "3"], what: str) -> bool:
 def _orientation(
     context: Context, robot: RobotModel, constraint: Any, q: Float64, at: Float64, what: str
 ) -> tuple[bool, float]:
-    if constraint.parameterization not in (_EULER, _VECTOR):
+    if constraint.parameterization not in (EULER, VECTOR):
         raise InvalidGoalError(
             f"{what}.parameterization is {constraint.parameterization}; allowed are 0 (XYZ_EULER_ANGLES) and 1 "
-            "(ROTATION_VECTOR)"
+            "(ROTATIONVECTOR)"
         )
     wanted = matrices_from_poses([Pose(orientation=constraint.orientation)], what)[0]
     T_root_wanted = context.frames.T_root_frame(robot, constraint.header.frame_id, at) @ wanted
@@ -155,11 +155,11 @@ def _orientation(
         constraint.absolute_z_axis_tolerance,
     ]
     _finite(tolerance, f"the tolerances of {what}")
-    angles = np.abs(so3_log(R) if constraint.parameterization == _VECTOR else _euler(R))
+    angles = np.abs(so3_log(R) if constraint.parameterization == VECTOR else euler_xyz(R))
     return bool((angles <= np.array(tolerance) + _ROUNDING).all()), constraint.weight * float(angles.sum())
 
 
-def _euler(R: Annotated[Float64, "3 3"]) -> Annotated[Float64, "3"]:
+def euler_xyz(R: Annotated[Float64, "3 3"]) -> Annotated[Float64, "3"]:
     """Return the angles of Rx(a) Ry(b) Rz(c), b in [-pi/2, pi/2]."""
     return np.array(
         [

@@ -13,9 +13,9 @@ from kinopt_ros.errors import InvalidGoalError, UnsupportedFeatureError, quoted
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import said
-from kinopt_ros.ros.moveit.codes import fill_error_code
-from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, refuse_constraints
+from kinopt_ros.ros.messages.conversions import said, trajectory_from_message
+from kinopt_ros.ros.moveit.codes import fill_error_code, say
+from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, has_constraints
 from kinopt_ros.ros.moveit.goals import goal_fields, keep_limits
 from kinopt_ros.ros.moveit.motion_types import (
     MotionType,
@@ -26,6 +26,7 @@ from kinopt_ros.ros.moveit.motion_types import (
     tip_link,
 )
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
+from kinopt_ros.ros.moveit.path_constraints import broken, check_start, kept_along
 from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.serving.reply import Reply
@@ -54,6 +55,8 @@ class _Asked:
     """Configuration in which frames of goals are placed."""
     note: str
     """Sentence about what was asked and is done otherwise; empty if nothing is."""
+    path_constraints: Any
+    """What holds all the way; None if nothing does."""
 
 
 class PlanKinematicPath(MoveItService):
@@ -86,7 +89,11 @@ class PlanKinematicPath(MoveItService):
         refuse_unsupported(given, robot, robot.group(context.group_name(robot, given.group_name)).joints)
         motion = motion_type(given.pipeline_id, given.planner_id)
         state = joint_state_of(given.start_state, robot)
-        frames = [frame for goal in given.goal_constraints for frame in frames_of(goal)]
+        frames = [
+            frame
+            for constraints in (*given.goal_constraints, given.path_constraints)
+            for frame in frames_of(constraints)
+        ]
         tip = ""
         if motion is MotionType.LINE:
             check_line(given.goal_constraints)
@@ -94,6 +101,7 @@ class PlanKinematicPath(MoveItService):
         q = configuration_of(context, state, [*frames, *filter(None, (tip,))])
         moved = keep_limits(robot, given.goal_constraints, context.parameter("limit_tolerance"))
         fields = goal_fields(context, robot, given.goal_constraints, q)
+        kept = kept_along(context, robot, given.path_constraints, q)
         common = {
             "group": given.group_name,
             "state": state,
@@ -108,10 +116,14 @@ class PlanKinematicPath(MoveItService):
             if motion is MotionType.LINE:
                 fields["straight_lines"] = lines_to_joints(robot, tip, q, fields["joint_goals"][0])
             solver = given.planner_id if given.planner_id in solver_names() else ""
-            task = self._plan(PlanTrajectory.Request(**common, **fields, solver=solver), reply)
+            asked = PlanTrajectory.Request(**common, **fields, **vars(kept), solver=solver)
+            task = self._plan(asked, reply)
             start = task.asked.problem.start
+        check_start(context, robot, given.path_constraints, start, q)
         note = "" if motion is MotionType.LINE else _other_planner(given)
-        return task, _Asked(robot, start, given.goal_constraints, given.group_name, q, said(note, moved))
+        kept_all_along = given.path_constraints if has_constraints(given.path_constraints) else None
+        goals = given.goal_constraints
+        return task, _Asked(robot, start, goals, given.group_name, q, said(note, moved), kept_all_along)
 
     def write(self, response: Any, answer: Any, asked: _Asked | None) -> None:
         """Write the motion."""
@@ -125,13 +137,25 @@ class PlanKinematicPath(MoveItService):
         fill_error_code(response.error_code, answer.status)
         if answer.status.code != Status.SUCCESS:
             return
+        code = response.error_code
         if not self._reaches(answer, asked):
-            response.error_code.val = response.error_code.GOAL_CONSTRAINTS_VIOLATED
-            if hasattr(response.error_code, "message"):
-                response.error_code.message = "the motion that was found ends where no goal is met"
+            say(code, code.GOAL_CONSTRAINTS_VIOLATED, "the motion that was found ends where no goal is met")
+            return
+        sentence = self._breaks(answer, asked)
+        if sentence:
+            say(code, code.PLANNING_FAILED, f"the motion that was found breaks {sentence}")
             return
         response.trajectory.joint_trajectory = answer.trajectory
         fill_robot_state(response.trajectory_start, asked.robot, asked.start)
+
+    def _breaks(self, answer: Any, asked: _Asked) -> str:
+        """Return which path constraint a motion breaks by MoveIt's measure; empty if none."""
+        if asked.path_constraints is None:
+            return ""
+        trajectory = trajectory_from_message(answer.trajectory)
+        return broken(
+            self._context, asked.robot, asked.path_constraints, trajectory, asked.start, asked.frames
+        )
 
     def _reaches(self, answer: Any, asked: _Asked) -> bool:
         """Check whether a motion ends at a goal as MoveIt defines it: its angles are not those that ours are checked
@@ -155,7 +179,6 @@ def _other_planner(given: Any) -> str:
 
 def refuse_unsupported(given: Any, robot: RobotModel, joints: Sequence[str]) -> None:
     """Raise a KinoptError for fields of a MotionPlanRequest for some joints that are not supported."""
-    refuse_constraints(given.path_constraints, "path_constraints")
     refuse_speed_limit(given)
     if not given.goal_constraints:
         raise InvalidGoalError("goal_constraints is empty; give at least one goal")

@@ -23,6 +23,7 @@ from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.chains import resolve_joints, unlocked
 from kinopt_ros.problems.constraints.base import PathConstraint
+from kinopt_ros.problems.constraints.joint_range import JointRange
 from kinopt_ros.problems.constraints.pose_along import PoseAlong
 from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import PoseTarget, Tolerance
@@ -425,9 +426,19 @@ def _straight_line(context: Context, place: _Frame, message: Any, what: str) -> 
     return StraightLine(tip.link, tolerance, point)
 
 
+def _joint_range(context: Context, place: _Frame, message: Any, what: str) -> PathConstraint:
+    del context, place
+    if math.isnan(message.lower) or math.isnan(message.upper):
+        raise InvalidGoalError(
+            f"{what}: lower is {message.lower} and upper {message.upper}; allowed are numbers"
+        )
+    return JointRange(message.joint, message.lower, message.upper)
+
+
 _CONSTRAINTS: dict[str, Callable[[Context, _Frame, Any, str], PathConstraint]] = {
     "along": _pose_along,
     "straight_lines": _straight_line,
+    "joint_ranges": _joint_range,
 }
 """Readers of constraints by the field of the request."""
 

@@ -184,10 +184,10 @@ def test_goals_that_cannot_keep_what_holds_all_the_way_do_not_hide_others(
     assert result.success, result.message
     assert result.goal == 3
     refused = plan_trajectory(solver, asked(robot, tilted[:1], along=[held], scene=EMPTY_SCENE))
-    assert refused.status is Status.INVALID_GOAL_CONSTRAINTS
+    assert refused.status is Status.GOAL_VIOLATES_PATH_CONSTRAINTS
     elsewhere = upright(robot, "panda_hand", 0.1, whole(robot, tilted[2]))
     refused = plan_trajectory(solver, asked(robot, far, along=[elsewhere], scene=EMPTY_SCENE))
-    assert refused.status is Status.START_STATE_INVALID
+    assert refused.status is Status.START_STATE_VIOLATES_PATH_CONSTRAINTS
 
 
 def test_start_in_collision(robot: RobotModel, solver: Solver) -> None:

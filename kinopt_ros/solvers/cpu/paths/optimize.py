@@ -9,6 +9,7 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.costs.stencils import derivative_matrix
 from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.problems.trajectory_bounds import position_bounds
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths.compiling import store, workspace
 from kinopt_ros.solvers.cpu.paths.kernels import levenberg_marquardt, lm_step, tasks
@@ -134,7 +135,7 @@ class _Path:
         given = np.zeros(T, dtype=np.bool_)
         given[[0, *given_points(problem, goal, passed)]] = True
         anchors = [0, T - 1, *passed.tolist()]
-        limits = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
+        limits = position_bounds(robot, problem)
         self._given, self._limits = given, limits
         self._low, self._high = _inner_limits(*limits, path, anchors)
         path[~given] = np.clip(path, self._low, self._high)[~given]
