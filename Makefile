@@ -40,7 +40,7 @@ pip = PYTHONWARNINGS="ignore:Editable installation" \
 # The environment that pip makes to build a package in is held to them, too.
 pinned_build := --build-constraint $(constraints)
 
-.PHONY: help demo test test-matrix fuzz layers unit bench bench-beam bench-gpu lint colcon env clean
+.PHONY: help demo interfaces test test-matrix fuzz layers unit bench bench-beam bench-gpu lint colcon env clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -52,9 +52,12 @@ help: ## print this list
 demo: $(VENV)/.run ## start the node, ask it for a motion, print the verified answer (ARGS=--once)
 	@$(VENV)/bin/kinopt demo $(ARGS)
 
+interfaces: $(VENV)/.run ## build MoveIt's and the controllers' interfaces where they are missing, and say what to source
+	@$(VENV)/bin/python tools/interface_packages.py
+
 # Files of tests go to three processes, in the order of test/conftest.py: what takes long first. Of three, two find work for
 # two cores while one waits for nodes to start or to end.
-test: $(VENV)/.run $(VENV)/.test ## all tests
+test: $(VENV)/.run $(VENV)/.test interfaces ## all tests
 	@$(VENV)/bin/python -m pytest test --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-matrix: ## all tests with Kilted on Python 3.11 and 3.13, Jazzy on 3.12 (PYTHON312=... names one)

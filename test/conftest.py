@@ -6,9 +6,12 @@ import gc
 import subprocess
 import sys
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from interface_packages import BuildError, provide
 
 FOLDER = Path(__file__).parent
 ROS, SLOW = 10, 100
@@ -54,6 +57,23 @@ def kept_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFa
     """
     cache = getattr(pytestconfig, "cache", None)
     return tmp_path_factory.mktemp("kept") if cache is None else Path(cache.mkdir("kept"))
+
+
+@pytest.fixture(scope="session")
+def interface_packages() -> None:
+    """Packages of interfaces that ROS has and its wheels lack, for this process and those that it starts."""
+    try:
+        provide()
+    except BuildError as error:
+        pytest.skip(f"interface packages are not installed, and cannot be built for the tests: {error}")
+
+
+@pytest.fixture(scope="session")
+def moveit(interface_packages: None) -> ModuleType:
+    """The module moveit_msgs, with what is in it."""
+    for name in ("action", "msg", "srv"):
+        import_module(f"moveit_msgs.{name}")
+    return import_module("moveit_msgs")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -16,8 +16,6 @@ if _MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
 else:
     import rclpy
-    from support.control_package import provide
-    from support.moveit_package import BuildError
     from support.ros_requests import READY, StartNode
 
     from kinopt_ros.ros.client.client import Client
@@ -51,13 +49,8 @@ def ros() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def control_msgs(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> None:
+def control_msgs(interface_packages: None) -> None:
     """The package control_msgs, for this process and those that it starts."""
-    cache = getattr(pytestconfig, "cache", None)
-    try:
-        provide(tmp_path_factory.mktemp("control") if cache is None else cache.mkdir("control_msgs"))
-    except BuildError as error:
-        pytest.skip(f"control_msgs is not installed, and cannot be built for the tests: {error}")
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,4 @@
-"""MoveIt's services under its names, asked as any MoveIt client does.
-
-Where moveit_msgs is not installed, its types are built for these tests, see support/moveit_package.py.
-"""
+"""MoveIt's services under its names, asked as any MoveIt client does."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +15,6 @@ from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Transform, Vector3
 from rclpy.node import NodeNameNonExistentError
 from sensor_msgs.msg import JointState
-from support.moveit_package import INTERFACES, BuildError, build, use
 from support.moving_base import base_urdf
 from support.ros_requests import READY, StartNode, pose
 from support.trajectory_goals import until_prepared
@@ -63,25 +58,6 @@ BASE = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
 """A robot whose joints have several variables."""
 
 Call = Callable[[str, Any], Any]
-
-
-@pytest.fixture(scope="module")
-def moveit(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The module moveit_msgs, for this process and the nodes that it starts."""
-    with pytest.MonkeyPatch.context() as patch:
-        if find_spec("moveit_msgs") is None:
-            for name in ("PYTHONPATH", "LD_LIBRARY_PATH"):  # to what they were, afterwards
-                patch.setenv(name, os.environ.get(name, ""))
-            # Kept, unless pytest keeps nothing.
-            cache = getattr(pytestconfig, "cache", None)
-            folder = tmp_path_factory.mktemp("moveit") if cache is None else cache.mkdir("moveit_msgs")
-            try:
-                use(build(folder))
-            except BuildError as error:
-                pytest.skip(f"moveit_msgs is not installed, and cannot be built for the tests: {error}")
-        for name in ("msg", "srv"):
-            import_module(f"moveit_msgs.{name}")
-        yield import_module("moveit_msgs")
 
 
 @pytest.fixture(scope="module")
@@ -183,15 +159,9 @@ def T_of(at: Pose) -> np.ndarray:
     return matrices_from_poses([at])[0]
 
 
-def test_codes_are_those_of_moveit() -> None:
-    text = (
-        INTERFACES.read_text().partition("=== moveit_msgs/msg/MoveItErrorCodes.msg\n")[2].partition("===")[0]
-    )
-    values = {
-        name: int(value)
-        for name, equals, value in (line.removeprefix("int32 ").partition("=") for line in text.splitlines())
-        if equals
-    }
+def test_codes_are_those_of_moveit(moveit: Any) -> None:
+    kind = moveit.msg.MoveItErrorCodes
+    values = {name: getattr(kind, name) for name in dir(kind) if name.isupper()}
     other = {
         "VERIFICATION_FAILED": "INVALID_MOTION_PLAN",
         "ENVIRONMENT_CHANGED": "MOTION_PLAN_INVALIDATED_BY_ENVIRONMENT_CHANGE",
