@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,16 @@ from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Transform, Vector3
 from rclpy.node import NodeNameNonExistentError
 from sensor_msgs.msg import JointState
+from support.moveit_requests import (
+    AWAY,
+    SERVICES,
+    Call,
+    caller,
+    constraints,
+    joint_goal,
+    motion_request,
+    pose_goal,
+)
 from support.moving_base import base_urdf
 from support.ros_requests import READY, StartNode, pose
 from support.trajectory_goals import until_prepared
@@ -43,21 +53,12 @@ FREE = JointState(name=list(READY), position=list(READY.values()))
 TIP = "panda_link8"
 NAN = float("nan")
 STATE_TIMEOUT = 3.0
-SERVICES = (
-    "compute_ik",
-    "compute_fk",
-    "check_state_validity",
-    "compute_cartesian_path",
-    "plan_kinematic_path",
-)
 
 BASE = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
 <joint name="base" type="planar"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
   <origin xyz="0 0 1" rpy="0.3 0 0"/></joint>
 <joint name="free" type="floating"><parent link="b"/><child link="c"/></joint></robot>"""
 """A robot whose joints have several variables."""
-
-Call = Callable[[str, Any], Any]
 
 
 @pytest.fixture(scope="module")
@@ -69,35 +70,6 @@ def panda_parameters(panda_parameters: dict[str, object], moveit: Any) -> dict[s
 @pytest.fixture(scope="module")
 def call(client: Client, moveit: Any) -> Call:
     return caller(client, moveit)
-
-
-def caller(client: Client, moveit: Any, namespace: str = "") -> Call:
-    """Calls MoveIt's services; every one has answered before."""
-    types = {
-        "compute_ik": moveit.srv.GetPositionIK,
-        "compute_fk": moveit.srv.GetPositionFK,
-        "check_state_validity": moveit.srv.GetStateValidity,
-        "compute_cartesian_path": moveit.srv.GetCartesianPath,
-        "plan_kinematic_path": moveit.srv.GetMotionPlan,
-    }
-    clients = {name: client.node.create_client(types[name], f"{namespace}{name}") for name in SERVICES}
-
-    def call(name: str, request: Any, timeout: float = 120.0) -> Any:
-        end = time.monotonic() + timeout
-        while True:
-            future = clients[name].call_async(request)
-            assert client.spin_until(future.done, timeout), f"{name} does not answer"
-            # What is compiled once per machine is being prepared beside the tests.
-            if "NOT_READY" not in repr(future.result()) or time.monotonic() > end:
-                return future.result()
-            client.spin(1.0)
-
-    for name in SERVICES:
-        assert client.spin_until(clients[name].service_is_ready, 60.0), f"{name} is not there"
-        for _ in range(30):  # answers are lost until the node has found the client
-            if client.spin_until(clients[name].call_async(types[name].Request()).done, 2.0):
-                break
-    return call
 
 
 @pytest.fixture(autouse=True)
@@ -287,10 +259,6 @@ def several(moveit: Any, name: str) -> Any:
 
 def joints(moveit: Any, names: list[str], positions: list[float]) -> Any:
     return moveit.msg.RobotState(joint_state=JointState(name=names, position=positions))
-
-
-def constraints(moveit: Any, **fields: Any) -> Any:
-    return moveit.msg.Constraints(**fields)
 
 
 BAD_IK: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
@@ -686,66 +654,13 @@ def test_an_unknown_frame_of_waypoints(call: Call, lines: Any) -> None:
 
 PILZ = "pilz_industrial_motion_planner"
 KINDS = ("positions", "velocities", "accelerations")
-AWAY = {**READY, "panda_joint1": 0.5}
 
 
 @pytest.fixture
 def motion(moveit: Any, client: Client) -> Callable[..., Any]:
     """Makes requests of plan_kinematic_path as MoveIt's clients do."""
     until_prepared(client)
-
-    def make(*goals: Any, **fields: Any) -> Any:
-        given = moveit.msg.MotionPlanRequest(
-            group_name="panda_arm",
-            goal_constraints=list(goals) or [joint_goal(moveit)],
-            num_planning_attempts=1,
-            allowed_planning_time=20.0,
-            max_velocity_scaling_factor=1.0,
-            max_acceleration_scaling_factor=1.0,
-        )
-        given.start_state.is_diff = True
-        for name, value in fields.items():
-            setattr(given, name, value)
-        return moveit.srv.GetMotionPlan.Request(motion_plan_request=given)
-
-    return make
-
-
-def joint_goal(moveit: Any, **positions: float) -> Any:
-    return constraints(
-        moveit,
-        joint_constraints=[
-            moveit.msg.JointConstraint(
-                joint_name=name, position=value, tolerance_above=1e-4, tolerance_below=1e-4, weight=1.0
-            )
-            for name, value in (positions or AWAY).items()
-        ],
-    )
-
-
-def pose_goal(moveit: Any, at: Pose, frame: str = "panda_link0", link: str = TIP, **rest: Any) -> Any:
-    """Return a goal as MoveGroupInterface makes it; without radius or tolerances it has no constraint of that kind."""
-    goal = moveit.msg.Constraints()
-    radius, tolerances = rest.get("radius", 1e-4), rest.get("tolerances", (1e-3, 1e-3, 1e-3))
-    if radius is not None:
-        one = moveit.msg.PositionConstraint(link_name=link, weight=1.0)
-        one.header.frame_id = frame
-        one.target_point_offset.z = rest.get("offset", 0.0)
-        one.constraint_region.primitives = [sphere(radius)]
-        one.constraint_region.primitive_poses = [Pose(position=at.position)]
-        goal.position_constraints = [one]
-    if tolerances is not None:
-        turned = moveit.msg.OrientationConstraint(link_name=link, orientation=at.orientation, weight=1.0)
-        turned.header.frame_id = frame
-        turned.absolute_x_axis_tolerance, turned.absolute_y_axis_tolerance = tolerances[:2]
-        turned.absolute_z_axis_tolerance = tolerances[2]
-        goal.orientation_constraints = [turned]
-    return goal
-
-
-def sphere(radius: float) -> Any:
-    solid = import_module("shape_msgs.msg").SolidPrimitive
-    return solid(type=solid.SPHERE, dimensions=[radius])
+    return partial(motion_request, moveit)
 
 
 def planned(call: Call, request: Any) -> Any:
