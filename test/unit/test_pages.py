@@ -56,7 +56,7 @@ def test_every_file_that_is_named_is_there(path: Path) -> None:
     """Files are named by the last parts of their paths."""
     files = {
         str(file.relative_to(ROOT))
-        for part in ("kinopt_ros", "test", "examples")
+        for part in ("kinopt_ros", "test", "examples", "tools")
         for file in (ROOT / part).rglob("*.py")
     }
     for name in re.findall(r"`([\w/]+\.py)`", path.read_text(encoding="utf-8")):

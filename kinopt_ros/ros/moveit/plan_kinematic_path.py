@@ -55,7 +55,7 @@ class _Asked:
     """Configuration in which frames of goals are placed."""
     note: str
     """Sentence about what was asked and is done otherwise; empty if nothing is."""
-    path_constraints: Any
+    path_constraints: Any = None
     """What holds all the way; None if nothing does."""
 
 
