@@ -45,6 +45,7 @@ def offer_moveit_services(
     from kinopt_ros.ros.moveit.compute_fk import ComputeFk
     from kinopt_ros.ros.moveit.compute_ik import ComputeIk
     from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
+    from kinopt_ros.ros.moveit.planners import offer_planner_services
 
     quick: list[MoveItService] = [
         ComputeIk(context, tasks["solve_ik"]),
@@ -59,7 +60,9 @@ def offer_moveit_services(
         serve(serving, service)
     for service in slow:
         serve(trajectories, service)
-    _Watch(node, [node.resolve_service_name(service.name) for service in (*quick, *slow)])
+    planners = offer_planner_services(node)
+    names = [*(service.name for service in (*quick, *slow)), *planners]
+    _Watch(node, [node.resolve_service_name(name) for name in names])
 
 
 class _Watch:

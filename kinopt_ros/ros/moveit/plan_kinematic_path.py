@@ -27,6 +27,7 @@ from kinopt_ros.ros.moveit.motion_types import (
 )
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
 from kinopt_ros.ros.moveit.path_constraints import broken, check_start, kept_along
+from kinopt_ros.ros.moveit.planners import PIPELINE
 from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.serving.reply import Reply
@@ -173,7 +174,8 @@ class PlanKinematicPath(MoveItService):
 def _other_planner(given: Any) -> str:
     """Return a sentence about a planner that is asked for and is none of ours; else nothing."""
     ours = given.planner_id in solver_names()
-    asked_for = " ".join(filter(None, (given.pipeline_id, "" if ours else given.planner_id)))
+    pipeline = "" if given.pipeline_id == PIPELINE else given.pipeline_id
+    asked_for = " ".join(filter(None, (pipeline, "" if ours else given.planner_id)))
     return f"{quoted(asked_for)} is no planner of this node, which used its own" if asked_for else ""
 
 

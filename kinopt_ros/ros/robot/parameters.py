@@ -5,7 +5,7 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 import math
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -380,6 +380,17 @@ def solver_options(node: Node) -> dict[str, dict[str, Any]]:
             option.name: value(node, f"{info.name}.{option.name}") for option in info.options
         }
     return options
+
+
+def writable_names() -> list[str]:
+    """Return names of all parameters that may be set while the node runs, but for joint limits."""
+    return [spec.name for spec in (*SPECS, *_solver_specs()) if not spec.read_only]
+
+
+def defaults(names: Iterable[str]) -> dict[str, Any]:
+    """Return the defaults of parameters by their names, as the node keeps them."""
+    specs = _BY_NAME | {spec.name: spec for spec in _solver_specs()}
+    return {name: specs[name].stored(specs[name].default) for name in names}
 
 
 def solver_parameter_names() -> frozenset[str]:
