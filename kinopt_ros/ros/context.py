@@ -1,6 +1,6 @@
 """Context that every service of the node needs: the robot in service, its state, frames and parameters."""
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeAlias
 
@@ -16,6 +16,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.frames import Frames
 from kinopt_ros.ros.robot.joint_states import JointStates, RobotState
+from kinopt_ros.ros.robot.kinematics_parameters import GroupKinematics
 from kinopt_ros.ros.robot.loader import LoadedRobot, RobotLoader
 from kinopt_ros.ros.serving.gate import Gate
 
@@ -44,6 +45,8 @@ class Context:
     """Publishes the scene; called when it may have changed."""
     note_failures: Callable[[Any, Any], None] = lambda asked, result: None
     """Called with every request of inverse kinematics and its result, so that failed ones can be recorded."""
+    kinematics: Mapping[str, GroupKinematics] = field(default_factory=dict)
+    """What MoveIt's kinematics.yaml says, by group."""
     gate: Gate = field(default_factory=Gate)
     remembered: _Remembered = field(default_factory=_Remembered)
 

@@ -32,7 +32,7 @@ from kinopt_ros.ros.motion.last_look import LastLook
 from kinopt_ros.ros.motion.output import ClosedError, InactiveError, MotionOutput
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END
 from kinopt_ros.ros.moveit.offer import MakeTask, offer_moveit_services
-from kinopt_ros.ros.robot import joint_limits, parameters
+from kinopt_ros.ros.robot import joint_limits, kinematics_parameters, parameters
 from kinopt_ros.ros.robot.description import NAMING, Description, check_names
 from kinopt_ros.ros.robot.frames import Frames
 from kinopt_ros.ros.robot.joint_states import JointStates
@@ -81,6 +81,7 @@ class KinoptNode(ManagedNode):
         self._end = threading.Lock()
         self._ended = False
         parameters.declare(self)
+        kinematics = kinematics_parameters.declare(self)
         self._reports = self.create_publisher(MotionReport, "~/report", 100)
         scene = SceneHolder(self._report_scene)
         self._loader = RobotLoader(self._report_loading, scene.serve)
@@ -92,8 +93,9 @@ class KinoptNode(ManagedNode):
             scene,
             publish_scene=lambda: self._scene.publish(),
             note_failures=lambda asked, result: self._records.note(asked, result),
+            kinematics=kinematics,
         )
-        self._description = Description(self, self._loader, self._shared.scene)
+        self._description = Description(self, self._loader, self._shared.scene, kinematics)
         self._records = FailureRecords(self, self._description)
         self._records.use(parameters.value(self, "record_failures"))
         self._waiting = WaitingForRobot(self, self._description)

@@ -33,6 +33,7 @@ RESERVED = frozenset(
         AUTO,
         "ik",
         "qos_overrides",
+        "robot_description_kinematics",
         "robot_description_planning",
         "servo",
         "start_type_description_service",

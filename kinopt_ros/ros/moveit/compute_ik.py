@@ -23,6 +23,7 @@ from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, has_constrain
 from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.requests.ik import IkRequest
+from kinopt_ros.ros.robot.kinematics_parameters import NOTHING
 from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.status import Status
 
@@ -63,6 +64,7 @@ class ComputeIk(MoveItService):
         """Return the task of ~/solve_ik for an equivalent request."""
         given = request.ik_request
         ours = self._read(given)
+        self._complete(ours)
         frames = None
         if has_constraints(given.constraints):
             frames = configuration_of(self._context, ours.state, frames_of(given.constraints))
@@ -129,6 +131,16 @@ class ComputeIk(MoveItService):
             request.header.frame_id = ""
             request.poses = self._in_root(request.state, frames, request.poses)
         return request
+
+    def _complete(self, request: Any) -> None:
+        """Fill in what MoveIt's kinematics.yaml says about the group."""
+        context = self._context
+        group = context.group_name(context.loaded.model, request.group)
+        given = context.kinematics.get(group, NOTHING)
+        if request.timeout == 0.0 and given.timeout is not None:
+            request.timeout = given.timeout
+        if given.position_only:
+            request.free_axes = ["rx", "ry", "rz"]
 
     def _in_root(self, state: Any, frames: list[str], poses: list[Any]) -> list[Any]:
         """Return the poses of several frames in the root link's frame."""

@@ -4,7 +4,7 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,6 +23,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.joint_limits import PREFIX, declaration, unknown_limits, with_joint_limits
+from kinopt_ros.ros.robot.kinematics_parameters import GroupKinematics, unknown_groups
 from kinopt_ros.ros.robot.loader import RobotLoader
 from kinopt_ros.ros.serving.executor_thread import ExecutorThread
 from kinopt_ros.scene.files import load_scene
@@ -49,7 +50,14 @@ def check_names(robot: RobotModel, parameter: str, given: Any) -> None:
 class Description:
     """URDF and SRDF text, each from its parameter or, while that is empty, from its topic."""
 
-    def __init__(self, node: Node, loader: RobotLoader, scene: SceneHolder) -> None:
+    def __init__(
+        self,
+        node: Node,
+        loader: RobotLoader,
+        scene: SceneHolder,
+        kinematics: Mapping[str, GroupKinematics],
+    ) -> None:
+        self._kinematics = kinematics
         self._node = node
         self._loader = loader
         self._scene = scene
@@ -230,6 +238,12 @@ class Description:
         unknown = unknown_limits(self._node, robot)
         if unknown:
             self._node.get_logger().warning(f"parameters of no joint of the robot: {shortened(unknown)}")
+        unknown = unknown_groups(self._kinematics, robot)
+        if unknown:
+            self._node.get_logger().warning(
+                f"robot_description_kinematics names no group of the robot: {shortened(unknown)}; its groups are "
+                f"{shortened(list(robot.groups))}"
+            )
         built = with_joint_limits(self._node, robot)
         self._texts[built] = urdf, srdf
         for name in NAMING:
