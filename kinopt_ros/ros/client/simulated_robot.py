@@ -10,7 +10,7 @@ import math
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -35,7 +35,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.robot.variables import one_variable_each
+from kinopt_ros.ros.robot.controller_names import joints_of_controllers
 from kinopt_ros.ros.robot.parameters import LONGEST_OF_ACTION
 from kinopt_ros.ros.serving.action_server import QuietActionServer, begin_cancelling, give_result, no_callback
 from kinopt_ros.ros.serving.start_errors import argument_error, naming_arguments
@@ -297,7 +297,8 @@ class SimulatedRobotNode(Node):
     def _build(self) -> None:
         semantic = self._texts["robot_description_semantic"]
         model = robot_from_urdf(self._texts["robot_description"], semantic or None)
-        chosen = _controllers(model, [word for word in self._controllers if word])
+        words = [word for word in self._controllers if word]
+        chosen = joints_of_controllers(model, words) if words else None  # else the usual ones
         robot = SimulatedRobot(model, chosen, self._where(model))
         for name in robot.controllers:  # before the robot before goes
             self._check_controller(name)
@@ -340,20 +341,6 @@ def _rate(given: Any) -> float:
         said = f"{number:g}" if math.isfinite(number) else cut(repr(given), 100)
         raise InvalidRequestError(f"rate is {said}; allowed is 1 to 1000 joint states per second")
     return number
-
-
-def _controllers(robot: RobotModel, words: Sequence[str]) -> Mapping[str, Sequence[str]] | None:
-    """Return controllers of words such as ``arm_controller=panda_arm``; None for the usual ones."""
-    if not words:
-        return None
-    chosen: dict[str, Sequence[str]] = {}
-    for word in words:
-        name, equals, group = word.partition("=")
-        if not (name and equals and group):
-            raise InvalidRequestError(f"{quoted(word)} names no controller; allowed is NAME=GROUP")
-        joints = [one for one in robot.group(group).joints if robot.joint(one).is_active]
-        chosen[name] = one_variable_each(robot, joints)
-    return chosen
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,9 +1,9 @@
-"""The robot has one owner at a time: whoever asked last for a motion. Motions go to ~/joint_trajectory, or to a
-controller's action, through here and no other way, and each is looked at once more right before (``last_look.py``)."""
+"""Each joint has one owner at a time: whoever asked last for a motion of it. Motions go to ~/joint_trajectory, or to
+controllers' actions, through here and no other way, and each is looked at once more right before (``last_look.py``)."""
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, Protocol
 
@@ -46,6 +46,11 @@ def _agreed() -> bool:
     return True
 
 
+def _share(some: frozenset[str] | None, others: frozenset[str] | None) -> bool:
+    """Check whether two have a joint in common; None has all."""
+    return some is None or others is None or not some.isdisjoint(others)
+
+
 class ClosedError(KinoptError):
     """A motion was asked for while nothing may move: the node ends."""
 
@@ -79,7 +84,7 @@ def held(stop: JointTrajectory, from_here: bool = False) -> JointTrajectory:
 class MotionOutput:
     """Gives the right to publish motions. Thread-safe.
 
-    Two requests that move the robot at the same time would each take it from where the other one does not expect it.
+    Two requests that move a joint at the same time would each take it from where the other one does not expect it.
     So the newest has it, and the one before is told that it lost it.
     """
 
@@ -96,7 +101,8 @@ class MotionOutput:
         # A controller may refuse a motion while it is being sent to it, on the same thread. Taken after the scene's
         # lock, and before those of the ones who ask.
         self._lock = threading.RLock()
-        self._newest: Claim | Stop | None = None
+        self._rights: tuple[Claim | Stop, ...] = ()
+        """Those that nobody has taken away, no two of the same joint."""
         self._halted = False
         self._stops = 0
         self._closed: ClosedError | None = None
@@ -114,9 +120,14 @@ class MotionOutput:
         now = self._clock()
         return any(motion.runs(now) for motion in self._published)
 
-    def is_executed(self) -> bool:
-        """Whether a controller has not ended a motion yet."""
-        return any(one.execution is not None and not one.execution.over for one in self._published)
+    def is_executed(self, joints: Iterable[str] | None = None) -> bool:
+        """Whether a controller has not ended a motion yet, of some joints or of any."""
+        some = None if joints is None else frozenset(joints)
+        return any(
+            one.execution is not None and not one.execution.over
+            for one in self._published
+            if some is None or not some.isdisjoint(one.message.joint_names)
+        )
 
     @property
     def halted(self) -> bool:
@@ -145,10 +156,10 @@ class MotionOutput:
         with self._lock:
             self._halted |= lasting
             self._stops += 1
-            before, self._newest = self._newest, stop
-        if before is not None:
+            before, self._rights = self._rights, (stop,)
+        for one in before:
             try:
-                before.lost(owner)
+                one.lost(owner)
             except Exception as error:  # a controller that cannot be told, too: stop what can be stopped
                 log_defect(get_logger("kinopt"), "at a stop", error)
         return stop
@@ -172,7 +183,13 @@ class MotionOutput:
         with self._lock:
             self._halted = False
 
-    def claim(self, owner: str, lost: Callable[[str], None], stops: int | None = None) -> "Claim":
+    def claim(
+        self,
+        owner: str,
+        lost: Callable[[str], None],
+        stops: int | None = None,
+        joints: Iterable[str] | None = None,
+    ) -> "Claim":
         """Return the right to publish one motion, which somebody else may have had until now.
 
         Args:
@@ -180,12 +197,13 @@ class MotionOutput:
             lost: called with the next owner's name when the right is lost before it was used or given up; from any
                 thread, and must return at once.
             stops: how many there were when the motion was wanted; None: it is wanted now.
+            joints: which are to move; None: any.
 
         Raises:
             EmergencyStopError: there is one, or was one since.
             ClosedError: nothing may move.
         """
-        claim = Claim(self, lost)
+        claim = Claim(self, lost, None if joints is None else frozenset(joints))
         with self._lock:
             if self._closed is not None:
                 raise type(self._closed)(str(self._closed))
@@ -198,9 +216,10 @@ class MotionOutput:
                     "there was an emergency stop since this motion was asked for: what was asked for before it moves "
                     "nothing"
                 )
-            before, self._newest = self._newest, claim
-        if before is not None:
-            before.lost(owner)
+            before = [one for one in self._rights if _share(one.joints, claim.joints)]
+            self._rights = (*(one for one in self._rights if one not in before), claim)
+        for one in before:
+            one.lost(owner)
         return claim
 
     def publish(
@@ -215,10 +234,10 @@ class MotionOutput:
 
         def send() -> bool:
             with self._lock:
-                if self._newest is not claim or not agreed():
+                if claim not in self._rights or not agreed():
                     return False
                 if not keep:
-                    self._newest = None
+                    self.give_up(claim)
                 self._send(message, planned.loaded.model)
                 return True
 
@@ -235,7 +254,7 @@ class MotionOutput:
 
         def send_if_held() -> bool:
             with self._lock:
-                if self._newest is not claim:
+                if claim not in self._rights:
                     return False
                 execution = send()
                 if execution is not None:
@@ -249,7 +268,7 @@ class MotionOutput:
     ) -> bool:
         """Publish a stop; see ``Stop.publish``."""
         with self._lock:
-            if self._newest is not stop:
+            if stop not in self._rights:
                 return False
             self._send(message, robot, held(message, from_here))
             return True
@@ -267,6 +286,31 @@ class MotionOutput:
             if not self.refuses or self._stops != stops:
                 return False
             self._send(message, robot, held(message, from_here=True))
+            return True
+
+    def brake(
+        self,
+        running: Published,
+        message: JointTrajectory,
+        send: Callable[[JointTrajectory], Execution | None],
+    ) -> bool:
+        """End a motion by a brake, which is not looked at, as stops are not; return whether it was sent.
+
+        Args:
+            running: a motion that no later one has replaced.
+            message: the brake, of the same joints, from where they are measured.
+            send: hands it, without its first point, to those that do the motion; with None it is published.
+        """
+        with self._lock:
+            if self.refuses or not any(one is running for one in self._published):
+                return False  # who stops all has told controllers, or publishes a brake of its own
+            begun = JointTrajectory(
+                header=message.header, joint_names=message.joint_names, points=message.points[1:]
+            )
+            execution = send(begun)
+            if execution is None:
+                self._publisher.publish(begun)
+            self._keep(Published(message, running.robot, self._clock(), execution))
             return True
 
     def _send(
@@ -291,21 +335,24 @@ class MotionOutput:
     def holds(self, right: "Claim | Stop") -> bool:
         """Whether nobody else has asked for a motion since."""
         with self._lock:
-            return self._newest is right
+            return right in self._rights
 
     def give_up(self, right: "Claim | Stop") -> None:
         """Give the right back."""
         with self._lock:
-            if self._newest is right:
-                self._newest = None
+            self._rights = tuple(one for one in self._rights if one is not right)
 
 
 class Claim:
     """The right to send one motion, or, as long as nobody else asks, several."""
 
-    def __init__(self, output: MotionOutput, lost: Callable[[str], None]) -> None:
+    def __init__(
+        self, output: MotionOutput, lost: Callable[[str], None], joints: frozenset[str] | None = None
+    ) -> None:
         self._output = output
         self.lost = lost
+        self.joints = joints
+        """Joints of the motions; None: any."""
 
     def publish(
         self,
@@ -353,6 +400,8 @@ class Claim:
 class Stop:
     """The right to publish stops, which are not checked once more: a robot that brakes is better than one that does
     not."""
+
+    joints: frozenset[str] | None = None
 
     def __init__(self, output: MotionOutput) -> None:
         self._output = output
