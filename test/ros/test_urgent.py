@@ -37,8 +37,8 @@ from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.actions import optimize_trajectory as optimize_trajectory_action
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectoryAction
 from kinopt_ros.ros.client.client import Client
-from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
-from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers, follow_joint_trajectory
+from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, follow_joint_trajectory
+from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.node import KinoptNode
 from kinopt_ros.ros.serving.goal_server import GoalServer
