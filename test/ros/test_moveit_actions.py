@@ -267,9 +267,9 @@ def stands(moving: Moving) -> None:
 def test_a_stop_in_the_middle(moving: Moving, name: str, how: str) -> None:
     goal = joint_goal(moving.types, {**READY, "panda_joint1": 1.5})
     if name == "move":
-        sent = moving.send(moving.move, moving.goal(goal, scaling=0.3))
+        sent = moving.send(moving.move, moving.goal(goal, scaling=0.1))
     else:
-        trajectory = moving.trajectory(goal, scaling=0.3)
+        trajectory = moving.trajectory(goal, scaling=0.1)
         sent = moving.send(moving.execute, moving.types.action.ExecuteTrajectory.Goal(trajectory=trajectory))
     moving.until_it_moves()
     if how == "cancel":
@@ -375,7 +375,7 @@ def test_a_trajectory_into_an_obstacle_is_refused(moving: Moving) -> None:
 @pytest.mark.parametrize("number", range(3))
 def test_an_obstacle_that_comes_in_the_way_stops_the_robot_before_it(moving: Moving, number: int) -> None:
     goal = joint_goal(moving.types, {**READY, "panda_joint1": 1.5})
-    sent = moving.send(moving.move, moving.goal(goal, scaling=0.3))
+    sent = moving.send(moving.move, moving.goal(goal, scaling=0.1))
     moving.until_it_moves(0.03 * (1 + number))
     moving.apply(box(0.35))
     status, result = sent.result()
@@ -411,7 +411,7 @@ def wall_scene() -> Any:
 def test_what_comes_in_the_way_is_planned_around_if_that_is_wanted(moving: Moving) -> None:
     goal = joint_goal(moving.types, {**READY, "panda_joint1": 1.5})
     sent = moving.send(
-        moving.move, moving.goal(goal, scaling=0.3, replan=True, replan_attempts=3, replan_delay=0.1)
+        moving.move, moving.goal(goal, scaling=0.1, replan=True, replan_attempts=3, replan_delay=0.1)
     )
     moving.until_it_moves()
     given = CollisionObject(id="ball", shapes=[Shape(type="sphere", dimensions=[0.04])])
@@ -450,7 +450,7 @@ def test_a_goal_that_cannot_be_planned(moving: Moving) -> None:
 
 def test_the_next_goal_ends_the_one_before(moving: Moving) -> None:
     first = moving.send(
-        moving.move, moving.goal(joint_goal(moving.types, {**READY, "panda_joint1": 1.5}), scaling=0.3)
+        moving.move, moving.goal(joint_goal(moving.types, {**READY, "panda_joint1": 1.5}), scaling=0.1)
     )
     moving.until_it_moves()
     goal = {**READY, "panda_joint1": -0.2}

@@ -27,7 +27,8 @@ from kinopt_ros.ros.messages.trajectory_answer import empty_answer, whole_contro
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
 from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers, SeveralExecutions
 from kinopt_ros.ros.motion.last_look import MovingError, PlannedFor
-from kinopt_ros.ros.motion.output import Claim, ClosedError, MotionOutput
+from kinopt_ros.ros.motion.output import ClosedError, MotionOutput
+from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.requests.trajectory_work import plan

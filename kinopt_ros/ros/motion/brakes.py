@@ -9,11 +9,13 @@ from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_ros.planning.servo.brake import brake_from_measured
 from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 BEYOND = 0.1
 """Distance beyond its position limits at which a joint may be measured, rad or m."""
@@ -21,6 +23,11 @@ FARTHEST = 1e6
 """Farthest that a joint without limits may be measured from 0, rad or m."""
 SLOWER = 1.5
 """Times the quickest brake that one takes: a controller has its joints a little farther on when it comes."""
+ON_THE_WAY = 0.02
+"""Time that a brake may be on its way, s."""
+_PEAK = 20.0
+"""Factor of the acceleration by which a quintic from rest to rest makes up for a distance: its peak is 5.8 distances per
+square of its time, and a third of the limit is for that."""
 
 
 def credible(setup: ServoSetup, state: RobotState) -> bool:
@@ -54,11 +61,13 @@ def brake_of(context: Context, running: Published) -> TrajectoryMessage:
     commanded = commanded_of(running)
     now = int(context.node.get_clock().now().nanoseconds)
     at = commanded.at(now)
-    position, velocity = at.position, at.velocity
+    position, velocity, unsure = at.position, at.velocity, LAG / NANOSECONDS_PER_SECOND
     state = context.joint_states.of(robot)
     heard = state.known[index].all() and state.age[index].max() <= context.parameter("servo.state_timeout")
     if heard and credible(setup, state):
-        velocity = state.seen_velocity[index]
+        velocity, unsure = state.seen_velocity[index], float(state.behind[index].max()) + ON_THE_WAY
         # It has gone on since it was measured, and drivers may measure whole turns less than controllers command.
         position = setup.as_commanded(state.q[index] + state.behind[index] * velocity, at.position)
-    return trajectory_message(brake_from_measured(setup, position, velocity, SLOWER), robot.root_link)
+    share = float(np.max(np.abs(velocity) / robot.limits.acceleration[index]))
+    brake = brake_from_measured(setup, position, velocity, SLOWER, float(np.sqrt(_PEAK * share * unsure)))
+    return trajectory_message(brake, robot.root_link)

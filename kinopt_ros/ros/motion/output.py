@@ -15,6 +15,7 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.motion.published import Execution, Published
+from kinopt_ros.ros.motion.rights import Claim, Stop, agreed_by_all
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.status import Status
 
@@ -40,10 +41,6 @@ class Look(Protocol):
         send: Callable[[], bool],
     ) -> bool:
         """Call ``send`` if the motion is still valid; else raise KinoptError."""
-
-
-def _agreed() -> bool:
-    return True
 
 
 def _share(some: frozenset[str] | None, others: frozenset[str] | None) -> bool:
@@ -145,7 +142,7 @@ class MotionOutput:
         stop that came and went meanwhile ends it, too (see ``claim``)."""
         return self._stops
 
-    def halt(self, owner: str, lasting: bool = True) -> "Stop":
+    def halt(self, owner: str, lasting: bool = True) -> Stop:
         """End every motion. Return the right to publish stops.
 
         Args:
@@ -189,7 +186,7 @@ class MotionOutput:
         lost: Callable[[str], None],
         stops: int | None = None,
         joints: Iterable[str] | None = None,
-    ) -> "Claim":
+    ) -> Claim:
         """Return the right to publish one motion, which somebody else may have had until now.
 
         Args:
@@ -224,11 +221,11 @@ class MotionOutput:
 
     def publish(
         self,
-        claim: "Claim",
+        claim: Claim,
         message: JointTrajectory,
         planned: PlannedFor,
         keep: bool = False,
-        agreed: Callable[[], bool] = _agreed,
+        agreed: Callable[[], bool] = agreed_by_all,
     ) -> bool:
         """Publish a motion of a claim; see ``Claim.publish``."""
 
@@ -245,7 +242,7 @@ class MotionOutput:
 
     def hand_over(
         self,
-        claim: "Claim",
+        claim: Claim,
         message: JointTrajectory,
         planned: PlannedFor,
         send: Callable[[], Execution | None],
@@ -263,9 +260,7 @@ class MotionOutput:
 
         return self._look.send(planned, message, lambda: self._published, send_if_held)
 
-    def publish_stop(
-        self, stop: "Stop", message: JointTrajectory, robot: RobotModel, from_here: bool
-    ) -> bool:
+    def publish_stop(self, stop: Stop, message: JointTrajectory, robot: RobotModel, from_here: bool) -> bool:
         """Publish a stop; see ``Stop.publish``."""
         with self._lock:
             if stop not in self._rights:
@@ -332,88 +327,12 @@ class MotionOutput:
         ]
         self._published = (*others, new)
 
-    def holds(self, right: "Claim | Stop") -> bool:
+    def holds(self, right: Claim | Stop) -> bool:
         """Whether nobody else has asked for a motion since."""
         with self._lock:
             return right in self._rights
 
-    def give_up(self, right: "Claim | Stop") -> None:
+    def give_up(self, right: Claim | Stop) -> None:
         """Give the right back."""
         with self._lock:
             self._rights = tuple(one for one in self._rights if one is not right)
-
-
-class Claim:
-    """The right to send one motion, or, as long as nobody else asks, several."""
-
-    def __init__(
-        self, output: MotionOutput, lost: Callable[[str], None], joints: frozenset[str] | None = None
-    ) -> None:
-        self._output = output
-        self.lost = lost
-        self.joints = joints
-        """Joints of the motions; None: any."""
-
-    def publish(
-        self,
-        message: JointTrajectory,
-        planned: PlannedFor,
-        keep: bool = False,
-        agreed: Callable[[], bool] = _agreed,
-    ) -> bool:
-        """Publish a motion, if it is still valid and nobody else has asked for one since.
-
-        Args:
-            message: the motion.
-            planned: what it was planned for: it is looked at once more, in the present scene and state.
-            keep: the right, for more of them.
-            agreed: asked right before; with False nothing is published. Must return at once.
-
-        Returns:
-            Whether it was published.
-
-        Raises:
-            KinoptError: as ``LastLook.send``.
-        """
-        return self._output.publish(self, message, planned, keep, agreed)
-
-    def hand_over(
-        self,
-        message: JointTrajectory,
-        planned: PlannedFor,
-        send: Callable[[], Execution | None],
-    ) -> bool:
-        """Let somebody else send a motion, by ``send``, which must return at once how far the motion is, or None if
-        it was not sent; the right is kept. All else as ``publish``."""
-        return self._output.hand_over(self, message, planned, send)
-
-    @property
-    def holds(self) -> bool:
-        """Whether nobody else has asked for a motion since."""
-        return self._output.holds(self)
-
-    def give_up(self) -> None:
-        """Publish nothing any more."""
-        self._output.give_up(self)
-
-
-class Stop:
-    """The right to publish stops, which are not checked once more: a robot that brakes is better than one that does
-    not."""
-
-    joints: frozenset[str] | None = None
-
-    def __init__(self, output: MotionOutput) -> None:
-        self._output = output
-
-    def lost(self, owner: str) -> None:
-        """Take notice that somebody else stops the robot, or moves it after that."""
-
-    def publish(self, message: JointTrajectory, robot: RobotModel, from_here: bool = False) -> bool:
-        """Publish the stop of a robot's motion, if nobody else has asked for a motion since; return whether it was
-        published. ``from_here``: see ``held``."""
-        return self._output.publish_stop(self, message, robot, from_here)
-
-    def give_up(self) -> None:
-        """Publish nothing any more."""
-        self._output.give_up(self)

@@ -21,8 +21,9 @@ from kinopt_ros.ros.messages.conversions import error_message, status_message
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of
 from kinopt_ros.ros.motion.controllers import ChosenControllers, SeveralExecutions
 from kinopt_ros.ros.motion.last_look import MovingError, PlannedFor, check_is_at, check_is_at_rest
-from kinopt_ros.ros.motion.output import Claim, MotionOutput
+from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Execution, Published
+from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status

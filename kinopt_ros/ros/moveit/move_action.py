@@ -14,7 +14,7 @@ from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.errors import EnvironmentChangedError, InvalidRequestError, UnsupportedFeatureError
 from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.messages.conversions import error_message
-from kinopt_ros.ros.motion.output import Claim
+from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.moveit.moving_goals import PLANNING, MoveItActions, MovingGoal, error_code
 from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
 from kinopt_ros.ros.moveit.serving import ask

@@ -20,7 +20,8 @@ from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.messages.sizes import check_lengths
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
 from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
-from kinopt_ros.ros.motion.output import Claim, ClosedError, MotionOutput
+from kinopt_ros.ros.motion.output import ClosedError, MotionOutput
+from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.ros.moveit.codes import fill_error_code
 from kinopt_ros.ros.moveit.given_trajectory import check_given
