@@ -28,6 +28,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.lifecycle import ManagedNode
 from kinopt_ros.ros.messages.conversions import error_message
 from kinopt_ros.ros.messages.qos import QUEUED
+from kinopt_ros.ros.motion.controllers import Controllers
 from kinopt_ros.ros.motion.last_look import LastLook
 from kinopt_ros.ros.motion.output import ClosedError, InactiveError, MotionOutput
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END
@@ -133,7 +134,7 @@ class KinoptNode(ManagedNode):
     def _end_motions(self) -> None:
         self._motions.close(ClosedError("the node is shutting down: nothing moves any more"))
         said = self._emergency_stop.stop_all("the shutdown of the node")
-        self._trajectory_action.cancel_motions()
+        self._controllers.cancel()
         if said:
             self.get_logger().warning(f"shutdown: {said}")
             # The thread that takes joint states may have ended, or be at work for seconds.
@@ -165,7 +166,7 @@ class KinoptNode(ManagedNode):
         """Stop what this node moves, wait for controllers to say that they have, and refuse all that comes."""
         self._refuse_all()
         said = self._emergency_stop.stop_all("the deactivation of the node", lasting=False)
-        self._trajectory_action.cancel_motions()
+        self._controllers.cancel()
         if said:
             self.get_logger().warning(f"deactivated: {said}")
             self._emergency_stop.watch()
@@ -200,7 +201,7 @@ class KinoptNode(ManagedNode):
     @property
     def moving(self) -> list[str]:
         """Controllers' actions that have not told the end of a motion yet."""
-        return self._trajectory_action.moving
+        return self._controllers.moving
 
     @property
     def watches(self) -> bool:
@@ -222,6 +223,8 @@ class KinoptNode(ManagedNode):
             self.end_motions()
         elif self.moving or self._motions.runs:
             print("kinopt: ROS was shut down first: the motion that runs cannot be stopped", file=sys.stderr)
+        if self._moveit is not None:
+            self._moveit.close()
         self._trajectory_action.close()
         self._trajectory_scheduler.close()
         self._scheduler.close()
@@ -246,6 +249,7 @@ class KinoptNode(ManagedNode):
             LastLook(self._shared),
             lambda: self.get_clock().now().nanoseconds,
         )
+        self._controllers = Controllers(self._shared, self.urgent)
         self._target_pose = TargetPoseTopic(self._shared, self._motions, self._reports)
         self.create_subscription(PoseStamped, "~/target_pose", self._target_pose.take, _NEWEST)
         statuses = self.create_publisher(ServoStatus, "~/servo/status", _LATCHED)
@@ -257,7 +261,7 @@ class KinoptNode(ManagedNode):
             self._motions,
             self._servo.announce_emergency,
             lambda: self.moving,
-            lambda: self._trajectory_action.cancel_motions(),
+            self._controllers.cancel,
         )
         self._emergency_stop = stop
         # Who asks for what was published before hears latched publishers only: of them alone the second one does, and
@@ -301,9 +305,11 @@ class KinoptNode(ManagedNode):
                     service.type, f"~/{service.name}", callback, qos_profile=QUEUED, callback_group=group
                 )
         self._trajectory_action = OptimizeTrajectoryAction(
-            context, self._trajectory_scheduler, self._motions, self.urgent
+            context, self._trajectory_scheduler, self._motions, self._controllers, self.urgent
         )
-        offer_moveit_services(context, serving, trajectories, tasks)
+        self._moveit = offer_moveit_services(
+            context, serving, trajectories, tasks, self._motions, self._controllers, self.urgent
+        )
         self._diagnostics = create_diagnostics(self, context, self._scheduler, context.statistics)
 
     def _create_scheduler(self) -> Scheduler:

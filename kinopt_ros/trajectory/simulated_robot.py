@@ -1,5 +1,6 @@
 """Simulated robot that does what it is told: one controller for each of its groups."""
 
+import math
 import re
 from collections.abc import Container, Mapping, Sequence
 from typing import Annotated
@@ -11,6 +12,7 @@ from kinopt_ros.errors import InvalidRequestError, quoted, shortened
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.variables import joint_named, one_variable_each
 from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
+from kinopt_ros.trajectory.timing import point_to_point
 
 SUFFIX = "_controller"
 """Suffix of controllers' names: ``arm_controller`` for the group ``arm``."""
@@ -73,6 +75,29 @@ class SimulatedRobot:
     def follow(self, names: Sequence[str], points: Sequence[Waypoint], start: int, now: int) -> None:
         """Let the controller of these joints follow a trajectory; see ``SimulatedController.take``."""
         self.controller_of(names).take(names, points, start, now)
+
+    def way_to(self, joint: str, position: float, now: int) -> list[Waypoint]:
+        """Return the way of one joint to a position, or to the limit before it, as fast as its limits allow.
+
+        Raises:
+            InvalidRequestError: a position that is not finite.
+        """
+        if not math.isfinite(position):
+            raise InvalidRequestError(f"the position of {quoted(joint)} is {position}; it must be finite")
+        k, limits = self.robot.variable_index[joint], self.robot.limits
+        begin = self.controller_of([joint]).state(now).position
+        motion = point_to_point(
+            (joint,),
+            begin,
+            np.clip(np.array([position]), limits.lower[k], limits.upper[k]),
+            limits.velocity[k : k + 1],
+            limits.acceleration[k : k + 1],
+            limits.jerk[k : k + 1],
+        )
+        rows = zip(
+            motion.nanoseconds.tolist(), motion.position, motion.velocity, motion.acceleration, strict=True
+        )
+        return [Waypoint(time, p.tolist(), v.tolist(), a.tolist()) for time, p, v, a in rows][1:]
 
     def states(self, now: int) -> tuple[tuple[str, ...], Annotated[Float64, "n"], Annotated[Float64, "n"]]:
         """Return names of all joints, their positions (rad or m) and velocities."""

@@ -23,6 +23,7 @@ from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectory, _Goal
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.client.process import NodeProcess
 from kinopt_ros.ros.motion.controller_hand_over import LOOKS, ControllerHandOver, _Client
+from kinopt_ros.ros.motion.controllers import ChosenControllers
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.status import Status
@@ -614,7 +615,8 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
     number = SimpleNamespace(uuid=[0] * 16)
     handle = SimpleNamespace(goal_id=number, request=None, abort=lambda: None, succeed=lambda: None)
     goal: Any = _Goal(action, handle)
-    goal.controller = SimpleNamespace(wait=lambda: None, send=send)
+    controller: Any = SimpleNamespace(wait=lambda: None, send=send)
+    goal.chosen = ChosenControllers({"arm": controller}, None, action.context)
     claim = MotionOutput(None, Trusting()).claim("a goal", lambda owner: None)
     goal._claim = claim
     asked = SimpleNamespace(

@@ -20,7 +20,7 @@ from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.ros.client.simulated_robot import given
+from kinopt_ros.ros.client.simulated_actions import given
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot.joint_states import JointStates

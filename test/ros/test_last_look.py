@@ -23,6 +23,7 @@ from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.actions.optimize_trajectory import _Goal
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion import last_look
+from kinopt_ros.ros.motion.controllers import ChosenControllers
 from kinopt_ros.ros.motion.last_look import (
     LOOKS,
     LastLook,
@@ -825,7 +826,8 @@ def test_goals_do_not_begin_where_the_robot_was_before_a_motion(
         action: Any = SimpleNamespace(context=world, output=world.output)
         goal = _Goal(action, SimpleNamespace(goal_id=SimpleNamespace(uuid=bytes(16)), succeed=None))
         goal._conclude = lambda *given: None  # type: ignore[method-assign]
-        goal.controller = controller  # type: ignore[assignment]
+        if controller is not None:
+            goal.chosen = ChosenControllers({"arm": controller}, None, world)  # type: ignore[dict-item,arg-type]
         problem = SimpleNamespace(start=q, scene=None, clearance=0.0)
         asked: Any = SimpleNamespace(loaded=world.loaded, problem=problem, controller_joints=ARM)
         planned = plan_joint_motion(PANDA, ARM, q, velocity, GOAL, 1.0, 1.0)

@@ -17,7 +17,7 @@ from kinopt_ros.ros.client.process import NodeProcess
 POLICY = ElementTree.parse(Path(__file__).parents[2] / "docs" / "security" / "policy.xml").getroot()
 NAMES = {"kinopt": "/kinopt", "kinopt_operator": "/kinopt_operator", "kinopt_viewer": "/kinopt_viewer"}
 SOMETIMES = {
-    "subscribe": {"/clock", "/parameter_events", "/tf", "/tf_static"},
+    "subscribe": {"/clock", "/parameter_events", "/tf", "/tf_static", "/trajectory_execution_event"},
     "publish": {"/diagnostics"},
     "reply": {
         f"/{name}"
@@ -30,7 +30,7 @@ SOMETIMES = {
         )
     }
     | {"/kinopt/get_type_description"},
-    "execute": set(),
+    "execute": {"/execute_trajectory", "/move_action"},
 }
 """Topics and services that depend on parameters, on what is installed, and on the distribution."""
 CHANGES = (

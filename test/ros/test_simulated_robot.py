@@ -278,6 +278,41 @@ def test_topics_for_all_controllers_choose_by_joints(arm: tuple[Client, Simulate
     assert client.spin_until(arrived, 20.0)
 
 
+def commanded(name: str, position: float) -> Any:
+    kind = import_module("control_msgs.action").ParallelGripperCommand
+    return kind.Goal(command=JointState(name=[name], position=[position]))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there", "status"),
+    [(0.03, 0.03, GoalStatus.STATUS_SUCCEEDED), (0.2, 0.04, GoalStatus.STATUS_ABORTED)],
+)
+def test_a_gripper_goes_where_it_is_told_or_stalls(
+    arm: tuple[Client, SimulatedRobotTopics], wanted: float, there: float, status: int
+) -> None:
+    client, topics = arm
+    gripper = ActionClient(
+        client.node,
+        import_module("control_msgs.action").ParallelGripperCommand,
+        "hand_controller/gripper_cmd",
+    )
+    assert client.spin_until(gripper.server_is_ready, 20.0)
+    for bad in (commanded("panda_joint1", 0.0), commanded("panda_finger_joint1", float("nan"))):
+        refused = gripper.send_goal_async(bad)
+        assert client.spin_until(refused.done, 20.0)
+        assert not refused.result().accepted
+    taken = gripper.send_goal_async(commanded("panda_finger_joint1", wanted))
+    assert client.spin_until(taken.done, 20.0)
+    result = taken.result().get_result_async()
+    assert client.spin_until(result.done, 20.0)
+    answer = result.result()
+    assert answer.status == status
+    assert answer.result.state.position[0] == pytest.approx(there)
+    assert answer.result.reached_goal == (status == GoalStatus.STATUS_SUCCEEDED)
+    assert answer.result.stalled != answer.result.reached_goal
+    assert topics.robot.states(topics.now())[1][7] == pytest.approx(there)
+
+
 class Patient(SimulatedRobotTopics):
     """A simulated robot whose clock stands still while this process does, so that no motion is over, and no stop comes
     too late, because the machine is busy."""

@@ -15,7 +15,7 @@ from support.looks import Trusting
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.client.simulated_robot import given
+from kinopt_ros.ros.client.simulated_actions import given
 from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion import stop_watch
 from kinopt_ros.ros.motion.output import MotionOutput

@@ -38,6 +38,7 @@ from kinopt_ros.ros.actions import optimize_trajectory as optimize_trajectory_ac
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectoryAction
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, follow_joint_trajectory
+from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.node import KinoptNode
 from kinopt_ros.ros.serving.goal_server import GoalServer
@@ -355,7 +356,9 @@ def test_goals_that_wait_get_a_result_when_the_node_ends(
     monkeypatch.setattr(optimize_trajectory_action, "_GoalTask", Waiting)
     scheduler = Scheduler(quick_threads=0, slow_threads=1, capacity=10)
     context: Any = SimpleNamespace(node=served.node, parameter=lambda name: 10_000, statistics=Statistics())
-    action = OptimizeTrajectoryAction(context, scheduler, MotionOutput(None, Trusting()), served.urgent)
+    controllers = Controllers(context, served.urgent)
+    output = MotionOutput(None, Trusting())
+    action = OptimizeTrajectoryAction(context, scheduler, output, controllers, served.urgent)
     actions = ActionClient(served.client, OptimizeTrajectory, "served_twice/optimize_trajectory")
     served.start()
     try:
@@ -383,22 +386,26 @@ def test_controllers_that_nobody_needs_any_more_are_forgotten(
 ) -> None:
     wanted = ["/none"]
     context: Any = SimpleNamespace(node=served.node, parameter=lambda name: wanted[-1])
-    nobody: Any = None
-    action = OptimizeTrajectoryAction(context, nobody, nobody, served.urgent)
-    needed: Any = SimpleNamespace(controller=action.controller())
-    action._goals[b"a goal"] = needed
+    controllers = Controllers(context, served.urgent)
+
+    def chosen() -> ChosenControllers:
+        made = controllers.chosen()
+        assert made is not None
+        return made
+
+    goals = [chosen()]
+    controllers.needed_by(lambda controller: any(one.uses(controller) for one in goals))
     before = len(list(served.node.waitables))
     for number in range(20):
         wanted.append(f"/arm_{number}")
-        moving = action.controller()
-    assert set(action._controllers) == {"/none", "/arm_19"}
+        [moving] = chosen().clients.values()
+    assert set(controllers.clients) == {"/none", "/arm_19"}
     assert len(list(served.node.waitables)) == before + 1
     monkeypatch.setattr(ControllerHandOver, "moves", property(lambda one: one is moving))
-    del action._goals[b"a goal"]
+    goals.clear()
     wanted.append("/arm_20")
-    action.controller()
-    assert set(action._controllers) == {"/arm_19", "/arm_20"}
-    action.close()
+    chosen()
+    assert set(controllers.clients) == {"/arm_19", "/arm_20"}
     served.start()
 
 

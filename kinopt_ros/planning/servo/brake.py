@@ -38,7 +38,11 @@ def quickest_stop(
 
 
 def brake_from_measured(
-    setup: ServoSetup, position: Annotated[Float64, "n"], velocity: Annotated[Float64, "n"]
+    setup: ServoSetup,
+    position: Annotated[Float64, "n"],
+    velocity: Annotated[Float64, "n"],
+    slower: float = 1.0,
+    least: float = 0.0,
 ) -> JointTrajectory:
     """Return a brake from a measured state, of two points: of a controller that gets the second one only, it does not
     matter what its clock says, or how long the message was on its way.
@@ -47,10 +51,14 @@ def brake_from_measured(
         setup: the robot, and the joints.
         position: as measured, rad or m.
         velocity: as measured, rad/s or m/s.
+        slower: times as long as it would take otherwise, for one that shall keep the limits wherever a controller has
+            the joints when it arrives.
+        least: least time that it takes, s.
     """
     still = np.zeros_like(velocity)
     limits, index = setup.robot.limits, setup.variables
-    seconds = max(SOFTER * braking_time(velocity, planning_limits(setup.unscaled), still), SHORTEST)
+    quickest = braking_time(velocity, planning_limits(setup.unscaled), still)
+    seconds = max(slower * max(SOFTER * quickest, SHORTEST), least)
     # Where a quintic ends that never turns back; one that is measured outside its limits stays there.
     rest = np.clip(
         position + 0.5 * seconds * velocity,

@@ -24,10 +24,11 @@ from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.messages.trajectory_answer import empty_answer, whole_controller
-from kinopt_ros.ros.motion.controller_hand_over import PARAMETER as CONTROLLER
-from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, Execution
+from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
+from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers, SeveralExecutions
 from kinopt_ros.ros.motion.last_look import MovingError, PlannedFor
-from kinopt_ros.ros.motion.output import Claim, ClosedError, MotionOutput
+from kinopt_ros.ros.motion.output import ClosedError, MotionOutput
+from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.requests.trajectory_work import plan
@@ -62,18 +63,18 @@ class OptimizeTrajectoryAction:
         context: Context,
         scheduler: Scheduler,
         output: MotionOutput,
+        controllers: Controllers,
         urgent: UrgentExecutor,
     ) -> None:
         self.context = context
         self.scheduler = scheduler
         self.output = output
-        self._urgent = urgent
+        self.controllers = controllers
+        controllers.needed_by(self._needs)
         self._goals: dict[bytes, _Goal] = {}
-        """Goals without a result by the client's number; guarded by the server's lock, as the next two are."""
+        """Goals without a result by the client's number; guarded by the server's lock, as the next one is."""
         self._early: set[bytes] = set()
         """Numbers of goals that were cancelled before they were taken."""
-        self._controllers: dict[str, ControllerHandOver] = {}
-        """Controllers by their action's name; one that gets no new motions may still execute an old one."""
         self._taking, self.ending = Pace(), Pace()
         self.server = GoalServer(
             context.node,
@@ -96,40 +97,9 @@ class OptimizeTrajectoryAction:
             goal.refuse(ClosedError("the node is shutting down"))
         self.server.close()
 
-    def controller(self) -> ControllerHandOver | None:
-        """Return the controller that motions are handed to; None if they are published. On the executor's thread.
-
-        Raises:
-            MissingPackageError: there should be one, but control_msgs is not installed.
-        """
-        name = self.context.parameter(CONTROLLER)
-        if not name:
-            return None
-        if name not in self._controllers:
-            self._close_controllers()
-            self._controllers[name] = ControllerHandOver(self.context.node, name, self._urgent)
-        return self._controllers[name]
-
-    def _close_controllers(self) -> None:
-        """Close controllers that neither a goal nor a motion needs.
-
-        Names come by parameter, and nobody may fill the memory with them.
-        """
-        for name, controller in list(self._controllers.items()):
-            needed = any(goal.controller is controller for goal in list(self._goals.values()))
-            if not needed and not controller.moves:
-                controller.close()
-                del self._controllers[name]
-
-    def cancel_motions(self) -> None:
-        """Tell all controllers to stop what they were asked to do. Returns at once. On any thread."""
-        for controller in list(self._controllers.values()):
-            controller.cancel()
-
-    @property
-    def moving(self) -> list[str]:
-        """Actions of controllers that have not told the end of a motion yet. On any thread."""
-        return [name for name, controller in list(self._controllers.items()) if controller.moves]
+    def _needs(self, controller: ControllerHandOver) -> bool:
+        goals = list(self._goals.values())
+        return any(goal.chosen is not None and goal.chosen.uses(controller) for goal in goals)
 
     def forget(self, goal: _Goal) -> None:
         """Remove a goal that has its result."""
@@ -198,8 +168,8 @@ class _Goal:
         self._lock = threading.RLock()
         self._ended = False
         self._claim: Claim | None = None
-        self.controller: ControllerHandOver | None = None
-        self._execution: Execution | None = None
+        self.chosen: ChosenControllers | None = None
+        self._execution: SeveralExecutions | None = None
         self._queue_time = 0.0
         self._told = -FEEDBACK_SECONDS
         self._stops: int | None = None
@@ -226,7 +196,7 @@ class _Goal:
                 self._take_claim()
                 return False
             if request.publish:
-                self.controller = action.controller()
+                self.chosen = action.controllers.chosen()
                 if not self._take_claim():
                     return True
             action.scheduler.submit(_GoalTask(request.client, self, asked))
@@ -287,23 +257,24 @@ class _Goal:
         unchecked = "With ignore_collisions the robot moves unchecked"
         planned = PlannedFor(asked.loaded, problem.start, problem.scene, problem.clearance, unchecked)
 
-        if self.controller is None:
+        if self.chosen is None:
             # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
             if claim.publish(message, planned, agreed=self._take_end):
                 self._conclude(result, self.handle.succeed)
             return
-        controller = self.controller
-        controller.wait()
+        parts = self.chosen.split(message, asked.loaded.model, problem.start)
+        self.chosen.wait(parts)
 
         def ended(done: bool, sentence: str) -> None:
             if not done:
                 result.status = status_message(Status.FAILURE, sentence)
             self._end(result, self.handle.succeed if done else self.handle.abort)
 
-        def send() -> Execution | None:
+        def send() -> SeveralExecutions | None:
             with self._lock:
                 if not self._ended:
-                    self._execution = controller.send(message, ended)
+                    self._execution = SeveralExecutions(ended)
+                    self._execution.send(parts)
                 return self._execution
 
         claim.hand_over(message, planned, send)

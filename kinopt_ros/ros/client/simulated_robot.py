@@ -10,13 +10,11 @@ import math
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from typing import Any
 
 import rclpy
 from rcl_interfaces.msg import ParameterDescriptor
-from rclpy.action.server import CancelResponse, GoalResponse
 from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.expand_topic_name import expand_topic_name
@@ -35,11 +33,11 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.robot.variables import one_variable_each
+from kinopt_ros.ros.client.simulated_actions import actions_of, given
+from kinopt_ros.ros.robot.controller_names import joints_of_controllers
 from kinopt_ros.ros.robot.parameters import LONGEST_OF_ACTION
-from kinopt_ros.ros.serving.action_server import QuietActionServer, begin_cancelling, give_result, no_callback
 from kinopt_ros.ros.serving.start_errors import argument_error, naming_arguments
-from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
+from kinopt_ros.trajectory.simulated_controller import SimulatedController
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 
 NODE = "simulated_robot"
@@ -80,7 +78,7 @@ class SimulatedRobotTopics:
             node.create_subscription(JointTrajectory, topic, lambda message: self._take(None, message), 10)
             for topic in topics
         ]
-        self._actions = _actions(self, node)
+        self._actions = actions_of(robot, node, self.now, self.preempt)
         self._timer = node.create_timer(1.0 / rate, self._advance)
         self._advance()
 
@@ -134,112 +132,6 @@ class SimulatedRobotTopics:
         self._states.publish(message)
         for action in self._actions:
             action.advance()
-
-
-class _FollowAction:
-    """control_msgs/FollowJointTrajectory of one controller. On the executor's thread."""
-
-    def __init__(
-        self, robot: SimulatedRobotTopics, node: Node, name: str, controller: SimulatedController, kind: Any
-    ) -> None:
-        self.controller = controller
-        self._robot = robot
-        self._type = kind
-        self._running: Any = None
-        self._refused = ""
-        self._logger = node.get_logger()
-        self._server = QuietActionServer(
-            node,
-            kind,
-            f"{name}/follow_joint_trajectory",
-            execute_callback=no_callback,
-            goal_callback=self._judge,
-            handle_accepted_callback=self._begin,
-            cancel_callback=lambda handle: CancelResponse.ACCEPT,
-        )
-
-    def advance(self) -> None:
-        """End the goal if it is over, or shall be."""
-        handle = self._running
-        if handle is None:
-            return
-        if handle.is_cancel_requested:
-            self.controller.hold(self._robot.now())
-            self.end("canceled", "cancelled")
-        elif self.controller.end <= self._robot.now():
-            self.end("succeed", "")
-
-    def end(self, how: str, sentence: str) -> None:
-        """Give the goal that runs its result, if there is one.
-
-        One that is ``replaced`` is cancelled with INVALID_GOAL, as joint_trajectory_controller's sets it. (There, a
-        trajectory that comes by topic leaves the goal to succeed when that ends; nobody should rely on it.)
-        """
-        handle, self._running = self._running, None
-        if handle is None:
-            return
-        result = self._type.Result(error_code=0, error_string=sentence)
-        if how in ("abort", "replaced"):
-            result.error_code = self._type.Result.INVALID_GOAL
-        if how == "replaced":
-            begin_cancelling(handle)
-        # Who has asked for the end gets it, whatever else has ended it.
-        transition = "canceled" if handle.is_cancel_requested else how
-        self._server.notify_execute(handle, lambda one: give_result(getattr(one, transition), result))
-
-    def close(self) -> None:
-        """Offer nothing any more."""
-        self._running = None
-        self._server.destroy()
-
-    def _judge(self, goal: Any) -> GoalResponse:
-        try:
-            self.controller.check(*given(goal.trajectory), self._robot.now())
-        except KinoptError as error:
-            self._logger.error(f"a goal is refused: {error}")
-            return GoalResponse.REJECT
-        return GoalResponse.ACCEPT
-
-    def _begin(self, handle: Any) -> None:
-        handle.execute()
-        self._robot.preempt(self.controller)
-        self._running = handle
-        try:
-            self.controller.take(*given(handle.request.trajectory), self._robot.now())
-        except KinoptError as error:  # its time has passed since it was judged
-            self.end("abort", str(error))
-
-
-def given(message: Any) -> tuple[Sequence[str], list[Waypoint], int]:
-    """Return joints, points and start (ns, 0: now) of a trajectory as it came, whatever may be wrong with it."""
-    points = [
-        Waypoint(
-            point.time_from_start.sec * 10**9 + point.time_from_start.nanosec,
-            point.positions,
-            point.velocities,
-            point.accelerations,
-            point.effort,
-        )
-        for point in message.points
-    ]
-    stamp = message.header.stamp
-    return list(message.joint_names), points, stamp.sec * 10**9 + stamp.nanosec
-
-
-def _follow_joint_trajectory() -> Any:
-    """Return the action's type; None where control_msgs is not installed."""
-    try:
-        return import_module("control_msgs.action").FollowJointTrajectory
-    except ImportError:
-        return None
-
-
-def _actions(robot: SimulatedRobotTopics, node: Node) -> list[_FollowAction]:
-    kind = _follow_joint_trajectory()
-    if kind is None:
-        return []
-    controllers = robot.robot.controllers.items()
-    return [_FollowAction(robot, node, name, controller, kind) for name, controller in controllers]
 
 
 class SimulatedRobotNode(Node):
@@ -297,7 +189,8 @@ class SimulatedRobotNode(Node):
     def _build(self) -> None:
         semantic = self._texts["robot_description_semantic"]
         model = robot_from_urdf(self._texts["robot_description"], semantic or None)
-        chosen = _controllers(model, [word for word in self._controllers if word])
+        words = [word for word in self._controllers if word]
+        chosen = joints_of_controllers(model, words) if words else None  # else the usual ones
         robot = SimulatedRobot(model, chosen, self._where(model))
         for name in robot.controllers:  # before the robot before goes
             self._check_controller(name)
@@ -340,20 +233,6 @@ def _rate(given: Any) -> float:
         said = f"{number:g}" if math.isfinite(number) else cut(repr(given), 100)
         raise InvalidRequestError(f"rate is {said}; allowed is 1 to 1000 joint states per second")
     return number
-
-
-def _controllers(robot: RobotModel, words: Sequence[str]) -> Mapping[str, Sequence[str]] | None:
-    """Return controllers of words such as ``arm_controller=panda_arm``; None for the usual ones."""
-    if not words:
-        return None
-    chosen: dict[str, Sequence[str]] = {}
-    for word in words:
-        name, equals, group = word.partition("=")
-        if not (name and equals and group):
-            raise InvalidRequestError(f"{quoted(word)} names no controller; allowed is NAME=GROUP")
-        joints = [one for one in robot.group(group).joints if robot.joint(one).is_active]
-        chosen[name] = one_variable_each(robot, joints)
-    return chosen
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -231,6 +231,11 @@ class Execution:
         """Whether the motion has ended."""
         return self._over
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether the controller has said that it takes the motion."""
+        return self._handle is not None
+
     def cancel(self) -> None:
         """Tell the controller to stop, now and as soon as it has taken the motion, until it says that it does. Returns
         at once."""

@@ -1,9 +1,9 @@
-"""The robot has one owner at a time: whoever asked last for a motion. Motions go to ~/joint_trajectory, or to a
-controller's action, through here and no other way, and each is looked at once more right before (``last_look.py``)."""
+"""Each joint has one owner at a time: whoever asked last for a motion of it. Motions go to ~/joint_trajectory, or to
+controllers' actions, through here and no other way, and each is looked at once more right before (``last_look.py``)."""
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.motion.published import Execution, Published
+from kinopt_ros.ros.motion.rights import Claim, Stop, agreed_by_all
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.status import Status
 
@@ -42,8 +43,9 @@ class Look(Protocol):
         """Call ``send`` if the motion is still valid; else raise KinoptError."""
 
 
-def _agreed() -> bool:
-    return True
+def _share(some: frozenset[str] | None, others: frozenset[str] | None) -> bool:
+    """Check whether two have a joint in common; None has all."""
+    return some is None or others is None or not some.isdisjoint(others)
 
 
 class ClosedError(KinoptError):
@@ -79,7 +81,7 @@ def held(stop: JointTrajectory, from_here: bool = False) -> JointTrajectory:
 class MotionOutput:
     """Gives the right to publish motions. Thread-safe.
 
-    Two requests that move the robot at the same time would each take it from where the other one does not expect it.
+    Two requests that move a joint at the same time would each take it from where the other one does not expect it.
     So the newest has it, and the one before is told that it lost it.
     """
 
@@ -96,7 +98,8 @@ class MotionOutput:
         # A controller may refuse a motion while it is being sent to it, on the same thread. Taken after the scene's
         # lock, and before those of the ones who ask.
         self._lock = threading.RLock()
-        self._newest: Claim | Stop | None = None
+        self._rights: tuple[Claim | Stop, ...] = ()
+        """Those that nobody has taken away, no two of the same joint."""
         self._halted = False
         self._stops = 0
         self._closed: ClosedError | None = None
@@ -114,9 +117,14 @@ class MotionOutput:
         now = self._clock()
         return any(motion.runs(now) for motion in self._published)
 
-    def is_executed(self) -> bool:
-        """Whether a controller has not ended a motion yet."""
-        return any(one.execution is not None and not one.execution.over for one in self._published)
+    def is_executed(self, joints: Iterable[str] | None = None) -> bool:
+        """Whether a controller has not ended a motion yet, of some joints or of any."""
+        some = None if joints is None else frozenset(joints)
+        return any(
+            one.execution is not None and not one.execution.over
+            for one in self._published
+            if some is None or not some.isdisjoint(one.message.joint_names)
+        )
 
     @property
     def halted(self) -> bool:
@@ -134,7 +142,7 @@ class MotionOutput:
         stop that came and went meanwhile ends it, too (see ``claim``)."""
         return self._stops
 
-    def halt(self, owner: str, lasting: bool = True) -> "Stop":
+    def halt(self, owner: str, lasting: bool = True) -> Stop:
         """End every motion. Return the right to publish stops.
 
         Args:
@@ -145,10 +153,10 @@ class MotionOutput:
         with self._lock:
             self._halted |= lasting
             self._stops += 1
-            before, self._newest = self._newest, stop
-        if before is not None:
+            before, self._rights = self._rights, (stop,)
+        for one in before:
             try:
-                before.lost(owner)
+                one.lost(owner)
             except Exception as error:  # a controller that cannot be told, too: stop what can be stopped
                 log_defect(get_logger("kinopt"), "at a stop", error)
         return stop
@@ -172,7 +180,13 @@ class MotionOutput:
         with self._lock:
             self._halted = False
 
-    def claim(self, owner: str, lost: Callable[[str], None], stops: int | None = None) -> "Claim":
+    def claim(
+        self,
+        owner: str,
+        lost: Callable[[str], None],
+        stops: int | None = None,
+        joints: Iterable[str] | None = None,
+    ) -> Claim:
         """Return the right to publish one motion, which somebody else may have had until now.
 
         Args:
@@ -180,12 +194,13 @@ class MotionOutput:
             lost: called with the next owner's name when the right is lost before it was used or given up; from any
                 thread, and must return at once.
             stops: how many there were when the motion was wanted; None: it is wanted now.
+            joints: which are to move; None: any.
 
         Raises:
             EmergencyStopError: there is one, or was one since.
             ClosedError: nothing may move.
         """
-        claim = Claim(self, lost)
+        claim = Claim(self, lost, None if joints is None else frozenset(joints))
         with self._lock:
             if self._closed is not None:
                 raise type(self._closed)(str(self._closed))
@@ -198,27 +213,28 @@ class MotionOutput:
                     "there was an emergency stop since this motion was asked for: what was asked for before it moves "
                     "nothing"
                 )
-            before, self._newest = self._newest, claim
-        if before is not None:
-            before.lost(owner)
+            before = [one for one in self._rights if _share(one.joints, claim.joints)]
+            self._rights = (*(one for one in self._rights if one not in before), claim)
+        for one in before:
+            one.lost(owner)
         return claim
 
     def publish(
         self,
-        claim: "Claim",
+        claim: Claim,
         message: JointTrajectory,
         planned: PlannedFor,
         keep: bool = False,
-        agreed: Callable[[], bool] = _agreed,
+        agreed: Callable[[], bool] = agreed_by_all,
     ) -> bool:
         """Publish a motion of a claim; see ``Claim.publish``."""
 
         def send() -> bool:
             with self._lock:
-                if self._newest is not claim or not agreed():
+                if claim not in self._rights or not agreed():
                     return False
                 if not keep:
-                    self._newest = None
+                    self.give_up(claim)
                 self._send(message, planned.loaded.model)
                 return True
 
@@ -226,7 +242,7 @@ class MotionOutput:
 
     def hand_over(
         self,
-        claim: "Claim",
+        claim: Claim,
         message: JointTrajectory,
         planned: PlannedFor,
         send: Callable[[], Execution | None],
@@ -235,7 +251,7 @@ class MotionOutput:
 
         def send_if_held() -> bool:
             with self._lock:
-                if self._newest is not claim:
+                if claim not in self._rights:
                     return False
                 execution = send()
                 if execution is not None:
@@ -244,12 +260,10 @@ class MotionOutput:
 
         return self._look.send(planned, message, lambda: self._published, send_if_held)
 
-    def publish_stop(
-        self, stop: "Stop", message: JointTrajectory, robot: RobotModel, from_here: bool
-    ) -> bool:
+    def publish_stop(self, stop: Stop, message: JointTrajectory, robot: RobotModel, from_here: bool) -> bool:
         """Publish a stop; see ``Stop.publish``."""
         with self._lock:
-            if self._newest is not stop:
+            if stop not in self._rights:
                 return False
             self._send(message, robot, held(message, from_here))
             return True
@@ -267,6 +281,31 @@ class MotionOutput:
             if not self.refuses or self._stops != stops:
                 return False
             self._send(message, robot, held(message, from_here=True))
+            return True
+
+    def brake(
+        self,
+        running: Published,
+        message: JointTrajectory,
+        send: Callable[[JointTrajectory], Execution | None],
+    ) -> bool:
+        """End a motion by a brake, which is not looked at, as stops are not; return whether it was sent.
+
+        Args:
+            running: a motion that no later one has replaced.
+            message: the brake, of the same joints, from where they are measured.
+            send: hands it, without its first point, to those that do the motion; with None it is published.
+        """
+        with self._lock:
+            if self.refuses or not any(one is running for one in self._published):
+                return False  # who stops all has told controllers, or publishes a brake of its own
+            begun = JointTrajectory(
+                header=message.header, joint_names=message.joint_names, points=message.points[1:]
+            )
+            execution = send(begun)
+            if execution is None:
+                self._publisher.publish(begun)
+            self._keep(Published(message, running.robot, self._clock(), execution))
             return True
 
     def _send(
@@ -288,83 +327,12 @@ class MotionOutput:
         ]
         self._published = (*others, new)
 
-    def holds(self, right: "Claim | Stop") -> bool:
+    def holds(self, right: Claim | Stop) -> bool:
         """Whether nobody else has asked for a motion since."""
         with self._lock:
-            return self._newest is right
+            return right in self._rights
 
-    def give_up(self, right: "Claim | Stop") -> None:
+    def give_up(self, right: Claim | Stop) -> None:
         """Give the right back."""
         with self._lock:
-            if self._newest is right:
-                self._newest = None
-
-
-class Claim:
-    """The right to send one motion, or, as long as nobody else asks, several."""
-
-    def __init__(self, output: MotionOutput, lost: Callable[[str], None]) -> None:
-        self._output = output
-        self.lost = lost
-
-    def publish(
-        self,
-        message: JointTrajectory,
-        planned: PlannedFor,
-        keep: bool = False,
-        agreed: Callable[[], bool] = _agreed,
-    ) -> bool:
-        """Publish a motion, if it is still valid and nobody else has asked for one since.
-
-        Args:
-            message: the motion.
-            planned: what it was planned for: it is looked at once more, in the present scene and state.
-            keep: the right, for more of them.
-            agreed: asked right before; with False nothing is published. Must return at once.
-
-        Returns:
-            Whether it was published.
-
-        Raises:
-            KinoptError: as ``LastLook.send``.
-        """
-        return self._output.publish(self, message, planned, keep, agreed)
-
-    def hand_over(
-        self,
-        message: JointTrajectory,
-        planned: PlannedFor,
-        send: Callable[[], Execution | None],
-    ) -> bool:
-        """Let somebody else send a motion, by ``send``, which must return at once how far the motion is, or None if
-        it was not sent; the right is kept. All else as ``publish``."""
-        return self._output.hand_over(self, message, planned, send)
-
-    @property
-    def holds(self) -> bool:
-        """Whether nobody else has asked for a motion since."""
-        return self._output.holds(self)
-
-    def give_up(self) -> None:
-        """Publish nothing any more."""
-        self._output.give_up(self)
-
-
-class Stop:
-    """The right to publish stops, which are not checked once more: a robot that brakes is better than one that does
-    not."""
-
-    def __init__(self, output: MotionOutput) -> None:
-        self._output = output
-
-    def lost(self, owner: str) -> None:
-        """Take notice that somebody else stops the robot, or moves it after that."""
-
-    def publish(self, message: JointTrajectory, robot: RobotModel, from_here: bool = False) -> bool:
-        """Publish the stop of a robot's motion, if nobody else has asked for a motion since; return whether it was
-        published. ``from_here``: see ``held``."""
-        return self._output.publish_stop(self, message, robot, from_here)
-
-    def give_up(self) -> None:
-        """Publish nothing any more."""
-        self._output.give_up(self)
+            self._rights = tuple(one for one in self._rights if one is not right)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
@@ -10,9 +10,12 @@ from rclpy.node import Node
 
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.motion.controllers import Controllers
+from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.moveit.serving import MoveItService, serve
 from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.ros.serving.serving import Serving
+from kinopt_ros.ros.serving.urgent import UrgentExecutor
 
 MakeTask: TypeAlias = Callable[[Any, Reply], Task]
 """Function of one of our services that makes the task of a request."""
@@ -20,33 +23,54 @@ PARAMETER = "moveit_services"
 WATCH_SECONDS = 2.0
 
 
+class Closing(Protocol):
+    """What has to be closed before the node is."""
+
+    def close(self) -> None:
+        """End what it does."""
+
+
 def offer_moveit_services(
-    context: Context, serving: Serving, trajectories: Serving, tasks: Mapping[str, MakeTask]
-) -> None:
-    """Offer MoveIt's services in the node's namespace, if parameter moveit_services says so and moveit_msgs is there.
+    context: Context,
+    serving: Serving,
+    trajectories: Serving,
+    tasks: Mapping[str, MakeTask],
+    output: MotionOutput,
+    controllers: Controllers,
+    urgent: UrgentExecutor,
+) -> Closing | None:
+    """Offer MoveIt's services and actions in the node's namespace, if parameter moveit_services says so and moveit_msgs
+    is there; return what has to be closed.
 
     Args:
         context: of the node.
         serving: for what is quick.
         trajectories: for what takes seconds.
         tasks: of our services, by name.
+        output: what motions are sent through.
+        controllers: who does them.
+        urgent: hears what may not wait.
     """
     node = context.node
     if not context.parameter(PARAMETER):
-        return
+        return None
     try:
         import_module("moveit_msgs.srv")
     except ImportError:
         node.get_logger().info("moveit_msgs is not installed: MoveIt's services are not offered")
-        return
+        return None
     # Imported late, as they import moveit_msgs.
     from kinopt_ros.ros.moveit.check_state_validity import CheckStateValidity
     from kinopt_ros.ros.moveit.compute_cartesian_path import ComputeCartesianPath
     from kinopt_ros.ros.moveit.compute_fk import ComputeFk
     from kinopt_ros.ros.moveit.compute_ik import ComputeIk
+    from kinopt_ros.ros.moveit.execute_trajectory import offer_execute_trajectory
+    from kinopt_ros.ros.moveit.move_action import offer_move_action
+    from kinopt_ros.ros.moveit.moving_goals import MoveItActions
     from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
     from kinopt_ros.ros.moveit.planners import offer_planner_services
 
+    planner = PlanKinematicPath(context, tasks["plan_trajectory"], tasks["compute_cartesian_path"])
     quick: list[MoveItService] = [
         ComputeIk(context, tasks["solve_ik"]),
         ComputeFk(context, tasks["compute_fk"]),
@@ -54,15 +78,20 @@ def offer_moveit_services(
     ]
     slow: list[MoveItService] = [
         ComputeCartesianPath(context, tasks["compute_cartesian_path"]),
-        PlanKinematicPath(context, tasks["plan_trajectory"], tasks["compute_cartesian_path"]),
+        planner,
     ]
     for service in quick:
         serve(serving, service)
     for service in slow:
         serve(trajectories, service)
-    planners = offer_planner_services(node)
-    names = [*(service.name for service in (*quick, *slow)), *planners]
+    actions = MoveItActions(context, output, controllers, urgent)
+    offer_execute_trajectory(actions)
+    offer_move_action(actions, trajectories, planner)
+    names = [service.name for service in (*quick, *slow)]
+    names += offer_planner_services(node)
+    names += [f"{name}/_action/send_goal" for name in actions.names]
     _Watch(node, [node.resolve_service_name(name) for name in names])
+    return actions
 
 
 class _Watch:

@@ -1,6 +1,7 @@
 """Serving of MoveIt's service types on the way that all requests go: queue, lanes, deadlines, exactly one answer."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from rclpy.node import Node
@@ -38,27 +39,42 @@ def serve(serving: Serving, service: MoveItService) -> None:
     """Offer a service under MoveIt's name, in the node's namespace."""
 
     def begin(request: Any, pending: Pending, alone: bool) -> None:
-        way = _Way(service, serving.context.node, pending)
-        reply = Reply(
-            serving.context, serving.pace, serving.room, f"{service.name} (MoveIt)", service.answer, way
-        )
-
-        def make_task() -> Task:
-            task, way.asked = service.task(request, reply)
-            return task
-
-        serving.work_on(request, make_task, reply, alone)
+        ask(serving, service, request, pending.send, alone)
 
     create_deferred_service(serving.context.node, service.type, service.name, begin, qos_profile=QUEUED)
+
+
+def ask(
+    serving: Serving, service: MoveItService, request: Any, send: Callable[[Any], None], alone: bool = False
+) -> None:
+    """Work on a request of a service, whoever asks. Returns at once, unless it is ``alone``.
+
+    Args:
+        serving: by which requests of the service are worked on.
+        service: the service.
+        request: of its type.
+        send: called once with the response, on any thread.
+        alone: whether nobody else waits, so that it may be answered on this thread.
+    """
+    way = _Way(service, serving.context.node, send)
+    reply = Reply(
+        serving.context, serving.pace, serving.room, f"{service.name} (MoveIt)", service.answer, way
+    )
+
+    def make_task() -> Task:
+        task, way.asked = service.task(request, reply)
+        return task
+
+    serving.work_on(request, make_task, reply, alone)
 
 
 class _Way:
     """The way back to a MoveIt client."""
 
-    def __init__(self, service: MoveItService, node: Node, pending: Pending) -> None:
+    def __init__(self, service: MoveItService, node: Node, send: Callable[[Any], None]) -> None:
         self._service = service
         self._node = node
-        self._pending = pending
+        self._send = send
         self.asked: Any = None
 
     def send(self, answer: Any) -> None:
@@ -74,4 +90,4 @@ class _Way:
             response, empty = service.type.Response(), service.answer()
             empty.status = error_status(log, f"in {service.name}", error)
             service.write(response, empty, None)
-        self._pending.send(response)
+        self._send(response)

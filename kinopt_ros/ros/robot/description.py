@@ -22,6 +22,7 @@ from kinopt_ros.problems.chains import resolve_chain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.robot import parameters
+from kinopt_ros.ros.robot.controller_names import SEVERAL, joints_of_controllers
 from kinopt_ros.ros.robot.joint_limits import PREFIX, declaration, unknown_limits, with_joint_limits
 from kinopt_ros.ros.robot.kinematics_parameters import GroupKinematics, unknown_groups
 from kinopt_ros.ros.robot.loader import RobotLoader
@@ -29,7 +30,7 @@ from kinopt_ros.ros.serving.executor_thread import ExecutorThread
 from kinopt_ros.scene.files import load_scene
 from kinopt_ros.scene.tool_frames import check_tool_frames, tool_frames
 
-NAMING = ("default_group", "controller_joints", "tool_frames")
+NAMING = ("default_group", "controller_joints", "controllers", "tool_frames")
 """Parameters with names that the robot must have."""
 _URDF, _SRDF, _VIRTUAL = "robot_description", "robot_description_semantic", "virtual_joint"
 _SRDF_FOLLOWS = 0.5
@@ -43,6 +44,8 @@ def check_names(robot: RobotModel, parameter: str, given: Any) -> None:
         resolve_chain(robot, given, None, None)
     if parameter == "controller_joints" and given:
         commanded_variables(robot, given)
+    if parameter == SEVERAL:
+        joints_of_controllers(robot, given)
     if parameter == "tool_frames":
         check_tool_frames(robot, tool_frames(given))
 

@@ -23,6 +23,7 @@ from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, MOST_TOLERANCE
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
+from kinopt_ros.ros.robot.controller_names import ACTION, SEVERAL, groups_of_controllers
 from kinopt_ros.scene.tool_frames import tool_frames
 from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class, solver_names
@@ -191,10 +192,16 @@ SPECS = (
         "are handed to, instead of ~/joint_trajectory: they end when the motion does. Empty: none.",
     ),
     Spec(
+        "controllers",
+        (),
+        "Several controllers with the groups whose joints they have (panda_arm_controller=panda_arm), in place of "
+        "controller_action: motions are split among their actions NAME/follow_joint_trajectory. Empty: none.",
+    ),
+    Spec(
         "moveit_services",
         True,
-        "Offer MoveIt's services under its names (compute_ik and others), where moveit_msgs is installed. False "
-        "beside a move_group in the same namespace.",
+        "Offer MoveIt's services and actions under its names (compute_ik and others), where moveit_msgs is installed. "
+        "False beside a move_group in the same namespace.",
         read_only=True,
     ),
     Spec(
@@ -441,8 +448,12 @@ def _check_tool_frames(parameter: Parameter[Any]) -> None:
 
 def _check_action_name(parameter: Parameter[Any]) -> None:
     """Raise InvalidRequestError for a text that no action can have as its name."""
-    given = parameter.value
-    if parameter.name == "controller_action" and given:
+    names: list[str] = []
+    if parameter.name == "controller_action" and parameter.value:
+        names = [parameter.value]
+    if parameter.name == SEVERAL:
+        names = [f"{name}/{ACTION}" for name in groups_of_controllers(checked(parameter))]
+    for given in names:
         try:
             if "\0" in given:  # where rcl's text ends
                 raise ValueError("it holds a null byte")
@@ -451,7 +462,7 @@ def _check_action_name(parameter: Parameter[Any]) -> None:
         except (NameValidationException, ValueError, TypeError) as error:  # the last one: no UTF-8
             said = str(error).splitlines()[0].rstrip(":")
             raise InvalidRequestError(
-                f"controller_action is {quoted(given)}, which no action can be called: {cut(said, 200)}"
+                f"{parameter.name} is {quoted(given)}, which no action can be called: {cut(said, 200)}"
             ) from error
 
 

@@ -14,10 +14,12 @@ from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.output import MotionOutput, Stop
+from kinopt_ros.ros.motion.brakes import credible
+from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Published, followed
+from kinopt_ros.ros.motion.rights import Stop
 from kinopt_ros.ros.motion.stop_watch import WATCHED, Stopped, StopWatch
-from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
+from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -28,10 +30,6 @@ from kinopt_ros.verification.verify import contact_sentence
 _NOTHING = "no motion that this node has published is running"
 LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
 """Times until a stop begins, ns, in the order of trial: a busy machine needs longer until it is sent."""
-BEYOND = 0.1
-"""Distance beyond its position limits at which a joint may be measured, rad or m."""
-FARTHEST = 1e6
-"""Farthest that a joint without limits may be measured from 0, rad or m."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
 """Checks that the stop of one of this node's motions may fail and still be sent.
 
@@ -171,7 +169,7 @@ class EmergencyStop:
         index, context = setup.variables, self._context
         if not state.known[index].all() or state.age[index].max() > context.parameter("servo.state_timeout"):
             return False  # what was commanded is known
-        return _credible(setup, state) and not followed(
+        return credible(setup, state) and not followed(
             published, setup, state, now, context.parameter("servo.tracking_tolerance")
         )
 
@@ -270,15 +268,3 @@ class EmergencyStop:
 
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)
-
-
-def _credible(setup: ServoSetup, state: RobotState) -> bool:
-    """Check whether a robot can be as measured. A stop that begins where it cannot be would make it jump."""
-    index, limits = setup.variables, setup.robot.limits
-    q, velocity = state.q[index], np.abs(state.velocity[index])
-    inside = (
-        (q >= limits.lower[index] - BEYOND) & (q <= limits.upper[index] + BEYOND) & (np.abs(q) <= FARTHEST)
-    )
-    believed = inside & (velocity <= FASTER * limits.velocity[index])
-    # A position that has jumped, as of a driver that begins anew with zeros, is not where the robot is.
-    return bool(believed.all()) and state.jumped(index, setup.robot) is None

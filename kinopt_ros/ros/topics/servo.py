@@ -30,8 +30,9 @@ from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import said, sentence_of, status_message, trajectory_message
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_has_not_jumped, check_is_at_rest
-from kinopt_ros.ros.motion.output import Claim, EmergencyStopError, MotionOutput
+from kinopt_ros.ros.motion.output import EmergencyStopError, MotionOutput
 from kinopt_ros.ros.motion.published import followed_motion
+from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.requests.servo_commands import (
     TARGET,
     TWIST,

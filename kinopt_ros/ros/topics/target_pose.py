@@ -45,8 +45,9 @@ from kinopt_ros.ros.motion.last_look import (
     check_is_at_rest,
     check_others_at_rest,
 )
-from kinopt_ros.ros.motion.output import Claim, MotionOutput
+from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import check_clock, followed_motion
+from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot

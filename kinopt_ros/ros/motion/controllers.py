@@ -1,0 +1,262 @@
+"""The controllers that motions are handed to, as parameters name them, and which of them moves which joints.
+
+``controller_action`` is one action for every motion. ``controllers`` are several, each with the joints of a group: a
+motion is split among those whose joints it moves.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from trajectory_msgs.msg import JointTrajectory
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import quoted, shortened
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.messages.trajectory_answer import whole_controller
+from kinopt_ros.ros.motion.controller_hand_over import (
+    PARAMETER,
+    ControllerError,
+    ControllerHandOver,
+    Ended,
+    Execution,
+)
+from kinopt_ros.ros.robot.controller_names import (
+    ACTION,
+    SEVERAL,
+    groups_of_controllers,
+    joints_of_controllers,
+)
+from kinopt_ros.ros.serving.urgent import UrgentExecutor
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Part of a motion that one controller does."""
+
+    controller: ControllerHandOver
+    message: JointTrajectory
+
+
+class Controllers:
+    """Clients of the controllers that the parameters name, made when they are needed."""
+
+    def __init__(self, context: Context, urgent: UrgentExecutor) -> None:
+        """
+        Args:
+            context: the node's.
+            urgent: delivers what controllers say.
+        """
+        self._context = context
+        self._urgent = urgent
+        self.clients: dict[str, ControllerHandOver] = {}
+        """By the actions' names; one that gets no new motions may still execute an old one."""
+        self._needed: list[Callable[[ControllerHandOver], bool]] = []
+
+    def needed_by(self, asks: Callable[[ControllerHandOver], bool]) -> None:
+        """Keep the clients for which ``asks`` says that somebody will hand a motion over to them."""
+        self._needed.append(asks)
+
+    def one(self) -> ControllerHandOver | None:
+        """Return the controller of every motion; None if there is none. On the executor's thread.
+
+        Raises:
+            MissingPackageError: there should be one, but control_msgs is not installed.
+        """
+        name = self._context.parameter(PARAMETER)
+        if not name:
+            return None
+        self._close_others({name})
+        return self._client(name)
+
+    def chosen(self) -> "ChosenControllers | None":
+        """Return the controllers of motions; None if motions are published. On the executor's thread.
+
+        Raises:
+            MissingPackageError: there should be one, but control_msgs is not installed.
+        """
+        one = self.one()
+        if one is not None:
+            return ChosenControllers({one.name: one}, None, self._context)
+        words = self._context.parameter(SEVERAL)
+        names = {name: f"{name}/{ACTION}" for name in groups_of_controllers(words)}
+        if not names:
+            return None
+        self._close_others(set(names.values()))
+        clients = {name: self._client(action) for name, action in names.items()}
+        return ChosenControllers(clients, tuple(words), self._context)
+
+    def cancel(self) -> None:
+        """Tell all controllers to stop what they were asked to do. Returns at once. On any thread."""
+        for controller in list(self.clients.values()):
+            controller.cancel()
+
+    @property
+    def moving(self) -> list[str]:
+        """Actions of controllers that have not told the end of a motion yet. On any thread."""
+        return [name for name, controller in list(self.clients.items()) if controller.moves]
+
+    def _client(self, name: str) -> ControllerHandOver:
+        if name not in self.clients:
+            self.clients[name] = ControllerHandOver(self._context.node, name, self._urgent)
+        return self.clients[name]
+
+    def _close_others(self, names: set[str]) -> None:
+        """Close controllers that nobody names, needs or waits for.
+
+        Names come by parameter, and nobody may fill the memory with them.
+        """
+        for name, controller in list(self.clients.items()):
+            if name in names or controller.moves or any(asks(controller) for asks in self._needed):
+                continue
+            controller.close()
+            del self.clients[name]
+
+
+class ChosenControllers:
+    """The controllers that the parameters named when a motion was asked for. Thread-safe."""
+
+    def __init__(
+        self, clients: Mapping[str, ControllerHandOver], words: Sequence[str] | None, context: Context
+    ) -> None:
+        """
+        Args:
+            clients: by the controllers' names.
+            words: parameter ``controllers``; None: the only one moves all joints.
+            context: the node's.
+        """
+        self.clients = dict(clients)
+        self._words = words
+        self._context = context
+
+    def uses(self, controller: ControllerHandOver) -> bool:
+        """Whether a controller is one of them."""
+        return controller in self.clients.values()
+
+    def split(
+        self,
+        message: JointTrajectory,
+        robot: RobotModel,
+        q: Annotated[Float64, "nq"],
+        names: Sequence[str] = (),
+    ) -> list[Part]:
+        """Return the parts of a motion, each with all joints of its controller.
+
+        Args:
+            message: the motion.
+            robot: the robot.
+            q: where the joints are that do not move, rad or m.
+            names: controllers that may do it; none: any.
+
+        Raises:
+            ControllerError: none of them moves a joint of the motion.
+            KinoptError: the parameters do not fit the robot.
+        """
+        for name in names:
+            if name not in self.clients:
+                raise ControllerError(
+                    f"unknown controller {quoted(name)}; known: {shortened(list(self.clients))}"
+                )
+        if self._words is None:
+            [controller] = self.clients.values()
+            joints = tuple(self._context.parameter("controller_joints") or message.joint_names)
+            return [Part(controller, _of(message, joints, robot, q))]
+        left, parts = list(message.joint_names), []
+        for name, joints in joints_of_controllers(robot, self._words).items():
+            own = [joint for joint in message.joint_names if joint in joints]
+            if not own or (names and name not in names):
+                continue
+            if any(joint not in left for joint in own):
+                raise ControllerError(
+                    f"two controllers move {shortened([joint for joint in own if joint not in left])} (parameter "
+                    f"{SEVERAL}): name one of them"
+                )
+            left = [joint for joint in left if joint not in own]
+            parts.append(Part(self.clients[name], _of(_only(message, own), joints, robot, q)))
+        if left:
+            raise ControllerError(
+                f"none of the controllers {shortened(list(names or self.clients))} moves {shortened(left)} "
+                f"(parameter {SEVERAL})"
+            )
+        return parts
+
+    def wait(self, parts: Sequence[Part]) -> None:
+        """Wait until the controllers of some parts are there; not on the executor's thread.
+
+        Raises:
+            ControllerError: one is not.
+        """
+        for part in parts:
+            part.controller.wait()
+
+
+class SeveralExecutions:
+    """What several controllers make of the parts of one motion: it fails, and ends, as soon as one fails."""
+
+    def __init__(self, ended: Ended) -> None:
+        """``ended``: told once how the motion ended; on any thread."""
+        self._ended = ended
+        self._lock = threading.RLock()
+        self._executions: list[Execution] = []
+        self._open = 0
+        self._failed = False
+
+    def send(self, parts: Sequence[Part]) -> "SeveralExecutions":
+        """Hand all parts over. Returns at once."""
+        with self._lock:
+            self._open = len(parts)
+            for part in parts:
+                self._executions.append(part.controller.send(part.message, self._end))
+        return self
+
+    @property
+    def over(self) -> bool:
+        """Whether all controllers have ended their parts."""
+        return all(one.over for one in tuple(self._executions))
+
+    @property
+    def taken(self) -> bool:
+        """Whether all controllers have said that they take their parts."""
+        return all(one.is_taken for one in tuple(self._executions))
+
+    def cancel(self) -> None:
+        """Tell all controllers to stop. Returns at once."""
+        for one in tuple(self._executions):
+            one.cancel()
+
+    def _end(self, done: bool, sentence: str) -> None:
+        with self._lock:
+            self._open -= 1
+            tell = not self._failed and (not done or self._open == 0)
+            self._failed = self._failed or not done
+        if tell:
+            self._ended(done, sentence)
+
+
+def _only(message: JointTrajectory, joints: Sequence[str]) -> JointTrajectory:
+    """Return a motion of some of its joints."""
+    columns = [list(message.joint_names).index(joint) for joint in joints]
+    if columns == list(range(len(message.joint_names))):
+        return message
+    part = JointTrajectory(header=message.header, joint_names=list(joints))
+    for point in message.points:
+        own = type(point)(time_from_start=point.time_from_start)
+        for field in ("positions", "velocities", "accelerations"):
+            values = getattr(point, field)
+            setattr(own, field, [values[k] for k in columns] if len(values) else [])
+        part.points.append(own)
+    return part
+
+
+def _of(
+    message: JointTrajectory, joints: Sequence[str], robot: RobotModel, q: Annotated[Float64, "nq"]
+) -> JointTrajectory:
+    """Return a motion with all joints of a controller."""
+    missing: list[Any] = [name for name in message.joint_names if name not in joints]
+    if missing:
+        raise ControllerError(
+            f"the motion moves {shortened(missing)}, which parameter controller_joints leaves out"
+        )
+    return whole_controller(message, list(joints), [float(q[robot.variable_index[name]]) for name in joints])

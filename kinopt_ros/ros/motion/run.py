@@ -1,0 +1,270 @@
+"""One motion from the gate to its end: checked, sent, watched while it runs, and stopped if it has to be.
+
+What controllers do with a motion takes seconds. Meanwhile obstacles come, clients cancel, a controller fails. So
+somebody looks, every few milliseconds, and brakes within the limits; controllers themselves would stop at once.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
+
+from kinopt_msgs.msg import Status as StatusMsg
+from kinopt_ros.errors import KinoptError, StartStateError
+from kinopt_ros.planning.servo.session import LAG
+from kinopt_ros.planning.servo.setup import PATIENCE
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.messages.conversions import error_message, status_message
+from kinopt_ros.ros.motion.brakes import brake_of, commanded_of
+from kinopt_ros.ros.motion.controllers import ChosenControllers, SeveralExecutions
+from kinopt_ros.ros.motion.last_look import MovingError, PlannedFor, check_is_at, check_is_at_rest
+from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.published import Execution, Published
+from kinopt_ros.ros.motion.rights import Claim
+from kinopt_ros.ros.serving.defects import log_defect
+from kinopt_ros.scene.scene import Scene
+from kinopt_ros.status import Status
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
+from kinopt_ros.verification.sweep import first_contact
+from kinopt_ros.verification.verify import contact_sentence
+
+REST_SECONDS = 2.0
+"""Longest time that a motion waits until the one before has ended and the robot stands, s."""
+LOOK_SECONDS = 5e-3
+"""Time between two looks at a motion that runs, s."""
+LONGER, SETTLE_SECONDS = 1.2, 1.0
+"""A motion may take so many times as long as it says, and so many seconds more, until it is stopped."""
+BRAKE_SECONDS = 0.5
+"""Longest time until a controller takes a brake, s; then it is told to stop as it likes."""
+
+
+class MotionRun:
+    """One motion that is sent. ``run`` works on the caller's thread, all else may be called on any."""
+
+    def __init__(self, context: Context, output: MotionOutput, chosen: ChosenControllers | None) -> None:
+        """
+        Args:
+            context: the node's.
+            output: what it is sent through.
+            chosen: who may do it; None: it is published.
+        """
+        self._context = context
+        self._output = output
+        self._chosen = chosen
+        self._wake = threading.Event()
+        self._lock = threading.Lock()
+        self._stop: tuple[Status, str] | None = None
+        self._failed = ""
+        """Why a controller did not do all of it."""
+        self._execution: SeveralExecutions | None = None
+
+    def stop(self, status: Status, sentence: str) -> None:
+        """Stop it, or let it not begin; it ends with this status, unless it was told before. Returns at once."""
+        with self._lock:
+            if self._stop is None:
+                self._stop = status, sentence
+        self._wake.set()
+
+    def lost(self, owner: str) -> None:
+        """Stop it, as somebody else has asked for a motion of its joints."""
+        self.stop(Status.PREEMPTED, f"{owner} came later: a joint has one owner at a time")
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stop is not None
+
+    def wait_for_rest(self, joints: Sequence[str]) -> None:
+        """Wait until controllers have ended what they did with some joints, and these stand, for REST_SECONDS at most.
+
+        Who is told to stop takes a moment, and goals come one after the other.
+        """
+        robot, end = self._context.loaded.model, time.monotonic() + REST_SECONDS
+        while not self.stopped and time.monotonic() < end:
+            if not self._output.is_executed(joints) and self._stands(robot, joints):
+                return
+            time.sleep(LOOK_SECONDS)
+
+    def run(
+        self,
+        claim: Claim,
+        message: TrajectoryMessage,
+        planned: PlannedFor,
+        names: Sequence[str] = (),
+    ) -> StatusMsg:
+        """Send a verified motion, and return how it ended. The right to move the joints is kept.
+
+        Args:
+            claim: the right to move its joints.
+            message: the motion.
+            planned: what it was planned for.
+            names: controllers that may do it; none: any.
+        """
+        running: Published | None = None
+        try:
+            running = self._send(claim, message, planned, names)
+            if running is not None:
+                self._watch(running, planned)
+                self._end(running, planned, names)
+        except KinoptError as error:
+            self.stop(error.status, error_message(error).message)
+        except Exception as error:  # a defect: nothing that moves is left to itself
+            said = log_defect(self._context.node.get_logger(), "in a motion", error)
+            self.stop(Status.FAILURE, said)
+            if self._execution is not None:
+                self._execution.cancel()
+        if self._stop is not None:
+            return status_message(*self._stop)
+        if running is None:
+            return status_message(
+                Status.PREEMPTED, "somebody else has asked for a motion of these joints since"
+            )
+        if self._failed:
+            return status_message(Status.CONTROL_FAILED, self._failed)
+        return status_message(Status.SUCCESS)
+
+    def _send(
+        self, claim: Claim, message: TrajectoryMessage, planned: PlannedFor, names: Sequence[str]
+    ) -> Published | None:
+        """Send the motion; return it, or None if somebody has told it to stop, or has the robot."""
+        chosen = self._chosen
+        if chosen is None:
+            claim.publish(message, planned, keep=True, agreed=lambda: not self.stopped)
+        else:
+            parts = chosen.split(message, planned.loaded.model, planned.q, names)
+            chosen.wait(parts)
+
+            def send() -> Execution | None:
+                if self.stopped:
+                    return None
+                self._execution = SeveralExecutions(self._heard)
+                return self._execution.send(parts)
+
+            claim.hand_over(message, planned, send)
+        return next((one for one in self._output.published if one.message is message), None)
+
+    def _heard(self, done: bool, sentence: str) -> None:
+        """Take notice that controllers have ended the motion."""
+        if not done:
+            self._failed = sentence
+        self._wake.set()
+
+    def _watch(self, running: Published, planned: PlannedFor) -> None:
+        """Look at a motion until it is over, or has to stop."""
+        seen = None if planned.scene is None else planned.scene.version
+        latest = self._now() + round(
+            LONGER * (running.end - running.start) + SETTLE_SECONDS * NANOSECONDS_PER_SECOND
+        )
+        while running.runs(now := self._now()) and not (self.stopped or self._failed):
+            if now > latest:
+                self.stop(Status.TIMED_OUT, "the controller has not ended the motion in time")
+            if seen is not None:
+                scene = self._context.scene.of(running.robot)
+                if scene.version != seen:
+                    seen = scene.version
+                    self._look(running, planned, scene)
+            self._wake.wait(LOOK_SECONDS)
+            self._wake.clear()
+
+    def _look(self, running: Published, planned: PlannedFor, scene: Scene) -> None:
+        """Stop the motion if what is left of it is not free in another scene."""
+        robot = running.robot
+        state = self._context.joint_states.of(robot)
+        q = np.where(state.known, state.q, planned.q)
+        variables = np.array([robot.variable_index[name] for name in running.message.joint_names])
+        begin = max(running.start, self._now() - LAG)  # the controller may be behind
+        rest = commanded_of(running).rest(begin)
+        try:
+            contact = first_contact(robot, scene, q, variables, rest, planned.clearance, patience=PATIENCE)
+        except KinoptError as error:  # nobody knows whether it is free
+            self.stop(error.status, error_message(error).message)
+            return
+        if contact is not None:
+            self.stop(
+                Status.ENVIRONMENT_CHANGED,
+                f"the scene has changed: {contact_sentence(contact, planned.clearance)}; the robot brakes",
+            )
+
+    def _end(self, running: Published, planned: PlannedFor, names: Sequence[str]) -> None:
+        """Brake a motion that is not over; look whether a published one has led where it should."""
+        if running.runs(self._now()):
+            self._brake(running, planned, names)
+            self.wait_until_still(running)
+        elif self._chosen is None and not self.stopped:
+            self._check_arrives(running)
+
+    def _brake(self, running: Published, planned: PlannedFor, names: Sequence[str]) -> None:
+        """Brake, and have controllers stop as they like if they do not take that."""
+        brake: SeveralExecutions | None = None
+        refused = threading.Event()
+
+        def ended(done: bool, sentence: str) -> None:
+            del sentence
+            if not done:
+                refused.set()
+            self._wake.set()
+
+        def send(message: TrajectoryMessage) -> Execution | None:
+            nonlocal brake
+            if self._chosen is None:
+                return None
+            parts = self._chosen.split(message, running.robot, planned.q, names)
+            brake = SeveralExecutions(ended)
+            return brake.send(parts)
+
+        if not self._output.brake(running, brake_of(self._context, running), send) or brake is None:
+            return
+        taken = time.monotonic() + BRAKE_SECONDS
+        while not brake.over and not refused.is_set():
+            if time.monotonic() > taken and not brake.taken:
+                refused.set()
+            self._wake.wait(LOOK_SECONDS)
+            self._wake.clear()
+        if refused.is_set():
+            brake.cancel()
+        if self._execution is not None:
+            self._execution.cancel()  # unless the brake has taken its place
+
+    def wait_until_still(self, running: Published) -> None:
+        """Wait until the joints of a motion stand, for REST_SECONDS at most; say so if they do not."""
+        end = time.monotonic() + REST_SECONDS
+        while not self._stands(running.robot, running.message.joint_names):
+            if time.monotonic() > end:
+                self._context.node.get_logger().error(
+                    f"the robot still moves {REST_SECONDS:g} s after its motion was stopped"
+                )
+                return
+            time.sleep(LOOK_SECONDS)
+
+    def _check_arrives(self, running: Published) -> None:
+        """Wait until the robot is where a published motion ends; stop with a sentence if it is not, in time."""
+        robot, joints = running.robot, running.message.joint_names
+        variables = [robot.variable_index[name] for name in joints]
+        q = self._context.joint_states.of(robot).q.copy()
+        q[variables] = list(running.message.points[-1].positions)
+        end = time.monotonic() + SETTLE_SECONDS
+        while not self.stopped:
+            state = self._context.joint_states.of(robot)
+            try:
+                check_is_at(robot, state, q, variables)
+                check_is_at_rest(robot, state, variables)
+            except StartStateError as error:
+                if time.monotonic() > end:
+                    self.stop(Status.CONTROL_FAILED, f"the motion was published, and should be over: {error}")
+            else:
+                return
+            time.sleep(LOOK_SECONDS)
+
+    def _stands(self, robot: RobotModel, joints: Sequence[str]) -> bool:
+        variables = [robot.variable_index[name] for name in joints]
+        try:
+            check_is_at_rest(robot, self._context.joint_states.of(robot), variables)
+        except MovingError:
+            return False
+        return True
+
+    def _now(self) -> int:
+        return int(self._context.node.get_clock().now().nanoseconds)

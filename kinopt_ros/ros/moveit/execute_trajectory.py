@@ -1,0 +1,42 @@
+"""execute_trajectory: a trajectory in, checked and then done by the controllers."""
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
+from typing import Any
+
+from moveit_msgs.action import ExecuteTrajectory
+from moveit_msgs.msg import MoveItErrorCodes
+
+from kinopt_ros.ros.moveit.given_trajectory import given_joints
+from kinopt_ros.ros.moveit.moving_goals import MoveItActions, MovingGoal, error_code
+from kinopt_ros.ros.serving.kept_goals import KeptGoals
+
+NAME = "execute_trajectory"
+
+
+def offer_execute_trajectory(actions: MoveItActions) -> None:
+    """Offer the action."""
+
+    def make(goals: KeptGoals, handle: Any) -> ExecuteTrajectoryGoal:
+        return ExecuteTrajectoryGoal(actions, goals, handle, ExecuteTrajectory)
+
+    actions.add(ExecuteTrajectory, NAME, make)
+
+
+class ExecuteTrajectoryGoal(MovingGoal):
+    """A goal of moveit_msgs/ExecuteTrajectory. It ends when the motion does; one that is cancelled brakes."""
+
+    def read(self) -> None:
+        """Refuse what is no motion."""
+        self._joints = given_joints(self.handle.request.trajectory, self.context.loaded.model)
+
+    def work(self) -> MoveItErrorCodes:
+        """Check the trajectory as it is, and have it done."""
+        request = self.handle.request
+        claim = self.claim(self._joints)
+        try:
+            # Humble's goals name no controllers.
+            names = getattr(request, "controller_names", ())
+            return error_code(self.execute(claim, request.trajectory.joint_trajectory, names))
+        finally:
+            claim.give_up()

@@ -1,0 +1,145 @@
+"""move_action: a goal in, planned as by plan_kinematic_path, and then done by the controllers."""
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
+import queue
+import time
+from typing import Any
+
+from moveit_msgs.action import MoveGroup
+from moveit_msgs.msg import MoveItErrorCodes, PlanningScene, RobotState
+from moveit_msgs.srv import GetMotionPlan
+
+from kinopt_msgs.msg import Status as StatusMsg
+from kinopt_ros.errors import EnvironmentChangedError, InvalidRequestError, UnsupportedFeatureError
+from kinopt_ros.robot.variables import one_variable_each
+from kinopt_ros.ros.messages.conversions import error_message
+from kinopt_ros.ros.motion.rights import Claim
+from kinopt_ros.ros.moveit.moving_goals import PLANNING, MoveItActions, MovingGoal, error_code
+from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
+from kinopt_ros.ros.moveit.serving import ask
+from kinopt_ros.ros.serving.kept_goals import KeptGoals
+from kinopt_ros.ros.serving.serving import Serving
+from kinopt_ros.status import Status
+
+NAME = "move_action"
+ATTEMPTS, MOST_ATTEMPTS = 5, 100
+"""Plans of a goal that is to be planned again and does not say how often, as of move_group; and the most."""
+MOST_DELAY = 60.0
+"""Longest time between two plans, s."""
+_LOOK_SECONDS = 0.02
+"""Time between two looks whether a goal that waits was told to end, s."""
+
+
+def offer_move_action(actions: MoveItActions, serving: Serving, planner: PlanKinematicPath) -> None:
+    """Offer the action; motions are planned by a service's ``planner``, and its queue."""
+
+    def make(goals: KeptGoals, handle: Any) -> MoveGroupGoal:
+        return MoveGroupGoal(actions, goals, handle, serving, planner)
+
+    actions.add(MoveGroup, NAME, make)
+
+
+class MoveGroupGoal(MovingGoal):
+    """A goal of moveit_msgs/MoveGroup. It ends when the motion does; one that is cancelled brakes."""
+
+    def __init__(
+        self,
+        actions: MoveItActions,
+        goals: KeptGoals,
+        handle: Any,
+        serving: Serving,
+        planner: PlanKinematicPath,
+    ) -> None:
+        super().__init__(actions, goals, handle, MoveGroup)
+        self._serving = serving
+        self._planner = planner
+        self.moves = not handle.request.planning_options.plan_only
+
+    def read(self) -> None:
+        """Refuse by name what is not done here."""
+        options = self.handle.request.planning_options
+        if options.look_around:
+            raise UnsupportedFeatureError("look_around is set, which is not supported here: leave it out")
+        if not _is_empty(options.planning_scene_diff):
+            raise UnsupportedFeatureError(
+                "planning_scene_diff changes the scene, which is not supported here: change it by ~/apply_scene before"
+            )
+        if not 0.0 <= options.replan_delay <= MOST_DELAY:
+            raise InvalidRequestError(
+                f"replan_delay is {options.replan_delay:g} s; allowed is 0 to {MOST_DELAY:g}"
+            )
+        if not 0 <= options.replan_attempts <= MOST_ATTEMPTS:
+            raise InvalidRequestError(
+                f"replan_attempts is {options.replan_attempts}; allowed is 0 to {MOST_ATTEMPTS}"
+            )
+
+    def work(self) -> MoveItErrorCodes:
+        """Plan, have the motion done, and plan again if that is wanted and the scene has changed."""
+        request = self.handle.request.request
+        if not self.moves:
+            return self._plan(request)
+        options = self.handle.request.planning_options
+        attempts = (options.replan_attempts or ATTEMPTS) if options.replan else 1
+        robot = self.context.loaded.model
+        group = robot.group(self.context.group_name(robot, request.group_name))
+        joints = one_variable_each(robot, [name for name in group.joints if robot.joint(name).is_active])
+        claim = self.claim(joints)
+        try:
+            for number in range(attempts):
+                if number:
+                    self._wait(options.replan_delay)
+                    request.start_state = RobotState(is_diff=True)  # it has moved since
+                self.wait_for_rest(joints)
+                code = self._plan(request)
+                if code.val != code.SUCCESS:
+                    return code
+                status = self._done(claim)
+                code = error_code(status)
+                if status.code != Status.ENVIRONMENT_CHANGED or self.stopped:
+                    break
+            return code
+        finally:
+            claim.give_up()
+
+    def _done(self, claim: Claim) -> StatusMsg:
+        """Have the motion done; a scene in which it may not be is an end as any other."""
+        try:
+            return self.execute(claim, self.result.planned_trajectory.joint_trajectory)
+        except EnvironmentChangedError as error:
+            return error_message(error)
+
+    def _plan(self, request: Any) -> MoveItErrorCodes:
+        """Plan as plan_kinematic_path does; put the motion into the result."""
+        self.tell(PLANNING)
+        answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        ask(self._serving, self._planner, GetMotionPlan.Request(motion_plan_request=request), answers.put)
+        answer = answers.get().motion_plan_response
+        self.result.trajectory_start = answer.trajectory_start
+        self.result.planned_trajectory = answer.trajectory
+        self.result.planning_time = answer.planning_time
+        return answer.error_code
+
+    def _wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self.stopped and time.monotonic() < end:
+            time.sleep(_LOOK_SECONDS)
+
+
+def _is_empty(scene: PlanningScene) -> bool:
+    """Check whether a scene changes nothing, as clients send it that want no change."""
+    state, world, matrix = scene.robot_state, scene.world, scene.allowed_collision_matrix
+    return not (
+        scene.name
+        or scene.fixed_frame_transforms
+        or matrix.entry_names
+        or matrix.default_entry_names
+        or scene.link_padding
+        or scene.link_scale
+        or scene.object_colors
+        or world.collision_objects
+        or world.octomap.octomap.data
+        or state.attached_collision_objects
+        or state.joint_state.name
+        or state.multi_dof_joint_state.joint_names
+    )
