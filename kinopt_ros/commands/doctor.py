@@ -7,6 +7,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,6 +15,7 @@ from rich.table import Table
 
 from kinopt_ros.commands import doctor_collision
 from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
+from kinopt_ros.commands.doctor_moveit import config_folder, controllers_in, lint_moveit, srdf_of
 from kinopt_ros.errors import InvalidRequestError, KinoptError, shortened
 from kinopt_ros.files import is_file
 from kinopt_ros.robot.lint.finding import Finding, Severity
@@ -59,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     add_json(parser)
     parser.add_argument(
+        "--moveit",
+        metavar="FOLDER",
+        help="look at a MoveIt configuration, too: its SRDF, joint limits, kinematics and controllers",
+    )
+    parser.add_argument(
         "--collision",
         action="store_true",
         help="compare the robot's spheres with its shapes; look at pairs of links",
@@ -71,6 +78,9 @@ def run(args: argparse.Namespace) -> int:
     """Run the command; return 0 if the robot loads without an error and a solver is available."""
     if (args.spheres or args.plot) and not args.collision:
         raise InvalidRequestError("--spheres and --plot need --collision")
+    folder = None if args.moveit is None else config_folder(args.moveit)
+    if folder is not None and args.srdf is None:
+        args.srdf = str(srdf_of(folder))
     remedy = missing()
     solvers = [
         Check(
@@ -90,6 +100,11 @@ def run(args: argparse.Namespace) -> int:
         *robot,
     ]
     findings = _findings(args)
+    controllers: list[str] = []
+    if folder is not None and robot[0].ok:
+        model = robot_of(args)
+        findings += lint_moveit(folder, model)
+        controllers = controllers_in(folder, model)
     collision = doctor_collision.examine(args) if args.collision and robot[0].ok else None
     errors = any(finding.severity is Severity.ERROR for _, finding in findings)
     if args.json:
@@ -103,10 +118,14 @@ def run(args: argparse.Namespace) -> int:
             }
             for file, finding in findings
         ]
-        report = {"checks": [vars(check) for check in checks], "findings": record}
+        report: dict[str, Any] = {"checks": [vars(check) for check in checks], "findings": record}
+        if folder is not None:
+            report["controllers"] = controllers
         print_json({**report, "collision": asdict(collision)} if collision else report)
     else:
         _show(checks, findings, robot[0].ok)
+        if controllers:
+            print(f"\ncontrollers of the node: -p controllers:=[{', '.join(controllers)}]")
         if collision:
             doctor_collision.show(collision)
     return 0 if any(check.ok for check in solvers) and robot[0].ok and not errors else 1

@@ -30,6 +30,7 @@ _ARGUMENTS = {
         "simulated",
     },
     "panda.launch.py": {"simulated", "use_sim_time"},
+    "moveit.launch.py": {"robot", "package", "simulated", "use_sim_time"},
     "four_robots.launch.py": {"robots", "track", "use_sim_time"},
 }
 

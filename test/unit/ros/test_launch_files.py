@@ -3,10 +3,12 @@
 import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+
+from kinopt_ros.robot.sources import find_robot
 
 LAUNCH = Path(__file__).resolve().parents[3] / "launch"
 
@@ -49,6 +51,26 @@ class Typed(Said):
         assert isinstance(value, Configuration | options.get("value_type", object))
 
 
+class Configured(Said):
+    """The configuration of the bundled Panda, as MoveIt's builder gives it; its words are kept."""
+
+    def to_moveit_configs(self) -> SimpleNamespace:
+        urdf, srdf = find_robot("panda")
+        assert srdf is not None
+        joints = [f"panda_joint{k}" for k in range(1, 8)]
+        arm = {"type": "FollowJointTrajectory", "action_ns": "follow_joint_trajectory", "joints": joints}
+        manager = {"controller_names": ["arm_controller"], "arm_controller": arm}
+        return SimpleNamespace(
+            robot_description={"robot_description": urdf.read_text()},
+            robot_description_semantic={"robot_description_semantic": srdf.read_text()},
+            robot_description_kinematics={
+                "robot_description_kinematics": {"words": self.words, **self.options}
+            },
+            joint_limits={"robot_description_planning": {"joint_limits": {}}},
+            trajectory_execution={"moveit_simple_controller_manager": manager},
+        )
+
+
 @pytest.fixture
 def described(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Reads a launch file; gives its arguments, their defaults, and what it starts with given ones."""
@@ -61,6 +83,7 @@ def described(monkeypatch: pytest.MonkeyPatch) -> Any:
         "launch_ros.actions": {"Node": Node},
         "launch_ros.parameter_descriptions": {"ParameterValue": Typed},
         "launch_ros.substitutions": {"FindPackageShare": Said},
+        "moveit_configs_utils": {"MoveItConfigsBuilder": Configured},
     }.items():
         module = ModuleType(name)
         vars(module).update(members)
@@ -128,6 +151,21 @@ def test_a_simulated_robot_has_the_clock_of_the_node(
 def test_a_group_may_be_called_1(described: Any) -> None:
     _, (node,) = described("kinopt.launch.py", default_group="1")
     assert parameter(node, "default_group").options["value_type"] is str
+
+
+def test_a_moveit_configuration_is_taken_as_it_is(described: Any) -> None:
+    _, (node, robot) = described("moveit.launch.py", robot="arm", simulated="true")
+    assert parameter(node, "robot_description_kinematics") == {
+        "words": ("arm",),
+        "package_name": "arm_moveit_config",
+    }
+    assert parameter(node, "robot_description_planning") == {"joint_limits": {}}
+    assert "<robot" in parameter(node, "robot_description_semantic").words[0]
+    for each in (node, robot):
+        assert parameter(each, "controllers") == ["arm_controller=panda_arm"]
+        assert "<robot" in parameter(each, "robot_description").words[0]
+    _, (alone,) = described("moveit.launch.py", package="other")
+    assert parameter(alone, "robot_description_kinematics")["package_name"] == "other"
 
 
 @pytest.mark.parametrize("installed", [False, True])

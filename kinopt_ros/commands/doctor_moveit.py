@@ -1,0 +1,212 @@
+"""Findings in a MoveIt configuration (a folder with ``config/*.srdf`` and YAML files), beside the robot that it is for.
+
+What the node takes from it is checked as the node does; what it does not take is named.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted, shortened, shown
+from kinopt_ros.files import is_file, is_folder, read_text
+from kinopt_ros.robot.limits import apply_joint_limits
+from kinopt_ros.robot.lint.finding import Finding, Severity, in_order
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.moveit_controllers import (
+    MANAGER,
+    MOTIONS,
+    controllers_of,
+    controllers_parameter,
+    group_of,
+    joints_of,
+    listed,
+)
+from kinopt_ros.scene import yaml_text
+
+ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
+LARGEST_FILE = 2**20
+"""Largest YAML file that is read, bytes."""
+_USED_KINEMATICS = ("kinematics_solver_timeout", "position_only_ik")
+_GRIPPERS = ("GripperCommand", "ParallelGripperCommand")
+_NOT_USED = {
+    "pilz_cartesian_limits.yaml": "straight lines are timed by the limits of the joints",
+    "ompl_planning.yaml": "the solvers of kinopt_ros plan",
+    "chomp_planning.yaml": "the solvers of kinopt_ros plan",
+    "stomp_planning.yaml": "the solvers of kinopt_ros plan",
+    "sensors_3d.yaml": "send what sensors see as octomap or point cloud of the planning scene",
+}
+
+
+def config_folder(given: str | Path) -> Path:
+    """Return the folder with the files: the one given, or ``config/`` in it.
+
+    Raises:
+        InvalidRequestError: there is no such folder.
+    """
+    if not is_folder(given):
+        raise InvalidRequestError(
+            f"--moveit is {quoted(str(given))}; allowed is the folder of a MoveIt configuration"
+        )
+    inside = Path(given) / "config"
+    return inside if is_folder(inside) else Path(given)
+
+
+def srdf_of(folder: Path) -> Path:
+    """Return the SRDF of a MoveIt configuration.
+
+    Raises:
+        InvalidRequestError: there is none, or there are several.
+    """
+    found = sorted(folder.glob("*.srdf"))
+    if len(found) != 1:
+        names = shortened([path.name for path in found]) or "none"
+        raise InvalidRequestError(f"{folder.name} has {names} as *.srdf; give one of them with --srdf")
+    return found[0]
+
+
+def lint_moveit(folder: Path, robot: RobotModel) -> list[tuple[Path, Finding]]:
+    """List findings about the YAML files of a MoveIt configuration, each with its file.
+
+    Args:
+        folder: with the files.
+        robot: the robot, with the groups of the SRDF.
+    """
+    found: list[tuple[Path, Finding]] = []
+    for name, look in _FILES.items():
+        file = folder / name
+        if is_file(file):
+            found += [(file, finding) for finding in in_order(_findings(file, look, robot))]
+    for name, why in _NOT_USED.items():
+        if is_file(folder / name):
+            found.append((folder / name, Finding(NOTE, 0, "this file is not used", why)))
+    if not any(is_file(folder / name) for name in _CONTROLLER_FILES):
+        remedy = (
+            "motions are published on ~/joint_trajectory; name controllers with the parameter controllers"
+        )
+        found.append((folder, Finding(NOTE, 0, "there is no moveit_controllers.yaml", remedy)))
+    return found
+
+
+def controllers_in(folder: Path, robot: RobotModel) -> list[str]:
+    """Return the node's parameter ``controllers`` for a configuration; empty if it has none that can be used."""
+    file = next((folder / name for name in _CONTROLLER_FILES if is_file(folder / name)), None)
+    try:
+        return [] if file is None else controllers_parameter(_read(file), robot)
+    except KinoptError:
+        return []  # the findings say it
+
+
+def _read(file: Path) -> Any:
+    return yaml_text.mapping(yaml_text.parsed(read_text(file, LARGEST_FILE, file.name)), file.name)
+
+
+def _findings(
+    file: Path, look: Callable[[Mapping[str, Any], RobotModel], Iterator[Finding]], robot: RobotModel
+) -> Iterator[Finding]:
+    try:
+        given = _read(file)
+    except KinoptError as error:
+        yield Finding(ERROR, 0, str(error), "mend the file")
+        return
+    yield from look(given, robot)
+
+
+def _joint_limits(given: Mapping[str, Any], robot: RobotModel) -> Iterator[Finding]:
+    limits = given.get("joint_limits")
+    if not isinstance(limits, Mapping):
+        yield Finding(ERROR, 0, "there is no mapping joint_limits", "write joint_limits: {joint: {...}}")
+        return
+    for name, entry in limits.items():
+        try:
+            apply_joint_limits(robot, {name: entry})
+        except KinoptError as error:
+            yield Finding(ERROR, 0, str(error), "correct it: the robot is not loaded with it")
+    try:
+        warnings = set(apply_joint_limits(robot, limits).warnings) - set(robot.warnings)
+    except KinoptError:
+        warnings = set()  # said above
+    for warning in sorted(warnings):
+        yield Finding(NOTE, 0, warning, "leave it out, or keep it for others")
+    for rate, default in (("acceleration", "1 rad/s^2 or m/s^2"), ("jerk", "10 rad/s^3 or m/s^3")):
+        missing = [
+            joint.name
+            for joint in robot.joints
+            if joint.is_active
+            and getattr(joint, rate) is None
+            and not (isinstance(limits.get(joint.name), Mapping) and f"max_{rate}" in limits[joint.name])
+        ]
+        if missing:
+            yield Finding(
+                WARNING if rate == "acceleration" else NOTE,
+                0,
+                f"no limit of {rate} for {shortened(missing)}: {default} is used",
+                f"add has_{rate}_limits: true and max_{rate}",
+            )
+
+
+def _kinematics(given: Mapping[str, Any], robot: RobotModel) -> Iterator[Finding]:
+    for group, entry in given.items():
+        if group not in robot.groups:
+            yield Finding(
+                WARNING,
+                0,
+                f"{group!r} is no group of the robot",
+                f"its groups are {shortened(list(robot.groups))}",
+            )
+        unused = sorted(set(entry) - set(_USED_KINEMATICS)) if isinstance(entry, Mapping) else []
+        if unused:
+            yield Finding(
+                NOTE,
+                0,
+                f"{shortened(unused)} of {group!r} are not used",
+                "the solvers of kinopt_ros answer (parameter solver)",
+            )
+
+
+def _moveit_controllers(given: Mapping[str, Any], robot: RobotModel) -> Iterator[Finding]:
+    names = dict(controllers_of(given))
+    if not names:
+        yield Finding(
+            WARNING,
+            0,
+            f"{MANAGER} names no controller",
+            "write controller_names, and an entry for each of them",
+        )
+        return
+    for name in listed(given):
+        if name not in names:
+            yield Finding(ERROR, 0, f"the controller {quoted(name)} has no entry", f"add one below {MANAGER}")
+    covered: set[str] = set()
+    for name, one in names.items():
+        joints = joints_of(one)
+        unknown = [joint for joint in joints if joint not in robot.joint_by_name]
+        if unknown:
+            yield Finding(
+                ERROR, 0, f"{name!r} has {shortened(unknown)}, which the robot lacks", "correct the names"
+            )
+        kind = one.get("type")
+        if kind not in (MOTIONS, *_GRIPPERS):
+            remedy = f"allowed are {', '.join((MOTIONS, *_GRIPPERS))}"
+            yield Finding(WARNING, 0, f"{name!r} is of type {shown(kind)}", remedy)
+        if kind == MOTIONS and not unknown and group_of(robot, joints) is None:
+            yield Finding(
+                WARNING,
+                0,
+                f"no group has exactly the joints of {name!r}",
+                "add a group of them to the SRDF: the parameter controllers names groups",
+            )
+        covered.update(joints)
+    left = [joint.name for joint in robot.joints if joint.is_active and joint.name not in covered]
+    if left:
+        yield Finding(
+            NOTE, 0, f"no controller has {shortened(left)}", "motions of these joints cannot be executed"
+        )
+
+
+_CONTROLLER_FILES = ("moveit_controllers.yaml", "controllers.yaml")
+_FILES: dict[str, Callable[[Mapping[str, Any], RobotModel], Iterator[Finding]]] = {
+    "joint_limits.yaml": _joint_limits,
+    "kinematics.yaml": _kinematics,
+    **dict.fromkeys(_CONTROLLER_FILES, _moveit_controllers),
+}
+"""What is looked at, by file."""

@@ -1,0 +1,97 @@
+"""The node in place of a move_group, with a MoveIt configuration as it is.
+
+    ros2 launch kinopt_ros moveit.launch.py robot:=my_robot                      # package my_robot_moveit_config
+    ros2 launch kinopt_ros moveit.launch.py robot:=my_robot package:=my_package
+    ros2 launch kinopt_ros moveit.launch.py robot:=moveit_resources_panda simulated:=true    # without hardware
+
+Description, SRDF, joint limits and kinematics come from the configuration, and controllers from its
+moveit_controllers.yaml. Start no move_group beside it: MoveIt's clients find what they look for. In a launch file of
+your own:
+
+    IncludeLaunchDescription(PythonLaunchDescriptionSource(
+        PathJoinSubstitution([FindPackageShare("kinopt_ros"), "launch", "moveit.launch.py"])),
+        launch_arguments={"robot": "my_robot"}.items())
+"""
+
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from kinopt_ros.robot.moveit_controllers import controllers_parameter
+from kinopt_ros.robot.urdf import robot_from_urdf
+from launch import LaunchContext, LaunchDescription
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Arguments and what follows from them."""
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                "robot",
+                default_value="moveit_resources_panda",
+                description="Name of the robot's configuration.",
+            ),
+            DeclareLaunchArgument(
+                "package", default_value="", description="Its package; empty: <robot>_moveit_config."
+            ),
+            DeclareLaunchArgument(
+                "simulated", default_value="false", description="Whether a simulated robot is the hardware."
+            ),
+            DeclareLaunchArgument(
+                "use_sim_time", default_value="false", description="Whether time comes from /clock."
+            ),
+            OpaqueFunction(function=_processes),
+        ]
+    )
+
+
+def _processes(context: LaunchContext) -> list[Node]:
+    try:
+        from moveit_configs_utils import MoveItConfigsBuilder
+    except ImportError as error:
+        raise RuntimeError(
+            f"moveit.launch.py reads configurations with moveit_configs_utils, which is not installed: {error}"
+        ) from error
+    robot = LaunchConfiguration("robot").perform(context)
+    package = LaunchConfiguration("package").perform(context) or f"{robot}_moveit_config"
+    config = MoveItConfigsBuilder(robot, package_name=package).to_moveit_configs()
+    # Texts must be marked as such, or launch takes them for YAML.
+    texts = {
+        name: _text(context, given)
+        for given in (config.robot_description, config.robot_description_semantic)
+        for name, given in given.items()
+    }
+    model = robot_from_urdf(texts["robot_description"], texts["robot_description_semantic"])
+    controllers = controllers_parameter(config.trajectory_execution, model)
+    sim_time = {"use_sim_time": ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool)}
+    described = {name: ParameterValue(text, value_type=str) for name, text in texts.items()}
+    node = Node(
+        package="kinopt_ros",
+        executable="kinopt_node",
+        name="kinopt",
+        output="screen",
+        parameters=[
+            {**described, **sim_time},
+            config.robot_description_kinematics,
+            config.joint_limits,
+            *([{"controllers": controllers}] if controllers else []),
+        ],
+    )
+    if LaunchConfiguration("simulated").perform(context).lower() != "true":
+        return [node]
+    simulated = Node(
+        package="kinopt_ros",
+        executable="kinopt_simulated_robot",
+        name="simulated_robot",
+        output="screen",
+        parameters=[{**described, **sim_time, **({"controllers": controllers} if controllers else {})}],
+    )
+    return [node, simulated]
+
+
+def _text(context: LaunchContext, given: object) -> str:
+    """Return a description that is a text, a parameter value or a substitution (xacro) as text."""
+    if isinstance(given, ParameterValue):
+        given = given.evaluate(context)
+    return str(given)

@@ -1,0 +1,136 @@
+"""`kinopt doctor --moveit`: what it says about a MoveIt configuration."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kinopt_ros.cli import main
+from kinopt_ros.robot.sources import find_robot
+
+ARM = [f"panda_joint{k}" for k in range(1, 8)]
+CONTROLLERS = f"""
+moveit_controller_manager: moveit_simple_controller_manager/MoveItSimpleControllerManager
+moveit_simple_controller_manager:
+  controller_names: [panda_arm_controller, hand_controller]
+  panda_arm_controller:
+    {{type: FollowJointTrajectory, action_ns: follow_joint_trajectory, joints: [{", ".join(ARM)}]}}
+  hand_controller: {{type: ParallelGripperCommand, action_ns: gripper_cmd, joints: [panda_finger_joint1]}}
+"""
+LIMITS = "joint_limits:\n" + "".join(
+    f"  {name}: {{has_acceleration_limits: true, max_acceleration: 2.0, has_jerk_limits: true, max_jerk: 90.0}}\n"
+    for name in [*ARM, "panda_finger_joint1"]
+)
+KINEMATICS = "panda_arm: {kinematics_solver_timeout: 0.05}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A configuration with which nothing is wrong."""
+    config = tmp_path / "panda_moveit_config" / "config"
+    config.mkdir(parents=True)
+    _, srdf = find_robot("panda")
+    assert srdf is not None
+    (config / "panda.srdf").write_text(srdf.read_text())
+    for name, text in (
+        ("moveit_controllers", CONTROLLERS),
+        ("joint_limits", LIMITS),
+        ("kinematics", KINEMATICS),
+    ):
+        (config / f"{name}.yaml").write_text(text)
+    return config.parent
+
+
+def found(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict]:
+    """Status, and the report."""
+    status = main(["doctor", "--json", "--moveit", str(folder)])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def in_yaml(report: dict) -> list[dict]:
+    return [finding for finding in report["findings"] if not finding["file"].endswith((".srdf", ".urdf"))]
+
+
+def test_a_good_configuration_says_which_controllers(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, report = found(folder, capsys)
+    assert status == 0
+    assert report["controllers"] == ["panda_arm_controller=panda_arm"]
+    assert not in_yaml(report)
+
+
+WRONG = {
+    "limits: no mapping": ("joint_limits", "joint_limits: 3", "error", "no mapping joint_limits"),
+    "limits: unknown joint": ("joint_limits", "joint_limits: {leg: {max_velocity: 1.0}}", "error", "'leg'"),
+    "limits: negative": (
+        "joint_limits",
+        "joint_limits: {panda_joint1: {max_velocity: -1.0}}",
+        "error",
+        "max_velocity of 'panda_joint1'",
+    ),
+    "limits: twice": (
+        "joint_limits",
+        "joint_limits: {}\njoint_limits: {}",
+        "error",
+        "cannot be read as YAML",
+    ),
+    "limits: none": ("joint_limits", "joint_limits: {}", "warning", "no limit of acceleration"),
+    "limits: unused": (
+        "joint_limits",
+        LIMITS + "  panda_finger_joint2: {max_effort: 1.0}\n",
+        "note",
+        "max_effort of",
+    ),
+    "kinematics: group": ("kinematics", "leg: {}", "warning", "'leg' is no group"),
+    "kinematics: solver": ("kinematics", "panda_arm: {kinematics_solver: kdl}", "note", "are not used"),
+    "controllers: none": ("moveit_controllers", "a: 1", "warning", "names no controller"),
+    "controllers: text": (
+        "moveit_controllers",
+        "moveit_simple_controller_manager: {controller_names: arm}",
+        "warning",
+        "names no controller",
+    ),
+    "controllers: entry": (
+        "moveit_controllers",
+        CONTROLLERS.replace("hand_controller]", "other]"),
+        "error",
+        "'other' has no entry",
+    ),
+    "controllers: joint": (
+        "moveit_controllers",
+        CONTROLLERS.replace("panda_joint7", "panda_joint9"),
+        "error",
+        "panda_joint9, which the robot lacks",
+    ),
+    "controllers: type": (
+        "moveit_controllers",
+        CONTROLLERS.replace("Parallel", "Some"),
+        "warning",
+        "of type",
+    ),
+    "controllers: group": (
+        "moveit_controllers",
+        CONTROLLERS.replace(", panda_joint7", ""),
+        "warning",
+        "no group has exactly the joints",
+    ),
+    "pilz": ("pilz_cartesian_limits", "cartesian_limits: {}", "note", "not used"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_what_is_wrong_is_said(folder: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    name, text, severity, words = WRONG[kind]
+    (folder / "config" / f"{name}.yaml").write_text(text)
+    status, report = found(folder, capsys)
+    [finding] = [one for one in in_yaml(report) if words in one["what"]]
+    assert finding["severity"] == severity
+    assert finding["file"].endswith(f"{name}.yaml")
+    assert status == (severity == "error")
+
+
+def test_a_folder_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for given in (tmp_path / "gone", tmp_path):
+        assert main(["doctor", "--moveit", str(given)]) == 1
+        assert "--srdf" in capsys.readouterr().err if given == tmp_path else True
