@@ -17,15 +17,21 @@ from kinopt_ros.ros.client.process import NodeProcess
 POLICY = ElementTree.parse(Path(__file__).parents[2] / "docs" / "security" / "policy.xml").getroot()
 NAMES = {"kinopt": "/kinopt", "kinopt_operator": "/kinopt_operator", "kinopt_viewer": "/kinopt_viewer"}
 SOMETIMES = {
-    "subscribe": {"/clock", "/parameter_events", "/tf", "/tf_static"},
-    "publish": {"/diagnostics"},
+    "subscribe": {
+        *("/clock", "/parameter_events", "/tf", "/tf_static"),
+        *("/attached_collision_object", "/collision_object", "/planning_scene", "/planning_scene_world"),
+    },
+    "publish": {"/diagnostics", "/monitored_planning_scene"},
     "reply": {
         f"/{name}"
         for name in (
+            "apply_planning_scene",
             "check_state_validity",
+            "clear_octomap",
             "compute_cartesian_path",
             "compute_fk",
             "compute_ik",
+            "get_planning_scene",
             "plan_kinematic_path",
         )
     }

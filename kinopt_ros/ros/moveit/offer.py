@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
@@ -13,6 +13,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.moveit.serving import MoveItService, serve
 from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.ros.serving.serving import Serving
+from kinopt_ros.ros.topics.scene_update import SceneUpdateTopic
 
 MakeTask: TypeAlias = Callable[[Any, Reply], Task]
 """Function of one of our services that makes the task of a request."""
@@ -20,36 +21,53 @@ PARAMETER = "moveit_services"
 WATCH_SECONDS = 2.0
 
 
+class Closing(Protocol):
+    """What has to be closed before the node is."""
+
+    def close(self) -> None:
+        """End what it does."""
+
+
 def offer_moveit_services(
-    context: Context, serving: Serving, trajectories: Serving, tasks: Mapping[str, MakeTask]
-) -> None:
-    """Offer MoveIt's services in the node's namespace, if parameter moveit_services says so and moveit_msgs is there.
+    context: Context,
+    serving: Serving,
+    trajectories: Serving,
+    tasks: Mapping[str, MakeTask],
+    updates: SceneUpdateTopic,
+) -> list[Closing]:
+    """Offer MoveIt's services and topics in the node's namespace, if parameter moveit_services says so and moveit_msgs
+    is there; return what has to be closed.
 
     Args:
         context: of the node.
         serving: for what is quick.
         trajectories: for what takes seconds.
         tasks: of our services, by name.
+        updates: makes changes of the scene that come by topic.
     """
     node = context.node
     if not context.parameter(PARAMETER):
-        return
+        return []
     try:
         import_module("moveit_msgs.srv")
     except ImportError:
         node.get_logger().info("moveit_msgs is not installed: MoveIt's services are not offered")
-        return
+        return []
     # Imported late, as they import moveit_msgs.
     from kinopt_ros.ros.moveit.check_state_validity import CheckStateValidity
     from kinopt_ros.ros.moveit.compute_cartesian_path import ComputeCartesianPath
     from kinopt_ros.ros.moveit.compute_fk import ComputeFk
     from kinopt_ros.ros.moveit.compute_ik import ComputeIk
     from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
+    from kinopt_ros.ros.moveit.planning_scene import MoveItScene
+    from kinopt_ros.ros.moveit.scene_offer import offer_scene_topics, scene_services
 
+    scene = MoveItScene(context)
     quick: list[MoveItService] = [
         ComputeIk(context, tasks["solve_ik"]),
         ComputeFk(context, tasks["compute_fk"]),
         CheckStateValidity(context),
+        *scene_services(context, scene),
     ]
     slow: list[MoveItService] = [
         ComputeCartesianPath(context, tasks["compute_cartesian_path"]),
@@ -60,6 +78,7 @@ def offer_moveit_services(
     for service in slow:
         serve(trajectories, service)
     _Watch(node, [node.resolve_service_name(service.name) for service in (*quick, *slow)])
+    return [offer_scene_topics(context, scene, updates)]
 
 
 class _Watch:

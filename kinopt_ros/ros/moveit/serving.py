@@ -23,6 +23,8 @@ class MoveItService(ABC):
     """Service type of moveit_msgs."""
     answer: ClassVar[Any]
     """Function that makes the empty answer that a task fills: anything with a ``status``, kinopt_msgs/Status."""
+    counts: ClassVar[bool] = False
+    """Whether the service checks the lengths of a request's lists itself, before it reads them."""
 
     @abstractmethod
     def task(self, request: Any, reply: Reply) -> tuple[Task, Any]:
@@ -47,7 +49,7 @@ def serve(serving: Serving, service: MoveItService) -> None:
             task, way.asked = service.task(request, reply)
             return task
 
-        serving.work_on(request, make_task, reply, alone)
+        serving.work_on(request, make_task, reply, alone, service.counts)
 
     create_deferred_service(serving.context.node, service.type, service.name, begin, qos_profile=QUEUED)
 
