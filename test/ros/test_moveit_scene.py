@@ -198,7 +198,7 @@ def test_motions_go_around_what_was_added(mover: MoveItClient) -> None:
     goal[0] = 1.2
     middle = READY_Q.copy()
     middle[0] = 0.6
-    assert mover.apply(diff(box(size=0.12, pose=pose_of(T_tip(middle)))))
+    assert mover.apply(diff(box(size=0.06, pose=pose_of(T_tip(middle)))))
     assert not mover.valid(middle).valid  # so the straight way is blocked
     answer = mover.plan(goal)
     assert answer.error_code.val == answer.error_code.SUCCESS, answer.error_code.message

@@ -92,7 +92,7 @@ class SceneReader:
         read += [(f"world.{name}", change) for name, change in self._world(message.world, whole)]
         matrix = message.allowed_collision_matrix
         if whole or not collision_matrix.is_empty(matrix):
-            read.append(("allowed_collision_matrix", lambda scene: self._allow(scene, matrix)))
+            read.append(("planning scene", lambda scene: self._allow(scene, matrix)))
         padding = {one.link_name: one.padding for one in message.link_padding}
         if padding:
             read.append(("link_padding", lambda scene: self._pad(scene, padding)))

@@ -46,7 +46,11 @@ def objects_of(message: Any) -> list[Any]:
 
 def read_body(message: Any) -> Body:
     """Read what a CollisionObject says of its object."""
-    shapes = read_shapes(message)
+    try:
+        shapes = read_shapes(message)
+    except KinoptError as error:
+        error.args = (f"object {quoted(message.id)}: {error}",)
+        raise
     T_frame_object = transform_from_pose(message.pose, f"pose of object {quoted(message.id)}")
     if len(shapes) == 1 and np.array_equal(T_frame_object, np.eye(4)):  # as move_group does
         T_frame_object = shapes[0].T_frame_shape

@@ -122,14 +122,15 @@ def _mesh(message: Any) -> tuple[Shape, Float64]:
 
 def _plane(message: Any) -> tuple[Shape, Float64]:
     *normal, offset = (float(number) for number in message.coef)
-    length = float(np.linalg.norm(normal))
-    if not (np.isfinite([length, offset]).all() and length > _SMALLEST_NORMAL):
+    largest = max(map(abs, normal))
+    if not (np.isfinite([*normal, offset]).all() and largest > _SMALLEST_NORMAL):
         raise InvalidShapeError(
             f"coef is {[*normal, offset]}; allowed are finite a, b, c, d of a x + b y + c z + d = 0 with a normal "
             "(a, b, c) other than 0"
         )
-    z = np.array(normal) / length
-    return Plane(), pose_matrix(_turned_to(z), -offset / length * z)
+    z = np.array(normal) / largest  # whose length is a number, however large these are
+    length = float(np.linalg.norm(z))
+    return Plane(), pose_matrix(_turned_to(z / length), -offset / largest / length**2 * z)
 
 
 def _turned_to(z: Annotated[Float64, "3"]) -> Annotated[Float64, "3 3"]:
