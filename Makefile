@@ -64,7 +64,7 @@ test-matrix: ## all tests with Kilted on Python 3.11 and 3.13, Jazzy on 3.12 (PY
 	@MAKE="$(MAKE)" MATRIX=$(MATRIX) sh tools/test_matrix.sh $(ARGS)
 
 fuzz: $(VENV)/.run $(VENV)/.test ## hostile inputs of every kind (ARGS="--inputs 100000 --seed 1")
-	@PYTHONPATH=test $(VENV)/bin/python -m fuzz $(ARGS)
+	@PYTHONPATH=test:tools $(VENV)/bin/python -m fuzz $(ARGS)
 
 layers: $(VENV)/.test ## the picture of ARCHITECTURE.md
 	@PYTHONPATH=test $(VENV)/bin/python -m support.layers_picture docs/layers.svg

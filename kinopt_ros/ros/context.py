@@ -19,6 +19,7 @@ from kinopt_ros.ros.robot.joint_states import JointStates, RobotState
 from kinopt_ros.ros.robot.kinematics_parameters import GroupKinematics
 from kinopt_ros.ros.robot.loader import LoadedRobot, RobotLoader
 from kinopt_ros.ros.serving.gate import Gate
+from kinopt_ros.scene.tool_frames import object_frame
 
 Ways: TypeAlias = Iterable[tuple[str, str]]
 
@@ -97,7 +98,7 @@ class Context:
             StaleStateError: a value that matters is too old.
         """
         state = state or self.joint_states.of(robot)
-        needed = [i for i in moving(robot, ways) if robot.variable_names[i] not in named]
+        needed = [i for i in self.moving(robot, ways) if robot.variable_names[i] not in named]
         state.require_fresh(needed, robot, self.parameter("state_timeout"))
         return state.q
 
@@ -107,7 +108,22 @@ class Context:
         """Return a sentence about values that matter (see ``configuration``) and that nobody published; else
         nothing."""
         known = (state or self.joint_states.of(robot)).known
-        return assumed_default([robot.variable_names[i] for i in moving(robot, ways) if not known[i]], named)
+        return assumed_default(
+            [robot.variable_names[i] for i in self.moving(robot, ways) if not known[i]], named
+        )
+
+    def moving(self, robot: RobotModel, ways: Ways) -> list[int]:
+        """Return the variables that move one frame of a pair against the other, ascending.
+
+        Frames of attached objects hang on their links, those that are neither of these nor links on the root.
+        """
+        return moving(robot, [(self._link_of(robot, a), self._link_of(robot, b)) for a, b in ways])
+
+    def _link_of(self, robot: RobotModel, frame: str) -> str:
+        if frame in robot.link_index:
+            return frame
+        of_object = object_frame(robot, self.scene.of(robot), frame)
+        return frame if of_object is None else of_object.link
 
     def group_name(self, robot: RobotModel, given: str = "") -> str:
         """Return the group of a request: the one given, else parameter default_group, else the robot's first."""

@@ -13,7 +13,7 @@ from geometry_msgs.msg import PoseStamped, TwistStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 from trajectory_msgs.msg import JointTrajectory
@@ -27,7 +27,7 @@ from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectoryAction
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.lifecycle import ManagedNode
 from kinopt_ros.ros.messages.conversions import error_message
-from kinopt_ros.ros.messages.qos import QUEUED
+from kinopt_ros.ros.messages.qos import EACH_ONE, QUEUED
 from kinopt_ros.ros.motion.controllers import Controllers
 from kinopt_ros.ros.motion.last_look import LastLook
 from kinopt_ros.ros.motion.output import ClosedError, InactiveError, MotionOutput
@@ -66,10 +66,6 @@ ANSWER_SECONDS = 0.02
 """Time between two checks whether controllers have answered, s."""
 _UPDATES = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 """QoS of messages each of which counts."""
-_ALL = QoSProfile(history=HistoryPolicy.KEEP_ALL, reliability=ReliabilityPolicy.RELIABLE)
-"""QoS of messages each of which counts and that may come in bursts.
-
-What finds no room is not taken, so that the middleware reports what gets lost."""
 
 
 class KinoptNode(ManagedNode):
@@ -90,7 +86,7 @@ class KinoptNode(ManagedNode):
             self,
             self._loader,
             JointStates(),
-            Frames(self),
+            Frames(self, scene.of),
             scene,
             publish_scene=lambda: self._scene.publish(),
             note_failures=lambda asked, result: self._records.note(asked, result),
@@ -223,8 +219,8 @@ class KinoptNode(ManagedNode):
             self.end_motions()
         elif self.moving or self._motions.runs:
             print("kinopt: ROS was shut down first: the motion that runs cannot be stopped", file=sys.stderr)
-        if self._moveit is not None:
-            self._moveit.close()
+        for part in self._moveit:
+            part.close()
         self._trajectory_action.close()
         self._trajectory_scheduler.close()
         self._scheduler.close()
@@ -284,7 +280,7 @@ class KinoptNode(ManagedNode):
             SceneUpdate,
             "~/scene_update",
             self._scene_updates.take,
-            _ALL,
+            EACH_ONE,
             event_callbacks=SubscriptionEventCallbacks(message_lost=self._scene_updates.lost),
         )
         self._markers = MarkersTopic(self._shared, self.create_publisher(MarkerArray, "~/markers", 10))
@@ -308,7 +304,14 @@ class KinoptNode(ManagedNode):
             context, self._trajectory_scheduler, self._motions, self._controllers, self.urgent
         )
         self._moveit = offer_moveit_services(
-            context, serving, trajectories, tasks, self._motions, self._controllers, self.urgent
+            context,
+            serving,
+            trajectories,
+            tasks,
+            self._scene_updates,
+            self._motions,
+            self._controllers,
+            self.urgent,
         )
         self._diagnostics = create_diagnostics(self, context, self._scheduler, context.statistics)
 

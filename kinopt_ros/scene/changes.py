@@ -24,6 +24,7 @@ from kinopt_ros.scene.checks import (
     check_padding,
     check_room,
     check_shapes,
+    check_subframes,
     check_transform,
 )
 from kinopt_ros.scene.scene import ANY, AttachedObject, Scene, SceneObject
@@ -46,6 +47,7 @@ def add(scene: Scene, robot: RobotModel, new: SceneObject, replacing: bool = Fal
     """
     check_id(new.id, robot)
     check_shapes(new.id, new.shapes)
+    check_subframes(new.id, new.subframes)
     check_transform(new.T_root_object, f"the pose of object {quoted(new.id)}")
     others = {id: other for id, other in scene.objects.items() if id != new.id}
     if new.id in scene.attached:
@@ -58,6 +60,34 @@ def add(scene: Scene, robot: RobotModel, new: SceneObject, replacing: bool = Fal
     return _next(scene, objects={**scene.objects, new.id: new})
 
 
+def extend(
+    scene: Scene,
+    id: str,
+    shapes: tuple[PlacedShape, ...],
+    subframes: Mapping[str, Annotated[Float64, "4 4"]],
+) -> Scene:
+    """Return the scene in which an object, in the world or attached, has further shapes and subframes in its frame.
+
+    Raises:
+        UnknownObjectError: no such object.
+        InvalidShapeError: a pose is no rigid transform, or there is no room.
+    """
+    _require(scene, id)
+    if id in scene.objects:
+        old: SceneObject | AttachedObject = scene.objects[id]
+    else:
+        old = scene.attached[id]
+        _check_carriable(id, shapes)
+    new = replace(old, shapes=(*old.shapes, *shapes), subframes={**old.subframes, **subframes})
+    check_shapes(id, new.shapes)
+    check_subframes(id, new.subframes)
+    without = replace(scene, objects=_without(scene.objects, id), attached=_without(scene.attached, id))
+    check_room(without, new.shapes)
+    if isinstance(new, SceneObject):
+        return _next(scene, objects={**scene.objects, id: new})
+    return _next(scene, attached={**scene.attached, id: new})
+
+
 def move(scene: Scene, id: str, T_root_object: Annotated[Float64, "4 4"]) -> Scene:
     """Return the scene with an object at another pose.
 
@@ -66,7 +96,7 @@ def move(scene: Scene, id: str, T_root_object: Annotated[Float64, "4 4"]) -> Sce
         InvalidShapeError: no rigid transform, or the robot carries the object.
     """
     check_transform(T_root_object, f"the pose of object {quoted(id)}")
-    moved = SceneObject(id, _object(scene, id).shapes, T_root_object)
+    moved = replace(_object(scene, id), T_root_object=T_root_object)
     return _next(scene, objects={**scene.objects, id: moved})
 
 
@@ -119,7 +149,8 @@ def attach(
     _check_carriable(id, known.shapes)
     T_link_object = inverse(_T_root_link(robot, link, q)) @ known.T_root_object
     check_transform(T_link_object, f"the pose of object {quoted(id)} in link {link!r}")
-    taken = AttachedObject(id, known.shapes, link, T_link_object, _touch_links(robot, link, touch_links))
+    touched = _touch_links(robot, link, touch_links)
+    taken = AttachedObject(id, known.shapes, link, T_link_object, touched, known.subframes)
     return _next(scene, objects=_without(scene.objects, id), attached={**scene.attached, id: taken})
 
 
@@ -131,8 +162,22 @@ def attach_new(
     link: str,
     T_link_object: Annotated[Float64, "4 4"],
     touch_links: Iterable[str] | None = None,
+    subframes: Mapping[str, Annotated[Float64, "4 4"]] | None = None,
+    replacing: bool = False,
 ) -> Scene:
     """Return the scene in which a link carries an object that was not in it.
+
+    Args:
+        scene: the scene.
+        robot: the robot.
+        id: the object.
+        shapes: its shapes.
+        link: which carries it.
+        T_link_object: where in the link.
+        touch_links: as those of ``attach``.
+        subframes: frames on the object by name, as poses in its own frame; None: none.
+        replacing: whether it may take the place of an object of the same id, in the world or attached, whose allowed
+            pairs and padding it then keeps.
 
     Raises:
         UnknownLinkError: a link that the robot does not have.
@@ -141,15 +186,18 @@ def attach_new(
     check_id(id, robot)
     check_shapes(id, shapes)
     _check_carriable(id, shapes)
+    check_subframes(id, subframes or {})
     check_transform(T_link_object, f"the pose of object {quoted(id)}")
-    if id in scene.attached:
+    if id in scene.attached and not replacing:
         raise InvalidShapeError(_carried(scene, id))
-    if id in scene.objects:
+    if id in scene.objects and not replacing:
         raise InvalidShapeError(
             f"object {quoted(id)} is in the scene already; attach it without shapes, or remove it before"
         )
+    scene = replace(scene, objects=_without(scene.objects, id), attached=_without(scene.attached, id))
     check_room(scene, shapes)
-    new = AttachedObject(id, shapes, link, T_link_object, _touch_links(robot, link, touch_links))
+    touched = _touch_links(robot, link, touch_links)
+    new = AttachedObject(id, shapes, link, T_link_object, touched, dict(subframes or {}))
     return _next(scene, attached={**scene.attached, id: new})
 
 
@@ -174,7 +222,7 @@ def detach(scene: Scene, robot: RobotModel, id: str, q: Annotated[Float64, "nq"]
     carried = scene.attached[id]
     T_root_object = _T_root_link(robot, carried.link, q) @ carried.T_link_object
     check_transform(T_root_object, f"the pose of object {quoted(id)}")
-    left = SceneObject(id, carried.shapes, T_root_object)
+    left = SceneObject(id, carried.shapes, T_root_object, carried.subframes)
     return _next(scene, objects={**scene.objects, id: left}, attached=_without(scene.attached, id))
 
 
@@ -185,12 +233,7 @@ def allow(scene: Scene, robot: RobotModel, first: str, second: str = ANY) -> Sce
         UnknownObjectError: a name that is neither an object nor a link.
         InvalidRequestError: twice the same name, or too many pairs.
     """
-    allowed = scene.allowed | {_pair(scene, robot, first, second)}
-    if len(allowed) > MAX_ALLOWED:
-        raise InvalidRequestError(
-            f"{len(allowed)} pairs would be allowed to touch; at most {MAX_ALLOWED} may be"
-        )
-    return _next(scene, allowed=allowed)
+    return _with_allowed(scene, scene.allowed | {_pair(scene, robot, first, second)})
 
 
 def disallow(scene: Scene, robot: RobotModel, first: str, second: str = ANY) -> Scene:
@@ -208,6 +251,20 @@ def disallow(scene: Scene, robot: RobotModel, first: str, second: str = ANY) -> 
             f"{', '.join(known[:8]) or 'none'}"
         )
     return _next(scene, allowed=scene.allowed - {pair})
+
+
+def set_allowed(scene: Scene, robot: RobotModel, pairs: Iterable[frozenset[str]]) -> Scene:
+    """Return the scene in which just these pairs may touch, besides those that SRDF disables.
+
+    Raises:
+        UnknownObjectError: a name that is neither an object nor a link.
+        InvalidRequestError: a pair of other than two names, or too many pairs.
+    """
+    allowed = frozenset(pairs)
+    for pair in allowed:
+        first, *others = sorted(pair)
+        _pair(scene, robot, first, others[0] if others else first)
+    return _with_allowed(scene, allowed)
 
 
 def set_padding(scene: Scene, robot: RobotModel, padding: float, name: str | None = None) -> Scene:
@@ -242,6 +299,14 @@ def links_fixed_below(robot: RobotModel, link: str) -> frozenset[str]:
 
 def _next(scene: Scene, **changes: object) -> Scene:
     return replace(scene, version=scene.version + 1, **changes)  # type: ignore[arg-type]
+
+
+def _with_allowed(scene: Scene, allowed: frozenset[frozenset[str]]) -> Scene:
+    if len(allowed) > MAX_ALLOWED:
+        raise InvalidRequestError(
+            f"{len(allowed)} pairs would be allowed to touch; at most {MAX_ALLOWED} may be"
+        )
+    return _next(scene, allowed=allowed)
 
 
 def _without(entries: Mapping[str, T], id: str) -> dict[str, T]:

@@ -1,6 +1,7 @@
 """Checks of the parts of a scene. Every refusal is a sentence that names what was given."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -15,6 +16,8 @@ MAX_OBJECTS = 1_000
 """Most objects of a scene, attached ones included."""
 MAX_SHAPES = 1_000
 """Most shapes of an object. (Use a point cloud or an octomap for more.)"""
+MAX_SUBFRAMES = 1_000
+"""Most subframes of an object."""
 MAX_SCENE_POINTS = 4 * MAX_POINTS
 """Most vertices, triangles, points, voxels and heights of a scene."""
 MAX_ALLOWED = 10_000
@@ -53,6 +56,21 @@ def check_transform(T: Float64, what: str) -> None:
             f"{what} is no rigid transform: every number must be finite, positions at most {LARGEST:g} m, the rotation "
             "orthonormal and right-handed, the last row 0 0 0 1"
         )
+
+
+def check_subframes(given: str, subframes: Mapping[str, Float64]) -> None:
+    """Raise unless these may be the subframes of object ``given``."""
+    if len(subframes) > MAX_SUBFRAMES:
+        raise InvalidShapeError(
+            f"object {quoted(given)} has {len(subframes)} subframes; allowed are {MAX_SUBFRAMES}"
+        )
+    for name, T in subframes.items():
+        if not name or not name.isprintable() or name != name.strip() or len(name) > MAX_ID_LENGTH:
+            raise InvalidShapeError(
+                f"a subframe of object {quoted(given)} is called {quoted(name)}; allowed are 1 to {MAX_ID_LENGTH} "
+                "printable characters without spaces around them"
+            )
+        check_transform(T, f"subframe {quoted(name)} of object {quoted(given)}")
 
 
 def check_shapes(given: str, shapes: tuple[PlacedShape, ...]) -> None:

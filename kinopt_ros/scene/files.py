@@ -13,6 +13,7 @@
         pose: {xyz: [0, 0, 0.1], rpy: [0, 1.57, 0]}     # in the link
         touch_links: [finger_left, finger_right]        # optional; else the link, and what hangs on it by fixed joints
         shapes: [{type: mesh, file: mug.stl}]           # file names are relative to the folder of the scene's file
+        subframes: {handle: {xyz: [0.05, 0, 0.05]}}     # optional, of objects, too: frames on it, as poses in its own
     allowed:                        # pairs that may touch; "*" is everything
       - [table, base_link]
 
@@ -28,13 +29,14 @@ from typing import Any
 
 import yaml
 
+from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidShapeError, KinoptError, quoted, shown
 from kinopt_ros.files import path_of, read_text, written
 from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene import yaml_text as read
 from kinopt_ros.scene.changes import add, allow, attach_new, set_padding
-from kinopt_ros.scene.scene import ANY, EMPTY_SCENE, Scene, SceneObject
+from kinopt_ros.scene.scene import ANY, EMPTY_SCENE, AttachedObject, Scene, SceneObject
 from kinopt_ros.scene.shape_text import ArrayFiles, pose_of, pose_text, shape_of, shape_text
 
 LARGEST_TEXT = read.LARGEST_TEXT
@@ -60,9 +62,10 @@ def load_scene(path: str | Path, robot: RobotModel) -> Scene:
         scene = EMPTY_SCENE
         for id, said in read.mapping(given.get("objects"), "objects").items():
             with _at(f"object {quoted(id)}"):
-                said = read.mapping(said, "it", ("pose", "shapes"), ("shapes",))
+                said = read.mapping(said, "it", ("pose", "shapes", "subframes"), ("shapes",))
                 shapes = _shapes(said["shapes"], path.parent)
-                scene = add(scene, robot, SceneObject(id, shapes, pose_of(said.get("pose"), "the pose")))
+                T_root_object = pose_of(said.get("pose"), "the pose")
+                scene = add(scene, robot, SceneObject(id, shapes, T_root_object, _subframes(said)))
         for id, said in read.mapping(given.get("attached"), "attached").items():
             with _at(f"attached object {quoted(id)}"):
                 scene = _attached(scene, robot, id, said, path.parent)
@@ -112,7 +115,7 @@ def _scene_text(scene: Scene, arrays: ArrayFiles, frame: str = "") -> str:
         said["padding"] = dict(scene.padding)
     if scene.objects:
         said["objects"] = {
-            body.id: _body_text(body.shapes, pose_text(body.T_root_object), arrays)
+            body.id: _body_text(body, pose_text(body.T_root_object), arrays)
             for body in scene.objects.values()
         }
     if scene.attached:
@@ -120,7 +123,7 @@ def _scene_text(scene: Scene, arrays: ArrayFiles, frame: str = "") -> str:
             body.id: {
                 "link": body.link,
                 "touch_links": sorted(body.touch_links),
-                **_body_text(body.shapes, pose_text(body.T_link_object), arrays),
+                **_body_text(body, pose_text(body.T_link_object), arrays),
             }
             for body in scene.attached.values()
         }
@@ -146,13 +149,22 @@ def _hash(text: str) -> str:
 
 
 def _attached(scene: Scene, robot: RobotModel, id: str, said: Any, folder: Path) -> Scene:
-    said = read.mapping(said, "it", ("link", "pose", "touch_links", "shapes"), ("link", "shapes"))
+    allowed = ("link", "pose", "touch_links", "shapes", "subframes")
+    said = read.mapping(said, "it", allowed, ("link", "shapes"))
     touch_links = said.get("touch_links")
     if touch_links is not None:
         touch_links = [read.text(name, "a touch link") for name in read.sequence(touch_links, "touch_links")]
     T_link_object = pose_of(said.get("pose"), "the pose")
     shapes = _shapes(said["shapes"], folder)
-    return attach_new(scene, robot, id, shapes, read.text(said["link"], "link"), T_link_object, touch_links)
+    link, subframes = read.text(said["link"], "link"), _subframes(said)
+    return attach_new(scene, robot, id, shapes, link, T_link_object, touch_links, subframes)
+
+
+def _subframes(said: Any) -> dict[str, Float64]:
+    return {
+        name: pose_of(where, f"subframe {quoted(name)}")
+        for name, where in read.mapping(said.get("subframes"), "subframes").items()
+    }
 
 
 def _shapes(given: Any, folder: Path) -> tuple[PlacedShape, ...]:
@@ -164,9 +176,13 @@ def _shapes(given: Any, folder: Path) -> tuple[PlacedShape, ...]:
 
 
 def _body_text(
-    shapes: tuple[PlacedShape, ...], where: dict[str, list[float]], files: ArrayFiles
+    body: SceneObject | AttachedObject, where: dict[str, list[float]], files: ArrayFiles
 ) -> dict[str, Any]:
-    return ({"pose": where} if where else {}) | {"shapes": [shape_text(shape, files) for shape in shapes]}
+    said: dict[str, Any] = {"pose": where} if where else {}
+    said["shapes"] = [shape_text(shape, files) for shape in body.shapes]
+    if body.subframes:
+        said["subframes"] = {name: pose_text(T) for name, T in body.subframes.items()}
+    return said
 
 
 @contextmanager

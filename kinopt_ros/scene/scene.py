@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from kinopt_ros.array import Float64, Immutable, taken_over
+from kinopt_ros.array import Float64, Immutable, frozen, taken_over
 from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PlacedShape, PointCloud
 
 ANY = "*"
@@ -21,9 +21,12 @@ class SceneObject(Immutable):
     id: str
     shapes: tuple[PlacedShape, ...]
     T_root_object: Annotated[Float64, "4 4"]
+    subframes: Mapping[str, Annotated[Float64, "4 4"]] = field(default_factory=dict)
+    """Frames on the object by name, as poses in its own frame."""
 
     def __post_init__(self) -> None:
         taken_over(self, "T_root_object")
+        _freeze(self.subframes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +39,12 @@ class AttachedObject(Immutable):
     T_link_object: Annotated[Float64, "4 4"]
     touch_links: frozenset[str]
     """Links that it may touch; ``link`` is one of them."""
+    subframes: Mapping[str, Annotated[Float64, "4 4"]] = field(default_factory=dict)
+    """As those of a SceneObject."""
 
     def __post_init__(self) -> None:
         taken_over(self, "T_link_object")
+        _freeze(self.subframes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +93,11 @@ class Scene(Immutable):
 
 
 EMPTY_SCENE = Scene()
+
+
+def _freeze(poses: Mapping[str, Float64]) -> None:
+    for T in poses.values():
+        frozen(T)
 
 
 def num_points(shapes: tuple[PlacedShape, ...]) -> int:

@@ -1,4 +1,4 @@
-"""Frames on links by name, which serve as tips: tool frames, and those of attached objects.
+"""Frames by name: tool frames on links, and those of objects, whose subframes are called ``object/subframe``.
 
 Tool frames are written in YAML as scenes are::
 
@@ -18,7 +18,7 @@ from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, UnknownLin
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene import yaml_text as read
 from kinopt_ros.scene.checks import MAX_ID_LENGTH, check_transform
-from kinopt_ros.scene.scene import Scene
+from kinopt_ros.scene.scene import AttachedObject, Scene
 from kinopt_ros.scene.shape_text import pose_of
 
 MAX_FRAMES = 1_000
@@ -103,7 +103,7 @@ def check_tool_frames(robot: RobotModel, frames: Mapping[str, Tip]) -> None:
 
 
 def find_tip(robot: RobotModel, frames: Mapping[str, Tip], scene: Scene, name: str) -> Tip:
-    """Return the link, tool frame or attached object of a name; a link before a tool frame before an object.
+    """Return the tip of a name: a link before a tool frame before an attached object or a subframe of one.
 
     Raises:
         UnknownTipError: there is none.
@@ -116,6 +116,41 @@ def find_tip(robot: RobotModel, frames: Mapping[str, Tip], scene: Scene, name: s
     if name in frames:
         check_tool_frames(robot, {name: frames[name]})
         return frames[name]
-    if name in scene.attached:
-        return Tip(scene.attached[name].link, scene.attached[name].T_link_object)
+    frame = object_frame(robot, scene, name)
+    if frame is not None and frame.carried:
+        return Tip(frame.link, frame.T_link_frame)
     raise UnknownTipError(name, (*robot.link_names, *frames, *scene.attached))
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectFrame(Immutable):
+    """A frame of an object."""
+
+    link: str
+    """Link that carries the object; for one of the world the robot's root link."""
+    T_link_frame: Annotated[Float64, "4 4"]
+    carried: bool
+    """Whether a link carries the object."""
+
+    def __post_init__(self) -> None:
+        taken_over(self, "T_link_frame")
+
+
+def object_frame(robot: RobotModel, scene: Scene, name: str) -> ObjectFrame | None:
+    """Return the frame of an object, or a subframe ``object/subframe``; None if there is no such one.
+
+    An object whose id is the whole name comes first.
+    """
+    end = len(name)
+    while end > 0:
+        id, subframe = name[:end], name[end + 1 :]
+        body = scene.objects.get(id) or scene.attached.get(id)
+        if body is not None and (end == len(name) or subframe in body.subframes):
+            if isinstance(body, AttachedObject):
+                link, T, carried = body.link, body.T_link_object, True
+            else:
+                link, T, carried = robot.root_link, body.T_root_object, False
+            T_link_frame = T if end == len(name) else np.asarray(T @ body.subframes[subframe])
+            return ObjectFrame(link, T_link_frame, carried)
+        end = name.rfind("/", 0, end)
+    return None

@@ -17,16 +17,31 @@ from kinopt_ros.ros.client.process import NodeProcess
 POLICY = ElementTree.parse(Path(__file__).parents[2] / "docs" / "security" / "policy.xml").getroot()
 NAMES = {"kinopt": "/kinopt", "kinopt_operator": "/kinopt_operator", "kinopt_viewer": "/kinopt_viewer"}
 SOMETIMES = {
-    "subscribe": {"/clock", "/parameter_events", "/tf", "/tf_static", "/trajectory_execution_event"},
-    "publish": {"/diagnostics"},
+    "subscribe": {
+        *("/clock", "/parameter_events", "/tf", "/tf_static"),
+        *("/attached_collision_object", "/collision_object", "/planning_scene", "/planning_scene_world"),
+        "/trajectory_execution_event",
+    },
+    "publish": {"/diagnostics", "/kinopt/transition_event", "/monitored_planning_scene"},
     "reply": {
         f"/{name}"
         for name in (
+            "apply_planning_scene",
             "check_state_validity",
+            "clear_octomap",
             "compute_cartesian_path",
             "compute_fk",
             "compute_ik",
+            "get_planner_params",
+            "get_planning_scene",
+            "kinopt/change_state",
+            "kinopt/get_available_states",
+            "kinopt/get_available_transitions",
+            "kinopt/get_state",
+            "kinopt/get_transition_graph",
             "plan_kinematic_path",
+            "query_planner_interface",
+            "set_planner_params",
         )
     }
     | {"/kinopt/get_type_description"},
@@ -35,6 +50,8 @@ SOMETIMES = {
 """Topics and services that depend on parameters, on what is installed, and on the distribution."""
 CHANGES = (
     "set_parameters",
+    "set_planner_params",
+    "change_state",
     "apply_scene",
     "target_pose",
     "twist",

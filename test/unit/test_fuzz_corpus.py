@@ -10,7 +10,7 @@ from fuzz.source import Source
 
 from kinopt_ros.errors import InvalidRequestError
 
-_OF_ROS = ("parameters", "messages")
+_OF_ROS = ("parameters", "messages", "moveit_scenes")
 _INPUTS = 80
 
 

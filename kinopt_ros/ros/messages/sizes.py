@@ -51,8 +51,13 @@ class Room:
             self._taken -= entries
 
 
-def check_lengths(message: Any, max_batch: int) -> int:
+def check_lengths(message: Any, max_batch: int, listed: int = MOST_LISTED) -> int:
     """Check all lists of a request, those of nested messages included. Arrays of numbers may have any length.
+
+    Args:
+        message: the request.
+        max_batch: the parameter.
+        listed: entries that a list may have at least.
 
     Returns:
         Entries of all lists together.
@@ -60,7 +65,7 @@ def check_lengths(message: Any, max_batch: int) -> int:
     Raises:
         InvalidRequestError: a list of messages or texts has too many entries, or all of them have.
     """
-    most = max(MOST_LISTED, max_batch)
+    most = max(listed, max_batch)
     why = " (parameter max_batch)" if most == max_batch else ""
     total = 0
     for name, values in _lists(message):

@@ -16,6 +16,7 @@ from kinopt_ros.ros.moveit.serving import MoveItService, serve
 from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.ros.serving.serving import Serving
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
+from kinopt_ros.ros.topics.scene_update import SceneUpdateTopic
 
 MakeTask: TypeAlias = Callable[[Any, Reply], Task]
 """Function of one of our services that makes the task of a request."""
@@ -35,30 +36,33 @@ def offer_moveit_services(
     serving: Serving,
     trajectories: Serving,
     tasks: Mapping[str, MakeTask],
+    updates: SceneUpdateTopic,
     output: MotionOutput,
     controllers: Controllers,
     urgent: UrgentExecutor,
-) -> Closing | None:
-    """Offer MoveIt's services and actions in the node's namespace, if parameter moveit_services says so and moveit_msgs
-    is there; return what has to be closed.
+) -> list[Closing]:
+    """Offer MoveIt's services, actions and topics in the node's namespace; return what has to be closed.
+
+    Nothing is offered if parameter moveit_services says so, or moveit_msgs is not there.
 
     Args:
         context: of the node.
         serving: for what is quick.
         trajectories: for what takes seconds.
         tasks: of our services, by name.
+        updates: makes changes of the scene that come by topic.
         output: what motions are sent through.
         controllers: who does them.
         urgent: hears what may not wait.
     """
     node = context.node
     if not context.parameter(PARAMETER):
-        return None
+        return []
     try:
         import_module("moveit_msgs.srv")
     except ImportError:
         node.get_logger().info("moveit_msgs is not installed: MoveIt's services are not offered")
-        return None
+        return []
     # Imported late, as they import moveit_msgs.
     from kinopt_ros.ros.moveit.check_state_validity import CheckStateValidity
     from kinopt_ros.ros.moveit.compute_cartesian_path import ComputeCartesianPath
@@ -69,12 +73,16 @@ def offer_moveit_services(
     from kinopt_ros.ros.moveit.moving_goals import MoveItActions
     from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
     from kinopt_ros.ros.moveit.planners import offer_planner_services
+    from kinopt_ros.ros.moveit.planning_scene import MoveItScene
+    from kinopt_ros.ros.moveit.scene_offer import offer_scene_topics, scene_services
 
+    scene = MoveItScene(context)
     planner = PlanKinematicPath(context, tasks["plan_trajectory"], tasks["compute_cartesian_path"])
     quick: list[MoveItService] = [
         ComputeIk(context, tasks["solve_ik"]),
         ComputeFk(context, tasks["compute_fk"]),
         CheckStateValidity(context),
+        *scene_services(context, scene),
     ]
     slow: list[MoveItService] = [
         ComputeCartesianPath(context, tasks["compute_cartesian_path"]),
@@ -91,7 +99,7 @@ def offer_moveit_services(
     names += offer_planner_services(node)
     names += [f"{name}/_action/send_goal" for name in actions.names]
     _Watch(node, [node.resolve_service_name(name) for name in names])
-    return actions
+    return [actions, offer_scene_topics(context, scene, updates)]
 
 
 class _Watch:

@@ -37,6 +37,11 @@ def joint_state_of(state: Any, robot: RobotModel) -> JointState:
             f"robot_state attaches {names} in attached_collision_objects, which is not supported here: attach them in "
             "the scene by ~/apply_scene; attached objects of the scene always count"
         )
+    return joints_of(state, robot)
+
+
+def joints_of(state: Any, robot: RobotModel) -> JointState:
+    """Return what a RobotState says of joints, as ``joint_state_of`` does, whatever it attaches."""
     given = state.joint_state
     if len(given.name) != len(given.position):
         raise InvalidStateError(
@@ -51,7 +56,7 @@ def joint_state_of(state: Any, robot: RobotModel) -> JointState:
         )
     result = JointState(name=list(given.name), position=list(given.position), velocity=list(given.velocity))
     T = matrices_from_poses(
-        [_pose(transform) for transform in several.transforms],
+        [pose_of_transform(transform) for transform in several.transforms],
         "robot_state.multi_dof_joint_state.transforms",
         InvalidStateError,
     )
@@ -135,6 +140,7 @@ def _motion(robot: RobotModel, joint: Joint, q: Annotated[Float64, "nq"]) -> Tra
     return Transform(translation=Vector3(x=p.x, y=p.y, z=p.z), rotation=pose.orientation)
 
 
-def _pose(transform: Transform) -> Pose:
+def pose_of_transform(transform: Transform) -> Pose:
+    """Return a motion as a pose."""
     p = transform.translation
     return Pose(position=Point(x=p.x, y=p.y, z=p.z), orientation=transform.rotation)

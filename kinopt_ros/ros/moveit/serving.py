@@ -24,6 +24,8 @@ class MoveItService(ABC):
     """Service type of moveit_msgs."""
     answer: ClassVar[Any]
     """Function that makes the empty answer that a task fills: anything with a ``status``, kinopt_msgs/Status."""
+    counts: ClassVar[bool] = False
+    """Whether the service checks the lengths of a request's lists itself, before it reads them."""
 
     @abstractmethod
     def task(self, request: Any, reply: Reply) -> tuple[Task, Any]:
@@ -65,7 +67,7 @@ def ask(
         task, way.asked = service.task(request, reply)
         return task
 
-    serving.work_on(request, make_task, reply, alone)
+    serving.work_on(request, make_task, reply, alone, service.counts)
 
 
 class _Way:

@@ -16,7 +16,7 @@ from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.problems.preferences.every import ANY, CLOSEST, REST
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.ros.context import Context, Ways, assumed_default, moving
+from kinopt_ros.ros.context import Context, Ways, assumed_default
 from kinopt_ros.ros.messages.conversions import (
     configuration_from_joint_state,
     configuration_to_reach,
@@ -117,7 +117,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
         loaded=loaded,
         problem=problem,
         T_base_frame=T_base_frame,
-        assumed=_assumed(robot, request, problem, ways, state),
+        assumed=_assumed(context, robot, request, problem, ways, state),
         solver=request.solver or context.parameter("ik.solver") or context.parameter("solver"),
         allow_fallback=context.parameter("allow_fallback") and not request.no_fallback,
         timeout=timeout,
@@ -125,10 +125,12 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
     )
 
 
-def _assumed(robot: RobotModel, request: Any, problem: IkProblem, ways: Ways, state: RobotState) -> str:
+def _assumed(
+    context: Context, robot: RobotModel, request: Any, problem: IkProblem, ways: Ways, state: RobotState
+) -> str:
     """Return a sentence about joints whose values matter to the answer and that nobody published; else nothing."""
     solved = {robot.variable_names[i] for i in problem.variables}
-    matter = {robot.variable_names[i] for i in moving(robot, ways)} - solved
+    matter = {robot.variable_names[i] for i in context.moving(robot, ways)} - solved
     if problem.scene is not None:  # where the other links are
         matter |= {*robot.variable_names} - solved
     if request.prefer == CLOSEST:  # to where the robot is

@@ -40,7 +40,7 @@ from kinopt_ros.problems.trajectory_validation import check_number_of
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_each
-from kinopt_ros.ros.context import Context, assumed_default, moving
+from kinopt_ros.ros.context import Context, assumed_default
 from kinopt_ros.ros.messages.conversions import (
     configuration_from_joint_state,
     configuration_to_reach,
@@ -129,7 +129,7 @@ def read_trajectory_request(
     ways = [(base, frame), *((base, link) for link in links)]
     if publish:
         commanded_variables(robot, joints)  # raises where no controller can move one
-    needed = sorted({*moving(robot, ways), *variables_of_joints(robot, joints).tolist()})
+    needed = sorted({*context.moving(robot, ways), *variables_of_joints(robot, joints).tolist()})
     scene = None if request.ignore_collisions else context.scene.of(robot)
     start = start_state(context, robot, request.state, needed, publish)
     T_base_frame = context.frames.T_link_frame(robot, base, frame, start.q)

@@ -1,5 +1,7 @@
-"""Poses of frames: links of the robot by its kinematics, everything else by tf where tf2_ros is installed."""
+"""Poses of frames: links of the robot by its kinematics, objects by the scene, everything else by tf where tf2_ros is
+installed."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,19 +13,25 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.ros.messages.rotations import matrix_from_quaternion
+from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
+from kinopt_ros.scene.tool_frames import object_frame
 
 
 class Frames:
-    """Resolves frame names. Works without tf2_ros; then only the robot's own frames are known."""
+    """Resolves frame names. Works without tf2_ros; then only the robot's own frames and those of objects are known."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(
+        self, node: Node, scene_of: Callable[[RobotModel], Scene] = lambda robot: EMPTY_SCENE
+    ) -> None:
+        """``scene_of``: returns the scene of a robot."""
+        self._scene_of = scene_of
         self._buffer: Any = None
         self._listener: Any = None
         try:
             import tf2_ros
         except ImportError:
             node.get_logger().info(
-                "tf2_ros is not installed: poses can be given in the robot's own frames only"
+                "tf2_ros is not installed: poses can be given in frames of the robot and of objects only"
             )
             return
         self._buffer = tf2_ros.Buffer()
@@ -36,7 +44,7 @@ class Frames:
         link.
 
         Raises:
-            FrameError: neither the robot nor tf knows the frame.
+            FrameError: neither the robot, the scene nor tf knows the frame.
         """
         if (frame or robot.root_link) == link:
             return np.eye(4)
@@ -51,6 +59,10 @@ class Frames:
         frame = frame or robot.root_link
         if frame in robot.link_index:
             return forward_kinematics(robot, q, links=(frame,))[..., 0, :, :]
+        of_object = object_frame(robot, self._scene_of(robot), frame)
+        if of_object is not None:
+            T_root_link = forward_kinematics(robot, q, links=(of_object.link,))[..., 0, :, :]
+            return np.asarray(T_root_link @ of_object.T_link_frame)
         return np.broadcast_to(self._outside(robot, frame), (*q.shape[:-1], 4, 4))
 
     def _outside(self, robot: RobotModel, frame: str) -> Float64:
@@ -60,8 +72,8 @@ class Frames:
             return np.eye(4)
         if self._buffer is None:
             raise FrameError(
-                f"frame {quoted(frame)} is no link of robot {robot.name!r}, and tf2_ros is not installed to look it "
-                f"up; links: {shortened(robot.link_names, 20)}"
+                f"frame {quoted(frame)} is no link of robot {robot.name!r} and no object of the scene, and tf2_ros is "
+                f"not installed to look it up; links: {shortened(robot.link_names, 20)}"
             )
         import tf2_ros
         from rclpy.time import Time
@@ -70,7 +82,8 @@ class Frames:
             stamped = self._buffer.lookup_transform(robot.root_link, frame, Time())
         except tf2_ros.TransformException as error:
             raise FrameError(
-                f"frame {quoted(frame)} is no link of robot {robot.name!r}, and tf says: {error}"
+                f"frame {quoted(frame)} is no link of robot {robot.name!r} and no object of the scene, and tf says: "
+                f"{error}"
             ) from error
         t, r = stamped.transform.translation, stamped.transform.rotation
         T = np.eye(4)

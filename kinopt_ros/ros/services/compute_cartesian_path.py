@@ -13,7 +13,7 @@ from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.problems.chains import resolve_chain
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.variables import one_variable_each
-from kinopt_ros.ros.context import Context, moving
+from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import (
     matrices_from_poses,
     nonnegative,
@@ -76,7 +76,10 @@ def _read(context: Context, request: Any, arrived: float) -> _Asked:
     joints = one_variable_each(robot, joints)
     joints = controller_order(context.parameter("controller_joints") or (), joints, publish=False)
     frame = request.header.frame_id
-    needed = {*moving(robot, [(base, frame), (base, link)]), *commanded_variables(robot, joints).tolist()}
+    needed = {
+        *context.moving(robot, [(base, frame), (base, link)]),
+        *commanded_variables(robot, joints).tolist(),
+    }
     scene = None if request.ignore_collisions else context.scene.of(robot)
     start = start_state(context, robot, request.state, sorted(needed), publish=False)
     T_base_frame = context.frames.T_link_frame(robot, base, frame, start.q)

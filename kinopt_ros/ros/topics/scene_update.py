@@ -1,10 +1,11 @@
-"""~/scene_update: changes of the scene by topic. Updates are made in the order in which they come."""
+"""~/scene_update, and others that change the scene by topic. Updates are made in the order in which they come."""
 
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 from kinopt_msgs.msg import MotionReport
@@ -26,8 +27,28 @@ _SAID_SECONDS = 0.5
 """Least time between two reports of refused or lost updates, s: in a burst they would be lost themselves."""
 
 
+@dataclass(frozen=True)
+class Kind:
+    """A topic whose messages change the scene."""
+
+    name: str
+    """As reports name it."""
+    check: Callable[[Any], None]
+    """Raises KinoptError for a message that is not even to wait; quick."""
+    apply: Callable[[Context, Any], Any]
+    """Makes the changes, all or none; raises KinoptError."""
+
+
+SCENE_UPDATE = Kind(
+    "~/scene_update",
+    lambda update: scene_changes.check_count(update),
+    lambda context, update: scene_changes.apply(context, update),
+)
+
+
 class SceneUpdateTopic:
-    """Handler of kinopt_msgs/SceneUpdate. Updates are made in the order in which they come; none is lost unsaid."""
+    """Handler of kinopt_msgs/SceneUpdate, and of other kinds of messages. Updates of all kinds are made in the order in
+    which they come; none is lost unsaid."""
 
     def __init__(
         self,
@@ -42,7 +63,7 @@ class SceneUpdateTopic:
         self._reports = reports
         self._clock = clock
         self._lock = threading.Lock()
-        self._waiting: deque[tuple[Any, int]] = deque()
+        self._waiting: deque[tuple[Kind, Any, int]] = deque()
         """Updates, or why they are refused, and how many bytes they have."""
         self._bytes = 0
         self._at_work = False
@@ -52,11 +73,11 @@ class SceneUpdateTopic:
         self._published = self._clock()
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scene_update")
 
-    def take(self, update: Any) -> None:
+    def take(self, update: Any, kind: Kind = SCENE_UPDATE) -> None:
         """Make the changes, on a thread of its own."""
         taken = update
         try:
-            scene_changes.check_count(update)
+            kind.check(update)
         except KinoptError as error:
             taken = error
         size = weight(update, MOST_BYTES) if taken is update else 0
@@ -66,7 +87,7 @@ class SceneUpdateTopic:
             if refused:
                 self._refused += 1
             else:
-                self._waiting.append((taken, size))
+                self._waiting.append((kind, taken, size))
                 self._bytes += size
             begin = not self._at_work
             self._at_work = True
@@ -100,20 +121,20 @@ class SceneUpdateTopic:
                     if not rest:
                         self._at_work = False
                         return
-                    update = None
+                    kind, update = SCENE_UPDATE, None
                 else:
-                    update, size = self._waiting.popleft()
+                    kind, update, size = self._waiting.popleft()
                     self._bytes -= size
             if update is None:
                 time.sleep(_SAID_SECONDS / 10.0)
                 continue
             if isinstance(update, KinoptError):
-                self._report(update)
+                self._report(update, kind)
             else:
                 try:
-                    scene_changes.apply(self._context, update)
+                    kind.apply(self._context, update)
                 except Exception as error:  # nothing ends the worker
-                    self._report(error)
+                    self._report(error, kind)
                 let_go(update)
             with self._lock:
                 last = not self._waiting
@@ -151,8 +172,8 @@ class SceneUpdateTopic:
                 )
             )
 
-    def _report(self, error: Exception) -> None:
+    def _report(self, error: Exception, kind: Kind = SCENE_UPDATE) -> None:
         logger = self._context.node.get_logger()
         if isinstance(error, KinoptError):
-            logger.warning(f"~/scene_update: {error}")
-        self._reports.publish(MotionReport(status=error_status(logger, "on ~/scene_update", error)))
+            logger.warning(f"{kind.name}: {error}")
+        self._reports.publish(MotionReport(status=error_status(logger, f"on {kind.name}", error)))

@@ -30,7 +30,7 @@ from kinopt_ros.problems.preferences.every import CLOSEST
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_each
-from kinopt_ros.ros.context import Context, assumed_default, moving
+from kinopt_ros.ros.context import Context, assumed_default
 from kinopt_ros.ros.messages.conversions import (
     matrices_from_poses,
     said,
@@ -166,7 +166,7 @@ class TargetPoseTopic:
         joints = tuple(context.parameter("controller_joints") or one_variable_each(robot, group_joints))
 
         # A motion starts from what was measured, never from a guess.
-        needed = {*moving(robot, ((base, tip), (base, target.header.frame_id)))}
+        needed = {*context.moving(robot, ((base, tip), (base, target.header.frame_id)))}
         needed.update(commanded_variables(robot, joints).tolist())
         state = context.joint_states.fresh(robot, sorted(needed), context.parameter("state_timeout"))
         state.require_known(sorted(needed), robot)

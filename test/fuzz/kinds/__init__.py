@@ -4,7 +4,18 @@
 from importlib import import_module
 from typing import Any
 
-NAMES = ("urdf", "srdf", "scenes", "meshes", "records", "plans", "names", "parameters", "messages")
+NAMES = (
+    "urdf",
+    "srdf",
+    "scenes",
+    "meshes",
+    "records",
+    "plans",
+    "names",
+    "parameters",
+    "messages",
+    "moveit_scenes",
+)
 
 
 def kind(name: str) -> Any:

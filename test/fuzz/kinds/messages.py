@@ -62,12 +62,15 @@ class _Node:
 
 
 @cache
-def _context() -> Context:
+def context() -> Context:
+    """Return what requests are read in, without a node."""
     frames = Frames.__new__(Frames)
     frames._buffer = frames._listener = None  # without tf
+    frames._scene_of = lambda robot: scenes.of(robot)
     loader = SimpleNamespace(loaded=SimpleNamespace(model=ROBOT, pool=None))
     said: list[str] = []
-    return Context(_Node(), loader, JointStates(), frames, SceneHolder(said.append))  # type: ignore[arg-type]
+    scenes = SceneHolder(said.append)
+    return Context(_Node(), loader, JointStates(), frames, scenes)  # type: ignore[arg-type]
 
 
 def prepare(folder: Path) -> None:
@@ -75,9 +78,9 @@ def prepare(folder: Path) -> None:
     request = SolveIK.Request(group="arm")
     request.poses = [_identity()]
     request.poses[0].position.z = 0.8
-    read_ik_request(_context(), request, time.monotonic())
+    read_ik_request(context(), request, time.monotonic())
     request.nearest, request.position_weights, request.orientation_weights = True, [1.0], [0.1, 0.1, 0.0]
-    read_ik_request(_context(), request, time.monotonic())
+    read_ik_request(context(), request, time.monotonic())
 
 
 def _identity() -> Any:
@@ -90,31 +93,31 @@ def _identity() -> Any:
 
 def feed(source: Source, folder: Path) -> None:
     """See ``kinds``."""
-    context, now = _context(), time.monotonic()
+    here, now = context(), time.monotonic()
     what = source.randrange(6)
     if what == 0:
-        request = _message(source, SolveIK.Request, 0.2)
+        request = message_of(source, SolveIK.Request, 0.2)
         if source.often(0.3):  # weights alone are refused before they are looked at
             request.nearest, request.num_solutions, request.turns, request.prefer = True, 1, False, ""
-        read_ik_request(context, request, now)
+        read_ik_request(here, request, now)
     elif what == 1:
         kind = source.choice((PlanTrajectory.Request, OptimizeTrajectory.Goal))
-        read_trajectory_request(context, _message(source, kind, 0.2), now)
+        read_trajectory_request(here, message_of(source, kind, 0.2), now)
     elif what == 2:
-        context.scene.__init__(lambda sentence: None)  # type: ignore[misc]  # every input begins with the same scene
-        scene_changes.apply(context, _message(source, ApplyScene.Request, 0.4))
+        here.scene.__init__(lambda sentence: None)  # type: ignore[misc]  # every input begins with the same scene
+        scene_changes.apply(here, message_of(source, ApplyScene.Request, 0.4))
     elif what == 3:
-        context.joint_states.update(_message(source, JointState, 0.7))
+        here.joint_states.update(message_of(source, JointState, 0.7))
     elif what == 4:
-        request = _message(source, CheckState.Request, 0.5)
+        request = message_of(source, CheckState.Request, 0.5)
         names = getattr(request, "joint_names", [])
-        states_from_positions(context, ROBOT, names, getattr(request, "positions", []), ROBOT.default_q)
+        states_from_positions(here, ROBOT, names, getattr(request, "positions", []), ROBOT.default_q)
     else:
-        poses = _message(source, SolveIK.Request, 0.7).poses
+        poses = message_of(source, SolveIK.Request, 0.7).poses
         assert np.isfinite(matrices_from_poses(poses)).all()
 
 
-def _message(source: Source, kind: Any, share: float) -> Any:
+def message_of(source: Source, kind: Any, share: float) -> Any:
     """A message of which a share of the fields, and all of the nested ones that are filled, have some value."""
     message = kind()
     for name, type_ in zip(kind.get_fields_and_field_types(), kind.SLOT_TYPES, strict=True):
@@ -128,7 +131,7 @@ def _field(source: Source, type_: Any) -> Any:
         module = __import__(".".join(type_.namespaces), fromlist=[type_.name])
         if type_.name == "Pose" and source.often(0.7):
             return _near(source)
-        return _message(source, getattr(module, type_.name), source.choice((0.3, 0.9)))
+        return message_of(source, getattr(module, type_.name), source.choice((0.3, 0.9)))
     if isinstance(type_, Array):
         return [_field(source, type_.value_type) for _ in range(type_.size)]
     if isinstance(type_, AbstractSequence):
