@@ -469,6 +469,26 @@ def test_another_robot_keeps_the_obstacles(
     assert scene == client.scenes[-1]
 
 
+def test_subframes_of_objects_are_frames_and_tips(client: Client) -> None:
+    mug = obj("mug", box(), at=pose(0.5, 0.0, 0.3, UNIT))
+    mug.subframe_names, mug.subframe_poses = ["handle"], [pose(0.0, 0.1, 0.0, UNIT)]
+    changed(client, op("clear"), SceneOperation(operation="add", object=mug))
+    changed(client, add("ring", at=pose(0.0, 0.0, 0.2, UNIT), frame="mug/handle"))
+    found = {one.id: one for one in scene_of(client).objects}
+    assert found["mug"].subframe_names == ["handle"]
+    at = found["ring"].pose.position
+    np.testing.assert_allclose([at.x, at.y, at.z], [0.5, 0.1, 0.5])
+    changed(client, op("attach", "mug", link="panda_hand"))
+    answer = client.call("compute_fk", ComputeFK.Request(links=["mug/handle"]))
+    assert answer.status.code == Status.SUCCESS, answer.status.message
+    at = answer.poses[0].position
+    np.testing.assert_allclose([at.x, at.y, at.z], [0.5, 0.1, 0.3], atol=1e-6)
+    mug.subframe_names = ["a", "a"]
+    answer = client.call("apply_scene", apply(SceneOperation(operation="add", object=mug, replace=True)))
+    assert (answer.status.code, "subframe_names" in answer.status.message) == (SCENE, True)
+    changed(client, op("clear"))
+
+
 def test_a_scene_file_at_the_start(
     start_node: StartNode, panda_parameters: dict[str, object], tmp_path: Path
 ) -> None:

@@ -31,7 +31,7 @@ from kinopt_ros.geometry.shapes import (
 )
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.messages.conversions import flat_array, matrices_from_poses, poses_from_matrices
-from kinopt_ros.scene.scene import ANY, Scene
+from kinopt_ros.scene.scene import ANY, AttachedObject, Scene, SceneObject
 
 _FIELDS = {
     ShapeMsg.BOX: ("dimensions",),
@@ -69,6 +69,25 @@ def shapes_from_messages(messages: Sequence[Any]) -> tuple[PlacedShape, ...]:
     return tuple(shapes)
 
 
+def subframes_from_message(message: Any) -> dict[str, Float64]:
+    """Return the subframes of an object: poses in its frame by name.
+
+    Args:
+        message: kinopt_msgs/CollisionObject or MoveIt's.
+
+    Raises:
+        InvalidShapeError: names and poses do not fit together, or one is not usable.
+    """
+    names, poses = message.subframe_names, message.subframe_poses
+    if len(names) != len(poses) or len(set(names)) != len(names):
+        raise InvalidShapeError(
+            f"object {quoted(message.id)} has {len(names)} subframe_names and {len(poses)} subframe_poses; they must "
+            "be equal, and no name may be there twice"
+        )
+    transforms = matrices_from_poses(poses, "subframe_poses", InvalidShapeError)
+    return {name: T.copy() for name, T in zip(names, transforms, strict=True)}
+
+
 def is_large(messages: Sequence[Any]) -> bool:
     """Check whether reading these shapes may take more than some milliseconds."""
     return any(m.resource or len(m.points) + len(m.triangles) + len(m.heights) > 3000 for m in messages)
@@ -82,10 +101,12 @@ def transform_from_pose(pose: Pose, what: str) -> Annotated[Float64, "4 4"]:
 def scene_message(scene: Scene, robot: RobotModel, without_shapes: bool = False) -> SceneMsg:
     """Return the message of a scene."""
 
-    def body(id: str, frame: str, pose: Pose, shapes: Sequence[PlacedShape]) -> CollisionObject:
-        message = CollisionObject(id=id, pose=pose)
+    def body(one: SceneObject | AttachedObject, frame: str, pose: Pose) -> CollisionObject:
+        message = CollisionObject(id=one.id, pose=pose)
         message.header.frame_id = frame
-        message.shapes = [] if without_shapes else [shape_message(placed) for placed in shapes]
+        message.shapes = [] if without_shapes else [shape_message(placed) for placed in one.shapes]
+        message.subframe_names = [*one.subframes]
+        message.subframe_poses = poses_from_matrices(_stacked([*one.subframes.values()]))
         return message
 
     objects, attached = tuple(scene.objects.values()), tuple(scene.attached.values())
@@ -94,11 +115,9 @@ def scene_message(scene: Scene, robot: RobotModel, without_shapes: bool = False)
     return SceneMsg(
         version=scene.version,
         frame_id=robot.root_link,
-        objects=[body(o.id, robot.root_link, p, o.shapes) for o, p in zip(objects, poses, strict=True)],
+        objects=[body(o, robot.root_link, p) for o, p in zip(objects, poses, strict=True)],
         attached=[
-            AttachedObjectMsg(
-                link=a.link, object=body(a.id, a.link, p, a.shapes), touch_links=sorted(a.touch_links)
-            )
+            AttachedObjectMsg(link=a.link, object=body(a, a.link, p), touch_links=sorted(a.touch_links))
             for a, p in zip(attached, link_poses, strict=True)
         ],
         allowed=[

@@ -8,8 +8,7 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, KinoptError, quoted
 from kinopt_ros.geometry.shapes import PlacedShape
-from kinopt_ros.ros.messages.conversions import matrices_from_poses
-from kinopt_ros.ros.messages.scenes import transform_from_pose
+from kinopt_ros.ros.messages.scenes import subframes_from_message, transform_from_pose
 from kinopt_ros.ros.messages.sizes import check_lengths
 from kinopt_ros.ros.moveit.scene_shapes import MOST_TRIANGLES, check_meshes, read_shapes
 
@@ -55,14 +54,7 @@ def read_body(message: Any) -> Body:
     if len(shapes) == 1 and np.array_equal(T_frame_object, np.eye(4)):  # as move_group does
         T_frame_object = shapes[0].T_frame_shape
         shapes = (PlacedShape(shapes[0].shape, np.eye(4)),)
-    names, poses = message.subframe_names, message.subframe_poses
-    if len(names) != len(poses) or len(set(names)) != len(names):
-        raise InvalidShapeError(
-            f"object {quoted(message.id)} has {len(names)} subframe_names and {len(poses)} subframe_poses; they must "
-            "be equal, and no name may be there twice"
-        )
-    transforms = matrices_from_poses(poses, "subframe_poses", InvalidShapeError)
-    subframes = {name: np.array(T) for name, T in zip(names, transforms, strict=True)}
+    subframes = subframes_from_message(message)
     return Body(message.id, message.header.frame_id, T_frame_object, shapes, subframes, bool(shapes))
 
 

@@ -12,7 +12,7 @@ from kinopt_ros.planning.scene_holder import Change
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import configuration_from_joint_state
-from kinopt_ros.ros.messages.scenes import shapes_from_messages, transform_from_pose
+from kinopt_ros.ros.messages.scenes import shapes_from_messages, subframes_from_message, transform_from_pose
 from kinopt_ros.ros.messages.sizes import check_lengths
 from kinopt_ros.scene import changes
 from kinopt_ros.scene.scene import ANY, Scene, SceneObject
@@ -105,7 +105,8 @@ class _Reader:
 
     def _add(self, operation: Any) -> Change:
         given = operation.object
-        new = SceneObject(given.id, shapes_from_messages(given.shapes), self._T_root_object(given))
+        shapes, subframes = shapes_from_messages(given.shapes), subframes_from_message(given)
+        new = SceneObject(given.id, shapes, self._T_root_object(given), subframes)
         return lambda scene: changes.add(scene, self._robot, new, operation.replace)
 
     def _move(self, operation: Any) -> Change:
@@ -118,7 +119,12 @@ class _Reader:
         given, link, robot = operation.object, operation.link, self._robot
         robot.link(link)
         touch_links = tuple(operation.touch_links) or None
+        subframes = subframes_from_message(given)
         if not given.shapes:
+            if subframes:
+                raise InvalidRequestError(
+                    "subframes without shapes are given; an object of the scene keeps its own"
+                )
             if given.header.frame_id or not np.array_equal(_pose(given), np.eye(4)):
                 raise InvalidRequestError(
                     "a pose without shapes is given; an object of the scene is attached where it is (move it before), "
@@ -132,7 +138,7 @@ class _Reader:
             T_link_frame = self._context.frames.T_link_frame(robot, link, given.header.frame_id, q)
             T_link_object = T_link_frame @ T_link_object
         return lambda scene: changes.attach_new(
-            scene, robot, given.id, shapes, link, T_link_object, touch_links
+            scene, robot, given.id, shapes, link, T_link_object, touch_links, subframes
         )
 
     def _detach(self, operation: Any) -> Change:
@@ -184,6 +190,10 @@ def _refuse_shapes(given: Any) -> None:
     if given.shapes:
         raise InvalidShapeError(
             f"object {quoted(given.id)} has shapes; this operation takes none (add with replace changes them)"
+        )
+    if given.subframe_names or given.subframe_poses:
+        raise InvalidShapeError(
+            f"object {quoted(given.id)} has subframes; this operation takes none (add with replace changes them)"
         )
 
 

@@ -31,9 +31,11 @@ from kinopt_ros.scene.changes import (
     clear,
     detach,
     disallow,
+    extend,
     links_fixed_below,
     move,
     remove,
+    set_allowed,
     set_padding,
 )
 from kinopt_ros.scene.scene import EMPTY_SCENE, AttachedObject, Scene, SceneObject
@@ -137,6 +139,51 @@ def test_a_new_object_can_be_attached_at_once() -> None:
     scene = attach_new(EMPTY_SCENE, PANDA, "mug", BOX, "panda_hand", at(z=0.1), ())
     assert scene.attached["mug"].touch_links == {"panda_hand"}
     assert (scene.version, len(scene.objects)) == (2, 0)
+
+
+def test_a_new_attached_object_takes_the_place_of_another_if_told_to() -> None:
+    scene = allow(scene_of("mug"), PANDA, "mug", "panda_link5")
+    for _ in range(2):  # of one in the world, of one that is attached
+        with pytest.raises(InvalidShapeError, match="'mug' is "):
+            attach_new(scene, PANDA, "mug", BOX * 2, "panda_hand", at(z=0.1), ())
+        scene = attach_new(scene, PANDA, "mug", BOX * 2, "panda_hand", at(z=0.1), (), {}, True)
+        assert (len(scene.objects), [*scene.attached]) == (0, ["mug"])
+        assert scene.may_touch("mug", "panda_link5")
+
+
+def test_subframes_go_with_their_object() -> None:
+    frames = {"handle": at(0.1)}
+    scene = add(EMPTY_SCENE, PANDA, SceneObject("mug", BOX, at(0.5), frames))
+    scene = move(scene, "mug", at(0.6))
+    scene = attach(scene, PANDA, "mug", "panda_hand", PANDA.default_q)
+    assert scene.attached["mug"].subframes == frames
+    scene = detach(scene, PANDA, "mug", PANDA.default_q)
+    assert scene.objects["mug"].subframes == frames
+    with pytest.raises(ValueError, match="read-only"):
+        frames["handle"][0, 3] = 1.0
+
+
+def test_objects_get_further_shapes_where_they_are() -> None:
+    more = (PlacedShape(Sphere(0.1), at(z=0.3)),)
+    scene = extend(scene_of("mug"), "mug", more, {"top": at(z=0.4)})
+    assert scene.objects["mug"].shapes == BOX + more
+    scene = attach(scene, PANDA, "mug", "panda_hand", PANDA.default_q)
+    scene = extend(scene, "mug", more, {"top": at(z=0.5)})
+    assert scene.attached["mug"].shapes == BOX + more + more
+    assert scene.attached["mug"].subframes["top"][2, 3] == 0.5
+    with pytest.raises(UnknownObjectError, match="'cup'"):
+        extend(scene, "cup", more, {})
+    with pytest.raises(InvalidShapeError, match="which has no end"):
+        extend(scene, "mug", (PlacedShape(Plane(), np.eye(4)),), {})
+
+
+def test_pairs_are_set_together() -> None:
+    scene = allow(scene_of("mug"), PANDA, "mug", "panda_link5")
+    pairs = [frozenset(("mug", "*")), frozenset(("panda_link1", "panda_link5"))]
+    assert set_allowed(scene, PANDA, pairs).allowed == {*pairs}
+    for wrong, error in ((("ghost", "mug"), UnknownObjectError), (("mug",), InvalidRequestError)):
+        with pytest.raises(error, match=f"'{wrong[0]}'"):
+            set_allowed(scene, PANDA, [frozenset(wrong)])
 
 
 def test_pairs_and_the_wildcard() -> None:

@@ -48,8 +48,9 @@ TILTED = pose(rpy_to_matrix(np.array([0.3, -0.7, 2.1])), np.array([0.4, -0.2, 1.
 
 def full_scene() -> Scene:
     shapes = tuple(PlacedShape(shape, TILTED if i % 2 else np.eye(4)) for i, shape in enumerate(SHAPES))
-    scene = add(EMPTY_SCENE, PANDA, SceneObject("everything: all", shapes, TILTED))
-    scene = attach_new(scene, PANDA, "mug", shapes[:3], "panda_hand", TILTED, ("panda_leftfinger",))
+    frames = {"top": TILTED, "middle": np.eye(4)}
+    scene = add(EMPTY_SCENE, PANDA, SceneObject("everything: all", shapes, TILTED, frames))
+    scene = attach_new(scene, PANDA, "mug", shapes[:3], "panda_hand", TILTED, ("panda_leftfinger",), frames)
     scene = allow(allow(scene, PANDA, "mug"), PANDA, "panda_link7", "everything: all")
     return set_padding(set_padding(scene, PANDA, 0.01), PANDA, 0.02, "mug")
 
@@ -83,6 +84,8 @@ def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
             np.testing.assert_array_equal(b.T_frame_shape, a.T_frame_shape)
             for x, y in zip(numbers(a.shape), numbers(b.shape), strict=True):
                 np.testing.assert_array_equal(x, y)
+        assert [*after.subframes] == ["top", "middle"]
+        np.testing.assert_array_equal(after.subframes["top"], TILTED)
     np.testing.assert_array_equal(loaded.objects["everything: all"].T_root_object, TILTED)
     np.testing.assert_array_equal(loaded.attached["mug"].T_link_object, TILTED)
 

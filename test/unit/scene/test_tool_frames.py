@@ -9,9 +9,9 @@ from kinopt_ros.conformance.robots import seven_revolute
 from kinopt_ros.errors import InvalidRequestError, UnknownLinkError
 from kinopt_ros.geometry.shapes import PlacedShape, Sphere
 from kinopt_ros.kinematics.se3 import pose, rpy_to_matrix
-from kinopt_ros.scene.changes import attach_new
-from kinopt_ros.scene.scene import EMPTY_SCENE
-from kinopt_ros.scene.tool_frames import Tip, check_tool_frames, find_tip, tool_frames
+from kinopt_ros.scene.changes import add, attach_new
+from kinopt_ros.scene.scene import EMPTY_SCENE, SceneObject
+from kinopt_ros.scene.tool_frames import Tip, check_tool_frames, find_tip, object_frame, tool_frames
 
 ROBOT = seven_revolute()
 TEXT = "{camera: {link: l7, pose: {xyz: [0, 0.05, 0.02], rpy: [0, 0, 1.5]}}, flange: {link: l6}}"
@@ -33,6 +33,27 @@ def test_names_stand_for_links_tool_frames_and_attached_objects():
     mug = find_tip(ROBOT, frames, carrying(), "mug")
     assert mug.link == "l5"
     np.testing.assert_array_equal(mug.T_link_tip, carrying().attached["mug"].T_link_object)
+
+
+def test_objects_and_their_subframes_are_frames():
+    sub, turned = pose(np.eye(3), np.array([0.0, 0.0, 0.1])), CAMERA.copy()
+    shapes = (PlacedShape(Sphere(0.1), np.eye(4)),)
+    scene = attach_new(EMPTY_SCENE, ROBOT, "mug", shapes, "l5", turned, (), {"a/b": sub, "rim": sub})
+    scene = add(scene, ROBOT, SceneObject("a", shapes, turned, {"b": sub}))
+    scene = add(scene, ROBOT, SceneObject("mug/rim/x", shapes, np.eye(4)))
+    rim = object_frame(ROBOT, scene, "mug/rim")
+    assert (rim.link, rim.carried) == ("l5", True)
+    np.testing.assert_allclose(rim.T_link_frame, CAMERA @ sub)
+    found = object_frame(ROBOT, scene, "a/b")
+    assert (found.link, found.carried) == (ROBOT.root_link, False)
+    np.testing.assert_allclose(found.T_link_frame, CAMERA @ sub)
+    np.testing.assert_array_equal(object_frame(ROBOT, scene, "mug/rim/x").T_link_frame, np.eye(4))
+    assert object_frame(ROBOT, scene, "mug/a/b").link == "l5"
+    for name in ("", "/", "mug/", "mug/rim/", "a/c", "cup", "mug//rim"):
+        assert object_frame(ROBOT, scene, name) is None
+    assert find_tip(ROBOT, {}, scene, "mug/rim").link == "l5"
+    with pytest.raises(UnknownLinkError):  # which no link carries
+        find_tip(ROBOT, {}, scene, "a/b")
 
 
 def test_an_unknown_name_is_refused_with_what_would_do():
