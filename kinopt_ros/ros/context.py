@@ -120,7 +120,7 @@ class Context:
         return moving(robot, [(self._link_of(robot, a), self._link_of(robot, b)) for a, b in ways])
 
     def _link_of(self, robot: RobotModel, frame: str) -> str:
-        if frame in robot.link_index:
+        if not frame or frame in robot.link_index:
             return frame
         of_object = object_frame(robot, self.scene.of(robot), frame)
         return frame if of_object is None else of_object.link

@@ -12,7 +12,7 @@ from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.planning.servo.velocity import Wanted, velocity_for_twist
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import matrices_from_poses
-from kinopt_ros.scene.tool_frames import Tip, tool_frames
+from kinopt_ros.scene.tool_frames import Tip, object_frame, tool_frames
 from kinopt_ros.trajectory.braking import MotionState
 
 TWIST, TARGET = "servo/twist", "servo/target_pose"
@@ -105,7 +105,8 @@ def target_command(
 
 
 def _frame(context: Context, setup: ServoSetup, name: str, q: Annotated[Float64, "nq"]) -> Tip:
-    """Return a frame by name: the base link, a link, a tool frame, or what tf knows, fixed to the root link."""
+    """Return a frame by name: the base link, a link, a tool frame, an object, or what tf knows, fixed to the root
+    link."""
     robot = setup.robot
     if not name:
         return Tip(setup.base)
@@ -114,6 +115,9 @@ def _frame(context: Context, setup: ServoSetup, name: str, q: Annotated[Float64,
     frames = tool_frames(context.parameter("tool_frames"))
     if name in frames:
         return frames[name]
+    of_object = object_frame(robot, context.scene.of(robot), name)
+    if of_object is not None:
+        return Tip(of_object.link, of_object.T_link_frame)
     return Tip(robot.root_link, context.frames.T_root_frame(robot, name, q).copy())
 
 

@@ -156,3 +156,26 @@ def test_too_many_operations_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> No
     (report,) = world.reports
     assert report.status.code == Status.INVALID_REQUEST
     assert report.status.message == "10001 operations were given; allowed are 1 to 10000"
+
+
+def test_updates_of_all_kinds_are_made_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(message: Any) -> None:
+        if message == "bad":
+            raise InvalidRequestError("not even looked at")
+
+    def apply(context: Any, message: str) -> None:
+        del context
+        world.made.append(message)
+        if message == "odd":
+            raise InvalidRequestError("odd")
+
+    world = World(monkeypatch)
+    kind = scene_update.Kind("other_topic", refuse, apply)
+    world.topic.take(update("first"))
+    assert world.begun.wait(LONG)
+    for name in ("a", "bad", "odd"):
+        world.topic.take(name, kind)
+        world.topic.take(update(f"after {name}"))
+    world.finish()
+    assert world.made == ["first", "a", "after a", "after bad", "odd", "after odd"]
+    assert [report.status.message for report in world.reports] == ["not even looked at", "odd"]
