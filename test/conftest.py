@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -59,16 +61,21 @@ def kept_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFa
     return tmp_path_factory.mktemp("kept") if cache is None else Path(cache.mkdir("kept"))
 
 
-@pytest.fixture(scope="session")
-def interface_packages() -> None:
-    """Packages of interfaces that ROS has and its wheels lack, for this process and those that it starts."""
-    try:
-        provide()
-    except BuildError as error:
-        pytest.skip(f"interface packages are not installed, and cannot be built for the tests: {error}")
+@pytest.fixture(scope="module")
+def interface_packages() -> Iterator[None]:
+    """Packages of interfaces that ROS has and its wheels lack, for this process and those that tests of this module
+    start."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("PYTHONPATH", "LD_LIBRARY_PATH"):  # to what they were, afterwards
+            patch.setenv(name, os.environ.get(name, ""))
+        try:
+            provide()
+        except BuildError as error:
+            pytest.skip(f"interface packages are not installed, and cannot be built for the tests: {error}")
+        yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def moveit(interface_packages: None) -> ModuleType:
     """The module moveit_msgs, with what is in it."""
     for name in ("action", "msg", "srv"):

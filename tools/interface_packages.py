@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from hashlib import sha256
 from importlib import invalidate_caches
 from importlib.metadata import distributions
@@ -43,9 +44,15 @@ def provide() -> None:
     Raises:
         BuildError: those that are not installed cannot be built.
     """
-    prefix = build()
+    prefix = _built()
     if prefix is not None:
         use(prefix)
+
+
+@cache
+def _built() -> Path | None:
+    """Return what ``build`` does, before this process finds it."""
+    return build()
 
 
 def build() -> Path | None:
@@ -83,11 +90,12 @@ def build() -> Path | None:
 def use(prefix: Path) -> None:
     """Make this process, and those that it starts, find the packages of a prefix, as sourcing its setup.sh would."""
     site = str(_site_packages(prefix))
+    for name, value in (("PYTHONPATH", site), ("LD_LIBRARY_PATH", str(prefix / "lib"))):
+        there = [path for path in os.environ.get(name, "").split(os.pathsep) if path and path != value]
+        os.environ[name] = os.pathsep.join([value, *there])
     if site in sys.path:
         return
     sys.path.append(site)
-    for name, value in (("PYTHONPATH", site), ("LD_LIBRARY_PATH", str(prefix / "lib"))):
-        os.environ[name] = os.pathsep.join(filter(None, [value, os.environ.get(name)]))
     invalidate_caches()
     # A running process does not look at LD_LIBRARY_PATH any more, but finds what is loaded already. The order follows
     # from what needs what, so those that cannot be loaded yet are tried again.

@@ -48,7 +48,7 @@ def ros() -> Iterator[None]:
     rclpy.try_shutdown()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def control_msgs(interface_packages: None) -> None:
     """The package control_msgs, for this process and those that it starts."""
 

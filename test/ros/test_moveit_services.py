@@ -1042,11 +1042,13 @@ def _services_of(client: Client, node: str) -> set[str]:
 
 
 def test_a_node_without_moveit_msgs_says_so(
-    start_node: StartNode, panda_parameters: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    start_node: StartNode,
+    panda_parameters: dict[str, object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if "moveit_msgs" not in os.environ.get("PYTHONPATH", ""):
-        pytest.skip("moveit_msgs is installed")
-    monkeypatch.delenv("PYTHONPATH")
+    (tmp_path / "moveit_msgs.py").write_text("raise ImportError('hidden')")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     process, _ = start_node("kinopt_plain", panda_parameters)
     assert "moveit_msgs is not installed: MoveIt's services are not offered" in process.log_text()
 
