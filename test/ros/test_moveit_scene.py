@@ -11,6 +11,7 @@ import pytest
 from geometry_msgs.msg import Pose
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Empty
+from support.moveit_requests import TIP, joint_goal, motion_request
 from support.moveit_scenes import at, attached_object, collision_object, primitive, scene_diff
 from support.ros_requests import READY, pose
 
@@ -27,7 +28,6 @@ pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(1200)
 
 PANDA = load_robot("panda")
-TIP = "panda_link8"
 LONG = 60.0
 
 
@@ -115,17 +115,9 @@ class MoveItClient:
         return self.call("check_state_validity", robot_state=state, group_name="panda_arm")
 
     def plan(self, q: np.ndarray) -> Any:
-        request = self.moveit.msg.MotionPlanRequest(group_name="panda_arm", allowed_planning_time=30.0)
-        request.start_state.is_diff = True
-        request.max_velocity_scaling_factor = request.max_acceleration_scaling_factor = 1.0
-        goal = self.moveit.msg.Constraints(
-            joint_constraints=[
-                self.moveit.msg.JointConstraint(joint_name=name, position=float(x), weight=1.0)
-                for name, x in zip(READY, q, strict=True)
-            ]
-        )
-        request.goal_constraints = [goal]
-        return self.call("plan_kinematic_path", motion_plan_request=request).motion_plan_response
+        goal = joint_goal(self.moveit, **{name: float(x) for name, x in zip(READY, q, strict=True)})
+        given = motion_request(self.moveit, goal).motion_plan_request
+        return self.call("plan_kinematic_path", motion_plan_request=given).motion_plan_response
 
 
 @pytest.fixture(scope="module")
