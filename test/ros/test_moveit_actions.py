@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Pose
 from rclpy.action import ActionClient
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from support.moveit_requests import TIP, joint_goal, motion_request, pose_goal
 from support.ros_requests import READY, StartNode, pose
@@ -415,6 +417,16 @@ def test_what_comes_in_the_way_is_planned_around_if_that_is_wanted(moving: Movin
     np.testing.assert_allclose(moving.at()[0], 1.5, atol=1e-4)
 
 
+def test_a_scene_of_a_goal_of_its_own_is_refused(moving: Moving) -> None:
+    goal = moving.goal(joint_goal(moving.types, **READY))
+    goal.planning_options.planning_scene_diff.world.collision_objects = [
+        moving.types.msg.CollisionObject(id="a")
+    ]
+    status, result = moving.send(moving.move, goal).result()
+    assert status == ABORTED
+    assert "planning_scene_diff" in result.error_code.message
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -453,3 +465,68 @@ def test_the_next_goal_ends_the_one_before(moving: Moving) -> None:
     assert status == SUCCEEDED, result.error_code.message
     np.testing.assert_allclose(moving.at()[:7], list(goal.values()), atol=1e-4)
     kept_limits(moving)
+
+
+def hand_goal(moving: Moving, position: float) -> Any:
+    """A goal of the group hand."""
+    goal = moving.goal(joint_goal(moving.types, panda_finger_joint1=position))
+    goal.request.group_name = "hand"
+    return goal
+
+
+def test_the_hand_has_a_controller_of_its_own(moving: Moving) -> None:
+    before = moving.at()
+    status, result = moving.send(moving.move, hand_goal(moving, 0.03)).result()
+    assert status == SUCCEEDED, result.error_code.message
+    assert moving.at()[7] == pytest.approx(0.03)
+    np.testing.assert_array_equal(moving.at()[:7], before[:7])
+    kind = import_module("control_msgs.action").ParallelGripperCommand
+    gripper = ActionClient(moving.client.node, kind, "hand_controller/gripper_cmd")
+    assert moving.client.spin_until(gripper.server_is_ready, PATIENCE)
+    command = JointState(name=["panda_finger_joint1"], position=[0.0])
+    taken = gripper.send_goal_async(kind.Goal(command=command))
+    assert moving.client.spin_until(taken.done, PATIENCE)
+    closed = taken.result().get_result_async()
+    assert moving.client.spin_until(closed.done, PATIENCE)
+    assert closed.result().result.reached_goal
+    assert moving.at()[7] == pytest.approx(0.0, abs=1e-6)
+    gripper.destroy()
+
+
+def test_arm_and_hand_move_together_as_one_group(moving: Moving) -> None:
+    goal = moving.goal(
+        joint_goal(moving.types, **{**READY, "panda_joint1": 0.2, "panda_finger_joint1": 0.02})
+    )
+    goal.request.group_name = "panda_arm_hand"
+    status, result = moving.send(moving.move, goal).result()
+    assert status == SUCCEEDED, result.error_code.message
+    np.testing.assert_allclose(moving.at()[[0, 7]], [0.2, 0.02], atol=1e-4)
+
+
+def test_a_goal_for_other_joints_is_refused_while_a_motion_runs_and_does_not_end_it(moving: Moving) -> None:
+    """Nobody has checked the two together."""
+    first = moving.send(
+        moving.move, moving.goal(joint_goal(moving.types, **{**READY, "panda_joint1": 0.6}), scaling=0.1)
+    )
+    moving.until_it_moves(first)
+    before = moving.at()[7]
+    status, result = moving.send(moving.move, hand_goal(moving, 0.035)).result()
+    assert (status, result.error_code.val) == (ABORTED, result.error_code.START_STATE_INVALID)
+    assert moving.at()[7] == before
+    status, result = first.result()
+    assert status == SUCCEEDED, result.error_code.message
+    np.testing.assert_allclose(moving.at()[0], 0.6, atol=1e-4)
+
+
+def test_controllers_by_name(moving: Moving) -> None:
+    trajectory = moving.trajectory(joint_goal(moving.types, **{**READY, "panda_joint1": 0.1}))
+    for name, said in (("hand_controller", "moves panda_joint1"), ("leg_controller", "unknown controller")):
+        goal = moving.types.action.ExecuteTrajectory.Goal(trajectory=trajectory, controller_names=[name])
+        status, result = moving.send(moving.execute, goal).result()
+        assert status == ABORTED
+        assert said in result.error_code.message
+    goal = moving.types.action.ExecuteTrajectory.Goal(
+        trajectory=trajectory, controller_names=["panda_arm_controller"]
+    )
+    status, result = moving.send(moving.execute, goal).result()
+    assert status == SUCCEEDED, result.error_code.message
