@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from geometry_msgs.msg import PoseStamped
 from support.looks import Trusting
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.ros.motion.output import ClosedError, EmergencyStopError, MotionOutput
@@ -115,6 +115,50 @@ def test_an_emergency_stop_has_the_last_motion_until_it_is_over() -> None:
     assert [message.joint_names for message in topic.messages] == [["stop"], ["other joints"]]
     output.release()
     assert output.claim("~/target_pose", lost.append).publish(JointTrajectory(), UNASKED)
+
+
+def test_rights_of_different_joints_stand_beside_each_other() -> None:
+    lost: list[tuple[str, str]] = []
+    output = MotionOutput(Published(), Trusting())
+
+    def claim(name: str, joints: list[str] | None) -> Any:
+        return output.claim(name, lambda owner: lost.append((name, owner)), joints=joints)
+
+    arm, hand = claim("arm", ["a", "b"]), claim("hand", ["c"])
+    assert not lost
+    assert arm.holds
+    other = claim("other", ["b", "c"])
+    assert sorted(lost) == [("arm", "other"), ("hand", "other")]
+    assert not arm.holds
+    assert not hand.holds
+    claim("all", None)
+    assert lost[-1] == ("other", "all")
+    assert not other.holds
+
+
+def test_a_brake_is_of_the_motion_that_runs_and_of_no_other() -> None:
+    topic = Published()
+    output = MotionOutput(topic, Trusting(), lambda: 7)
+    points = [JointTrajectoryPoint(positions=[float(k)]) for k in range(2)]
+    first = JointTrajectory(joint_names=["a"], points=points)
+    claim = output.claim("somebody", lambda owner: None)
+    assert claim.hand_over(first, UNASKED, lambda: SimpleNamespace(over=False))
+    [running] = output.published
+    sent: list[Any] = []
+
+    def send(message: Any) -> Any:
+        sent.append(message)
+        return SimpleNamespace(over=True)
+
+    assert output.brake(running, JointTrajectory(joint_names=["a"], points=points), send)
+    assert [list(message.points[0].positions) for message in sent] == [[1.0]]  # from wherever the joint is
+    assert not output.runs
+    assert not output.brake(running, first, send)  # another one has its place
+    [braking] = output.published
+    output.halt("the emergency stop")
+    assert not output.brake(braking, first, send)
+    assert len(sent) == 1
+    assert not topic.messages
 
 
 def test_whoever_hands_a_motion_over_keeps_the_right() -> None:

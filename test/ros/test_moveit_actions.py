@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Pose
 from rclpy.action import ActionClient
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from support.moveit_requests import TIP, joint_goal, moveit_msgs, pose_goal
+from support.moveit_requests import TIP, joint_goal, motion_request, pose_goal
 from support.ros_requests import READY, StartNode, pose
 from support.trajectory_goals import until_prepared
 
@@ -30,7 +32,6 @@ from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(1200)  # a compiler may be at work on a new and busy machine
 
-moveit = moveit_msgs
 PANDA = load_robot("panda")
 ARM = list(READY)
 SUCCEEDED, CANCELED, ABORTED = (
@@ -84,18 +85,8 @@ class Moving:
 
     def request(self, *goals: Any, scaling: float = 0.5, **fields: Any) -> Any:
         """A MotionPlanRequest as MoveGroupInterface makes it."""
-        made = self.types.msg.MotionPlanRequest(
-            group_name="panda_arm",
-            goal_constraints=list(goals),
-            num_planning_attempts=1,
-            allowed_planning_time=20.0,
-            max_velocity_scaling_factor=scaling,
-            max_acceleration_scaling_factor=scaling,
-        )
-        made.start_state.is_diff = True
-        for name, value in fields.items():
-            setattr(made, name, value)
-        return made
+        pace = {"max_velocity_scaling_factor": scaling, "max_acceleration_scaling_factor": scaling}
+        return motion_request(self.types, *goals, **pace, **fields).motion_plan_request
 
     def goal(self, *goals: Any, scaling: float = 0.5, **options: Any) -> Any:
         made = self.types.action.MoveGroup.Goal(request=self.request(*goals, scaling=scaling))
@@ -136,9 +127,10 @@ class Moving:
             q[PANDA.variable_index[name]] = value
         return forward_kinematics(PANDA, q, links=(TIP,))[0]
 
-    def until_it_moves(self, by: float = 0.03) -> None:
+    def until_it_moves(self, sent: Sent, by: float = 0.03) -> None:
         begin = self.at()
-        assert self.client.spin_until(lambda: np.abs(self.at() - begin).max() > by, PATIENCE)
+        assert self.client.spin_until(lambda: np.abs(self.at() - begin).max() > by or sent.done, PATIENCE)
+        assert not sent.done, sent.result()
 
     def apply(self, *operations: SceneOperation) -> None:
         answer = self.client.call("apply_scene", ApplyScene.Request(operations=list(operations)))
@@ -152,6 +144,10 @@ class Sent:
         assert handle.accepted
         self._moving, self.handle, self.feedback = moving, handle, feedback
         self._result = handle.get_result_async()
+
+    @property
+    def done(self) -> bool:
+        return bool(self._result.done())
 
     def result(self) -> tuple[int, Any]:
         assert self._moving.client.spin_until(self._result.done, PATIENCE), "there is no result"
@@ -182,7 +178,7 @@ def standing(moving: Moving) -> None:
     moving.apply(SceneOperation(operation="clear"))
     if np.abs(moving.at()[:7] - list(READY.values())).max() > 1e-6:
         status, result = moving.send(
-            moving.move, moving.goal(joint_goal(moving.types, READY), scaling=1.0)
+            moving.move, moving.goal(joint_goal(moving.types, **READY), scaling=1.0)
         ).result()
         assert status == SUCCEEDED, result.error_code.message
     moving.robot.path.clear()
@@ -190,7 +186,7 @@ def standing(moving: Moving) -> None:
 
 def test_a_joint_goal(moving: Moving) -> None:
     goal = {**READY, "panda_joint1": 0.4}
-    sent = moving.send(moving.move, moving.goal(joint_goal(moving.types, goal)))
+    sent = moving.send(moving.move, moving.goal(joint_goal(moving.types, **goal)))
     status, result = sent.result()
     assert status == SUCCEEDED, result.error_code.message
     assert result.error_code.val == result.error_code.SUCCESS
@@ -224,9 +220,7 @@ def test_a_pose_goal(moving: Moving) -> None:
 
 def test_planning_alone_moves_nothing(moving: Moving) -> None:
     before = moving.at()
-    sent = moving.send(
-        moving.move, moving.goal(joint_goal(moving.types, {"panda_joint1": 0.4}), plan_only=True)
-    )
+    sent = moving.send(moving.move, moving.goal(joint_goal(moving.types, panda_joint1=0.4), plan_only=True))
     status, result = sent.result()
     assert status == SUCCEEDED, result.error_code.message
     assert result.planned_trajectory.joint_trajectory.points
@@ -265,13 +259,13 @@ def stands(moving: Moving) -> None:
 @pytest.mark.parametrize("how", ["cancel", "event"])
 @pytest.mark.parametrize("name", ["move", "execute"])
 def test_a_stop_in_the_middle(moving: Moving, name: str, how: str) -> None:
-    goal = joint_goal(moving.types, {**READY, "panda_joint1": 1.5})
+    goal = joint_goal(moving.types, **{**READY, "panda_joint1": 1.5})
     if name == "move":
         sent = moving.send(moving.move, moving.goal(goal, scaling=0.1))
     else:
         trajectory = moving.trajectory(goal, scaling=0.1)
         sent = moving.send(moving.execute, moving.types.action.ExecuteTrajectory.Goal(trajectory=trajectory))
-    moving.until_it_moves()
+    moving.until_it_moves(sent)
     if how == "cancel":
         status, result = sent.cancel()
         assert status == CANCELED
@@ -287,7 +281,7 @@ def test_a_stop_in_the_middle(moving: Moving, name: str, how: str) -> None:
 def test_a_trajectory_that_begins_elsewhere_is_refused(moving: Moving) -> None:
     start = moving.types.msg.RobotState(is_diff=True)
     start.joint_state.name, start.joint_state.position = ["panda_joint1"], [0.2]
-    goal = joint_goal(moving.types, {**READY, "panda_joint1": 0.5})
+    goal = joint_goal(moving.types, **{**READY, "panda_joint1": 0.5})
     trajectory = moving.trajectory(goal, start_state=start)
     before = moving.at()
     sent = moving.send(moving.execute, moving.types.action.ExecuteTrajectory.Goal(trajectory=trajectory))
@@ -342,7 +336,7 @@ def empty(trajectory: Any) -> None:
     ],
 )
 def test_trajectories_that_may_not_be_done(moving: Moving, spoil: Any, code: str, said: str) -> None:
-    trajectory = moving.trajectory(joint_goal(moving.types, {**READY, "panda_joint1": 0.5}))
+    trajectory = moving.trajectory(joint_goal(moving.types, **{**READY, "panda_joint1": 0.5}))
     spoil(trajectory)
     before = moving.at()
     goal = moving.types.action.ExecuteTrajectory.Goal(trajectory=trajectory)
@@ -361,7 +355,7 @@ def box(y: float) -> SceneOperation:
 
 
 def test_a_trajectory_into_an_obstacle_is_refused(moving: Moving) -> None:
-    trajectory = moving.trajectory(joint_goal(moving.types, {**READY, "panda_joint1": 1.5}))
+    trajectory = moving.trajectory(joint_goal(moving.types, **{**READY, "panda_joint1": 1.5}))
     moving.apply(box(0.3))
     goal = moving.types.action.ExecuteTrajectory.Goal(trajectory=trajectory)
     status, result = moving.send(moving.execute, goal).result()
@@ -374,9 +368,9 @@ def test_a_trajectory_into_an_obstacle_is_refused(moving: Moving) -> None:
 
 @pytest.mark.parametrize("number", range(3))
 def test_an_obstacle_that_comes_in_the_way_stops_the_robot_before_it(moving: Moving, number: int) -> None:
-    goal = joint_goal(moving.types, {**READY, "panda_joint1": 1.5})
+    goal = joint_goal(moving.types, **{**READY, "panda_joint1": 1.5})
     sent = moving.send(moving.move, moving.goal(goal, scaling=0.1))
-    moving.until_it_moves(0.03 * (1 + number))
+    moving.until_it_moves(sent, 0.03 * (1 + number))
     moving.apply(box(0.35))
     status, result = sent.result()
     assert status == ABORTED
@@ -409,11 +403,11 @@ def wall_scene() -> Any:
 
 
 def test_what_comes_in_the_way_is_planned_around_if_that_is_wanted(moving: Moving) -> None:
-    goal = joint_goal(moving.types, {**READY, "panda_joint1": 1.5})
+    goal = joint_goal(moving.types, **{**READY, "panda_joint1": 1.5})
     sent = moving.send(
         moving.move, moving.goal(goal, scaling=0.1, replan=True, replan_attempts=3, replan_delay=0.1)
     )
-    moving.until_it_moves()
+    moving.until_it_moves(sent)
     given = CollisionObject(id="ball", shapes=[Shape(type="sphere", dimensions=[0.04])])
     given.pose = Pose(position=Point(x=0.24, y=0.2, z=0.55))
     moving.apply(SceneOperation(operation="add", object=given))
@@ -421,6 +415,16 @@ def test_what_comes_in_the_way_is_planned_around_if_that_is_wanted(moving: Movin
     assert status == SUCCEEDED, result.error_code.message
     assert sent.feedback.count("PLANNING") == 2
     np.testing.assert_allclose(moving.at()[0], 1.5, atol=1e-4)
+
+
+def test_a_scene_of_a_goal_of_its_own_is_refused(moving: Moving) -> None:
+    goal = moving.goal(joint_goal(moving.types, **READY))
+    goal.planning_options.planning_scene_diff.world.collision_objects = [
+        moving.types.msg.CollisionObject(id="a")
+    ]
+    status, result = moving.send(moving.move, goal).result()
+    assert status == ABORTED
+    assert "planning_scene_diff" in result.error_code.message
 
 
 @pytest.mark.parametrize(
@@ -432,7 +436,7 @@ def test_what_comes_in_the_way_is_planned_around_if_that_is_wanted(moving: Movin
     ],
 )
 def test_options_that_are_refused(moving: Moving, options: dict[str, Any], said: str) -> None:
-    goal = moving.goal(joint_goal(moving.types, READY), **options)
+    goal = moving.goal(joint_goal(moving.types, **READY), **options)
     status, result = moving.send(moving.move, goal).result()
     assert status == ABORTED
     assert said in result.error_code.message
@@ -442,7 +446,7 @@ def test_a_goal_that_cannot_be_planned(moving: Moving) -> None:
     status, result = moving.send(moving.move, moving.goal(pose_goal(moving.types, pose(3.0)))).result()
     assert status == ABORTED
     assert result.error_code.val not in (result.error_code.SUCCESS, result.error_code.UNDEFINED)
-    goal = moving.goal(joint_goal(moving.types, READY))
+    goal = moving.goal(joint_goal(moving.types, **READY))
     goal.request.group_name = "leg"
     status, result = moving.send(moving.move, goal).result()
     assert (status, result.error_code.val) == (ABORTED, result.error_code.INVALID_GROUP_NAME)
@@ -450,14 +454,79 @@ def test_a_goal_that_cannot_be_planned(moving: Moving) -> None:
 
 def test_the_next_goal_ends_the_one_before(moving: Moving) -> None:
     first = moving.send(
-        moving.move, moving.goal(joint_goal(moving.types, {**READY, "panda_joint1": 1.5}), scaling=0.1)
+        moving.move, moving.goal(joint_goal(moving.types, **{**READY, "panda_joint1": 1.5}), scaling=0.1)
     )
-    moving.until_it_moves()
+    moving.until_it_moves(first)
     goal = {**READY, "panda_joint1": -0.2}
-    second = moving.send(moving.move, moving.goal(joint_goal(moving.types, goal)))
+    second = moving.send(moving.move, moving.goal(joint_goal(moving.types, **goal)))
     status, result = first.result()
     assert (status, result.error_code.val) == (ABORTED, result.error_code.PREEMPTED)
     status, result = second.result()
     assert status == SUCCEEDED, result.error_code.message
     np.testing.assert_allclose(moving.at()[:7], list(goal.values()), atol=1e-4)
     kept_limits(moving)
+
+
+def hand_goal(moving: Moving, position: float) -> Any:
+    """A goal of the group hand."""
+    goal = moving.goal(joint_goal(moving.types, panda_finger_joint1=position))
+    goal.request.group_name = "hand"
+    return goal
+
+
+def test_the_hand_has_a_controller_of_its_own(moving: Moving) -> None:
+    before = moving.at()
+    status, result = moving.send(moving.move, hand_goal(moving, 0.03)).result()
+    assert status == SUCCEEDED, result.error_code.message
+    assert moving.at()[7] == pytest.approx(0.03)
+    np.testing.assert_array_equal(moving.at()[:7], before[:7])
+    kind = import_module("control_msgs.action").ParallelGripperCommand
+    gripper = ActionClient(moving.client.node, kind, "hand_controller/gripper_cmd")
+    assert moving.client.spin_until(gripper.server_is_ready, PATIENCE)
+    command = JointState(name=["panda_finger_joint1"], position=[0.0])
+    taken = gripper.send_goal_async(kind.Goal(command=command))
+    assert moving.client.spin_until(taken.done, PATIENCE)
+    closed = taken.result().get_result_async()
+    assert moving.client.spin_until(closed.done, PATIENCE)
+    assert closed.result().result.reached_goal
+    assert moving.at()[7] == pytest.approx(0.0, abs=1e-6)
+    gripper.destroy()
+
+
+def test_arm_and_hand_move_together_as_one_group(moving: Moving) -> None:
+    goal = moving.goal(
+        joint_goal(moving.types, **{**READY, "panda_joint1": 0.2, "panda_finger_joint1": 0.02})
+    )
+    goal.request.group_name = "panda_arm_hand"
+    status, result = moving.send(moving.move, goal).result()
+    assert status == SUCCEEDED, result.error_code.message
+    np.testing.assert_allclose(moving.at()[[0, 7]], [0.2, 0.02], atol=1e-4)
+
+
+def test_a_goal_for_other_joints_is_refused_while_a_motion_runs_and_does_not_end_it(moving: Moving) -> None:
+    """Nobody has checked the two together."""
+    first = moving.send(
+        moving.move, moving.goal(joint_goal(moving.types, **{**READY, "panda_joint1": 0.6}), scaling=0.1)
+    )
+    moving.until_it_moves(first)
+    before = moving.at()[7]
+    status, result = moving.send(moving.move, hand_goal(moving, 0.035)).result()
+    assert (status, result.error_code.val) == (ABORTED, result.error_code.START_STATE_INVALID)
+    assert moving.at()[7] == before
+    status, result = first.result()
+    assert status == SUCCEEDED, result.error_code.message
+    np.testing.assert_allclose(moving.at()[0], 0.6, atol=1e-4)
+
+
+def test_controllers_by_name(moving: Moving) -> None:
+    trajectory = moving.trajectory(joint_goal(moving.types, **{**READY, "panda_joint1": 0.1}))
+    for name, said in (("hand_controller", "moves panda_joint1"), ("leg_controller", "unknown controller")):
+        goal = moving.types.action.ExecuteTrajectory.Goal(trajectory=trajectory, controller_names=[name])
+        status, result = moving.send(moving.execute, goal).result()
+        assert status == ABORTED
+        assert said in result.error_code.message
+    goal = moving.types.action.ExecuteTrajectory.Goal(
+        trajectory=trajectory, controller_names=["panda_arm_controller"]
+    )
+    status, result = moving.send(moving.execute, goal).result()
+    assert status == SUCCEEDED, result.error_code.message

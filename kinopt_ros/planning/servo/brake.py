@@ -43,6 +43,7 @@ def brake_from_measured(
     velocity: Annotated[Float64, "n"],
     slower: float = 1.0,
     least: float = 0.0,
+    acceleration: Annotated[Float64, "n"] | None = None,
 ) -> JointTrajectory:
     """Return a brake from a measured state, of two points: of a controller that gets the second one only, it does not
     matter what its clock says, or how long the message was on its way.
@@ -54,14 +55,17 @@ def brake_from_measured(
         slower: times as long as it would take otherwise, for one that shall keep the limits wherever a controller has
             the joints when it arrives.
         least: least time that it takes, s.
+        acceleration: with which the controller has the joints, rad/s^2 or m/s^2; None: none.
     """
     still = np.zeros_like(velocity)
     limits, index = setup.robot.limits, setup.variables
     quickest = braking_time(velocity, planning_limits(setup.unscaled), still)
     seconds = max(slower * max(SOFTER * quickest, SHORTEST), least)
-    # Where a quintic ends that never turns back; one that is measured outside its limits stays there.
+    # Where a quintic ends that never turns back, and one whose acceleration ends as gently as it can; one that is
+    # measured outside its limits stays there.
+    further = 0.0 if acceleration is None else seconds * seconds / 12.0 * acceleration
     rest = np.clip(
-        position + 0.5 * seconds * velocity,
+        position + 0.5 * seconds * velocity + further,
         np.minimum(limits.lower[index], position),
         np.maximum(limits.upper[index], position),
     )

@@ -69,5 +69,6 @@ def brake_of(context: Context, running: Published) -> TrajectoryMessage:
         # It has gone on since it was measured, and drivers may measure whole turns less than controllers command.
         position = setup.as_commanded(state.q[index] + state.behind[index] * velocity, at.position)
     share = float(np.max(np.abs(velocity) / robot.limits.acceleration[index]))
-    brake = brake_from_measured(setup, position, velocity, SLOWER, float(np.sqrt(_PEAK * share * unsure)))
+    least = float(np.sqrt(_PEAK * share * unsure))
+    brake = brake_from_measured(setup, position, velocity, SLOWER, least, at.acceleration)
     return trajectory_message(brake, robot.root_link)

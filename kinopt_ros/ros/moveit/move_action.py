@@ -4,6 +4,7 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 import queue
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from moveit_msgs.action import MoveGroup
@@ -63,7 +64,8 @@ class MoveGroupGoal(MovingGoal):
             raise UnsupportedFeatureError("look_around is set, which is not supported here: leave it out")
         if not _is_empty(options.planning_scene_diff):
             raise UnsupportedFeatureError(
-                "planning_scene_diff changes the scene, which is not supported here: change it by ~/apply_scene before"
+                "planning_scene_diff changes the scene for this goal alone, which is not supported here: change it for "
+                "all by apply_planning_scene before"
             )
         if not 0.0 <= options.replan_delay <= MOST_DELAY:
             raise InvalidRequestError(
@@ -91,6 +93,7 @@ class MoveGroupGoal(MovingGoal):
                     self._wait(options.replan_delay)
                     request.start_state = RobotState(is_diff=True)  # it has moved since
                 self.wait_for_rest(joints)
+                self._begin_at_rest(request.start_state, joints)
                 code = self._plan(request)
                 if code.val != code.SUCCESS:
                     return code
@@ -101,6 +104,18 @@ class MoveGroupGoal(MovingGoal):
             return code
         finally:
             claim.give_up()
+
+    def _begin_at_rest(self, start: RobotState, joints: Sequence[str]) -> None:
+        """Complete the state that a motion begins with: at rest, where the joints are. What is measured of joints that
+        stand is never quite 0, and a motion that begins otherwise is not sent."""
+        robot = self.context.loaded.model
+        state, given = self.context.joint_states.of(robot), start.joint_state
+        missing = [
+            name for name in joints if name not in given.name and state.known[robot.variable_index[name]]
+        ]
+        given.name = [*given.name, *missing]
+        given.position = [*given.position, *(float(state.q[robot.variable_index[name]]) for name in missing)]
+        given.velocity = [0.0] * len(given.name)
 
     def _done(self, claim: Claim) -> StatusMsg:
         """Have the motion done; a scene in which it may not be is an end as any other."""
