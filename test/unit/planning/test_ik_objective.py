@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,14 +12,17 @@ from kinopt_ros.costs.rest import Rest
 from kinopt_ros.costs.velocity_limits import VelocityLimits
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.result import ObjectiveCandidates
 from kinopt_ros.planning.ik_objective import ik_objective, with_targets_met
-from kinopt_ros.planning.objective_trajectories import plan_with_costs
+from kinopt_ros.planning.objective_trajectories import OBJECTIVE, plan_with_costs
+from kinopt_ros.planning.solver_pool import Pooled, SolverPool
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.solvers.objective_gate import verified
+from kinopt_ros.solvers.paths import Progress
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
 
@@ -94,3 +98,64 @@ def test_times_of_the_points_are_nothing_to_bound_derivatives_by() -> None:
     solver = create_solver("cpu", ROBOT)
     with pytest.raises(UnsupportedFeatureError, match="velocities"):
         plan_with_costs(solver, trajectory_problem(ROBOT, T), [VelocityLimits(tolerance=1e-6)])
+
+
+class Stages:
+    """Cancels a search at its n-th stage, by the name that is told."""
+
+    def __init__(self, last: str) -> None:
+        self.told: list[str] = []
+        self.last = last
+
+    def __call__(self, progress: Progress) -> bool:
+        self.told.append(progress.stage)
+        return progress.stage != self.last
+
+
+class Objectives:
+    """Answers nothing, and counts how often it is asked."""
+
+    name = "stub"
+    robot = ROBOT
+    asked = 0
+
+    def solve_objective(self, problem: ObjectiveProblem) -> Any:
+        self.asked += 1
+        raise AssertionError(problem)
+
+
+def test_a_search_with_costs_tells_its_stages_and_ends_when_it_is_cancelled() -> None:
+    """It told nothing, and went on for as long as the request had time."""
+    helper = create_solver("cpu", ROBOT)
+    problem = trajectory_problem(ROBOT, T)
+    first = Stages("")
+    solver: Any = Objectives()
+    with pytest.raises(AssertionError):
+        plan_with_costs(solver, problem, [Rest()], helper, first)
+    assert solver.asked == 1
+    assert first.told[-1] == OBJECTIVE
+    assert len(first.told) > 1  # those of the path that it begins from
+    for stage in dict.fromkeys(first.told):
+        report = Stages(stage)
+        solver.asked = 0
+        result = plan_with_costs(solver, problem, [Rest()], helper, report)
+        assert result.status is Status.PREEMPTED
+        assert (report.told[-1], solver.asked) == (stage, 0)
+
+
+def test_the_pool_hands_the_report_on() -> None:
+    pool = SolverPool(ROBOT, chain=("cpu",))
+    report = Stages("")
+    solver: Any = Objectives()
+    monkey: Any = pool
+    monkey._first_able = lambda ask, name, fallback: Pooled(ask(solver), "")
+    with pytest.raises(AssertionError):
+        pool.plan_trajectory(trajectory_problem(ROBOT, T), report=report, costs=[Rest()])
+    assert report.told == [OBJECTIVE]
+
+
+def test_no_program_is_run_after_the_deadline() -> None:
+    solver: Any = Objectives()
+    result = plan_with_costs(solver, trajectory_problem(ROBOT, T, deadline=0.0), [Rest()])
+    assert result.status is Status.TIMED_OUT
+    assert solver.asked == 0
