@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.clock import late_after
 
 from kinopt_ros.costs.rest import Rest
 from kinopt_ros.costs.velocity_limits import VelocityLimits
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.objectives.problem import ObjectiveProblem
-from kinopt_ros.objectives.result import ObjectiveCandidates
-from kinopt_ros.planning.ik_objective import ik_objective, with_targets_met
+from kinopt_ros.objectives.result import ObjectiveCandidates, ObjectiveResult
+from kinopt_ros.planning.ik_objective import PORTION, ik_objective, solve_in_portions, with_targets_met
 from kinopt_ros.planning.objective_trajectories import OBJECTIVE, plan_with_costs
+from kinopt_ros.planning.objectives import with_starts
 from kinopt_ros.planning.solver_pool import Pooled, SolverPool
 from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.sources import load_robot
@@ -159,3 +162,59 @@ def test_no_program_is_run_after_the_deadline() -> None:
     result = plan_with_costs(solver, trajectory_problem(ROBOT, T, deadline=0.0), [Rest()])
     assert result.status is Status.TIMED_OUT
     assert solver.asked == 0
+
+
+def of_many(B: int, **options: Any) -> IkProblem:
+    """B targets, each a little further than the one before."""
+    many = np.repeat(T[None], B, axis=0)
+    many[:, 0, 3] += 0.001 * np.arange(B)
+    return ik_problem(ROBOT, many, **options)
+
+
+def answered(asked: list[ObjectiveProblem]) -> Any:
+    """A solver of objectives whose claims are inverse kinematics alone, and the problems that it got."""
+    cpu = create_solver("cpu", ROBOT)
+
+    def solve(problem: ObjectiveProblem) -> ObjectiveResult:
+        asked.append(problem)
+        q = with_starts(problem, cpu).seeds[:, 0]
+        B = len(q)
+        claims = ObjectiveCandidates(
+            q,
+            tuple(np.zeros((B, 1, 1)) for _ in problem.objective),
+            np.ones(B, dtype=np.int64),
+            np.full((B, 4), np.nan),
+            np.zeros(B, dtype=np.bool_),
+        )
+        return verified(ROBOT, problem, claims, "stub", 0.0)
+
+    return solve
+
+
+def test_many_targets_with_costs_are_solved_in_portions() -> None:
+    asked: list[ObjectiveProblem] = []
+    problem = of_many(PORTION + 1)
+    result = solve_in_portions(ROBOT, problem, [Rest(weight=0.1)], answered(asked))
+    assert [part.batch_size for part in asked] == [9, 8]
+    assert result.success.all()
+    assert len(result.messages) == len(result.terms) == len(result.history) == PORTION + 1
+    assert [own.shape for own in result.multipliers] == [(PORTION + 1, 1, 1)] * 2
+    poses = [forward_kinematics(ROBOT, q[0], ["panda_link8"])[0] for q in result.q]
+    np.testing.assert_allclose(np.array(poses)[:, 0, 3], problem.targets[0].T_base_target[:, 0, 3], atol=1e-4)
+
+
+def test_the_clock_is_looked_at_between_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,000 targets with four costs were answered 11 s after their deadline."""
+    late_after(1, monkeypatch)
+    asked: list[ObjectiveProblem] = []
+    problem = of_many(3 * PORTION)
+    result = solve_in_portions(ROBOT, problem, [Rest(weight=0.1)], answered(asked))
+    assert [part.batch_size for part in asked] == [PORTION, PORTION]
+    assert result.success.tolist() == [True] * (2 * PORTION) + [False] * PORTION
+    assert (result.status[2 * PORTION :] == Status.TIMED_OUT).all()
+    assert np.isnan(result.q[2 * PORTION :]).all()
+    np.testing.assert_array_equal(result.best[2 * PORTION :, 0], problem.state[2 * PORTION :])
+    pose, rest = result.terms[-1]
+    assert np.isnan([pose.value, rest.value]).all()
+    assert not pose.met
+    assert pose.title == result.terms[0][0].title
