@@ -28,7 +28,9 @@ class SweptCollision(WorldCollision):
         """Raise a KinoptError for what ``world_collision`` refuses, and for capsules."""
         super().check(robot)
         if self.shape != "spheres":
-            raise InvalidRequestError(f"cost {self.title!r}: shape is {shown(self.shape)}; allowed is spheres")
+            raise InvalidRequestError(
+                f"cost {self.title!r}: shape is {shown(self.shape)}; allowed is spheres"
+            )
 
     def residual(self, point: Point) -> Annotated[Any, "N"]:
         """Compute the nearness of every swept sphere to the nearest obstacle."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -139,12 +139,13 @@ def _left(known: ObjectiveResult, state: Annotated[Float64, "B nq"]) -> Objectiv
 
 
 def _joined(parts: Sequence[ObjectiveResult]) -> ObjectiveResult:
-    def together(name: str) -> np.ndarray:
-        return np.concatenate([getattr(part, name) for part in parts])
-
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("q", "best", "status", "iterations", "history")
+    }
     return replace(
         parts[0],
-        **{name: together(name) for name in ("q", "best", "status", "iterations", "history")},
+        **arrays,
         messages=tuple(message for part in parts for message in part.messages),
         terms=tuple(terms for part in parts for terms in part.terms),
         multipliers=tuple(

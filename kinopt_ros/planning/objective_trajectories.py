@@ -24,7 +24,7 @@ from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
 from kinopt_ros.planning.ik_objective import link_pose
 from kinopt_ros.planning.objective_motion import BETWEEN_POINTS
 from kinopt_ros.planning.objectives import with_starts
-from kinopt_ros.planning.search.search_state import Stopped
+from kinopt_ros.planning.search.search_state import CANCELLED, Stopped
 from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.trajectory import NUM_POINTS, CostWeights, JointGoal, TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
@@ -34,6 +34,7 @@ from kinopt_ros.solvers.trajectory_gate import TIMING, Gate
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.wanted import AbandonedError, as_long_as
 
 POINTS = 25
 """Points of the path that is optimized."""
@@ -61,8 +62,7 @@ def plan_with_costs(
         problem: a start at rest and one goal.
         costs: what counts, besides what the module says.
         helper: solves inverse kinematics and trajectories, for a path to begin from; None: the straight line.
-        report: told where the search is; when it returns False, the search ends. While a compiled program runs, it
-            is not asked.
+        report: told where the search is, after every part of the solver's work; when it returns False, the search ends.
 
     Raises:
         UnsupportedFeatureError: the solver solves no objectives, or the problem has what objectives do not: several
@@ -73,19 +73,25 @@ def plan_with_costs(
     _check(robot, problem, costs)
     asked = _objective_problem(robot, problem, costs)
 
+    def told(stage: str) -> bool:
+        return report is None or report(Progress(stage, 0, (), float("nan")))
+
     def go_on(stage: str) -> None:
-        if report is not None and not report(Progress(stage, 0, (), float("nan"))):
-            raise Stopped(Status.PREEMPTED, "the search was cancelled")
+        if not told(stage):
+            raise Stopped(Status.PREEMPTED, CANCELLED)
         if problem.late:
             raise Stopped(Status.TIMED_OUT, f"the deadline came before the {stage} of a motion with costs")
 
     try:
         asked = _with_path(asked, robot, problem, helper, report)
         go_on(OBJECTIVE)
-        result = solver.solve_objective(asked)
+        with as_long_as(lambda: told(OBJECTIVE)):
+            result = solver.solve_objective(asked)
         go_on(TIMING)
     except Stopped as stop:
         return TrajectoryResult(stop.status, stop.sentence, None, solver.name)
+    except AbandonedError:
+        return TrajectoryResult(Status.PREEMPTED, CANCELLED, None, solver.name)
     terms = result.terms[0]
     if result.status[0] not in (Status.SUCCESS, Status.NEAREST):
         code = Status(int(result.status[0]))

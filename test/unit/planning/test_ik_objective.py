@@ -28,6 +28,7 @@ from kinopt_ros.solvers.objective_gate import verified
 from kinopt_ros.solvers.paths import Progress
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
+from kinopt_ros.wanted import check_wanted
 
 ROBOT = load_robot("panda")
 T = np.diag([1.0, -1.0, -1.0, 1.0])
@@ -144,6 +145,31 @@ def test_a_search_with_costs_tells_its_stages_and_ends_when_it_is_cancelled() ->
         result = plan_with_costs(solver, problem, [Rest()], helper, report)
         assert result.status is Status.PREEMPTED
         assert (report.told[-1], solver.asked) == (stage, 0)
+
+
+class Asking:
+    """Works in parts, and asks after each whether anybody wants the rest."""
+
+    name = "stub"
+    robot = ROBOT
+
+    def solve_objective(self, problem: ObjectiveProblem) -> Any:
+        for _ in range(100):
+            check_wanted()
+        raise AssertionError(problem)
+
+
+def test_a_search_with_costs_is_cancelled_in_the_middle_of_the_solvers_work() -> None:
+    told: list[str] = []
+
+    def report(progress: Progress) -> bool:
+        told.append(progress.stage)
+        return len(told) < 5
+
+    solver: Any = Asking()
+    result = plan_with_costs(solver, trajectory_problem(ROBOT, T), [Rest()], None, report)
+    assert result.status is Status.PREEMPTED
+    assert told == [OBJECTIVE] * 5
 
 
 def test_the_pool_hands_the_report_on() -> None:

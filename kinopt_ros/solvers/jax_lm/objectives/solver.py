@@ -29,6 +29,8 @@ LANES: dict[str, tuple[tuple[float, int], ...]] = {
     SEARCH: ((4, 16), (math.inf, 256)),
 }
 """For batches of up to so many requests, the number of starts of the program that is run again and again."""
+LANES_ON_CPU = {**LANES, SEARCH: ((math.inf, 16),)}
+"""Likewise on CPUs, where 256 starts take 16 times as long as 16, and nobody can look at the clock meanwhile."""
 _AT_A_TIME = 16
 """Requests that are searched for together; between them the clock is looked at."""
 _PAUSE = 0.04
@@ -64,10 +66,10 @@ class ObjectiveSearch:
     def needed(self, problem: ObjectiveProblem) -> tuple[ObjectiveKey, ...]:
         """Return the programs that a problem may need."""
         layout = layout_of(self._robot, problem)
-        lanes = _lanes(POLISH, problem.batch_size)
+        lanes = self._lanes(POLISH, problem.batch_size)
         keys = [_key(BEGIN, lanes, layout), _key(POLISH, lanes, layout)]
         if problem.num_starts:
-            keys.append(_key(SEARCH, _lanes(SEARCH, problem.batch_size), layout))
+            keys.append(_key(SEARCH, self._lanes(SEARCH, problem.batch_size), layout))
         return tuple(keys)
 
     def prepare(self, problem: ObjectiveProblem) -> None:
@@ -107,6 +109,11 @@ class ObjectiveSearch:
             best.history,
             timed_out,
         )
+
+    def _lanes(self, kind: str, batch_size: int) -> int:
+        """Return the number of starts of the program for batches of a size."""
+        known = LANES_ON_CPU if self._programs.runtime.on_cpu else LANES
+        return next(lanes for most, lanes in known[kind] if batch_size <= most)
 
     def _search(
         self,
@@ -191,7 +198,7 @@ class ObjectiveSearch:
         Raises:
             AbandonedError: nobody wants it any more.
         """
-        size = _lanes(kind, problem.batch_size)
+        size = self._lanes(kind, problem.batch_size)
         if kind == POLISH:
             begin_program = self._programs.get(_key(BEGIN, size, layout))
             key = _key(POLISH, size, layout)
@@ -274,11 +281,6 @@ def _joined(parts: Sequence[Any], count: int) -> Any:
 
 def _key(kind: str, lanes: int, layout: Layout) -> ObjectiveKey:
     return ObjectiveKey(kind, lanes, layout.text, sources_of(layout), layout)
-
-
-def _lanes(kind: str, batch_size: int) -> int:
-    """Return the number of starts of the program for batches of a size."""
-    return next(lanes for most, lanes in LANES[kind] if batch_size <= most)
 
 
 def _allowed(
