@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Annotated, Any
 
 from kinopt_msgs.msg import CostValue
@@ -25,7 +26,7 @@ MOST_NUMBERS = 10_000
 
 
 def bounded_costs(messages: Sequence[Any], field: str) -> tuple[Any, ...]:
-    """Return the messages of a request's costs, unread.
+    """Return copies of the messages of a request's costs, unread: who has read a request may empty it.
 
     Raises:
         InvalidRequestError: there are too many, or they are too long.
@@ -50,7 +51,7 @@ def bounded_costs(messages: Sequence[Any], field: str) -> tuple[Any, ...]:
             f"{field} has {length} characters of parameters and {numbers} numbers; allowed are {LONGEST} and "
             f"{MOST_NUMBERS}"
         )
-    return tuple(messages)
+    return tuple(map(deepcopy, messages))
 
 
 def check_targets(messages: Sequence[Any], targets: int) -> None:
