@@ -22,7 +22,7 @@ from kinopt_ros.errors import KinoptError, UnsupportedFeatureError
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
 from kinopt_ros.planning.ik_objective import link_pose
-from kinopt_ros.planning.objective_motion import BETWEEN_POINTS
+from kinopt_ros.planning.objective_motion import motion_with_costs
 from kinopt_ros.planning.objectives import with_starts
 from kinopt_ros.planning.search.search_state import CANCELLED, Stopped
 from kinopt_ros.planning.trajectories import plan_trajectory
@@ -30,7 +30,7 @@ from kinopt_ros.problems.trajectory import NUM_POINTS, CostWeights, JointGoal, T
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.paths import Progress, Report
-from kinopt_ros.solvers.trajectory_gate import TIMING, Gate
+from kinopt_ros.solvers.trajectory_gate import TIMING
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
@@ -102,20 +102,8 @@ def plan_with_costs(
     goal = problem.goals[0]
     if isinstance(goal, JointGoal):
         path[-1] = goal.q
-    gate = Gate(robot, problem, solver.name)
-    found = gate.passed(path, 0)
-    if isinstance(found, TrajectoryResult):
-        return replace(
-            found,
-            not_checked=(*found.not_checked, BETWEEN_POINTS),
-            costs=terms,
-            iterations=int(result.iterations[0]),
-            attempts=1,
-        )
-    message = str(found.violation)
-    return TrajectoryResult(
-        Status.PLANNING_FAILED, message, None, solver.name, attempt=found, stages=gate.stages, costs=terms
-    )
+    found = motion_with_costs(robot, problem, asked, 0, path, solver.name)
+    return replace(found, iterations=int(result.iterations[0]), attempts=1)
 
 
 def _check(robot: RobotModel, problem: TrajectoryProblem, costs: Sequence[Cost]) -> None:
