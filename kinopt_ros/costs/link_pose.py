@@ -8,7 +8,7 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.costs.base import Cost, checked_shape, checked_sizes, links_of
 from kinopt_ros.costs.point import Point
-from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, shown
 from kinopt_ros.robot.model import RobotModel
 
 
@@ -42,7 +42,7 @@ class LinkPose(Cost):
         links_of(robot, self, self.link, *([self.base_link] if self.base_link else []))
         if self.frame not in ("target", "base"):
             raise InvalidRequestError(
-                f"cost {self.title!r}: frame is {self.frame!r}; allowed are target, base"
+                f"cost {self.title!r}: frame is {shown(self.frame)}; allowed are target, base"
             )
         for field, T in (("T_base_target", self.T_base_target), ("T_link_tool", self.T_link_tool)):
             if T is not None:

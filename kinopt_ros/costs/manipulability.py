@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 from kinopt_ros.costs.base import Cost, checked_sizes, links_of
 from kinopt_ros.costs.joints import checked_joints, counted
 from kinopt_ros.costs.point import Point
-from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.errors import InvalidRequestError, shown
 from kinopt_ros.robot.model import RobotModel
 
 _ROWS = {"translation": slice(0, 3), "rotation": slice(3, 6), "full": slice(0, 6)}
@@ -38,7 +38,7 @@ class Manipulability(Cost):
         checked_sizes(self, 1)
         if self.part not in _ROWS:
             raise InvalidRequestError(
-                f"cost {self.title!r}: part is {self.part!r}; allowed are {', '.join(_ROWS)}"
+                f"cost {self.title!r}: part is {shown(self.part)}; allowed are {', '.join(_ROWS)}"
             )
 
     def residual(self, point: Point) -> Annotated[Any, "1"]:

@@ -8,7 +8,7 @@ from kinopt_ros.costs.point import Point
 from kinopt_ros.costs.robot_bodies import bodies_of
 from kinopt_ros.costs.solids import to_nearest_box
 from kinopt_ros.costs.world_collision import WorldCollision
-from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.errors import InvalidRequestError, shown
 from kinopt_ros.robot.model import RobotModel
 
 
@@ -28,7 +28,9 @@ class SweptCollision(WorldCollision):
         """Raise a KinoptError for what ``world_collision`` refuses, and for capsules."""
         super().check(robot)
         if self.shape != "spheres":
-            raise InvalidRequestError(f"cost {self.title!r}: shape is {self.shape!r}; allowed is spheres")
+            raise InvalidRequestError(
+                f"cost {self.title!r}: shape is {shown(self.shape)}; allowed is spheres"
+            )
 
     def residual(self, point: Point) -> Annotated[Any, "N"]:
         """Compute the nearness of every swept sphere to the nearest obstacle."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.costs.base import Cost
-from kinopt_ros.costs.obstacles import COLUMNS, boxes_of, obstacles_of
+from kinopt_ros.costs.obstacles import COLUMNS, MOST, boxes_of, obstacles_of
 from kinopt_ros.costs.point import Point
 from kinopt_ros.costs.robot_bodies import bodies_of
 from kinopt_ros.costs.solids import activation, to_nearest_box
@@ -49,6 +49,10 @@ class WorldCollision(Cost):
         if np.ndim(self.obstacles) != 2 or np.shape(self.obstacles)[1] != COLUMNS:
             raise InvalidRequestError(
                 f"cost {self.title!r}: obstacles has shape {np.shape(self.obstacles)}; allowed is (K, {COLUMNS})"
+            )
+        if len(self.obstacles) > MOST:
+            raise InvalidRequestError(
+                f"cost {self.title!r} has {len(self.obstacles)} obstacles; allowed are {MOST}"
             )
 
     def in_scene(self, scene: Scene) -> Self:

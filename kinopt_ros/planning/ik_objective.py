@@ -1,8 +1,8 @@
 """Inverse kinematics with costs: the targets of an IK problem as link poses that have to hold, beside other costs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,10 +15,14 @@ from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import DEFAULT_STARTS, ObjectiveProblem, objective_problem
 from kinopt_ros.objectives.result import ObjectiveResult
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
+from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.problems.target_errors import target_errors
 from kinopt_ros.robot.chain import chain_between, with_tool
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.status import Status
+
+PORTION = 16
+"""Most targets that are solved together; between portions the clock is looked at."""
 
 
 def ik_objective(robot: RobotModel, problem: IkProblem, costs: Sequence[Cost]) -> ObjectiveProblem:
@@ -77,6 +81,77 @@ def with_targets_met(robot: RobotModel, problem: IkProblem, result: ObjectiveRes
         q=np.where(missed[:, None, None], np.nan, result.q),
         status=np.where(missed, int(Status.NO_IK_SOLUTION), result.status),
         messages=tuple(said if miss else old for miss, old in zip(missed, result.messages, strict=True)),
+    )
+
+
+def solve_in_portions(
+    robot: RobotModel,
+    problem: IkProblem,
+    costs: Sequence[Cost],
+    solve: Callable[[ObjectiveProblem], ObjectiveResult],
+) -> ObjectiveResult:
+    """Solve an IK problem with costs, some targets at a time; what is left at the deadline is TIMED_OUT, with NaN for
+    the values of costs.
+
+    Args:
+        robot: the robot.
+        problem: checked.
+        costs: what else counts, in every request alike.
+        solve: solves the objective problem of a portion.
+
+    Raises:
+        KinoptError: as ``ik_objective`` and ``solve``.
+    """
+    B = problem.batch_size
+    parts: list[ObjectiveResult] = []
+    done = 0
+    for rows in np.array_split(np.arange(B), -(-B // PORTION)):
+        if parts and problem.late:
+            parts.append(_left(parts[0], problem.state[done:]))
+            break
+        part = problem if len(rows) == B else rows_of(problem, rows)
+        parts.append(with_targets_met(robot, part, solve(ik_objective(robot, part, costs))))
+        done += len(rows)
+    return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def _left(known: ObjectiveResult, state: Annotated[Float64, "B nq"]) -> ObjectiveResult:
+    """Return the result of requests that nobody has looked at; ``known``: that of some others."""
+    B = len(state)
+    terms = tuple(
+        replace(
+            term, value=np.nan, residual=np.empty((0, 0)), magnitude=np.full(term.magnitude.shape, np.inf)
+        )
+        for term in known.terms[0]
+    )
+    return replace(
+        known,
+        q=np.full((B, *known.q.shape[1:]), np.nan),
+        best=state[:, None].copy(),
+        status=np.full(B, int(Status.TIMED_OUT)),
+        messages=("the deadline came before this target was looked at",) * B,
+        terms=(terms,) * B,
+        multipliers=tuple(np.zeros((B, *own.shape[1:])) for own in known.multipliers),
+        iterations=np.zeros(B, dtype=np.int64),
+        history=np.full((B, *known.history.shape[1:]), np.nan),
+        solve_time=0.0,
+    )
+
+
+def _joined(parts: Sequence[ObjectiveResult]) -> ObjectiveResult:
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("q", "best", "status", "iterations", "history")
+    }
+    return replace(
+        parts[0],
+        **arrays,
+        messages=tuple(message for part in parts for message in part.messages),
+        terms=tuple(terms for part in parts for terms in part.terms),
+        multipliers=tuple(
+            np.concatenate(own) for own in zip(*(part.multipliers for part in parts), strict=True)
+        ),
+        solve_time=sum(part.solve_time for part in parts),
     )
 
 

@@ -22,21 +22,26 @@ from kinopt_ros.errors import KinoptError, UnsupportedFeatureError
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
 from kinopt_ros.planning.ik_objective import link_pose
-from kinopt_ros.planning.objective_motion import BETWEEN_POINTS
+from kinopt_ros.planning.objective_motion import motion_with_costs
 from kinopt_ros.planning.objectives import with_starts
+from kinopt_ros.planning.search.search_state import CANCELLED, Stopped
 from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.trajectory import NUM_POINTS, CostWeights, JointGoal, TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Feature, Solver
-from kinopt_ros.solvers.trajectory_gate import Gate
+from kinopt_ros.solvers.paths import Progress, Report
+from kinopt_ros.solvers.trajectory_gate import TIMING
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.wanted import AbandonedError, as_long_as
 
 POINTS = 25
 """Points of the path that is optimized."""
 MARGIN = 0.03
 """Distance to obstacles, besides the problem's clearance, from which on nearness counts, m."""
+OBJECTIVE = "objective"
+"""Name of a stage."""
 _AT_END = 1e-7
 """Tolerance of start and of joint goals, rad or m."""
 _SHARE = 0.5
@@ -44,7 +49,11 @@ _SHARE = 0.5
 
 
 def plan_with_costs(
-    solver: Solver, problem: TrajectoryProblem, costs: Sequence[Cost], helper: Solver | None = None
+    solver: Solver,
+    problem: TrajectoryProblem,
+    costs: Sequence[Cost],
+    helper: Solver | None = None,
+    report: Report | None = None,
 ) -> TrajectoryResult:
     """Plan a motion whose path is the best by some costs.
 
@@ -53,6 +62,7 @@ def plan_with_costs(
         problem: a start at rest and one goal.
         costs: what counts, besides what the module says.
         helper: solves inverse kinematics and trajectories, for a path to begin from; None: the straight line.
+        report: told where the search is, after every part of the solver's work; when it returns False, the search ends.
 
     Raises:
         UnsupportedFeatureError: the solver solves no objectives, or the problem has what objectives do not: several
@@ -62,8 +72,26 @@ def plan_with_costs(
     robot = solver.robot
     _check(robot, problem, costs)
     asked = _objective_problem(robot, problem, costs)
-    asked = _with_path(asked, robot, problem, helper)
-    result = solver.solve_objective(asked)
+
+    def told(stage: str) -> bool:
+        return report is None or report(Progress(stage, 0, (), float("nan")))
+
+    def go_on(stage: str) -> None:
+        if not told(stage):
+            raise Stopped(Status.PREEMPTED, CANCELLED)
+        if problem.late:
+            raise Stopped(Status.TIMED_OUT, f"the deadline came before the {stage} of a motion with costs")
+
+    try:
+        asked = _with_path(asked, robot, problem, helper, report)
+        go_on(OBJECTIVE)
+        with as_long_as(lambda: told(OBJECTIVE)):
+            result = solver.solve_objective(asked)
+        go_on(TIMING)
+    except Stopped as stop:
+        return TrajectoryResult(stop.status, stop.sentence, None, solver.name)
+    except AbandonedError:
+        return TrajectoryResult(Status.PREEMPTED, CANCELLED, None, solver.name)
     terms = result.terms[0]
     if result.status[0] not in (Status.SUCCESS, Status.NEAREST):
         code = Status(int(result.status[0]))
@@ -74,20 +102,8 @@ def plan_with_costs(
     goal = problem.goals[0]
     if isinstance(goal, JointGoal):
         path[-1] = goal.q
-    gate = Gate(robot, problem, solver.name)
-    found = gate.passed(path, 0)
-    if isinstance(found, TrajectoryResult):
-        return replace(
-            found,
-            not_checked=(*found.not_checked, BETWEEN_POINTS),
-            costs=terms,
-            iterations=int(result.iterations[0]),
-            attempts=1,
-        )
-    message = str(found.violation)
-    return TrajectoryResult(
-        Status.PLANNING_FAILED, message, None, solver.name, attempt=found, stages=gate.stages, costs=terms
-    )
+    found = motion_with_costs(robot, problem, asked, 0, path, solver.name)
+    return replace(found, iterations=int(result.iterations[0]), attempts=1)
 
 
 def _check(robot: RobotModel, problem: TrajectoryProblem, costs: Sequence[Cost]) -> None:
@@ -155,14 +171,24 @@ def _objective_problem(
 
 
 def _with_path(
-    asked: ObjectiveProblem, robot: RobotModel, problem: TrajectoryProblem, helper: Solver | None
+    asked: ObjectiveProblem,
+    robot: RobotModel,
+    problem: TrajectoryProblem,
+    helper: Solver | None,
+    report: Report | None,
 ) -> ObjectiveProblem:
-    """Return the problem with a path to begin from."""
+    """Return the problem with a path to begin from.
+
+    Raises:
+        Stopped: the search for one was cancelled.
+    """
     if helper is not None and Feature.TRAJECTORIES in helper.capabilities.features:
         try:
-            planned = plan_trajectory(helper, problem)
+            planned = plan_trajectory(helper, problem, report)
         except KinoptError:  # not what it takes: the straight line will do
             planned = None
+        if planned is not None and planned.status is Status.PREEMPTED:
+            raise Stopped(planned.status, planned.message)
         if planned is not None and planned.trajectory is not None:
             times = np.linspace(0.0, planned.trajectory.duration, POINTS)
             return replace(asked, seeds=problem.whole(evaluate(planned.trajectory, times)[0])[None, None])

@@ -319,7 +319,7 @@ class SolverPool:
             )
             chosen, reason = self._for_objectives(solver, allow_fallback)
             pooled = self._first_able(
-                lambda able: plan_with_costs(able, problem, costs, helper),
+                lambda able: plan_with_costs(able, problem, costs, helper, report),
                 chosen,
                 allow_fallback and not reason,
             )

@@ -44,6 +44,7 @@ from kinopt_ros.ros.services.every import SERVICES
 from kinopt_ros.ros.serving.answers import answering
 from kinopt_ros.ros.serving.diagnostics import create_diagnostics
 from kinopt_ros.ros.serving.failure_records import FailureRecords
+from kinopt_ros.ros.serving.retries import Retries
 from kinopt_ros.ros.serving.service import ImmediateService, QueuedService
 from kinopt_ros.ros.serving.serving import Serving
 from kinopt_ros.ros.serving.twins import TwinWatch
@@ -224,6 +225,7 @@ class KinoptNode(ManagedNode):
         self._trajectory_action.close()
         self._trajectory_scheduler.close()
         self._scheduler.close()
+        self._retries.close()
         self._servo.close()
         self._target_pose.close()
         self._scene_updates.close()
@@ -287,8 +289,9 @@ class KinoptNode(ManagedNode):
 
     def _create_services(self) -> None:
         context = self._shared
-        serving = Serving(context, self._scheduler)
-        trajectories = Serving(context, self._trajectory_scheduler)
+        self._retries = Retries(self)
+        serving = Serving(context, self._scheduler, self._retries)
+        trajectories = Serving(context, self._trajectory_scheduler, self._retries)
         tasks: dict[str, MakeTask] = {}
         for service in (kind(context) for kind in SERVICES):
             if isinstance(service, QueuedService):
@@ -301,7 +304,12 @@ class KinoptNode(ManagedNode):
                     service.type, f"~/{service.name}", callback, qos_profile=QUEUED, callback_group=group
                 )
         self._trajectory_action = OptimizeTrajectoryAction(
-            context, self._trajectory_scheduler, self._motions, self._controllers, self.urgent
+            context,
+            self._trajectory_scheduler,
+            self._motions,
+            self._controllers,
+            self.urgent,
+            self._retries,
         )
         self._moveit = offer_moveit_services(
             context,

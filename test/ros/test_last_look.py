@@ -421,6 +421,23 @@ def test_one_noisy_velocity_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) 
     assert now[0] < 1.0
 
 
+def test_joint_states_that_lie_unread_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A motion that took seconds to plan was dropped, as something had just held Python's lock."""
+    world, slept = World(), [0.0]
+    world.parameters["state_timeout"] = -1.0
+
+    def sleep(seconds: float) -> None:
+        slept[0] += seconds
+        if slept[0] > 0.1:
+            world.parameters["state_timeout"] = 1.0
+
+    monkeypatch.setattr(last_look, "time", SimpleNamespace(monotonic=lambda: slept[0], sleep=sleep))
+    for scene in (None, world.scene.of(PANDA)):
+        slept[0] = 0.0
+        world.parameters["state_timeout"] = -1.0
+        assert world.send(scene)
+
+
 def test_a_joint_that_fell_silent_while_it_moved_is_not_waited_for() -> None:
     """It was said to move, for ever, and the robot that stands was to be waited for."""
     world = World()

@@ -12,10 +12,12 @@ import yaml
 from sensor_msgs.msg import JointState
 from support.pages import filled, page
 from support.ros_requests import READY, StartNode, ik, pose
+from support.trajectory_goals import SUCCEEDED, Goals
 
 from kinopt_msgs.msg import Cost
 from kinopt_msgs.srv import PlanTrajectory, SolveIK
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.planning.objective_trajectories import OBJECTIVE
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.client import Client
@@ -157,6 +159,28 @@ def test_a_motion_for_an_objective(client: Client, panda: RobotModel) -> None:
     response = client.call("plan_trajectory", refused)
     assert response.status.code == Status.UNSUPPORTED_FEATURE
     assert "several goals" in response.status.message
+
+
+def test_a_goal_for_an_objective_is_done_and_tells_its_stages(client: Client) -> None:
+    request = PlanTrajectory.Request(
+        poses=[pose(x=0.4, y=0.3, z=0.5)],
+        state=JointState(name=list(READY), position=list(READY.values())),
+        objective=[Cost(cost="least_acceleration", weight=[0.01])],
+        ignore_collisions=True,
+    )
+    answered(client, "plan_trajectory", request)  # the program is there from now on
+    fields = ("poses", "state", "objective", "ignore_collisions")
+    asked = {name: getattr(request, name) for name in fields}
+    goals = Goals(client, "costs_node")
+    goal = goals.send(**asked)
+    state, result = goal.result()
+    assert result.status.code == Status.SUCCESS, result.status.message
+    assert state == SUCCEEDED
+    assert [value.title for value in result.cost_values] == [
+        *("start", "goal of panda_link8", "least_acceleration", "smoothness")
+    ]
+    assert OBJECTIVE in {message.stage for message in goal.feedback}
+    goals.close()
 
 
 def test_the_request_of_the_page_is_answered(client: Client) -> None:

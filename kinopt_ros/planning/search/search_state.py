@@ -12,6 +12,7 @@ from kinopt_ros.verification.verify import ON_THE_WAY
 
 WITHOUT_DEADLINE = 20.0
 """Time after which a problem without a deadline is given up, s."""
+CANCELLED = "the search was cancelled"
 
 
 class Stopped(Exception):
@@ -54,7 +55,7 @@ class SearchState:
         """Raise ``Stopped`` if the search is to end."""
         self._stage = stage
         if not self.told(stage):
-            raise Stopped(Status.PREEMPTED, "the search was cancelled")
+            raise Stopped(Status.PREEMPTED, CANCELLED)
         if self.problem.late:
             kind = "the deadline came" if self._given_deadline else f"{WITHOUT_DEADLINE:g} s passed"
             raise Stopped(Status.TIMED_OUT, f"{kind} before a motion was found{self._so_far()}")

@@ -14,10 +14,9 @@ from typing import Any
 
 import rclpy
 from rclpy.action.server import CancelResponse, GoalResponse
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 
 from kinopt_msgs.action import OptimizeTrajectory
+from kinopt_ros.errors import StaleStateError
 from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import status_message
@@ -32,10 +31,12 @@ from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.requests.trajectory_work import plan
+from kinopt_ros.ros.robot.joint_states import UNREAD_SECONDS
 from kinopt_ros.ros.serving.action_server import give_result, no_callback
 from kinopt_ros.ros.serving.defects import error_status
 from kinopt_ros.ros.serving.goal_server import GoalServer
 from kinopt_ros.ros.serving.reply import Pace
+from kinopt_ros.ros.serving.retries import Retries
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 from kinopt_ros.solvers.paths import Progress
 from kinopt_ros.status import Status
@@ -47,8 +48,6 @@ RESULT_SECONDS = 60
 """Time that a result is kept for clients to fetch, s."""
 REST_SECONDS = 2.0
 """Longest time that a goal that publishes waits until the robot stands, s."""
-_LOOK_SECONDS = 0.02
-"""Time between two looks whether it does, s."""
 
 
 class OptimizeTrajectoryAction:
@@ -65,12 +64,14 @@ class OptimizeTrajectoryAction:
         output: MotionOutput,
         controllers: Controllers,
         urgent: UrgentExecutor,
+        retries: Retries,
     ) -> None:
         self.context = context
         self.scheduler = scheduler
         self.output = output
         self.controllers = controllers
         controllers.needed_by(self._needs)
+        self.retries = retries
         self._goals: dict[bytes, _Goal] = {}
         """Goals without a result by the client's number; guarded by the server's lock, as the next one is."""
         self._early: set[bytes] = set()
@@ -123,22 +124,17 @@ class OptimizeTrajectoryAction:
             self._early.discard(goal.number)
         if cancelled:
             goal.cancel()
-        elif not goal.begin():
-            self._begin_at_rest(goal)
-            return
-        # What was asked is read, and rclpy keeps the goal for as long as its result can be asked for.
-        let_go(handle.request)
 
-    def _begin_at_rest(self, goal: _Goal) -> None:
-        """Have a goal begin as soon as the robot stands, if it does in time."""
-        node = self.context.node
+        def begin() -> bool:
+            begun = goal.is_over() or goal.begin()
+            if (
+                begun
+            ):  # what was asked is read, and rclpy keeps the goal for as long as its result can be asked for
+                let_go(handle.request)
+            return begun
 
-        def look() -> None:
-            if goal.is_over() or goal.begin():
-                node.destroy_timer(timer)
-                let_go(goal.handle.request)
-
-        timer = node.create_timer(_LOOK_SECONDS, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        if not begin():
+            self.retries.add(begin)
 
     def _cancel(self, handle: Any) -> CancelResponse:
         """Cancel a goal; called with the server's lock."""
@@ -181,7 +177,7 @@ class _Goal:
 
     def begin(self) -> bool:
         """Read the goal and put it in line, or refuse it; False if it is to begin once more a little later, when the
-        robot stands. On the executor's thread."""
+        robot stands, or joint states that may lie unread are read. On the executor's thread."""
         action, request = self._action, self.handle.request
         if self._stops is None:
             self._stops = action.output.stops
@@ -189,11 +185,13 @@ class _Goal:
             check_lengths(request, action.context.parameter("max_batch"))
             try:
                 asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
-            except MovingError:
-                # As by the goal before, whose end the robot has to be told, or one that was cancelled a moment ago.
-                if time.monotonic() >= self.arrived + REST_SECONDS:
+            except (MovingError, StaleStateError) as error:
+                # By the goal before, whose end it has to be told, or one that was cancelled a moment ago.
+                patience = REST_SECONDS if isinstance(error, MovingError) else UNREAD_SECONDS
+                if not action.retries.allowed(self.arrived, patience):
                     raise
-                self._take_claim()
+                if request.publish:  # the newest has the robot, whoever begins first
+                    self._take_claim()
                 return False
             if request.publish:
                 self.chosen = action.controllers.chosen()

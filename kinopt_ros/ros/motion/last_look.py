@@ -28,7 +28,7 @@ from kinopt_ros.robot.turns import endless_variables
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.published import Published, followed
-from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, LATEST, RobotState
+from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, LATEST, UNREAD_SECONDS, RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
@@ -232,13 +232,15 @@ class LastLook:
 
 
 def _unless_noise(look: Callable[[], bool | None]) -> bool | None:
-    """Return what ``look`` returns; call it again for NOISE_SECONDS as long as it says that the robot moves."""
-    end = time.monotonic() + NOISE_SECONDS
+    """Return what ``look`` returns; call it again for NOISE_SECONDS as long as it says that the robot moves, and for
+    UNREAD_SECONDS as long as joint states are too old: newer ones may lie unread."""
+    begin = time.monotonic()
     while True:
         try:
             return look()
-        except MovingError:
-            if time.monotonic() >= end:
+        except (MovingError, StaleStateError) as error:
+            patience = NOISE_SECONDS if isinstance(error, MovingError) else UNREAD_SECONDS
+            if time.monotonic() >= begin + patience:
                 raise
         time.sleep(_NOISE_LOOK)
 

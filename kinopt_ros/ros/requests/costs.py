@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Annotated, Any
 
 from kinopt_msgs.msg import CostValue
@@ -11,18 +12,21 @@ from kinopt_ros.errors import InvalidRequestError, KinoptError, shown
 from kinopt_ros.objectives.evaluation import Term
 from kinopt_ros.objectives.reading import cost_from_data, plain_data
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.xml_text import MAX_NAME_LENGTH
 from kinopt_ros.ros.messages.conversions import flat_array
 
 MOST, MOST_OF_A_KIND = 16, 4
 """Most costs of a request, and most of one kind."""
 LONGEST = 100_000
 """Most characters of parameters of all costs of a request."""
+MOST_TARGETS = 1000
+"""Most targets of a request with costs."""
 MOST_NUMBERS = 10_000
 """Most weights, tolerances and points of all costs of a request."""
 
 
 def bounded_costs(messages: Sequence[Any], field: str) -> tuple[Any, ...]:
-    """Return the messages of a request's costs, unread.
+    """Return copies of the messages of a request's costs, unread: who has read a request may empty it.
 
     Raises:
         InvalidRequestError: there are too many, or they are too long.
@@ -33,6 +37,13 @@ def bounded_costs(messages: Sequence[Any], field: str) -> tuple[Any, ...]:
             f"{field} has {len(messages)} costs, {max(kinds.values())} of a kind; allowed are {MOST}, and "
             f"{MOST_OF_A_KIND} of a kind: compilers take long over more"
         )
+    for message in messages:
+        # A label comes back with every target.
+        for what, text in (("label", message.label), ("cost", message.cost)):
+            if len(text) > MAX_NAME_LENGTH:
+                raise InvalidRequestError(
+                    f"{field} has a {what} of {len(text)} characters; allowed are at most {MAX_NAME_LENGTH}"
+                )
     length = sum(len(message.parameters) for message in messages)
     numbers = sum(len(part) for m in messages for part in (m.weight, m.tolerance, m.points))
     if length > LONGEST or numbers > MOST_NUMBERS:
@@ -40,7 +51,15 @@ def bounded_costs(messages: Sequence[Any], field: str) -> tuple[Any, ...]:
             f"{field} has {length} characters of parameters and {numbers} numbers; allowed are {LONGEST} and "
             f"{MOST_NUMBERS}"
         )
-    return tuple(messages)
+    return tuple(map(deepcopy, messages))
+
+
+def check_targets(messages: Sequence[Any], targets: int) -> None:
+    """Raise InvalidRequestError if a request with costs has too many targets."""
+    if messages and targets > MOST_TARGETS:
+        raise InvalidRequestError(
+            f"{targets} targets were given with costs; allowed are {MOST_TARGETS}: send several requests"
+        )
 
 
 def read_costs(robot: RobotModel, messages: Sequence[Any], field: str) -> tuple[Cost, ...]:

@@ -23,7 +23,7 @@ from kinopt_ros.ros.messages.conversions import (
     matrices_from_poses,
     nonnegative,
 )
-from kinopt_ros.ros.requests.costs import bounded_costs
+from kinopt_ros.ros.requests.costs import bounded_costs, check_targets
 from kinopt_ros.ros.requests.timeouts import timeout_of
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
@@ -174,6 +174,7 @@ def _check_size(context: Context, request: Any, tips: int) -> None:
             f"{len(request.poses)} poses were given for {tips} tip_links; allowed is a multiple of those"
         )
     solutions = len(request.poses) // tips * max(request.num_solutions, 1)
+    check_targets(request.costs, len(request.poses) // tips)
     context.check_batch(solutions, "targets times num_solutions")
     context.check_batch(max(1, request.num_seeds), "seeds per target")
 

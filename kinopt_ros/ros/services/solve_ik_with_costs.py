@@ -10,8 +10,9 @@ import numpy as np
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import inverse
+from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.result import ObjectiveResult
-from kinopt_ros.planning.ik_objective import ik_objective, with_targets_met
+from kinopt_ros.planning.ik_objective import solve_in_portions
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.planning.solver_pool import Pooled
 from kinopt_ros.problems.target_errors import target_errors
@@ -55,9 +56,15 @@ class ObjectiveTask(Task):
             check_in_time(self._reply.queue_time, asked.timeout)
             robot = asked.loaded.model
             costs = read_costs(robot, asked.costs, "costs")
-            problem = ik_objective(robot, asked.problem, costs)
-            pooled = asked.loaded.pool.solve_objective(problem, asked.solver, asked.allow_fallback)
-            pooled = replace(pooled, result=with_targets_met(robot, asked.problem, pooled.result))
+            answers: list[Pooled[ObjectiveResult]] = []
+
+            def solve(problem: ObjectiveProblem) -> ObjectiveResult:
+                pool = asked.loaded.pool
+                answers.append(pool.solve_objective(problem, asked.solver, asked.allow_fallback))
+                return answers[-1].result
+
+            result = solve_in_portions(robot, asked.problem, costs, solve)
+            pooled = replace(answers[0], result=result)
             response = self._reply.response()
             _fill(response, asked, pooled)
         except Exception as error:  # nothing ends a worker

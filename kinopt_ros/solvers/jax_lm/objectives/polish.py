@@ -61,14 +61,19 @@ class Polished(NamedTuple):
     """Largest violation of a constraint."""
 
 
-class _State(NamedTuple):
+class State(NamedTuple):
+    """Where it stands between two steps: all that the next one needs, so that the clock can be looked at in between."""
+
     q: jax.Array
+    """(T, nq)"""
     rows: Rows
     y: jax.Array
     """(R,): multipliers by rho; 0 for what need not hold."""
     H: jax.Array
     """(n, n): curvature of the Lagrangian."""
     mu: jax.Array
+    rho: jax.Array
+    """Weight of constraints near to them, by the curvatures at the start."""
     near: jax.Array
     """Whether curvature is learnt already."""
     iteration: jax.Array
@@ -76,16 +81,35 @@ class _State(NamedTuple):
     done: jax.Array
 
 
-def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
-    """Improve one trajectory (T, nq) for one request with its numbers (N,)."""
+def begin(layout: Layout, numbers: jax.Array, q: jax.Array) -> State:
+    """Return where one trajectory (T, nq) stands before the first step, for one request with its numbers (N,)."""
+    costs, dt = unpack(layout.objective, numbers)
+    plan = row_plan(layout, costs, dt)
+    q = Bounds.of(layout).clipped(q)
+    rows = rows_at(layout, costs, dt, q)
+    scaled = Terms(plan, plan.weights(costs)).scaled(rows)
+    return State(
+        q,
+        rows,
+        jnp.zeros_like(rows.r),
+        scaled.gauss_newton(rows),
+        jnp.asarray(1e-3, q.dtype),
+        jnp.asarray(scaled.rho, q.dtype),
+        jnp.asarray(False),
+        jnp.asarray(0, jnp.int64),
+        jnp.full(STEPS, jnp.nan, q.dtype),
+        jnp.asarray(False),
+    )
+
+
+def polish(layout: Layout, numbers: jax.Array, begun: State, until: jax.Array) -> tuple[State, Polished]:
+    """Go on from a state until it is done, or has done so many steps in all; return the next state, and where it is."""
     costs, dt = unpack(layout.objective, numbers)
     plan = row_plan(layout, costs, dt)
     bounds = Bounds.of(layout)
-    q = bounds.clipped(q)
-    rows = rows_at(layout, costs, dt, q)
-    scaled = Terms(plan, plan.weights(costs)).scaled(rows)
+    scaled = Terms(plan, plan.weights(costs), begun.rho)
 
-    def step(state: _State) -> _State:
+    def step(state: State) -> State:
         r, J = state.rows
         violation = scaled.violation(r)
         moving = violation < _NEAR
@@ -125,33 +149,23 @@ def polish(layout: Layout, numbers: jax.Array, q: jax.Array) -> Polished:
         exact = terms.violation(after.r) < _EXACT
         stuck = ~better & ((length < 0.1 * _STILL) | (state.mu >= _LARGEST_DAMPING))
         hopeless = better & ~moving & (before - at_candidate < _HOPELESS * before)
-        return _State(
+        return State(
             jnp.where(better, candidate, state.q),
             after,
             y,
             H,
             jnp.clip(jnp.where(better, state.mu * 0.2, state.mu * 8.0), 1e-12, _LARGEST_DAMPING),
+            state.rho,
             near,
             state.iteration + 1,
             state.history.at[state.iteration].set(2.0 * terms.value(after.r)),
             (better & exact & (length < _STILL)) | stuck | hopeless,
         )
 
-    start = _State(
-        q,
-        rows,
-        jnp.zeros_like(rows.r),
-        scaled.gauss_newton(rows),
-        jnp.asarray(1e-3),
-        jnp.asarray(False),
-        jnp.asarray(0),
-        jnp.full(STEPS, jnp.nan),
-        jnp.asarray(False),
-    )
-    end = jax.lax.while_loop(lambda state: ~state.done & (state.iteration < STEPS), step, start)
+    end = jax.lax.while_loop(lambda state: ~state.done & (state.iteration < until), step, begun)
     # Of the sum of squares, not of half of it.
     multipliers = 2.0 * scaled.rho * end.y
-    return Polished(
+    return end, Polished(
         end.q,
         plan.by_cost(multipliers, len(costs)),
         end.iteration,
@@ -168,7 +182,7 @@ class _System(NamedTuple):
     held: jax.Array
 
     @classmethod
-    def of(cls, state: _State, constraints: jax.Array, near: jax.Array, held: jax.Array) -> "_System":
+    def of(cls, state: State, constraints: jax.Array, near: jax.Array, held: jax.Array) -> "_System":
         """Factorize H + constraints + mu D: D is the diagonal of all of it far from the constraints, of H near to them,
         so that steps along them are not damped by how stiff they are across."""
         A = state.H + constraints

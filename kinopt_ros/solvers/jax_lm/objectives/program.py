@@ -5,7 +5,6 @@ all that it calls, is part of its name.
 """
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,10 +13,11 @@ import jax
 import numpy as np
 
 from kinopt_ros.solvers.jax_lm.objectives.layout import Layout, pack
-from kinopt_ros.solvers.jax_lm.objectives.polish import polish
+from kinopt_ros.solvers.jax_lm.objectives.polish import begin, polish
 from kinopt_ros.solvers.jax_lm.programs import Compilation
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 
+BEGIN = "begin"
 POLISH = "polish"
 SEARCH = "search"
 SEARCH_STEPS = 30
@@ -33,7 +33,7 @@ class ObjectiveKey:
     """Key of a program for one robot."""
 
     kind: str
-    """``polish`` or ``search``."""
+    """``begin``, ``polish`` or ``search``."""
     lanes: int
     """Starts that it takes at a time."""
     text: str
@@ -56,18 +56,21 @@ def objective_compilation(runtime: Runtime, key: ObjectiveKey) -> Compilation:
         CostError: a cost cannot be traced.
     """
     layout = key.layout
-    one: Callable[..., Any]
-    if key.kind == POLISH:
-        one = partial(polish, layout)
+    starts = (
+        np.empty((key.lanes, len(pack(layout.objective, 1.0)))),
+        np.empty((key.lanes, layout.num_points, layout.robot.nq)),
+    )
+    first = jax.vmap(partial(begin, layout))
+    if key.kind == BEGIN:
+        lowered = jax.jit(first).lower(*starts)
+    elif key.kind == POLISH:
+        one = jax.vmap(partial(polish, layout), in_axes=(0, 0, None))
+        lowered = jax.jit(one).lower(starts[0], jax.eval_shape(first, *starts), np.int64(0))
     else:
         # jaxls takes half a second to import.
         from kinopt_ros.solvers.jax_lm.objectives.search import search
 
-        one = partial(search, layout, SEARCH_STEPS)
-    lowered = jax.jit(jax.vmap(one)).lower(
-        np.empty((key.lanes, len(pack(layout.objective, 1.0)))),
-        np.empty((key.lanes, layout.num_points, layout.robot.nq)),
-    )
+        lowered = jax.jit(jax.vmap(partial(search, layout, SEARCH_STEPS))).lower(*starts)
     options = dict(runtime.compiler_options)
     if runtime.on_cpu:
         known = options.get("xla_disable_hlo_passes")

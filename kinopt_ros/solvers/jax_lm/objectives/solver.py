@@ -1,6 +1,8 @@
 """How starts are spent on requests: the first one is polished; where that does not hold, many are searched from."""
 
 import math
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -16,16 +18,23 @@ from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.result import ObjectiveCandidates
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.jax_lm.objectives.layout import Layout, layout_of, pack
-from kinopt_ros.solvers.jax_lm.objectives.program import POLISH, SEARCH, ObjectiveKey, sources_of
-from kinopt_ros.solvers.jax_lm.programs import Programs
+from kinopt_ros.solvers.jax_lm.objectives.polish import STEPS
+from kinopt_ros.solvers.jax_lm.objectives.program import BEGIN, POLISH, SEARCH, ObjectiveKey, sources_of
+from kinopt_ros.solvers.jax_lm.programs import IN_MEMORY, Program, Programs
+from kinopt_ros.solvers.lru import LruCache
+from kinopt_ros.wanted import check_wanted
 
 LANES: dict[str, tuple[tuple[float, int], ...]] = {
     POLISH: ((1, 1), (16, 16), (math.inf, 128)),
     SEARCH: ((4, 16), (math.inf, 256)),
 }
 """For batches of up to so many requests, the number of starts of the program that is run again and again."""
+LANES_ON_CPU = {**LANES, SEARCH: ((math.inf, 16),)}
+"""Likewise on CPUs, where 256 starts take 16 times as long as 16, and nobody can look at the clock meanwhile."""
 _AT_A_TIME = 16
 """Requests that are searched for together; between them the clock is looked at."""
+_PAUSE = 0.04
+"""Time of a part of the polish, s; between parts the clock is looked at."""
 _BEST = 2
 """Best starts of a search that are polished."""
 _HOLDS = 0.1
@@ -50,13 +59,17 @@ class ObjectiveSearch:
     def __init__(self, robot: RobotModel, programs: Programs[ObjectiveKey]) -> None:
         self._robot = robot
         self._programs = programs
+        self._pace: LruCache[ObjectiveKey, float] = LruCache(IN_MEMORY)
+        """Time of a step of the polish lately, s; guarded by the lock."""
+        self._pace_lock = threading.Lock()
 
     def needed(self, problem: ObjectiveProblem) -> tuple[ObjectiveKey, ...]:
         """Return the programs that a problem may need."""
         layout = layout_of(self._robot, problem)
-        keys = [_key(POLISH, _lanes(POLISH, problem.batch_size), layout)]
+        lanes = self._lanes(POLISH, problem.batch_size)
+        keys = [_key(BEGIN, lanes, layout), _key(POLISH, lanes, layout)]
         if problem.num_starts:
-            keys.append(_key(SEARCH, _lanes(SEARCH, problem.batch_size), layout))
+            keys.append(_key(SEARCH, self._lanes(SEARCH, problem.batch_size), layout))
         return tuple(keys)
 
     def prepare(self, problem: ObjectiveProblem) -> None:
@@ -96,6 +109,11 @@ class ObjectiveSearch:
             best.history,
             timed_out,
         )
+
+    def _lanes(self, kind: str, batch_size: int) -> int:
+        """Return the number of starts of the program for batches of a size."""
+        known = LANES_ON_CPU if self._programs.runtime.on_cpu else LANES
+        return next(lanes for most, lanes in known[kind] if batch_size <= most)
 
     def _search(
         self,
@@ -176,9 +194,21 @@ class ObjectiveSearch:
         """Run a program portion by portion; the last one is filled up with repetitions.
 
         After the deadline the rest stays where it starts, as far from holding as can be.
+
+        Raises:
+            AbandonedError: nobody wants it any more.
         """
-        size = _lanes(kind, problem.batch_size)
-        program = self._programs.get(_key(kind, size, layout))
+        size = self._lanes(kind, problem.batch_size)
+        if kind == POLISH:
+            begin_program = self._programs.get(_key(BEGIN, size, layout))
+            key = _key(POLISH, size, layout)
+            polish_program = self._programs.get(key)
+
+            def program(numbers: Float64, q: Float64) -> Any:
+                return self._polish(problem, key, polish_program, numbers, begin_program(numbers, q))
+
+        else:
+            program = self._programs.get(_key(kind, size, layout))
         parts: list[Any] = []
         with jax.enable_x64(True):
             for begin in range(0, len(q), size):
@@ -188,6 +218,32 @@ class ObjectiveSearch:
                 else:
                     parts.append(program(numbers[at], q[at]))
         return _joined(parts, len(q))
+
+    def _polish(
+        self,
+        problem: ObjectiveProblem,
+        key: ObjectiveKey,
+        program: Program,
+        numbers: Annotated[Float64, "L N"],
+        state: Any,
+    ) -> Any:
+        """Polish from a state, in parts of the same steps whatever their number, until it is done or the deadline
+        passes."""
+        done = 0
+        while True:
+            with self._pace_lock:
+                pace = self._pace.get(key)
+            steps = 1 if pace is None else max(1, min(STEPS - done, int(_PAUSE / pace)))
+            begin = time.perf_counter()
+            state, found = program(numbers, state, np.int64(done + steps))
+            ran = int(np.asarray(state.iteration).max()) - done
+            if ran:
+                with self._pace_lock:
+                    self._pace.put(key, (time.perf_counter() - begin) / ran)
+            done += steps
+            check_wanted()
+            if done >= STEPS or np.asarray(state.done).all() or problem.late:
+                return found
 
     def _refuse_to_compile(self, keys: Sequence[ObjectiveKey]) -> None:
         missing = self._programs.missing(keys)
@@ -225,11 +281,6 @@ def _joined(parts: Sequence[Any], count: int) -> Any:
 
 def _key(kind: str, lanes: int, layout: Layout) -> ObjectiveKey:
     return ObjectiveKey(kind, lanes, layout.text, sources_of(layout), layout)
-
-
-def _lanes(kind: str, batch_size: int) -> int:
-    """Return the number of starts of the program for batches of a size."""
-    return next(lanes for most, lanes in LANES[kind] if batch_size <= most)
 
 
 def _allowed(

@@ -17,9 +17,10 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.tangent import difference, directions
 from kinopt_ros.objectives.objective import Objective
-from kinopt_ros.objectives.problem import objective_problem
+from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.status import Status
+from kinopt_ros.wanted import AbandonedError, as_long_as
 
 if TYPE_CHECKING:
     from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
@@ -212,3 +213,57 @@ def test_no_compilation_after_preparation(shared: SharedMaker, arm: RobotModel) 
         )
         assert np.isfinite(solver.solve_objective(problem).best).all()
     assert programs.compiled == before
+
+
+def test_how_the_polish_is_divided_changes_nothing(
+    shared: SharedMaker, arm: RobotModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its parts the clock is looked at: as one program, paths took up to 8 s longer than they had."""
+    solver = shared(arm)
+    asked = objective_problem(arm, at(0.5, 0.4), joints=JOINTS, num_starts=0)
+    before = solver.solve_objective(asked)
+    from kinopt_ros.solvers.jax_lm.objectives import solver as parts
+
+    for pause in (0.0, 1e3):  # single steps, and all of them at once
+        monkeypatch.setattr(parts, "_PAUSE", pause)
+        after = solver.solve_objective(asked)
+        np.testing.assert_array_equal(after.best, before.best)
+        np.testing.assert_array_equal(after.history, before.history)
+    assert before.iterations[0] > 2
+
+
+def test_the_polish_ends_when_the_deadline_comes_or_nobody_wants_it(
+    shared: SharedMaker, arm: RobotModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kinopt_ros.solvers.jax_lm.objectives import solver as parts
+
+    monkeypatch.setattr(parts, "_PAUSE", 0.0)
+    solver = shared(arm)
+    asked = objective_problem(arm, at(0.5, 0.4), joints=JOINTS, num_starts=0)
+    steps = int(solver.solve_objective(asked).iterations[0])
+    looks = [0]
+
+    def late(problem: ObjectiveProblem) -> bool:
+        looks[0] += 1
+        return looks[0] > 2
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ObjectiveProblem, "late", property(late))
+        result = solver.solve_objective(asked)
+    assert int(result.iterations[0]) == 3 < steps
+
+    wanted = iter([True, True, False])
+    with as_long_as(lambda: next(wanted)), pytest.raises(AbandonedError):
+        solver.solve_objective(asked)
+    assert not list(wanted)
+
+
+def test_no_program_of_a_processor_takes_more_starts_than_one_clock_can_wait_for(
+    shared: SharedMaker, arm: RobotModel
+) -> None:
+    """256 starts at a time took 16 times as long as 16, and nobody could look at the clock meanwhile."""
+    from kinopt_ros.solvers.jax_lm.objectives.program import SEARCH
+
+    search = shared(arm)._objective_search()
+    asked = objective_problem(arm, [at(0.5, 0.4)] * 20, joints=JOINTS)
+    assert [key.lanes for key in search.needed(asked) if key.kind == SEARCH] == [16]
