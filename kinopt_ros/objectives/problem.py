@@ -3,12 +3,12 @@
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Immutable, taken_over
+from kinopt_ros.array import Bool, Float64, Immutable, Int64, taken_over
 from kinopt_ros.costs.base import structure_of
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, shown
 from kinopt_ros.kinematics.tangent import difference, directions, free_directions, moved
@@ -156,6 +156,16 @@ def objective_problem(
         float(clearance),
         deadline,
         random_seed,
+    )
+
+
+def rows_of_objectives(problem: ObjectiveProblem, requests: Annotated[Int64, "R"]) -> ObjectiveProblem:
+    """Return the problem of some of its requests."""
+    return replace(
+        problem,
+        objectives=tuple(problem.objectives[b] for b in requests.tolist()),
+        state=problem.state[requests],
+        seeds=problem.seeds[requests],
     )
 
 
