@@ -68,8 +68,13 @@ class LinkPose(Cost):
     def magnitudes(self, residual: Annotated[Float64, "... 6"]) -> Annotated[Float64, "... 2"]:
         """Return distance, m, and angle, rad, along and about the axes that have a weight."""
         counted = residual * (np.broadcast_to(np.asarray(self.weight, dtype=np.float64), 6) != 0.0)
-        lengths = [np.linalg.norm(counted[..., part], axis=-1) for part in (slice(0, 3), slice(3, 6))]
-        return np.stack(lengths, axis=-1)
+        squares = (counted * counted).reshape(*counted.shape[:-1], 2, 3)
+        return np.sqrt(np.add.reduce(squares, axis=-1))
+
+    def num_magnitudes(self, components: int) -> int:
+        """Return 2, for distance and angle."""
+        del components
+        return 2
 
 
 def checked_pose(cost: Cost, field: str, T: Float64) -> None:
