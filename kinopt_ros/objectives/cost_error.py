@@ -19,7 +19,7 @@ def where(cost: Cost, title: str) -> str:
     return f"cost {quoted(title)} ({file})"
 
 
-class blamed:  # noqa: N801  (a context manager, quicker than a generator)
+class blamed:
     """Make a CostError of whatever a cost's code raises, exits included.
 
     Args:

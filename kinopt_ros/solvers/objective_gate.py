@@ -48,7 +48,9 @@ def verified(
     best = np.array(claims.q, dtype=np.float64)
     status = np.full(B, int(Status.SUCCESS), dtype=np.int64)
     messages, terms = [], []
-    wrong = {} if _all_right(robot, problem, best) else {b: _wrong(robot, problem, b, best[b]) for b in range(B)}
+    wrong = (
+        {} if _all_right(robot, problem, best) else {b: _wrong(robot, problem, b, best[b]) for b in range(B)}
+    )
     for b, what in wrong.items():
         if what:
             best[b] = np.array(np.broadcast_to(problem.state[b], (T, robot.nq)))

@@ -183,6 +183,8 @@ def test_solve_objective_hands_the_starts_on(panda: RobotModel, cpu: Solver) -> 
     handed = []
 
     class Seen:
+        finds_poses = False
+
         def solve_objective(self, problem: ObjectiveProblem) -> ObjectiveProblem:
             handed.append(problem)
             return problem

@@ -84,7 +84,7 @@ def manipulability(tree, frame, variant, counted, places, room, differentiate, s
     ``counted``: per direction 1 if its column counts, else 0; ``variant``: which rows do.
     """
     first, last = (3, 6) if variant == ROTATION_ROWS else (0, 6 if variant == ALL_ROWS else 3)
-    J, G, factor = room.J, room.G, room.factor
+    J, factor = room.J, room.factor
     count = _velocities(tree, frame, places, room)
     n, nv = last - first, J.shape[1]
     for r in range(n):

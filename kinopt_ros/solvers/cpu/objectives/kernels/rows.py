@@ -272,7 +272,7 @@ def evaluate(model, numbers, q, room, differentiate, r, J):
             r[row[FIRST]] = manipulability(
                 tree, row[FRAME], row[VARIANT], counted, room.places, room.index, differentiate, J[row[FIRST]]
             )
-        elif code == ALIGNMENT or code == LOOK_AT:
+        elif code in (ALIGNMENT, LOOK_AT):
             _direction(row, numbers, room, differentiate, r, J)
         elif code == CENTER_OF_MASS:
             _center_of_mass(tree, row, numbers, room, differentiate, r, J)

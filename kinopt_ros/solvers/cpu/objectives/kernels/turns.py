@@ -18,10 +18,7 @@ def turn_of(w, x, y, z):
     if w < 0.0:
         w, x, y, z = -w, -x, -y, -z
     sine = np.sqrt(x * x + y * y + z * z)
-    if sine < _SMALL_SINE:
-        f = 2.0 + sine * sine / 3.0
-    else:
-        f = 2.0 * np.arctan2(sine, w) / sine
+    f = 2.0 + sine * sine / 3.0 if sine < _SMALL_SINE else 2.0 * np.arctan2(sine, w) / sine
     return f * x, f * y, f * z
 
 
