@@ -69,7 +69,8 @@ class LinkPose(Cost):
         """Return distance, m, and angle, rad, along and about the axes that have a weight."""
         counted = residual * (np.broadcast_to(np.asarray(self.weight, dtype=np.float64), 6) != 0.0)
         squares = (counted * counted).reshape(*counted.shape[:-1], 2, 3)
-        return np.sqrt(np.add.reduce(squares, axis=-1))
+        lengths: Float64 = np.sqrt(np.add.reduce(squares, axis=-1))
+        return lengths
 
     def num_magnitudes(self, components: int) -> int:
         """Return 2, for distance and angle."""

@@ -69,7 +69,7 @@ def _term(path: NumpyPath, cost: Cost, title: str, points: tuple[int, ...]) -> T
         )
     residual = np.array(residuals)
     counted = np.maximum(residual, 0.0) if cost.one_sided else residual
-    weighted = (cost.weight * counted).ravel()
+    weighted = (np.asarray(cost.weight) * counted).ravel()
     value = float(weighted @ weighted)
     magnitude = magnitudes_of(cost, title, residual)
     tolerance = None

@@ -82,6 +82,8 @@ class _Work:
     outcome: "Outcome"
     budget: int
     """Steps between two looks at the clock."""
+    done: Annotated[Bool, "B"]
+    """That of the outcome."""
 
     @classmethod
     def start(
@@ -94,6 +96,7 @@ class _Work:
         B = problem.batch_size
         numbers, weights = zip(*map(structure.pack, problem.objectives), strict=True)
         R, d = sum(structure.sizes), int(problem.free.sum())
+        done = np.zeros(B, np.bool_)
         return cls(
             structure,
             Asked(np.stack(numbers), np.stack(weights), allowed_violations(problem), starts),
@@ -105,23 +108,21 @@ class _Work:
                 np.full((B, STEPS), np.nan),
                 np.zeros(B, np.int64),
                 np.zeros(B, np.int64),
-                np.zeros(B, np.bool_),
+                done,
             ),
             max(1, _WORK // (R * d)),
+            done,
         )
-
-    @property
-    def done(self) -> Annotated[Bool, "B"]:
-        """Which requests need no more."""
-        return self.outcome.done
 
     def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
         """Search, see ``search.Work``."""
         from kinopt_ros.solvers.cpu.objectives.kernels.search import Asked, Outcome
         from kinopt_ros.solvers.cpu.objectives.kernels.search import search as compiled
 
-        asked = Asked(*(part[rows] for part in self.asked))
-        outcome = Outcome(*(part[rows] for part in self.outcome))
+        asked, outcome = self.asked, self.outcome
+        if rows.stop - rows.start < len(self.done):
+            asked = Asked._make(part[rows] for part in asked)
+            outcome = Outcome._make(part[rows] for part in outcome)
         while not compiled(self.structure.model, asked, self.budget, outcome):
             if time.monotonic() >= end:
                 return False

@@ -53,7 +53,8 @@ def pack_structure(robot: RobotModel, objective: Objective, free: Annotated[Bool
 
     rows = tuple(KINDS[type(cost)].rows(robot, cost) for cost in objective)
     tree, frames = _tree(robot, rows, free)
-    table, lists = np.zeros((len(rows), codes.ROW_SIZE), dtype=np.int64), []
+    table = np.zeros((len(rows), codes.ROW_SIZE), dtype=np.int64)
+    lists: list[int] = []
     first, numbers = 0, 0
     for k, (cost, own) in enumerate(zip(objective, rows, strict=True)):
         table[k, codes.CODE] = getattr(codes, own.code)

@@ -42,7 +42,7 @@ class RowRoom(NamedTuple):
     """Memory of an evaluation."""
 
     places: Places
-    index: IndexRoom
+    index_room: IndexRoom
     poses: Annotated[Float64, "2 12"]
     numbers: Annotated[Float64, "2 12"]
     turn: Annotated[Float64, "21"]
@@ -270,7 +270,7 @@ def evaluate(model, numbers, q, room, differentiate, r, J):
         elif code == MANIPULABILITY:
             counted = costs.lists[row[LISTED] : row[LISTED] + row[COUNT]]
             r[row[FIRST]] = manipulability(
-                tree, row[FRAME], row[VARIANT], counted, room.places, room.index, differentiate, J[row[FIRST]]
+                tree, row[FRAME], row[VARIANT], counted, room.places, room.index_room, differentiate, J[row[FIRST]]
             )
         elif code in (ALIGNMENT, LOOK_AT):
             _direction(row, numbers, room, differentiate, r, J)

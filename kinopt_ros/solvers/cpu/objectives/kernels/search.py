@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
 def _without_counting(model, room):
     """Return the same arrays, without counting references to them: that would take longer than what is computed."""
     tree, moving, costs, rows = model.tree, model.moving, model.costs, room.rows
-    places, index, here, there = rows.places, rows.index, room.here, room.there
+    places, index, here, there = rows.places, rows.index_room, room.here, room.there
     return Model(
         Tree(
             borrowed(tree.parent), borrowed(tree.kind), borrowed(tree.variable), borrowed(tree.direction),
