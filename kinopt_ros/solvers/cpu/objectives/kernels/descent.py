@@ -34,7 +34,7 @@ from kinopt_ros.solvers.cpu.objectives.kernels.rows import RowRoom, evaluate
 
 STEPS = 80
 """Most steps, and length of the history."""
-_STIFFNESS = 1e4
+_STIFFNESS = 3e2
 """How much more curved rho |c|^2 is than f at the start. More keeps steps short where constraints bend; less lets them
 be left."""
 _NEAR = 1e-2
@@ -47,7 +47,7 @@ _SLOW = 0.2
 """Share of a violation that is left by a step that is too little: rho grows."""
 _STIFFER, _STIFFEST = 10.0, 1e4
 """By how much, and how much larger it becomes at most."""
-_LONGEST = 0.5
+_LONGEST = 0.3
 """Longest step, rad or m, near the constraints: farther off they are others."""
 _SETTLED = 1e-9
 """Change of the sum, as its share, below which there is nothing more to gain if constraints are met."""
@@ -324,27 +324,35 @@ def _take_over(room, there):
 
 
 @njit(**FAST_INNER)
+def stand(model, numbers, q, room):
+    """Make a configuration (nq,), brought within the limits, the one that is stood at, without multipliers."""
+    for a in range(room.step.shape[0]):
+        room.step[a] = 0.0
+    for i in range(room.y.shape[0]):
+        room.y[i] = room.next_y[i] = 0.0
+    moved(model.moving, q, room.step, room.here.q)
+    evaluate(model, numbers, room.here.q, room.rows, True, room.here.r, room.here.J)
+
+
+@njit(**FAST_INNER)
 def descend(model, weights, numbers, start, room):
     """Improve a start (nq,); where it ends is ``room.here``, with ``room.y`` and ``room.history``.
 
     Returns:
-        Steps made, and rho.
+        Steps made, rho, and the violation at the start.
     """
     costs, moving, here, there, y = model.costs, model.moving, room.here, room.there, room.y
     d, R = room.step.shape[0], y.shape[0]
-    for a in range(d):
-        room.step[a] = 0.0
-    moved(moving, start, room.step, here.q)
-    evaluate(model, numbers, here.q, room.rows, True, here.r, here.J)
+    stand(model, numbers, start, room)
     _gauss_newton(costs, weights, here, room.scale, room.H)
     first_rho = _stiffness(costs, weights, room)
     constrained = False
     for i in range(R):
-        y[i] = room.next_y[i] = 0.0
         constrained = constrained or (costs.holds[i] and weights[i] != 0.0)
     for k in range(STEPS):
         room.history[k] = np.nan
-    near, mu, level = False, 1e-3, violation_of(costs, weights, here.r)
+    near, mu, level = False, 1.0, violation_of(costs, weights, here.r)
+    at_start = level
     near_rho = first_rho
     for iteration in range(STEPS):
         close = level < _NEAR
@@ -360,7 +368,7 @@ def descend(model, weights, numbers, start, room):
         if not _factorized(room, rho, mu, close):
             mu *= 8.0
             if not mu < _LARGEST_DAMPING:
-                return iteration, near_rho
+                return iteration, near_rho, at_start
             continue
         solve_downhill(room.factor, room.held, room.gradient, room.step)
         if close and constrained:
@@ -378,7 +386,7 @@ def descend(model, weights, numbers, start, room):
         if not better:
             room.history[iteration] = 2.0 * value_of(costs, weights, here.r)
             if length < 0.1 * _STILL or mu >= _LARGEST_DAMPING or not length < np.inf:
-                return iteration + 1, near_rho
+                return iteration + 1, near_rho, at_start
             mu = min(8.0 * mu, _LARGEST_DAMPING)
             continue
         for i in range(R):
@@ -408,7 +416,7 @@ def descend(model, weights, numbers, start, room):
         mu = max(0.2 * mu, 1e-12)
         change = abs(after - before)
         if (level < _EXACT and length < _STILL) or (level < _MET and change <= _SETTLED * before):
-            return iteration + 1, near_rho
+            return iteration + 1, near_rho, at_start
         if not close and before - after < _HOPELESS * before:
-            return iteration + 1, near_rho
-    return STEPS, near_rho
+            return iteration + 1, near_rho, at_start
+    return STEPS, near_rho, at_start

@@ -270,7 +270,14 @@ def evaluate(model, numbers, q, room, differentiate, r, J):
         elif code == MANIPULABILITY:
             counted = costs.lists[row[LISTED] : row[LISTED] + row[COUNT]]
             r[row[FIRST]] = manipulability(
-                tree, row[FRAME], row[VARIANT], counted, room.places, room.index_room, differentiate, J[row[FIRST]]
+                tree,
+                row[FRAME],
+                row[VARIANT],
+                counted,
+                room.places,
+                room.index_room,
+                differentiate,
+                J[row[FIRST]],
             )
         elif code in (ALIGNMENT, LOOK_AT):
             _direction(row, numbers, room, differentiate, r, J)

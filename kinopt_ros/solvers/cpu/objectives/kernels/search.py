@@ -13,6 +13,7 @@ from kinopt_ros.solvers.cpu.objectives.kernels.descent import (
     Room,
     descend,
     new_room,
+    stand,
     value_of,
     violation_of,
 )
@@ -110,12 +111,17 @@ def search(counted, asked, budget, outcome):
         while outcome.tried[b] < asked.starts.shape[1]:
             if spent >= budget:
                 return False
-            made, rho = descend(model, weights, numbers, borrowed(asked.starts[b, outcome.tried[b]]), room)
+            start = borrowed(asked.starts[b, outcome.tried[b]])
+            made, rho, at_start = descend(model, weights, numbers, start, room)
             outcome.tried[b] += 1
             outcome.steps[b] += made
             spent += made
             value = 2.0 * value_of(costs, weights, room.here.r)
             violation = violation_of(costs, weights, room.here.r)
+            if at_start <= allowed and not violation <= allowed:
+                # A start at which constraints hold is better than an end at which they do not.
+                stand(model, numbers, start, room)
+                value, violation = 2.0 * value_of(costs, weights, room.here.r), at_start
             if not (value < np.inf and violation < np.inf):
                 continue
             known = outcome.violation[b]
