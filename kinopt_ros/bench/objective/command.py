@@ -314,7 +314,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure and print; return 0 if both could be measured."""
+    """Measure and print; return 0 if all could be measured."""
     names = [name.strip() for name in args.tasks.split(",")]
     unknown = sorted(set(names) - {task.name for task in TASKS})
     if unknown or args.targets < 1:
