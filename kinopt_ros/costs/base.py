@@ -159,8 +159,14 @@ def numbers_of(cost: Cost) -> dict[str, Float64]:
     return found
 
 
+_STRUCTURE = "_structure"
+
+
 def structure_of(cost: Cost) -> tuple[Any, ...]:
-    """Return what a compiled program of a cost depends on, as a hashable value."""
+    """Return what a compiled program of a cost depends on, as a hashable value; the cost keeps it."""
+    known: tuple[Any, ...] | None = cost.__dict__.get(_STRUCTURE)
+    if known is not None:
+        return known
     rest, shapes = [], []
     for declared in _declared(type(cost)):
         name = declared.name
@@ -179,6 +185,7 @@ def structure_of(cost: Cost) -> tuple[Any, ...]:
         raise InvalidRequestError(
             f"cost {cost.title!r} has fields that can change; allowed are numbers, arrays, texts and tuples of those"
         ) from None
+    object.__setattr__(cost, _STRUCTURE, structure)
     return structure
 
 

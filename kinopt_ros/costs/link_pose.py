@@ -9,6 +9,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.costs.base import Cost, checked_shape, checked_sizes, links_of
 from kinopt_ros.costs.point import Point
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
+from kinopt_ros.kinematics.se3 import is_one_pose
 from kinopt_ros.robot.model import RobotModel
 
 
@@ -81,6 +82,9 @@ class LinkPose(Cost):
 def checked_pose(cost: Cost, field: str, T: Float64) -> None:
     """Raise InvalidGoalError unless an array of a cost is a rigid motion."""
     checked_shape(cost, field, T, (4, 4))
+    entries = T.reshape(16).tolist()
+    if entries[12:] == [0.0, 0.0, 0.0, 1.0] and is_one_pose(entries, 1e-7):
+        return
     R = T[:3, :3]
     rigid = np.abs(R @ R.T - np.eye(3)).max() < 1e-6 and np.linalg.det(R) > 0.0
     if not rigid or np.abs(T[3] - (0.0, 0.0, 0.0, 1.0)).max() > 1e-9:

@@ -62,7 +62,13 @@ def allowed_violations(
     """Return per request the violation up to which constraints are taken to hold."""
     chosen = problem.objectives if requests is None else [problem.objectives[b] for b in requests.tolist()]
     least = [
-        min((float(np.min(np.asarray(cost.tolerance))) for cost in objective if cost.holds), default=np.inf)
+        min(
+            (_least(cost.tolerance) for cost in objective.costs if cost.tolerance is not None), default=np.inf
+        )
         for objective in chosen
     ]
     return np.maximum(_HOLDS * np.array(least), 1e-9)
+
+
+def _least(tolerance: float | tuple[float, ...]) -> float:
+    return min(tolerance) if isinstance(tolerance, tuple) else tolerance

@@ -94,12 +94,12 @@ class _Work:
         from kinopt_ros.solvers.cpu.objectives.kernels.search import Asked, Outcome
 
         B = problem.batch_size
-        numbers, weights = zip(*map(structure.pack, problem.objectives), strict=True)
+        numbers, weights = structure.pack(problem.objectives)
         R, d = sum(structure.sizes), int(problem.free.sum())
         done = np.zeros(B, np.bool_)
         return cls(
             structure,
-            Asked(np.stack(numbers), np.stack(weights), allowed_violations(problem), starts),
+            Asked(numbers, weights, allowed_violations(problem), starts),
             Outcome(
                 np.array(starts[:, 0]),
                 np.zeros((B, R)),

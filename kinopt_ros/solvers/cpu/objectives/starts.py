@@ -76,14 +76,19 @@ class PoseStarts:
         tried the hardest, as the others shall stay different."""
         for anchor in anchors:
             costs = [cast(LinkPose, objective.costs[anchor.cost]) for objective in problem.objectives]
-            if not all(np.all(cost.weight) for cost in costs):
+            if not all(
+                cost.weight if isinstance(cost.weight, float) else np.all(cost.weight) for cost in costs
+            ):
                 return
-            T = np.stack([_target(cost) for cost in costs])
+            T = np.array([_target(cost) for cost in costs])
             values = starts[:, 0, anchor.held]
-            for rows in _groups(values):
-                packed = self._packed(anchor, values[rows[0]])
+            groups = _groups(values)
+            if len(groups) == 1:
+                _lead(self._packed(anchor, values[0]), T, starts, problem.random_seed)
+                continue
+            for rows in groups:
                 mine = starts[rows]
-                _lead(packed, T[rows], mine, problem.random_seed)
+                _lead(self._packed(anchor, values[rows[0]]), T[rows], mine, problem.random_seed)
                 starts[rows] = mine
 
     def _packed(self, anchor: Anchor, values: Annotated[Float64, "h"]) -> "PackedChain":

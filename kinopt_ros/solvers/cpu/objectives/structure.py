@@ -1,5 +1,6 @@
 """What the kernels need of a robot and of the structure of an objective, packed once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,19 +27,25 @@ class Structure:
     rows: tuple[Rows, ...]
     sizes: tuple[int, ...]
     """Rows of each cost."""
+    num_numbers: int
     anchors: tuple[Anchor, ...]
     """Link poses that starts are led to."""
 
-    def pack(self, objective: Objective) -> tuple[Annotated[Float64, "N"], Annotated[Float64, "R"]]:
-        """Return the numbers and weights of an objective of this structure."""
-        numbers: list[Float64] = []
-        weights = np.empty(sum(self.sizes))
-        at = 0
-        for cost, rows in zip(objective.costs, self.rows, strict=True):
-            numbers += (KINDS[type(cost)].numbers(self.robot, cost), rows.constant)
-            weights[at : at + rows.size] = cost.weight
-            at += rows.size
-        return np.concatenate(numbers), weights
+    def pack(
+        self, objectives: Sequence[Objective]
+    ) -> tuple[Annotated[Float64, "B N"], Annotated[Float64, "B R"]]:
+        """Return the numbers and weights of objectives of this structure."""
+        numbers = np.empty((len(objectives), self.num_numbers))
+        weights = np.empty((len(objectives), sum(self.sizes)))
+        for own, weight, objective in zip(numbers, weights, objectives, strict=True):
+            first = at = 0
+            for cost, rows in zip(objective.costs, self.rows, strict=True):
+                for part in (KINDS[type(cost)].numbers(self.robot, cost), rows.constant):
+                    own[first : first + len(part)] = part
+                    first += len(part)
+                weight[at : at + rows.size] = cost.weight
+                at += rows.size
+        return numbers, weights
 
 
 def pack_structure(robot: RobotModel, objective: Objective, free: Annotated[Bool, "nv"]) -> Structure:
@@ -75,7 +82,7 @@ def pack_structure(robot: RobotModel, objective: Objective, free: Annotated[Bool
         np.repeat([cost.holds for cost in objective], sizes),
         np.repeat([cost.one_sided for cost in objective], sizes),
     )
-    return Structure(robot, codes.Model(tree, _moving(robot, free), costs), rows, sizes, anchors)
+    return Structure(robot, codes.Model(tree, _moving(robot, free), costs), rows, sizes, numbers, anchors)
 
 
 def _moving(robot: RobotModel, free: Annotated[Bool, "nv"]) -> "Moving":

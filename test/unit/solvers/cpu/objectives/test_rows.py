@@ -47,7 +47,7 @@ def evaluated(
     """Residuals and derivatives of some costs by the kernels."""
     objective = Objective(costs)
     structure = pack_structure(robot, objective, free)
-    numbers, _ = structure.pack(objective)
+    numbers = structure.pack([objective])[0][0]
     R, d = sum(structure.sizes), int(free.sum())
     r, J = np.full(R, np.nan), np.full((R, d), np.nan)
     room = PYTHON["new_room"](structure.model, robot.nq, d)
