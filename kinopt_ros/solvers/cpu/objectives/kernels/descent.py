@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64
-from kinopt_ros.compiler_options import FAST_INLINE, FAST_INNER
+from kinopt_ros.compiler_options import FAST_INNER
 from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.objectives.kernels.linear import (
     add_gram,
@@ -31,6 +31,14 @@ from kinopt_ros.solvers.cpu.objectives.kernels.linear import (
 from kinopt_ros.solvers.cpu.objectives.kernels.manipulability import IndexRoom
 from kinopt_ros.solvers.cpu.objectives.kernels.places import Places
 from kinopt_ros.solvers.cpu.objectives.kernels.rows import RowRoom, evaluate
+from kinopt_ros.solvers.cpu.objectives.kernels.terms import (
+    gauss_newton,
+    merit,
+    shifted,
+    square,
+    value_of,
+    violation_of,
+)
 
 STEPS = 80
 """Most steps, and length of the history."""
@@ -146,70 +154,6 @@ def moved(moving, q, step, after):
         after[v], after[v + 1], after[v + 2], after[v + 3] = f * nw, f * na, f * nb, f * ne
 
 
-@njit(**FAST_INLINE)
-def _square(costs, weights, r, i):
-    """Return the squared weight with which row i is minimized; 0 where it has to hold, or is content."""
-    if costs.holds[i] or (costs.one_sided[i] and r[i] <= 0.0):
-        return 0.0
-    return weights[i] * weights[i]
-
-
-@njit(**FAST_INLINE)
-def _shifted(costs, weights, value, i):
-    """Return what of a constraint's c + y counts; 0 where row i need not hold."""
-    if not costs.holds[i] or weights[i] == 0.0:
-        return 0.0
-    if costs.one_sided[i]:
-        return max(value, 0.0)
-    return value
-
-
-@njit(**FAST_INNER)
-def value_of(costs, weights, r):
-    """Return half the sum of weighted squares of what need not hold."""
-    total = 0.0
-    for i in range(r.shape[0]):
-        total += _square(costs, weights, r, i) * r[i] * r[i]
-    return 0.5 * total
-
-
-@njit(**FAST_INNER)
-def violation_of(costs, weights, r):
-    """Return the largest violation of what has to hold."""
-    worst = 0.0
-    for i in range(r.shape[0]):
-        here = abs(_shifted(costs, weights, r[i], i))
-        if not here <= worst:  # so that NaN is the worst
-            worst = here
-    return worst
-
-
-@njit(**FAST_INNER)
-def _merit(costs, weights, r, y, rho):
-    """Return what a step has to lower: f + rho |c + y|^2 / 2."""
-    total = 0.0
-    for i in range(r.shape[0]):
-        pull = _shifted(costs, weights, r[i] + y[i], i)
-        total += pull * pull
-    return value_of(costs, weights, r) + 0.5 * rho * total
-
-
-@njit(**FAST_INNER)
-def _gauss_newton(costs, weights, point, scale, H):
-    """Write Gauss's and Newton's approximation of the curvature of f, with a little on the diagonal."""
-    d = H.shape[0]
-    for a in range(d):
-        for b in range(d):
-            H[a, b] = 0.0
-        H[a, a] = 1e-9
-    for i in range(scale.shape[0]):
-        scale[i] = _square(costs, weights, point.r, i)
-    add_gram(point.J, scale, H)
-    for a in range(d):
-        for b in range(a):
-            H[b, a] = H[a, b]
-
-
 @njit(**FAST_INNER)
 def _stiffness(costs, weights, room):
     """Return rho by the curvatures at a start, of which H is that of f."""
@@ -274,9 +218,9 @@ def _gradient(costs, weights, room, y, rho, at_constraints, out):
     """Write the gradient of f + rho |c + y|^2 / 2, or of f + rho y^T c unless ``at_constraints``."""
     r = room.here.r
     for i in range(r.shape[0]):
-        room.force[i] = _square(costs, weights, r, i) * r[i]
+        room.force[i] = square(costs, weights, r, i) * r[i]
         if at_constraints:
-            room.force[i] += rho * room.scale[i] * _shifted(costs, weights, r[i] + y[i], i)
+            room.force[i] += rho * room.scale[i] * shifted(costs, weights, r[i] + y[i], i)
         else:
             room.force[i] += rho * y[i]
     pulled(room.here.J, room.force, out)
@@ -290,7 +234,7 @@ def _lead_along(model, weights, numbers, room, rho):
     for i in range(here.r.shape[0]):
         if costs.holds[i]:
             value = here.r[i] + row_times(here.J, i, room.step)
-            room.next_y[i] = _shifted(costs, weights, value + room.y[i], i)
+            room.next_y[i] = shifted(costs, weights, value + room.y[i], i)
     _gradient(costs, weights, room, room.next_y, rho, True, room.gradient)
     solve_downhill(room.factor, room.held, room.gradient, room.step)
     longest = 0.0
@@ -344,7 +288,7 @@ def descend(model, weights, numbers, start, room):
     costs, moving, here, there, y = model.costs, model.moving, room.here, room.there, room.y
     d, R = room.step.shape[0], y.shape[0]
     stand(model, numbers, start, room)
-    _gauss_newton(costs, weights, here, room.scale, room.H)
+    gauss_newton(costs, weights, here, room.scale, room.H)
     first_rho = _stiffness(costs, weights, room)
     constrained = False
     for i in range(R):
@@ -359,7 +303,7 @@ def descend(model, weights, numbers, start, room):
         near = near or close
         rho = near_rho if near else _FAR * first_rho
         for i in range(R):
-            pull = _shifted(costs, weights, here.r[i] + y[i], i)
+            pull = shifted(costs, weights, here.r[i] + y[i], i)
             counts = costs.holds[i] and weights[i] != 0.0 and (pull > 0.0 or not costs.one_sided[i])
             room.scale[i] = 1.0 if counts else 0.0
             room.next_y[i] = y[i]
@@ -375,8 +319,8 @@ def descend(model, weights, numbers, start, room):
             _lead_along(model, weights, numbers, room, rho)
         moved(moving, here.q, room.step, there.q)
         evaluate(model, numbers, there.q, room.rows, True, there.r, there.J)
-        before = _merit(costs, weights, here.r, room.next_y, rho)
-        after = _merit(costs, weights, there.r, room.next_y, rho)
+        before = merit(costs, weights, here.r, room.next_y, rho)
+        after = merit(costs, weights, there.r, room.next_y, rho)
         found = violation_of(costs, weights, there.r)
         # Near the end the sum cannot tell steps apart any more, where violations still can.
         better = after < before or (after <= before + _ROUNDING * abs(before) and found < 0.5 * level)
@@ -400,7 +344,7 @@ def descend(model, weights, numbers, start, room):
                 room.gradient[a] -= room.other[a]
             learn(room.H, room.step, room.gradient, room.other)
         else:
-            _gauss_newton(costs, weights, here, room.scale, room.H)
+            gauss_newton(costs, weights, here, room.scale, room.H)
         if (
             close
             and constrained

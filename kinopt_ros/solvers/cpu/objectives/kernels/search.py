@@ -14,13 +14,12 @@ from kinopt_ros.solvers.cpu.objectives.kernels.descent import (
     descend,
     new_room,
     stand,
-    value_of,
-    violation_of,
 )
 from kinopt_ros.solvers.cpu.objectives.kernels.manipulability import IndexRoom
 from kinopt_ros.solvers.cpu.objectives.kernels.model import Costs, Model, Moving, Tree
 from kinopt_ros.solvers.cpu.objectives.kernels.places import Places
 from kinopt_ros.solvers.cpu.objectives.kernels.rows import RowRoom
+from kinopt_ros.solvers.cpu.objectives.kernels.terms import value_of, violation_of
 
 BETTER = 1e-9
 """Relative decrease of the sum for which a later start is preferred."""

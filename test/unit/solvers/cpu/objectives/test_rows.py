@@ -22,14 +22,22 @@ from kinopt_ros.objectives.numpy_point import NumpyPath
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.kernels import forward
-from kinopt_ros.solvers.cpu.objectives.kernels import descent, linear, manipulability, places, rows, turns
+from kinopt_ros.solvers.cpu.objectives.kernels import (
+    descent,
+    linear,
+    manipulability,
+    places,
+    rows,
+    terms,
+    turns,
+)
 from kinopt_ros.solvers.cpu.objectives.kinds import KINDS
 from kinopt_ros.solvers.cpu.objectives.structure import pack_structure
 
 
 def interpreted() -> dict[str, Any]:
     """The kernels' functions as Python runs them."""
-    modules = forward, turns, linear, places, manipulability, rows, descent
+    modules = forward, turns, linear, places, manipulability, rows, terms, descent
     names = {name: value for module in modules for name, value in vars(module).items()}
     for name, value in list(names.items()):
         if hasattr(value, "py_func"):
