@@ -15,10 +15,9 @@ from kinopt_ros.files import read_text
 from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.reading import LONGEST_TEXT, objective_problem_from_text
 from kinopt_ros.objectives.result import ObjectiveResult
-from kinopt_ros.planning.objectives import solve_objective
+from kinopt_ros.planning.objectives import solve_objective, solver_for
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.states import named_configuration
-from kinopt_ros.solvers.base import Feature
 from kinopt_ros.solvers.registry import AUTO, create_solver
 from kinopt_ros.status import Status
 
@@ -41,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--starts", type=int, metavar="N", help="random starts (default: the file's, else 16)"
     )
     parser.add_argument("--random-seed", type=int, default=0, metavar="N")
-    parser.add_argument("--solver", default="jax_lm", help="solver plugin (default jax_lm)")
+    parser.add_argument(
+        "--solver", help="solver plugin (default: the first that solves objectives of these costs)"
+    )
     add_json(parser)
 
 
@@ -67,12 +68,10 @@ def run(args: argparse.Namespace) -> int:
         random_seed=args.random_seed,
         **{name: value for name, value in given.items() if value is not None},
     )
-    solver = create_solver(args.solver, robot)
-    if Feature.OBJECTIVES not in solver.capabilities.features:
-        raise InvalidRequestError(f"solver {args.solver!r} does not solve objectives")
+    solver = create_solver(args.solver or solver_for(problem.objective, problem.num_points), robot)
     ik_solver = create_solver(AUTO, robot)
     try:
-        if not args.json:
+        if not args.json and solver.capabilities.objective_costs is None:
             Console(stderr=True).print(
                 "Compiling what this structure needs, if it is new here ...", style="dim"
             )

@@ -13,13 +13,13 @@ returns is above the tolerance.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, ClassVar, Self, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_type_hints
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from kinopt_ros.array import Float64, Immutable
-from kinopt_ros.costs.fields import allowed, fits, takes_arrays, takes_floats
+from kinopt_ros.costs.fields import allowed, alternatives, fits, fits_one, takes_arrays, takes_floats
 from kinopt_ros.costs.point import Point
 from kinopt_ros.errors import InvalidRequestError, UnknownLinkError, quoted, said_by, shown
 from kinopt_ros.robot.model import RobotModel
@@ -61,11 +61,13 @@ class Cost(Immutable, ABC):
     """Name in answers, to tell two of a kind apart; empty: the kind's name."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            converted = _as_declared(self, field.name, value)
+        for declared in _declared(type(self)):
+            value = getattr(self, declared.name)
+            if value is declared.default:  # checked once
+                continue
+            converted = _as_declared(type(self), declared, value)
             if converted is not value:
-                object.__setattr__(self, field.name, converted)
+                object.__setattr__(self, declared.name, converted)
         self._check_common()
 
     @abstractmethod
@@ -92,6 +94,10 @@ class Cost(Immutable, ABC):
         values = np.maximum(residual, 0.0) if self.one_sided else np.abs(residual)
         weight = np.asarray(self.weight, dtype=np.float64)
         return values if weight.ndim == 0 else values[..., weight != 0.0]
+
+    def num_magnitudes(self, components: int) -> int:
+        """Return how many numbers ``magnitudes`` makes of a residual of so many components."""
+        return int(self.magnitudes(np.zeros(components)).shape[-1])
 
     @property
     def holds(self) -> bool:
@@ -121,21 +127,26 @@ class Cost(Immutable, ABC):
 
     def _check_common(self) -> None:
         who = f"cost {self.title!r}"
-        weight = np.asarray(self.weight, dtype=np.float64)
-        allowed = (weight >= 0.0) & (weight <= HEAVIEST)
-        if weight.ndim > 1 or not weight.size or not allowed.all():
+        weight = self.weight
+        if not (type(weight) is float and 0.0 <= weight <= HEAVIEST) and not _are_weights(weight):
             raise InvalidRequestError(
                 f"{who}: weight is {shown(self.weight)}; allowed is a number from 0 to {HEAVIEST:g}, or one for "
                 "each component"
             )
         if self.tolerance is not None:
-            bounds = np.asarray(self.tolerance, dtype=np.float64)
-            if not bounds.size or not (bounds >= 0.0).all():
+            bounds = self.tolerance if isinstance(self.tolerance, tuple) else (self.tolerance,)
+            if not bounds or not all(bound >= 0.0 for bound in bounds):
                 raise InvalidRequestError(
                     f"{who}: tolerance is {shown(self.tolerance)}; allowed is a number of at least 0, or one for each"
                 )
         if self.points is not None and not self.points:
             raise InvalidRequestError(f"{who}: points is empty; leave it out for all points")
+
+
+def _are_weights(given: object) -> bool:
+    weight = np.asarray(given, dtype=np.float64)
+    allowed = (weight >= 0.0) & (weight <= HEAVIEST)
+    return weight.ndim <= 1 and bool(weight.size) and bool(allowed.all())
 
 
 def numbers_of(cost: Cost) -> dict[str, Float64]:
@@ -148,23 +159,33 @@ def numbers_of(cost: Cost) -> dict[str, Float64]:
     return found
 
 
+_STRUCTURE = "_structure"
+
+
 def structure_of(cost: Cost) -> tuple[Any, ...]:
-    """Return what a compiled program of a cost depends on, as a hashable value."""
-    numeric = numbers_of(cost)
-    rest = tuple(
-        (field.name, getattr(cost, field.name))
-        for field in fields(cost)
-        if field.name not in numeric and field.name not in ("label", "tolerance")
-    )
-    shapes = tuple((name, array.shape) for name, array in numeric.items())
+    """Return what a compiled program of a cost depends on, as a hashable value; the cost keeps it."""
+    known: tuple[Any, ...] | None = cost.__dict__.get(_STRUCTURE)
+    if known is not None:
+        return known
+    rest, shapes = [], []
+    for declared in _declared(type(cost)):
+        name = declared.name
+        if name in ("label", "tolerance"):
+            continue
+        value = getattr(cost, name)
+        if _is_numeric(value):
+            shapes.append((name, np.shape(value)))
+        else:
+            rest.append((name, value))
     kind = type(cost)
-    structure = (f"{kind.__module__}:{kind.__qualname__}", shapes, rest, cost.holds)
+    structure = (f"{kind.__module__}:{kind.__qualname__}", tuple(shapes), tuple(rest), cost.holds)
     try:
         hash(structure)
     except TypeError:
         raise InvalidRequestError(
             f"cost {cost.title!r} has fields that can change; allowed are numbers, arrays, texts and tuples of those"
         ) from None
+    object.__setattr__(cost, _STRUCTURE, structure)
     return structure
 
 
@@ -178,24 +199,38 @@ def _is_numeric(value: Any) -> bool:
     )
 
 
-def _as_declared(cost: Cost, name: str, value: Any) -> Any:
+class _Declared(NamedTuple):
+    """A field of a kind."""
+
+    name: str
+    hint: Any
+    default: Any
+    """Its default, if that needs no check: it is as declared."""
+    takes_arrays: bool
+    takes_floats: bool
+    alternatives: tuple[Any, ...]
+
+
+def _as_declared(kind: type[Cost], declared: _Declared, value: Any) -> Any:
     """Return a field's value as its kind declares it: whole numbers where floats are meant become floats, lists become
     tuples, arrays become read-only float64 ones; refuse other types, and numbers that are not finite."""
-    who = f"cost {type(cost).name!r}: {name}"
-    hint = field_types(type(cost)).get(name, Any)
+    who = f"cost {kind.name!r}: {declared.name}"
     if isinstance(value, list):
-        value = _array(who, value) if takes_arrays(hint) else _tuple(value)
+        value = _array(who, value) if declared.takes_arrays else _tuple(value)
     if isinstance(value, tuple):
         value = _tuple(value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):
         value = _array(who, value)
-    if takes_floats(hint):
+    if declared.takes_floats:
         value = _floats(who, value)
-    if not fits(hint, value):
-        raise InvalidRequestError(f"{who} is {shown(value)}; allowed is {allowed(hint)}")
-    if _is_numeric(value) and name != "tolerance":
+    if not any(fits_one(one, value) for one in declared.alternatives):
+        raise InvalidRequestError(f"{who} is {shown(value)}; allowed is {allowed(declared.hint)}")
+    if type(value) is float:
+        if declared.name != "tolerance" and not math.isfinite(value):
+            _require_finite(who, np.asarray(value))
+    elif _is_numeric(value) and declared.name != "tolerance":
         _require_finite(who, np.asarray(value, dtype=np.float64))
     return value
 
@@ -262,7 +297,39 @@ def field_types(kind: type[Cost]) -> dict[str, Any]:
     return known
 
 
+def _declared(kind: type[Cost]) -> tuple[_Declared, ...]:
+    """Return the fields of a kind."""
+    known = _DECLARED.get(kind)
+    if known is None:
+        hints = field_types(kind)
+        known = _DECLARED[kind] = tuple(
+            _Declared(
+                field.name,
+                hint,
+                _checked_default(hint, field.default),
+                takes_arrays(hint),
+                takes_floats(hint),
+                alternatives(hint),
+            )
+            for field in fields(kind)
+            for hint in (hints.get(field.name, Any),)
+        )
+    return known
+
+
+def _checked_default(hint: Any, default: Any) -> Any:
+    fixed = default is None or isinstance(default, bool | float | str | tuple)
+    if not fixed or not fits(hint, default):
+        return _NO_DEFAULT
+    numbers = default if isinstance(default, tuple) else (default,)
+    exact = all(not isinstance(number, int) or isinstance(number, bool) for number in numbers)
+    finite = all(not isinstance(number, float) or math.isfinite(number) for number in numbers)
+    return default if exact and finite else _NO_DEFAULT
+
+
+_NO_DEFAULT = object()
 _TYPES: WeakKeyDictionary[type[Cost], dict[str, Any]] = WeakKeyDictionary()
+_DECLARED: WeakKeyDictionary[type[Cost], tuple[_Declared, ...]] = WeakKeyDictionary()
 
 
 def links_of(robot: RobotModel, cost: Cost, *links: str) -> None:
@@ -301,9 +368,10 @@ def checked_sizes(cost: Cost, components: int) -> None:
         raise InvalidRequestError(
             f"cost {cost.title!r}: weight has {weights[0]} numbers; allowed are 1 or {components} here"
         )
-    count = cost.magnitudes(np.zeros(components)).shape[-1]
-    bounds = np.asarray(0.0 if cost.tolerance is None else cost.tolerance)
-    if bounds.shape not in ((), (count,)):
+    if not isinstance(cost.tolerance, tuple):
+        return
+    count = cost.num_magnitudes(components)
+    if len(cost.tolerance) != count:
         raise InvalidRequestError(
-            f"cost {cost.title!r}: tolerance has {bounds.size} numbers; allowed are 1 or {count} here"
+            f"cost {cost.title!r}: tolerance has {len(cost.tolerance)} numbers; allowed are 1 or {count} here"
         )

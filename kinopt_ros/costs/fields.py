@@ -33,10 +33,11 @@ def _alternatives(hint: Any) -> Iterator[Any]:
 
 def fits(hint: Any, value: object) -> bool:
     """Return whether a value is of a declared type; types that are unknown here allow anything."""
-    return any(_fits(one, value) for one in alternatives(hint))
+    return any(fits_one(one, value) for one in alternatives(hint))
 
 
-def _fits(hint: Any, value: object) -> bool:
+def fits_one(hint: Any, value: object) -> bool:
+    """Return whether a value is of one of the types that a declared type stands for."""
     if hint in (None, NoneType):
         return value is None
     if hint is float:

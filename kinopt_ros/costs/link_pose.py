@@ -9,6 +9,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.costs.base import Cost, checked_shape, checked_sizes, links_of
 from kinopt_ros.costs.point import Point
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, shown
+from kinopt_ros.kinematics.se3 import is_one_pose
 from kinopt_ros.robot.model import RobotModel
 
 
@@ -68,13 +69,22 @@ class LinkPose(Cost):
     def magnitudes(self, residual: Annotated[Float64, "... 6"]) -> Annotated[Float64, "... 2"]:
         """Return distance, m, and angle, rad, along and about the axes that have a weight."""
         counted = residual * (np.broadcast_to(np.asarray(self.weight, dtype=np.float64), 6) != 0.0)
-        lengths = [np.linalg.norm(counted[..., part], axis=-1) for part in (slice(0, 3), slice(3, 6))]
-        return np.stack(lengths, axis=-1)
+        squares = (counted * counted).reshape(*counted.shape[:-1], 2, 3)
+        lengths: Float64 = np.sqrt(np.add.reduce(squares, axis=-1))
+        return lengths
+
+    def num_magnitudes(self, components: int) -> int:
+        """Return 2, for distance and angle."""
+        del components
+        return 2
 
 
 def checked_pose(cost: Cost, field: str, T: Float64) -> None:
     """Raise InvalidGoalError unless an array of a cost is a rigid motion."""
     checked_shape(cost, field, T, (4, 4))
+    entries = T.reshape(16).tolist()
+    if entries[12:] == [0.0, 0.0, 0.0, 1.0] and is_one_pose(entries, 1e-7):
+        return
     R = T[:3, :3]
     rigid = np.abs(R @ R.T - np.eye(3)).max() < 1e-6 and np.linalg.det(R) > 0.0
     if not rigid or np.abs(T[3] - (0.0, 0.0, 0.0, 1.0)).max() > 1e-9:

@@ -140,6 +140,8 @@ def so3_exp(w: Annotated[Float64, "... 3"]) -> Annotated[Float64, "... 3 3"]:
 
 def so3_log(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "... 3"]:
     """Return rotation vectors, of length at most pi, of rotation matrices. Accurate at all angles, also 0 and pi."""
+    if np.shape(R) == (3, 3):
+        return np.array(_one_log(np.asarray(R, dtype=np.float64).reshape(9).tolist()))
     quaternion = matrix_to_quaternion(R)
     w, v = quaternion[..., 0], quaternion[..., 1:]
     sine = np.linalg.norm(v, axis=-1)
@@ -149,6 +151,30 @@ def so3_log(R: Annotated[Float64, "... 3 3"]) -> Annotated[Float64, "... 3"]:
     factor = np.where(small, 2.0 + sine * sine / 3.0, 2.0 * np.arctan2(sine, w) / safe)
     log: Float64 = factor[..., None] * v
     return log
+
+
+def _one_log(r: list[float]) -> tuple[float, float, float]:
+    """Compute ``so3_log`` of the entries of one matrix, row by row, in a tenth of the time that arrays take."""
+    xx, yy, zz = r[0], r[4], r[8]
+    squares = (1.0 + xx + yy + zz, 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz)
+    k = squares.index(max(squares))
+    x, y, z = r[7] - r[5], r[2] - r[6], r[3] - r[1]
+    xy, xz, yz = r[1] + r[3], r[2] + r[6], r[5] + r[7]
+    w, a, b, c = (
+        (squares[0], x, y, z),
+        (x, squares[1], xy, xz),
+        (y, xy, squares[2], yz),
+        (z, xz, yz, squares[3]),
+    )[k]
+    length = math.sqrt(w * w + a * a + b * b + c * c)
+    if not length > 0.0:
+        return math.nan, math.nan, math.nan
+    if w < 0.0:
+        length = -length
+    w, a, b, c = w / length, a / length, b / length, c / length
+    sine = math.sqrt(a * a + b * b + c * c)
+    f = 2.0 + sine * sine / 3.0 if sine < _SMALL_ANGLE else 2.0 * math.atan2(sine, w) / sine
+    return f * a, f * b, f * c
 
 
 def se3_exp(twist: Annotated[Float64, "... 6"]) -> Annotated[Float64, "... 4 4"]:

@@ -1,8 +1,6 @@
 """Errors of costs' own code."""
 
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from kinopt_ros.costs.base import Cost
 from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted, said_by
@@ -21,8 +19,7 @@ def where(cost: Cost, title: str) -> str:
     return f"cost {quoted(title)} ({file})"
 
 
-@contextmanager
-def blamed(cost: Cost, title: str, failed: str = "failed", refusals: bool = False) -> Iterator[None]:
+class blamed:
     """Make a CostError of whatever a cost's code raises, exits included.
 
     Args:
@@ -31,11 +28,18 @@ def blamed(cost: Cost, title: str, failed: str = "failed", refusals: bool = Fals
         failed: what it did, in words that follow its name.
         refusals: whether what it refuses by a KinoptError stays as it is.
     """
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        if refusals and isinstance(error, KinoptError):
-            raise
-        raise CostError(f"{where(cost, title)} {failed}: {said_by(error)}") from error
+
+    __slots__ = ("_cost", "_failed", "_refusals", "_title")
+
+    def __init__(self, cost: Cost, title: str, failed: str = "failed", refusals: bool = False) -> None:
+        self._cost, self._title, self._failed, self._refusals = cost, title, failed, refusals
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, KeyboardInterrupt):
+            return
+        if self._refusals and isinstance(error, KinoptError):
+            return
+        raise CostError(f"{where(self._cost, self._title)} {self._failed}: {said_by(error)}") from error

@@ -44,12 +44,16 @@ class Term:
 def evaluate(
     robot: RobotModel, objective: Objective, q: Annotated[Float64, "T nq"], dt: float
 ) -> tuple[Term, ...]:
-    """Evaluate all costs of an objective.
+    """Evaluate all costs of an objective. Raises as ``evaluate_along`` does."""
+    return evaluate_along(NumpyPath(robot, np.asarray(q, dtype=np.float64), dt), objective)
+
+
+def evaluate_along(path: NumpyPath, objective: Objective) -> tuple[Term, ...]:
+    """Evaluate all costs of an objective along a path.
 
     Raises:
         CostError: a cost raises, or its residual is no finite vector of one length.
     """
-    path = NumpyPath(robot, np.asarray(q, dtype=np.float64), dt)
     return tuple(
         _term(path, cost, title, objective.points_of(cost, len(path)))
         for cost, title in zip(objective.costs, objective.titles, strict=True)
@@ -65,7 +69,8 @@ def _term(path: NumpyPath, cost: Cost, title: str, points: tuple[int, ...]) -> T
         )
     residual = np.array(residuals)
     counted = np.maximum(residual, 0.0) if cost.one_sided else residual
-    value = float(np.sum((np.asarray(cost.weight) * counted) ** 2))
+    weighted = (np.asarray(cost.weight) * counted).ravel()
+    value = float(weighted @ weighted)
     magnitude = magnitudes_of(cost, title, residual)
     tolerance = None
     if cost.tolerance is not None:

@@ -1,5 +1,6 @@
 """Points of a configuration or trajectory by numpy, in float64: for verdicts, and to read costs with."""
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Annotated
 
@@ -19,12 +20,20 @@ from kinopt_ros.robot.model import RobotModel
 class NumpyPath:
     """A trajectory of T points; ``path[t]`` is a point (``costs.point.Point``)."""
 
-    def __init__(self, robot: RobotModel, q: Annotated[Float64, "T nq"], dt: float) -> None:
+    def __init__(
+        self,
+        robot: RobotModel,
+        q: Annotated[Float64, "T nq"],
+        dt: float,
+        poses: Callable[[str], Annotated[Float64, "T 4 4"]] | None = None,
+    ) -> None:
+        """``poses``: gives ``T_root_link`` at every point, where these were computed for several paths together."""
         self.robot = robot
         self.q = np.array(q, dtype=np.float64)
         # What costs are shown is what is judged: none of them may change it.
         self.q.setflags(write=False)
         self.dt = dt
+        self._given = poses
         self._points: dict[int, NumpyPoint] = {}
         self._poses: dict[str, Float64] = {}
 
@@ -39,10 +48,28 @@ class NumpyPath:
     def poses(self, link: str) -> Annotated[Float64, "T 4 4"]:
         """Compute ``T_root_link`` at every point, once."""
         if link not in self._poses:
-            poses = forward_kinematics(self.robot, self.q, [link])[:, 0].copy()
+            if self._given is not None:
+                poses = self._given(link).copy()
+            else:
+                poses = forward_kinematics(self.robot, self.q, [link])[:, 0].copy()
             poses.setflags(write=False)
             self._poses[link] = poses
         return self._poses[link]
+
+
+def numpy_paths(robot: RobotModel, q: Annotated[Float64, "B T nq"], dt: float) -> tuple[NumpyPath, ...]:
+    """Return several trajectories, whose poses of a link are computed together."""
+    B, T = q.shape[:2]
+    if B == 1:
+        return (NumpyPath(robot, q[0], dt),)
+    known: dict[str, Float64] = {}
+
+    def poses(link: str) -> Annotated[Float64, "B T 4 4"]:
+        if link not in known:
+            known[link] = forward_kinematics(robot, q.reshape(B * T, -1), [link])[:, 0].reshape(B, T, 4, 4)
+        return known[link]
+
+    return tuple(NumpyPath(robot, q[b], dt, lambda link, b=b: poses(link)[b]) for b in range(B))  # type: ignore[misc]
 
 
 class NumpyPoint:

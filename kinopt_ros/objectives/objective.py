@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class Objective(Immutable):
     def __len__(self) -> int:
         return len(self.costs)
 
-    @property
+    @cached_property
     def titles(self) -> tuple[str, ...]:
         """Names of the costs in answers: labels or kinds, numbered from the second on where they repeat."""
         taken = {cost.title for cost in self.costs}

@@ -3,19 +3,19 @@
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Immutable, taken_over
+from kinopt_ros.array import Bool, Float64, Immutable, Int64, frozen, taken_over
 from kinopt_ros.costs.base import structure_of
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, shown
 from kinopt_ros.kinematics.tangent import difference, directions, free_directions, moved
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.problems.chains import default_group
+from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.variables import quaternion_starts
 from kinopt_ros.scene.scene import Scene
 
 MOST_POINTS = 512
@@ -126,7 +126,7 @@ def objective_problem(
         if not all(isinstance(name, str) for name in names):
             raise InvalidRequestError(f"{what} is {shown(list(names))}; allowed are names")
     B = len(objectives)
-    free = free_directions(robot, tuple(joints), tuple(locked))
+    free = _free(robot, tuple(joints), tuple(locked))
     if not free.sum() * num_points <= MOST_VARIABLES:
         raise InvalidRequestError(
             f"{free.sum()} directions at {num_points} points are more than {MOST_VARIABLES} variables"
@@ -140,15 +140,19 @@ def objective_problem(
     _check_states(
         robot, "seeds", known, ((B, known.shape[1] if known.ndim > 1 else 0, num_points, robot.nq),)
     )
-    states = _of_length_1(robot, np.array(np.broadcast_to(q, (B, robot.nq))))
-    held_at = states[:, None, None]
-    steps = np.where(free, difference(directions(robot), held_at, known), 0.0)
+    states = np.empty((B, robot.nq))
+    states[:] = q
+    states = _of_length_1(robot, states)
+    if known.size:  # what is held is the state's
+        held_at = states[:, None, None]
+        steps = np.where(free, difference(directions(robot), held_at, known), 0.0)
+        known = moved(directions(robot), held_at, steps)
     return ObjectiveProblem(
         objectives,
         tuple(joints),
         free,
         states,
-        moved(directions(robot), held_at, steps),
+        known,
         num_points,
         float(dt),
         num_starts,
@@ -156,6 +160,23 @@ def objective_problem(
         float(clearance),
         deadline,
         random_seed,
+    )
+
+
+@remembered
+def _free(robot: RobotModel, joints: tuple[str, ...], locked: tuple[str, ...]) -> Annotated[Bool, "nv"]:
+    free = free_directions(robot, joints, locked)
+    frozen(free)
+    return free
+
+
+def rows_of_objectives(problem: ObjectiveProblem, requests: Annotated[Int64, "R"]) -> ObjectiveProblem:
+    """Return the problem of some of its requests."""
+    return replace(
+        problem,
+        objectives=tuple(problem.objectives[b] for b in requests.tolist()),
+        state=problem.state[requests],
+        seeds=problem.seeds[requests],
     )
 
 
@@ -202,12 +223,12 @@ def _check_states(robot: RobotModel, name: str, q: Float64, shapes: tuple[tuple[
         raise InvalidStateError(f"{name} has shape {q.shape}; allowed is {allowed}")
     if q.size and not (np.abs(q) < 1e9).all():
         raise InvalidStateError(f"{name} has values that are not finite, or beyond 1e9 rad or m")
-    for start in quaternion_starts(robot.joints):
+    for start, _ in directions(robot).quaternions:
         if q.size and (np.linalg.norm(q[..., start : start + 4], axis=-1) < 1e-6).any():
             raise InvalidStateError(f"{name} has a quaternion of length 0 at {robot.variable_names[start]}")
 
 
 def _of_length_1(robot: RobotModel, q: Annotated[Float64, "B nq"]) -> Annotated[Float64, "B nq"]:
-    for start in quaternion_starts(robot.joints):
+    for start, _ in directions(robot).quaternions:
         q[:, start : start + 4] /= np.linalg.norm(q[:, start : start + 4], axis=1, keepdims=True)
     return q

@@ -1,6 +1,6 @@
 """Answers to objectives: what a solver claims, and what was verified of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -80,3 +80,36 @@ class ObjectiveResult(Immutable):
         raise KeyError(
             f"no cost {title!r}; there are {', '.join(term.title for term in self.terms[request])}"
         )
+
+
+def with_rows(
+    result: ObjectiveResult, requests: Annotated[Int64, "R"], other: ObjectiveResult
+) -> ObjectiveResult:
+    """Return an answer in which those of some requests are replaced where another answer, of these alone, is a
+    success; steps and times add up."""
+    better = other.success
+    rows = requests[better]
+    q, best, status = np.array(result.q), np.array(result.best), np.array(result.status)
+    iterations, history = np.array(result.iterations), np.array(result.history)
+    q[rows], best[rows], status[rows] = other.q[better], other.best[better], other.status[better]
+    history[rows] = other.history[better]
+    iterations[requests] += other.iterations
+    messages, terms = list(result.messages), list(result.terms)
+    multipliers = tuple(np.array(part) for part in result.multipliers)
+    for k in np.flatnonzero(better).tolist():
+        b = int(requests[k])
+        messages[b], terms[b] = other.messages[k], other.terms[k]
+        for mine, theirs in zip(multipliers, other.multipliers, strict=True):
+            mine[b] = theirs[k]
+    return replace(
+        result,
+        q=q,
+        best=best,
+        status=status,
+        messages=tuple(messages),
+        terms=tuple(terms),
+        multipliers=multipliers,
+        iterations=iterations,
+        history=history,
+        solve_time=result.solve_time + other.solve_time,
+    )

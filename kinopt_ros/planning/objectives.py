@@ -1,6 +1,7 @@
 """Objectives with starts from inverse kinematics: a solver of microseconds finds configurations at the poses that have
 to hold, from which the solver of the objective goes on."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, cast
@@ -8,16 +9,19 @@ from typing import Annotated, cast
 import numpy as np
 
 from kinopt_ros.array import Float64
+from kinopt_ros.costs.base import Cost
 from kinopt_ros.costs.link_pose import LinkPose
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import KinoptError, UnsupportedFeatureError
 from kinopt_ros.kinematics.tangent import difference, directions, moved
-from kinopt_ros.objectives.problem import ObjectiveProblem
-from kinopt_ros.objectives.result import ObjectiveResult
+from kinopt_ros.objectives.problem import ObjectiveProblem, rows_of_objectives
+from kinopt_ros.objectives.result import ObjectiveResult, with_rows
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import quaternion_starts
 from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.registry import solver_class, solver_names
+from kinopt_ros.status import Status
 
 STARTS = 4
 """Solutions of inverse kinematics that become starts, where random ones are allowed, too; else it is one."""
@@ -28,6 +32,8 @@ def solve_objective(
 ) -> ObjectiveResult:
     """Solve objectives; where their link poses have to hold, from configurations that ``ik_solver`` finds at them.
 
+    A solver that finds poses itself gets these only where it failed.
+
     Args:
         solver: solves objectives, such as ``jax_lm``.
         problem: B objectives; seeds in it come before those that are found here.
@@ -36,7 +42,45 @@ def solve_objective(
     Raises:
         KinoptError: see ``Solver.solve_objective``.
     """
-    return solver.solve_objective(problem if ik_solver is None else with_starts(problem, ik_solver))
+    if ik_solver is None:
+        return solver.solve_objective(problem)
+    if not solver.finds_poses:
+        return solver.solve_objective(with_starts(problem, ik_solver))
+    result = solver.solve_objective(problem)
+    failed = np.flatnonzero(result.status == Status.NO_IK_SOLUTION)
+    if not len(failed):
+        return result
+    again = rows_of_objectives(problem, failed)
+    started = with_starts(again, ik_solver)
+    if started is again:
+        return result
+    return with_rows(result, failed, solver.solve_objective(replace(started, num_starts=0)))
+
+
+def solver_for(costs: Iterable[Cost], num_points: int, names: Iterable[str] = ()) -> str:
+    """Return the name of the first solver that can run here and solves objectives of some costs.
+
+    Args:
+        costs: the costs.
+        num_points: points of the trajectory, 1 for a configuration.
+        names: solvers to choose from, in order; all if there are none.
+
+    Raises:
+        UnsupportedFeatureError: none does; the message is the last one's.
+    """
+    given = tuple(costs)
+    refusal = UnsupportedFeatureError("no solver solves objectives")
+    for name in tuple(names) or solver_names():
+        try:
+            found = solver_class(name)
+            found.check_supported_costs(given, num_points)
+        except UnsupportedFeatureError as error:
+            refusal = error
+        except KinoptError:  # not installed, or broken: it is no choice
+            continue
+        else:
+            return name
+    raise refusal
 
 
 def with_starts(problem: ObjectiveProblem, ik_solver: Solver) -> ObjectiveProblem:

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -289,7 +289,7 @@ class SolverPool:
         if problem.scene is not None and problem.deadline is not None:
             check_ready(self.robot)
         helper = self._first_prepared(lambda able: able.solves_ik())
-        chosen, reason = self._for_objectives(solver, allow_fallback)
+        chosen, reason = self._for_objectives(problem.objective, problem.num_points, solver, allow_fallback)
         pooled = self._first_able(
             lambda able: solve_objective(able, problem, helper), chosen, allow_fallback and not reason
         )
@@ -308,7 +308,7 @@ class SolverPool:
 
         A problem with a deadline needs ``warm_up_trajectories`` to be done.
         """
-        from kinopt_ros.planning.objective_trajectories import plan_with_costs
+        from kinopt_ros.planning.objective_trajectories import POINTS, plan_with_costs
         from kinopt_ros.planning.trajectories import plan_trajectory
 
         if problem.deadline is not None:
@@ -317,7 +317,7 @@ class SolverPool:
             helper = self._first_prepared(
                 lambda able: able.solves_ik() and Feature.TRAJECTORIES in able.capabilities.features
             )
-            chosen, reason = self._for_objectives(solver, allow_fallback)
+            chosen, reason = self._for_objectives(costs, POINTS, solver, allow_fallback)
             pooled = self._first_able(
                 lambda able: plan_with_costs(able, problem, costs, helper, report),
                 chosen,
@@ -337,21 +337,26 @@ class SolverPool:
             return None
         return self._first_prepared(lambda other: other.solves_ik())
 
-    def _for_objectives(self, solver: str, allow_fallback: bool) -> tuple[str, str]:
-        """Return the name of the solver to ask for objectives, and why it is not the one asked for (empty if it is).
+    def _for_objectives(
+        self, costs: Iterable[Cost], num_points: int, solver: str, allow_fallback: bool
+    ) -> tuple[str, str]:
+        """Return the name of the solver to ask for objectives of some costs, and why it is not the one asked for (empty
+        if it is).
 
         It is the first of the chain that can, prepared or not, as few can.
         """
-        asked = solver_class(solver)
-        if Feature.OBJECTIVES in asked.capabilities.features or not allow_fallback:
-            return solver, ""
-        for name in self._chain or solver_names():
+        from kinopt_ros.planning.objectives import solver_for
+
+        given = tuple(costs)
+        try:
+            solver_class(solver).check_supported_costs(given, num_points)
+        except UnsupportedFeatureError as refusal:
+            if not allow_fallback:
+                return solver, ""
             try:
-                other = solver_class(name)
-            except KinoptError:
-                continue
-            if Feature.OBJECTIVES in other.capabilities.features:
-                return name, f"solver {asked.name} does not solve objectives"
+                return solver_for(given, num_points, self._chain), str(refusal)
+            except UnsupportedFeatureError:
+                return solver, ""
         return solver, ""
 
     def _first_prepared(self, fits: Callable[[Solver], bool]) -> Solver | None:

@@ -5,7 +5,7 @@ plugin cannot replace."""
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Annotated, Any, ClassVar, Self, cast, final
@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Self, cast, final
 import numpy as np
 
 from kinopt_ros.array import Float64
+from kinopt_ros.costs.base import Cost
 from kinopt_ros.errors import (
     InvalidRequestError,
     NotReadyError,
@@ -83,6 +84,10 @@ class Capabilities:
     """Kinds of rows, of constraints all along a motion, that it can honour where it optimizes trajectories."""
     costs: frozenset[str] = frozenset({"smoothness", "velocity", "acceleration", "jerk", "rest"})
     """Names of the costs of motions (fields of ``CostWeights``) that it can honour there."""
+    objective_costs: frozenset[type[Cost]] | None = None
+    """Kinds of costs that it can honour, with ``Feature.OBJECTIVES``; None: any, anybody's too."""
+    objective_points: int | None = None
+    """Most points of an objective, 1 for configurations alone; None: any number."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +158,8 @@ class Solver(ABC):
     version: ClassVar[str]
     capabilities: ClassVar[Capabilities]
     options: ClassVar[tuple[Option, ...]] = ()
+    finds_poses: ClassVar[bool] = False
+    """Whether its searches for objectives find link poses that have to hold without starts from elsewhere."""
     prompt: ClassVar[bool] = False
     """Whether a deadline of milliseconds ends it for certain. Then the node may ask it on the thread that takes
     requests in, which saves 0.1 ms; all clients wait for a solver that does not come back from there."""
@@ -303,8 +310,7 @@ class Solver(ABC):
         self._prepare_objective(problem)
 
     def _check_objective(self, problem: ObjectiveProblem) -> None:
-        if Feature.OBJECTIVES not in self.capabilities.features:
-            raise UnsupportedFeatureError(f"solver {self.name} does not solve objectives")
+        self.check_supported_costs(problem.objective, problem.num_points)
         if problem.state.shape[1] != self.robot.nq or len(problem.free) != directions(self.robot).nv:
             raise InvalidRequestError(f"the objective problem is of another robot than {self.robot.name!r}")
         self._wait_for_scene(problem.scene, problem.deadline)
@@ -373,6 +379,23 @@ class Solver(ABC):
         for cost in problem.weights.counting:
             if cost not in self.capabilities.costs:
                 raise UnsupportedFeatureError(f"solver {self.name} does not support the cost {cost!r}")
+
+    @classmethod
+    def check_supported_costs(cls, costs: Iterable[Cost], num_points: int) -> None:
+        """Refuse by name what this solver cannot honour of an objective (UnsupportedFeatureError)."""
+        known = cls.capabilities
+        if Feature.OBJECTIVES not in known.features:
+            raise UnsupportedFeatureError(f"solver {cls.name} does not solve objectives")
+        if known.objective_points is not None and num_points > known.objective_points:
+            raise UnsupportedFeatureError(
+                f"solver {cls.name} solves objectives of {known.objective_points} "
+                f"{'point' if known.objective_points == 1 else 'points'}, not of {num_points}"
+            )
+        for cost in costs:
+            if known.objective_costs is not None and type(cost) not in known.objective_costs:
+                raise UnsupportedFeatureError(
+                    f"solver {cls.name} does not solve objectives with the cost {type(cost).name!r}"
+                )
 
     def check_supported(self, problem: IkProblem) -> None:
         """Refuse by name what this solver cannot honour (UnsupportedFeatureError)."""

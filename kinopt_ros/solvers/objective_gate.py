@@ -8,7 +8,8 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import shortened
 from kinopt_ros.kinematics.tangent import difference, directions
-from kinopt_ros.objectives.evaluation import Term, evaluate
+from kinopt_ros.objectives.evaluation import Term, evaluate_along
+from kinopt_ros.objectives.numpy_point import numpy_paths
 from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.result import ObjectiveCandidates, ObjectiveResult
 from kinopt_ros.problems.validation import QUATERNION_ERROR
@@ -47,14 +48,17 @@ def verified(
     best = np.array(claims.q, dtype=np.float64)
     status = np.full(B, int(Status.SUCCESS), dtype=np.int64)
     messages, terms = [], []
-    for b in range(B):
-        wrong = _wrong(robot, problem, b, best[b])
-        if wrong:
+    wrong = (
+        {} if _all_right(robot, problem, best) else {b: _wrong(robot, problem, b, best[b]) for b in range(B)}
+    )
+    for b, what in wrong.items():
+        if what:
             best[b] = np.array(np.broadcast_to(problem.state[b], (T, robot.nq)))
-        found = evaluate(robot, problem.objectives[b], best[b], problem.dt)
+    for b, path in enumerate(numpy_paths(robot, best, problem.dt)):
+        found = evaluate_along(path, problem.objectives[b])
         terms.append(found)
-        if wrong:
-            status[b], message = Status.VERIFICATION_FAILED, f"solver {solver} {wrong}"
+        if wrong.get(b):
+            status[b], message = Status.VERIFICATION_FAILED, f"solver {solver} {wrong[b]}"
         else:
             status[b], message = _outcome(robot, problem, b, best[b], found, bool(claims.timed_out[b]))
         messages.append(message)
@@ -108,6 +112,17 @@ def _not_checked(robot: RobotModel, problem: ObjectiveProblem) -> tuple[str, ...
     if problem.scene is None:
         return (HELD_LIMITS, SELF_COLLISION, WORLD_COLLISION, *between)
     return (HELD_LIMITS, *not_checked(robot), *between)
+
+
+def _all_right(robot: RobotModel, problem: ObjectiveProblem, q: Annotated[Float64, "B T nq"]) -> bool:
+    """Check all claims at once, of robots without quaternions; False if any may be ``_wrong``."""
+    known = directions(robot)
+    if known.quaternions or not np.isfinite(q).all():
+        return False
+    free = problem.free[known.scalar_directions]
+    held, moving = known.scalar_variables[~free], known.scalar_variables[free]
+    still = not len(held) or bool((np.abs(q[:, :, held] - problem.state[:, None, held]) <= HELD).all())
+    return still and not limit_violation(robot, q.reshape(-1, robot.nq), moving).any()
 
 
 def _wrong(robot: RobotModel, problem: ObjectiveProblem, b: int, q: Annotated[Float64, "T nq"]) -> str:

@@ -126,10 +126,14 @@ def test_bad_costs_are_refused_by_name(client: Client, cost: Cost, said: str) ->
 
 
 def test_a_solver_that_cannot_says_so(client: Client) -> None:
-    request = ik(pose(), costs=[Cost(cost="rest")], solver="cpu", no_fallback=True)
-    response = client.call("solve_ik", request)
+    request = ik(pose(), costs=[Cost(cost="self_collision")], solver="cpu", no_fallback=True)
+    response = answered(client, "solve_ik", request)
     assert response.status.code == Status.UNSUPPORTED_FEATURE
-    assert "objectives" in response.status.message
+    assert "self_collision" in response.status.message
+    request = ik(pose(), costs=[Cost(cost="rest", weight=[0.1])], solver="cpu", no_fallback=True)
+    response = answered(client, "solve_ik", request)
+    assert response.status.code == Status.SUCCESS, response.status.message
+    assert response.solver_used == "cpu"
     several = ik(pose(), costs=[Cost(cost="rest")], num_solutions=3)
     assert client.call("solve_ik", several).status.code == Status.UNSUPPORTED_FEATURE
 

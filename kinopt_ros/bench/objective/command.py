@@ -1,6 +1,6 @@
-"""``kinopt bench objective``: the objectives of PyRoki's examples, solved by ``jax_lm`` and by PyRoki.
+"""``kinopt bench objective``: the objectives of PyRoki's examples, solved by ``cpu``, ``jax_lm`` and PyRoki.
 
-Both start from the same default configuration and get the same targets, which can be reached. Ours are asked for poses
+All start from the same default configuration and get the same targets, which can be reached. Ours are asked for poses
 that hold (0.1 mm, 1 mrad) with the other costs weighed; PyRoki weighs all. Ours contain the starts from inverse
 kinematics, the float64 steps and the float64 verdict; PyRoki's time is that of its compiled program. Answers are judged
 by Pinocchio.
@@ -43,6 +43,8 @@ from kinopt_ros.robot.sources import find_robot, load_robot
 from kinopt_ros.solvers.registry import create_solver
 
 WORKER = Path(next(iter(kinopt_ros.bench.pyroki.__path__))) / "objective_worker.py"
+SOLVERS = ("cpu", "jax_lm")
+"""Ours."""
 SOLVED = (1e-3, 1e-2)
 """Distance (m) and angle (rad) up to which an answer counts as solved: PyRoki's bias is left room."""
 
@@ -96,7 +98,7 @@ def run_objective_bench(
     seed: int = 0,
     report: Report = no_report,
 ) -> list[Row]:
-    """Measure both on all tasks.
+    """Measure all on all tasks.
 
     Args:
         tasks: what to solve.
@@ -116,18 +118,20 @@ def run_objective_bench(
         count = max(size * calls for size, calls in plan)
         T = forward_kinematics(robot, random_configurations(robot, count, seed), task.links)
         rows += _theirs(task, robot, plan, T, pyroki_python, report)
-        rows += _ours(task, robot, plan, T, report)
+        for name in SOLVERS:
+            rows += _ours(name, task, robot, plan, T, report)
     return rows
 
 
 def _ours(
+    name: str,
     task: Task,
     robot: RobotModel,
     plan: Sequence[tuple[int, int]],
     T: Annotated[Float64, "N L 4 4"],
     report: Report,
 ) -> list[Row]:
-    solver, ik_solver = create_solver("jax_lm", robot), create_solver("cpu", robot)
+    solver, ik_solver = create_solver(name, robot), create_solver("cpu", robot)
     joints = _joints(robot, task.links)
     rows = []
     for size, calls in plan:
@@ -146,8 +150,8 @@ def _ours(
             wall.append(time.perf_counter() - start)
             cpu.append(time.process_time() - start_cpu)
             q.append(result.best[:, 0])
-        rows.append(_row(task, robot, "jax_lm", size, np.concatenate(q), T, wall, cpu, first))
-        report(f"{task.name}, jax_lm", 1)
+        rows.append(_row(task, robot, name, size, np.concatenate(q), T, wall, cpu, first))
+        report(f"{task.name}, {name}", 1)
     solver.close()
     ik_solver.close()
     return rows
@@ -310,7 +314,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure and print; return 0 if both could be measured."""
+    """Measure and print; return 0 if all could be measured."""
     names = [name.strip() for name in args.tasks.split(",")]
     unknown = sorted(set(names) - {task.name for task in TASKS})
     if unknown or args.targets < 1:
@@ -321,7 +325,7 @@ def main(args: argparse.Namespace) -> int:
     tasks = [task for task in TASKS if task.name in names]
     sizes = [int(size) for size in args.sizes.split(",")]
     shown = not args.json and sys.stderr.isatty()
-    with progress_bar("objectives", 2 * len(tasks) * len(sizes), enabled=shown) as report:
+    with progress_bar("objectives", (1 + len(SOLVERS)) * len(tasks) * len(sizes), enabled=shown) as report:
         rows = run_objective_bench(tasks, sizes, args.targets, args.pyroki_python, args.seed, report)
     if args.json:
         print(json.dumps({"machine": machine(), "objective": [asdict(row) for row in rows]}, indent=2))

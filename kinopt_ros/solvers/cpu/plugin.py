@@ -11,6 +11,8 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import NotReadyError, UnsupportedFeatureError
 from kinopt_ros.kinematics.angled_robot import angled_robot
+from kinopt_ros.objectives.problem import ObjectiveProblem
+from kinopt_ros.objectives.result import ObjectiveCandidates
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.preferences.index import IndexPreference
 from kinopt_ros.problems.rows import rows_of
@@ -21,6 +23,9 @@ from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.cpu.climb import climbed
 from kinopt_ros.solvers.cpu.floating import closed_form_joint, floating_joints, solve_floating
 from kinopt_ros.solvers.cpu.floating_angles import filled_in, solve_by_angles
+from kinopt_ros.solvers.cpu.objectives.kinds import KINDS
+from kinopt_ros.solvers.cpu.objectives.solve import ObjectiveSearch
+from kinopt_ros.solvers.cpu.objectives.solve import load_or_compile as load_or_compile_objectives
 from kinopt_ros.solvers.cpu.search import Cores
 from kinopt_ros.solvers.failures import hopeless_requests
 from kinopt_ros.solvers.locked_joints import solve_in_parts
@@ -49,9 +54,11 @@ class CpuSolver(Solver):
     version: ClassVar[str] = package_version()
     capabilities: ClassVar[Capabilities] = Capabilities(
         joint_types=frozenset(JointType) - {JointType.FIXED},
-        features=frozenset(Feature) - {Feature.OBJECTIVES},
+        features=frozenset(Feature),
         max_variables=64,
         indices=(IndexPreference,),
+        objective_costs=frozenset(KINDS),
+        objective_points=1,
     )
     options: ClassVar[tuple[Option, ...]] = (
         Option(
@@ -79,6 +86,7 @@ class CpuSolver(Solver):
         Option("threads", 0, "Threads that share large batches; 0: as many as the process has cores", 0, 256),
     )
     prompt: ClassVar[bool] = True
+    finds_poses: ClassVar[bool] = True
 
     @classmethod
     def unavailable_reason(cls) -> str | None:
@@ -98,8 +106,10 @@ class CpuSolver(Solver):
         self._chains = prepared_chains(robot, self._max_restarts)
         self._trees = prepared_trees(robot)
         self._cores = Cores(options["threads"])
+        self._objectives = ObjectiveSearch(robot, self._cores)
         _load_general()
         nearest.load_or_compile(may_compile=False)
+        load_or_compile_objectives(may_compile=False)
 
     def warm_up(self) -> None:
         """Compile what requests beyond the plain kind need, if it was not compiled on this machine before."""
@@ -109,6 +119,7 @@ class CpuSolver(Solver):
 
         _compile_general()
         nearest.load_or_compile(may_compile=True)
+        load_or_compile_objectives(may_compile=True)
         load_or_compile(may_compile=True)
         path_timing.warm_up()
 
@@ -117,6 +128,17 @@ class CpuSolver(Solver):
         if self._robot is not None:
             self._cores.close()
         super().close()
+
+    def _solve_objective(self, problem: ObjectiveProblem) -> ObjectiveCandidates:
+        if not load_or_compile_objectives(may_compile=problem.deadline is None):
+            raise NotReadyError(
+                f"objectives have to be compiled once per machine for solver {self.name}, which no deadline waits for; "
+                "call its warm_up() before"
+            )
+        return self._objectives.solve(problem)
+
+    def _prepare_objective(self, problem: ObjectiveProblem) -> None:
+        load_or_compile_objectives(may_compile=True)
 
     def chain_ik(self, base_link: str, tip_link: str, held: Mapping[int, float] | None = None) -> "ChainIk":
         """Return the quick path to one unverified answer per call; ``held`` as in ``build_chain``."""

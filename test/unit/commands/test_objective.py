@@ -41,7 +41,7 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
         (REST, ["--group", "nose"], "nose"),
         (REST, ["--lock", "nose"], "nose"),
         (REST, ["--seed-state", "nose"], "nose"),
-        (REST, ["--solver", "cpu"], "does not solve objectives"),
+        (REST, ["--solver", "cpu", "--points", "3"], "1 point, not of 3"),
         (REST, ["--robot", "nose"], "nose"),
         ("- {cost: least_jerk}\n", [], "4 neighbouring points"),
     ],

@@ -149,3 +149,10 @@ def test_one_pair_of_poses_has_the_errors_that_it_has_among_many(leading: tuple[
             assert one[0].shape == one[1].shape == leading
             np.testing.assert_allclose(one[0].item(), distance[k], rtol=1e-12, atol=1e-16)
             np.testing.assert_allclose(one[1].item(), angle[k], rtol=1e-12, atol=1e-15)
+
+
+@given(rotation_vectors)
+def test_one_rotation_vector_is_that_of_many(w: np.ndarray) -> None:
+    R = se3.so3_exp(w)
+    one, many = se3.so3_log(R), se3.so3_log(R[None])[0]
+    np.testing.assert_allclose(one, many, rtol=1e-13, atol=1e-15)

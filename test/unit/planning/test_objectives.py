@@ -13,13 +13,15 @@ from support.cost_cases import every_joint
 from kinopt_ros.costs.base import Cost
 from kinopt_ros.costs.link_pose import LinkPose
 from kinopt_ros.costs.rest import Rest
+from kinopt_ros.costs.self_collision import SelfCollision
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.objectives.evaluation import evaluate
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
-from kinopt_ros.planning.objectives import STARTS, solve_objective, with_starts
+from kinopt_ros.planning.objectives import STARTS, solve_objective, solver_for, with_starts
+from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.solvers.base import Solver
@@ -183,6 +185,8 @@ def test_solve_objective_hands_the_starts_on(panda: RobotModel, cpu: Solver) -> 
     handed = []
 
     class Seen:
+        finds_poses = False
+
         def solve_objective(self, problem: ObjectiveProblem) -> ObjectiveProblem:
             handed.append(problem)
             return problem
@@ -193,3 +197,41 @@ def test_solve_objective_hands_the_starts_on(panda: RobotModel, cpu: Solver) -> 
     assert handed[0] is problem
     assert handed[1].seeds.shape[1] == STARTS
     assert replace(handed[1], seeds=problem.seeds).objectives == problem.objectives
+
+
+def test_the_first_solver_that_can_is_chosen_by_the_costs(panda: RobotModel) -> None:
+    """Only those that can run here are; what none knows is refused by the last one's words."""
+    assert solver_for([Rest()], 1) == "cpu"
+    assert solver_for([Rest()], 1, ("nobody", "cpu")) == "cpu"
+    with pytest.raises(UnsupportedFeatureError, match="self_collision"):
+        solver_for([Rest(), SelfCollision()], 1, ("cpu",))
+    with pytest.raises(UnsupportedFeatureError, match="1 point, not of 2"):
+        solver_for([Rest()], 2, ("cpu",))
+    with pytest.raises(UnsupportedFeatureError, match="no solver"):
+        solver_for([Rest()], 1, ("nobody",))
+
+
+def test_a_pool_asks_who_can(panda: RobotModel) -> None:
+    """A solver that cannot is left out where another may answer, and says so where none may."""
+    pool = SolverPool(panda, chain=("cpu",))
+    try:
+        pool.prepare("cpu")
+        weighed = objective_problem(panda, Objective([Rest()]))
+        pooled = pool.solve_objective(weighed)
+        assert (pooled.result.solver, pooled.fallback_reason) == ("cpu", "")
+        path = objective_problem(panda, Objective([Rest()]), num_points=2)
+        with pytest.raises(UnsupportedFeatureError, match="not of 2"):
+            pool.solve_objective(path, "cpu", allow_fallback=False)
+        assert pool._for_objectives([Rest()], 1, "cpu", True) == ("cpu", "")
+        assert pool._for_objectives([SelfCollision()], 1, "cpu", True) == ("cpu", "")
+    finally:
+        pool.close()
+
+
+@pytest.mark.slow
+def test_a_pool_goes_on_to_who_solves_trajectories(panda: RobotModel) -> None:
+    pytest.importorskip("jaxls")
+    pool = SolverPool(panda)
+    chosen, reason = pool._for_objectives([Rest()], 2, "cpu", True)
+    assert chosen == "jax_lm"
+    assert "not of 2" in reason

@@ -34,6 +34,19 @@ def pointer_to(typing_context, array):
 
 
 @intrinsic
+def borrowed(typing_context, array):
+    """Return an array whose references are not counted; the caller keeps it alive."""
+
+    def generate(context, builder, sig, args):
+        view = context.make_array(sig.args[0])(context, builder, args[0])
+        view.meminfo = ir.Constant(view.meminfo.type, None)
+        view.parent = ir.Constant(view.parent.type, None)
+        return view._getvalue()
+
+    return array(array), generate
+
+
+@intrinsic
 def after(typing_context, pointer, count):
     """Return the pointer so many elements on."""
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import NotReadyError
-from kinopt_ros.kinematics.sampling import range_around
-from kinopt_ros.kinematics.tangent import directions
 from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.result import ObjectiveCandidates
 from kinopt_ros.robot.model import RobotModel
@@ -22,6 +20,7 @@ from kinopt_ros.solvers.jax_lm.objectives.polish import STEPS
 from kinopt_ros.solvers.jax_lm.objectives.program import BEGIN, POLISH, SEARCH, ObjectiveKey, sources_of
 from kinopt_ros.solvers.jax_lm.programs import IN_MEMORY, Program, Programs
 from kinopt_ros.solvers.lru import LruCache
+from kinopt_ros.solvers.objective_starts import allowed_violations, first_starts, further_starts
 from kinopt_ros.wanted import check_wanted
 
 LANES: dict[str, tuple[tuple[float, int], ...]] = {
@@ -37,8 +36,6 @@ _PAUSE = 0.04
 """Time of a part of the polish, s; between parts the clock is looked at."""
 _BEST = 2
 """Best starts of a search that are polished."""
-_HOLDS = 0.1
-"""Share of the least tolerance within which a constraint is taken to hold, before the verdict."""
 
 
 @dataclass
@@ -90,8 +87,8 @@ class ObjectiveSearch:
         numbers = np.stack([pack(objective, problem.dt) for objective in problem.objectives])
         B = problem.batch_size
         everyone = np.arange(B)
-        best = self._polished(layout, problem, numbers, _first_starts(problem))
-        holds = best.violation <= _allowed(problem)
+        best = self._polished(layout, problem, numbers, first_starts(problem))
+        holds = best.violation <= allowed_violations(problem)
         goes_on = everyone if not problem.objective.has_to_hold else np.flatnonzero(~holds)
         timed_out = np.zeros(B, dtype=np.bool_)
         timed_out[~holds] = problem.late
@@ -124,7 +121,7 @@ class ObjectiveSearch:
         best: _Best,
     ) -> None:
         """Search from many starts for some requests, and put what is better into ``best``."""
-        starts = _starts(self._robot, problem, requests)
+        starts = further_starts(self._robot, problem, requests)
         R, S = starts.shape[:2]
         found = self._run(
             SEARCH,
@@ -145,9 +142,9 @@ class ObjectiveSearch:
             np.repeat(numbers[requests], count, axis=0),
             chosen.reshape(R * count, *starts.shape[2:]),
         )
-        allowed = np.repeat(_allowed(problem, requests), count)
+        allowed = np.repeat(allowed_violations(problem, requests), count)
         rank = _rank(polished, allowed).reshape(R, count, 2)
-        own = _rank(best, _allowed(problem))[requests]
+        own = _rank(best, allowed_violations(problem))[requests]
         searched = np.asarray(found.iterations).reshape(R, S).max(axis=1)
         for row, b in enumerate(requests.tolist()):
             k = min(range(count), key=[tuple(pair) for pair in rank[row].tolist()].__getitem__)
@@ -283,59 +280,6 @@ def _key(kind: str, lanes: int, layout: Layout) -> ObjectiveKey:
     return ObjectiveKey(kind, lanes, layout.text, sources_of(layout), layout)
 
 
-def _allowed(
-    problem: ObjectiveProblem, requests: Annotated[np.ndarray, "R"] | None = None
-) -> Annotated[Float64, "R"]:
-    """Return per request the violation up to which constraints are taken to hold."""
-    chosen = problem.objectives if requests is None else [problem.objectives[b] for b in requests.tolist()]
-    least = [
-        min((float(np.min(np.asarray(cost.tolerance))) for cost in objective if cost.holds), default=np.inf)
-        for objective in chosen
-    ]
-    return np.maximum(_HOLDS * np.array(least), 1e-9)
-
-
 def _rank(best: _Best, allowed: Annotated[Float64, "L"]) -> Annotated[Float64, "L 2"]:
     """Return by what results are compared: violation beyond what is allowed, then the value."""
     return np.stack([np.where(best.violation <= allowed, 0.0, best.violation), best.value], axis=1)
-
-
-def _first_starts(problem: ObjectiveProblem) -> Annotated[Float64, "B T nq"]:
-    if problem.seeds.shape[1]:
-        return np.array(problem.seeds[:, 0])
-    return np.repeat(problem.state[:, None], problem.num_points, axis=1)
-
-
-def _starts(
-    robot: RobotModel, problem: ObjectiveProblem, requests: Annotated[np.ndarray, "R"]
-) -> Annotated[Float64, "R S T nq"]:
-    """Return further seeds and random starts.
-
-    A random start of one configuration is drawn within the limits, around the state where there are none. One of a
-    trajectory is the first start, with a bulge to a random configuration in its middle.
-    """
-    T = problem.num_points
-    first = _first_starts(problem)
-    known = directions(robot)
-    free = np.isin(known.scalar_directions, np.flatnonzero(problem.free))
-    variables = known.scalar_variables[free]
-    random = np.random.default_rng(problem.random_seed)
-    # The same for all requests: an answer does not depend on the others of a batch.
-    draws = random.random((problem.num_starts, len(variables)))
-    turns = random.normal(size=(problem.num_starts, len(known.quaternions), 4))
-    found = []
-    for b in requests.tolist():
-        lower, upper = range_around(robot, problem.state[b][None])
-        goal = lower[variables] + draws * (upper - lower)[variables]  # (S, k)
-        path = np.repeat(first[b][None], problem.num_starts, axis=0)  # (S, T, nq)
-        share = np.sin(np.pi * np.arange(T) / (T - 1)) if T > 1 else np.ones(1)
-        here = path[:, :, variables]
-        path[:, :, variables] = here + share[:, None] * (goal[:, None] - here)
-        if T == 1:
-            for k, (i, v) in enumerate(known.quaternions):
-                if problem.free[v : v + 3].all():
-                    path[:, :, i : i + 4] = (
-                        turns[:, k] / np.linalg.norm(turns[:, k], axis=1, keepdims=True)
-                    )[:, None]
-        found.append(np.concatenate([problem.seeds[b, 1:], path]))
-    return np.array(found)

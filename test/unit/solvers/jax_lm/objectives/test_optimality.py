@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from support.arm_objectives import JOINTS, PLANE, asked, held, margin, place, together, weighed
 from support.cost_cases import DT
 from support.optimality import Formulas, lagrangian_gradient, slsqp
 
 from kinopt_ros.costs.alignment import Alignment
 from kinopt_ros.costs.link_pose import LinkPose
 from kinopt_ros.costs.manipulability import Manipulability
-from kinopt_ros.costs.position_limits import PositionLimits
-from kinopt_ros.costs.relative_pose import RelativePose
 from kinopt_ros.costs.rest import Rest
 from kinopt_ros.costs.smoothness import Smoothness
 from kinopt_ros.costs.velocity_limits import VelocityLimits
@@ -29,63 +28,7 @@ if TYPE_CHECKING:
     from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
 
 pytestmark = pytest.mark.slow
-PLANE = (1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
-JOINTS = ("j0", "j1", "j2", "j3")
 SharedMaker = Callable[[RobotModel], "JaxLmSolver"]
-
-
-def place(x: float, y: float) -> np.ndarray:
-    T = np.eye(4)
-    T[:2, 3] = x, y
-    return T
-
-
-def reach(rng: np.random.Generator, least: float, most: float) -> np.ndarray:
-    angle, distance = rng.uniform(-2.0, 2.0), rng.uniform(least, most)
-    return place(distance * np.cos(angle), distance * np.sin(angle))
-
-
-def held(rng: np.random.Generator) -> Objective:
-    at = reach(rng, 0.3, 0.85)
-    return Objective(
-        [LinkPose(link="hand", T_base_target=at, weight=PLANE, tolerance=1e-6), Rest(weight=0.3)]
-    )
-
-
-def weighed(rng: np.random.Generator) -> Objective:
-    first, second = reach(rng, 0.3, 1.5), reach(rng, 0.3, 1.5)
-    return Objective(
-        [
-            LinkPose(link="hand", T_base_target=first, weight=PLANE),
-            LinkPose(link="other_hand", T_base_target=second, weight=PLANE),
-            Rest(weight=0.1),
-        ]
-    )
-
-
-def together(rng: np.random.Generator) -> Objective:
-    T = reach(rng, 0.1, 0.3)
-    return Objective(
-        [
-            RelativePose(link_a="hand", link_b="other_hand", T_a_b=T, weight=PLANE, tolerance=1e-6),
-            Rest(weight=0.3),
-        ]
-    )
-
-
-def margin(rng: np.random.Generator) -> Objective:
-    at = reach(rng, 0.3, 1.5)
-    return Objective(
-        [
-            LinkPose(link="hand", T_base_target=at, weight=PLANE),
-            PositionLimits(margin=1.5, tolerance=1e-6),
-            Rest(weight=0.1),
-        ]
-    )
-
-
-def asked(arm: RobotModel, make: Callable[[np.random.Generator], Objective], seed: int) -> ObjectiveProblem:
-    return objective_problem(arm, make(np.random.default_rng(seed)), joints=JOINTS, random_seed=seed)
 
 
 @pytest.mark.parametrize(

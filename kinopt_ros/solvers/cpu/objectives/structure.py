@@ -1,0 +1,196 @@
+"""What the kernels need of a robot and of the structure of an objective, packed once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64
+from kinopt_ros.kinematics.tangent import directions
+from kinopt_ros.objectives.objective import Objective
+from kinopt_ros.robot.chain import JointMotion, joint_motions
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.cpu.objectives.kinds import KINDS, Rows
+from kinopt_ros.solvers.cpu.objectives.starts import Anchor, anchors_of
+
+if TYPE_CHECKING:
+    from kinopt_ros.solvers.cpu.objectives.kernels.model import Costs, Model, Moving, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """A robot and an objective's structure, packed."""
+
+    robot: RobotModel
+    model: "Model"
+    rows: tuple[Rows, ...]
+    sizes: tuple[int, ...]
+    """Rows of each cost."""
+    num_numbers: int
+    anchors: tuple[Anchor, ...]
+    """Link poses that starts are led to."""
+
+    def pack(
+        self, objectives: Sequence[Objective]
+    ) -> tuple[Annotated[Float64, "B N"], Annotated[Float64, "B R"]]:
+        """Return the numbers and weights of objectives of this structure."""
+        numbers = np.empty((len(objectives), self.num_numbers))
+        weights = np.empty((len(objectives), sum(self.sizes)))
+        for own, weight, objective in zip(numbers, weights, objectives, strict=True):
+            first = at = 0
+            for cost, rows in zip(objective.costs, self.rows, strict=True):
+                for part in (KINDS[type(cost)].numbers(self.robot, cost), rows.constant):
+                    own[first : first + len(part)] = part
+                    first += len(part)
+                weight[at : at + rows.size] = cost.weight
+                at += rows.size
+        return numbers, weights
+
+
+def pack_structure(robot: RobotModel, objective: Objective, free: Annotated[Bool, "nv"]) -> Structure:
+    """Pack an objective whose costs are all of ``KINDS``.
+
+    Args:
+        robot: the robot.
+        objective: of the structure; its numbers do not matter.
+        free: directions that move.
+    """
+    from kinopt_ros.solvers.cpu.objectives.kernels import model as codes
+
+    rows = tuple(KINDS[type(cost)].rows(robot, cost) for cost in objective)
+    tree, frames = _tree(robot, rows, free)
+    table = np.zeros((len(rows), codes.ROW_SIZE), dtype=np.int64)
+    lists: list[int] = []
+    first, numbers = 0, 0
+    for k, (cost, own) in enumerate(zip(objective, rows, strict=True)):
+        table[k, codes.CODE] = getattr(codes, own.code)
+        table[k, codes.FRAME] = frames.get(own.link, -1)
+        table[k, codes.BASE] = frames.get(own.base_link, -1)
+        table[k, codes.FIRST], table[k, codes.SIZE] = first, own.size
+        table[k, codes.NUMBERS], table[k, codes.LISTED] = numbers, len(lists)
+        table[k, codes.COUNT] = len(own.listed)
+        table[k, codes.VARIANT] = getattr(codes, own.variant) if own.variant else 0
+        lists += own.listed
+        first += own.size
+        numbers += len(KINDS[type(cost)].numbers(robot, cost)) + len(own.constant)
+    sizes = tuple(own.size for own in rows)
+    anchors = anchors_of(robot, objective, free)
+    costs: Costs = codes.Costs(
+        table,
+        np.array(lists, dtype=np.int64),
+        np.repeat([cost.holds for cost in objective], sizes),
+        np.repeat([cost.one_sided for cost in objective], sizes),
+    )
+    return Structure(robot, codes.Model(tree, _moving(robot, free), costs), rows, sizes, numbers, anchors)
+
+
+def _moving(robot: RobotModel, free: Annotated[Bool, "nv"]) -> "Moving":
+    from kinopt_ros.solvers.cpu.objectives.kernels.model import Moving
+
+    known, column = directions(robot), _columns(free)
+    own = free[known.scalar_directions]
+    scalar = known.scalar_directions[own]
+    quaternions = [(i, *column[v : v + 3]) for i, v in known.quaternions if free[v : v + 3].any()]
+    return Moving(
+        column[scalar],
+        known.scalar_variables[own],
+        known.lower[scalar],
+        known.upper[scalar],
+        np.array(quaternions, dtype=np.int64).reshape(-1, 4),
+    )
+
+
+def _columns(free: Annotated[Bool, "nv"]) -> Annotated[np.ndarray, "nv"]:
+    return np.where(free, np.cumsum(free) - 1, -1).astype(np.int64)
+
+
+def _tree(
+    robot: RobotModel, rows: tuple[Rows, ...], free: Annotated[Bool, "nv"]
+) -> tuple["Tree", dict[str, int]]:
+    """Return the motions that the rows depend on, and the numbers of the frames that they name."""
+    from kinopt_ros.solvers.cpu.objectives.kernels.model import Tree
+
+    named = {row.link for row in rows} | {row.base_link for row in rows if row.base_link != robot.root_link}
+    links = sorted(named - {""})
+    massive = (
+        [name for name in robot.link_names if name in robot.inertials]
+        if any(row.masses for row in rows)
+        else []
+    )
+    behind = _Behind(robot, {*links, *massive})
+    frames = {name: k for k, name in enumerate(links)}
+    chains = [behind.chain(name) for name in links]
+    steps = behind.steps
+    first_direction = _first_directions(robot)
+    return Tree(
+        np.array(behind.parent, dtype=np.int64),
+        np.array([step.motion for step in steps], dtype=np.int64),
+        np.array([step.variable for step in steps], dtype=np.int64),
+        np.array([first_direction[step.variable] for step in steps], dtype=np.int64),
+        np.array([_twelve(T) for T in behind.fixed]).reshape(-1, 12),
+        np.array([step.axis for step in steps], dtype=np.float64).reshape(-1, 3),
+        np.array([(step.multiplier, step.offset) for step in steps], dtype=np.float64).reshape(-1, 2),
+        _columns(free),
+        np.array([behind.of_link[name][0] for name in links], dtype=np.int64),
+        np.array([_twelve(behind.of_link[name][1]) for name in links]).reshape(-1, 12),
+        np.array([i for chain in chains for i in chain], dtype=np.int64),
+        np.cumsum([0, *(len(chain) for chain in chains)]),
+        _masses(robot, behind, massive),
+    ), frames
+
+
+class _Behind:
+    """Elementary motions that some links depend on, and which of them, and where, each link is fixed to."""
+
+    def __init__(self, robot: RobotModel, links: set[str]) -> None:
+        needed = set()
+        for link in links:
+            while link in robot.parent_joint and link not in needed:
+                needed.add(link)
+                link = robot.parent_joint[link].parent_link
+        self.parent: list[int] = []
+        self.steps: list[JointMotion] = []
+        self.fixed: list[Float64] = []
+        self.of_link: dict[str, tuple[int, Float64]] = {robot.root_link: (-1, np.eye(4))}
+        for joint in robot.joints:
+            if joint.child_link not in needed:
+                continue
+            motion, T = self.of_link[joint.parent_link]
+            T = T @ joint.T_parent_joint
+            for step in joint_motions(joint):
+                self.parent.append(motion)
+                self.steps.append(step)
+                self.fixed.append(T)
+                motion, T = len(self.steps) - 1, np.eye(4)
+            self.of_link[joint.child_link] = motion, T
+
+    def chain(self, link: str) -> list[int]:
+        """Return the motions from the root to a link."""
+        found, at = [], self.of_link[link][0]
+        while at >= 0:
+            found.append(at)
+            at = self.parent[at]
+        return found[::-1]
+
+
+def _first_directions(robot: RobotModel) -> dict[int, int]:
+    """Return the direction of each variable; of a quaternion's first one the first of three."""
+    known = directions(robot)
+    found = dict(zip(known.scalar_variables.tolist(), known.scalar_directions.tolist(), strict=True))
+    return found | dict(known.quaternions)
+
+
+def _masses(robot: RobotModel, behind: _Behind, links: list[str]) -> Annotated[Float64, "N+1 4"]:
+    mass = np.zeros((len(behind.steps) + 1, 4))
+    for name in links:
+        inertial, (motion, T) = robot.inertials[name], behind.of_link[name]
+        if inertial.mass > 0.0:
+            center = T[:3, :3] @ np.asarray(inertial.center_of_mass) + T[:3, 3]
+            mass[motion] += inertial.mass * np.array([1.0, *center])
+    total = mass[:, 0].sum()
+    return mass / total if total > 0.0 else mass
+
+
+def _twelve(T: Annotated[Float64, "4 4"]) -> Annotated[Float64, "12"]:
+    return np.concatenate([T[:3, :3].reshape(9), T[:3, 3]])
