@@ -8,155 +8,33 @@ from typing import Any
 
 import numpy as np
 import pytest
-from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Pose
 from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from support.moveit_requests import TIP, joint_goal, motion_request, pose_goal
+from support.moveit_moves import (
+    ABORTED,
+    CANCELED,
+    PANDA,
+    PATIENCE,
+    SUCCEEDED,
+    Moving,
+    Slowly,
+    kept_limits,
+)
+from support.moveit_requests import joint_goal, pose_goal
 from support.ros_requests import READY, StartNode, pose
 from support.trajectory_goals import until_prepared
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
-from kinopt_msgs.srv import ApplyScene
-from kinopt_ros.kinematics.forward import forward_kinematics
-from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.client.client import Client
-from kinopt_ros.ros.client.process import NodeProcess
-from kinopt_ros.ros.client.simulated_robot import SimulatedRobotTopics
 from kinopt_ros.ros.messages.conversions import matrices_from_poses
-from kinopt_ros.status import Status
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 
 pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(1200)  # a compiler may be at work on a new and busy machine
 
-PANDA = load_robot("panda")
-ARM = list(READY)
-SUCCEEDED, CANCELED, ABORTED = (
-    GoalStatus.STATUS_SUCCEEDED,
-    GoalStatus.STATUS_CANCELED,
-    GoalStatus.STATUS_ABORTED,
-)
-PATIENCE = 60.0
 CONTROLLERS = ["panda_arm_controller=panda_arm", "hand_controller=hand"]
-
-
-class Slowly(SimulatedRobotTopics):
-    """A simulated robot whose clock stands still while this process does, and that remembers where it was."""
-
-    most = 20_000_000
-    """Longest time between two looks at its clock, ns."""
-
-    def __init__(self, *given: Any, **options: Any) -> None:
-        self.own = 0
-        self.path: list[tuple[float, np.ndarray, np.ndarray]] = []
-        """Times (s), positions and velocities."""
-        super().__init__(*given, **options)
-
-    def now(self) -> int:
-        real = super().now()
-        self.own = min(real, (self.own or real) + self.most)
-        return self.own
-
-    def _advance(self) -> None:
-        super()._advance()
-        now = self.now()
-        _, position, velocity = self.robot.states(now)
-        self.path.append((now / 1e9, position[:7], velocity[:7]))
-
-
-class Moving:
-    """A client, the simulated robot beside it, and the node between them."""
-
-    def __init__(self, client: Client, process: NodeProcess, robot: Slowly, types: Any) -> None:
-        self.client, self.process, self.robot, self.types = client, process, robot, types
-        self.move = ActionClient(client.node, types.action.MoveGroup, "move_action")
-        self.execute = ActionClient(client.node, types.action.ExecuteTrajectory, "execute_trajectory")
-        self.cartesian = client.node.create_client(types.srv.GetCartesianPath, "compute_cartesian_path")
-        self.plan = client.node.create_client(types.srv.GetMotionPlan, "plan_kinematic_path")
-        self.events = client.node.create_publisher(String, "trajectory_execution_event", 10)
-        for one in (self.move, self.execute):
-            assert client.spin_until(one.server_is_ready, PATIENCE)
-        for service in (self.cartesian, self.plan):
-            assert client.spin_until(service.service_is_ready, PATIENCE)
-        client.spin(0.3)
-
-    def request(self, *goals: Any, scaling: float = 0.5, **fields: Any) -> Any:
-        """A MotionPlanRequest as MoveGroupInterface makes it."""
-        pace = {"max_velocity_scaling_factor": scaling, "max_acceleration_scaling_factor": scaling}
-        return motion_request(self.types, *goals, **pace, **fields).motion_plan_request
-
-    def goal(self, *goals: Any, scaling: float = 0.5, **options: Any) -> Any:
-        made = self.types.action.MoveGroup.Goal(request=self.request(*goals, scaling=scaling))
-        made.planning_options.planning_scene_diff.is_diff = True
-        made.planning_options.planning_scene_diff.robot_state.is_diff = True
-        for name, value in options.items():
-            setattr(made.planning_options, name, value)
-        return made
-
-    def send(self, action: Any, goal: Any) -> Sent:
-        feedback: list[str] = []
-        future = action.send_goal_async(
-            goal, feedback_callback=lambda one: feedback.append(one.feedback.state)
-        )
-        assert self.client.spin_until(future.done, PATIENCE), "the goal was not taken"
-        return Sent(self, future.result(), feedback)
-
-    def call(self, service: Any, request: Any) -> Any:
-        future = service.call_async(request)
-        assert self.client.spin_until(future.done, PATIENCE)
-        return future.result()
-
-    def trajectory(self, *goals: Any, **fields: Any) -> Any:
-        """A motion that plan_kinematic_path gives."""
-        request = self.types.srv.GetMotionPlan.Request(motion_plan_request=self.request(*goals, **fields))
-        answer = self.call(self.plan, request).motion_plan_response
-        assert answer.error_code.val == 1, answer.error_code.message
-        return answer.trajectory
-
-    def at(self) -> np.ndarray:
-        """Where the joints are."""
-        return self.robot.robot.states(self.robot.now())[1]
-
-    def tip(self) -> np.ndarray:
-        q = PANDA.default_q.copy()
-        names, position, _ = self.robot.robot.states(self.robot.now())
-        for name, value in zip(names, position, strict=True):
-            q[PANDA.variable_index[name]] = value
-        return forward_kinematics(PANDA, q, links=(TIP,))[0]
-
-    def until_it_moves(self, sent: Sent, by: float = 0.03) -> None:
-        begin = self.at()
-        assert self.client.spin_until(lambda: np.abs(self.at() - begin).max() > by or sent.done, PATIENCE)
-        assert not sent.done, sent.result()
-
-    def apply(self, *operations: SceneOperation) -> None:
-        answer = self.client.call("apply_scene", ApplyScene.Request(operations=list(operations)))
-        assert answer.status.code == Status.SUCCESS, answer.status.message
-
-
-class Sent:
-    """A goal that was taken."""
-
-    def __init__(self, moving: Moving, handle: Any, feedback: list[str]) -> None:
-        assert handle.accepted
-        self._moving, self.handle, self.feedback = moving, handle, feedback
-        self._result = handle.get_result_async()
-
-    @property
-    def done(self) -> bool:
-        return bool(self._result.done())
-
-    def result(self) -> tuple[int, Any]:
-        assert self._moving.client.spin_until(self._result.done, PATIENCE), "there is no result"
-        answer = self._result.result()
-        return answer.status, answer.result
-
-    def cancel(self) -> tuple[int, Any]:
-        self.handle.cancel_goal_async()
-        return self.result()
 
 
 @pytest.fixture(scope="module")
@@ -164,11 +42,11 @@ def moving(
     moveit: Any, control_msgs: None, start_shared_node: StartNode, panda_parameters: dict[str, object]
 ) -> Iterator[Moving]:
     parameters = {**panda_parameters, "controllers": CONTROLLERS, "state_timeout": 3.0}
-    process, client = start_shared_node("kinopt", parameters)
+    _, client = start_shared_node("kinopt", parameters)
     robot = Slowly(client.node, SimulatedRobot(PANDA, start=READY), [])
     client.spin(0.3)
     until_prepared(client)
-    yield Moving(client, process, robot, moveit)
+    yield Moving(client, robot, moveit)
     robot.close()
 
 
@@ -194,21 +72,6 @@ def test_a_joint_goal(moving: Moving) -> None:
     assert result.planned_trajectory.joint_trajectory.points
     assert sent.feedback == ["PLANNING", "MONITOR", "IDLE"]
     kept_limits(moving)
-
-
-def kept_limits(moving: Moving, gentle: float = 1.0) -> None:
-    """Judge joint states: no step, velocities and accelerations within the limits."""
-    times = np.array([time for time, *_ in moving.robot.path])
-    position, velocity = (np.array([row[k] for row in moving.robot.path]) for k in (1, 2))
-    moved = np.diff(times) > 1e-6
-    dt = np.diff(times)[moved, None]
-    limits = PANDA.limits
-    speed = np.diff(position, axis=0)[moved] / dt
-    assert (np.abs(speed) <= gentle * limits.velocity[:7] + 1e-6).all()
-    assert (np.abs(velocity) <= gentle * limits.velocity[:7] + 1e-6).all()
-    acceleration = np.diff(velocity, axis=0)[moved] / dt
-    share = (np.abs(acceleration) / limits.acceleration[:7]).max()
-    assert share <= 1.0 + 1e-6
 
 
 def test_a_pose_goal(moving: Moving) -> None:

@@ -231,13 +231,22 @@ class MotionRun:
     def wait_until_still(self, running: Published) -> None:
         """Wait until the joints of a motion stand, for REST_SECONDS at most; say so if they do not."""
         end = time.monotonic() + REST_SECONDS
-        while not self._stands(running.robot, running.message.joint_names):
+        joints = running.message.joint_names
+        while self._brakes(joints) or not self._stands(running.robot, joints):
             if time.monotonic() > end:
                 self._context.node.get_logger().error(
                     f"the robot still moves {REST_SECONDS:g} s after its motion was stopped"
                 )
                 return
             time.sleep(LOOK_SECONDS)
+
+    def _brakes(self, joints: Sequence[str]) -> bool:
+        """Check whether a motion of some joints is not over."""
+        return any(
+            one.runs(self._now())
+            for one in self._output.published
+            if not set(joints).isdisjoint(one.message.joint_names)
+        )
 
     def _check_arrives(self, running: Published) -> None:
         """Wait until the robot is where a published motion ends; stop with a sentence if it is not, in time."""

@@ -186,7 +186,10 @@ class MovingGoal(KeptGoal):
         if not self._may_send():
             return status_message(*(self._stopped or (Status.PREEMPTED, "")))
         self.tell(MONITOR)
-        return run.run(claim, message, planned, names)
+        status = run.run(claim, message, planned, names)
+        with self._lock:
+            self._sends = False
+        return status
 
     def wait_for_rest(self, joints: Sequence[str]) -> None:
         """Wait a little until some joints stand, which a goal before may have moved; see ``MotionRun``."""
