@@ -127,9 +127,8 @@ class OptimizeTrajectoryAction:
 
         def begin() -> bool:
             begun = goal.is_over() or goal.begin()
-            if (
-                begun
-            ):  # what was asked is read, and rclpy keeps the goal for as long as its result can be asked for
+            if begun:
+                # What was asked is read, and rclpy keeps the goal for as long as its result can be asked for.
                 let_go(handle.request)
             return begun
 

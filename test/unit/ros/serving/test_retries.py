@@ -165,7 +165,7 @@ def test_a_goal_begins_when_newer_joint_states_are_read(
         scheduler=SimpleNamespace(submit=lambda task: office.begun.append("goal")),
         output=output,
         retries=office.retries,
-        controller=lambda: None,
+        controllers=SimpleNamespace(chosen=lambda: None),
         server=SimpleNamespace(notify_execute=lambda handle, conclude: ended.append(handle)),
     )
     request = OptimizeTrajectory.Goal(publish=publish)
