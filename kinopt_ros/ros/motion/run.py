@@ -12,7 +12,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import Status as StatusMsg
-from kinopt_ros.errors import KinoptError, StartStateError
+from kinopt_ros.errors import InvalidRequestError, KinoptError, StartStateError, shortened
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import PATIENCE
 from kinopt_ros.robot.model import RobotModel
@@ -24,6 +24,7 @@ from kinopt_ros.ros.motion.last_look import MovingError, PlannedFor, check_is_at
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Execution, Published
 from kinopt_ros.ros.motion.rights import Claim
+from kinopt_ros.ros.robot.controller_names import SEVERAL
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
@@ -132,6 +133,11 @@ class MotionRun:
         """Send the motion; return it, or None if somebody has told it to stop, or has the robot."""
         chosen = self._chosen
         if chosen is None:
+            if names:
+                raise InvalidRequestError(
+                    f"controllers {shortened(list(names))} are named, but this node knows none (parameter {SEVERAL}): "
+                    "set it, or name none, and the motion is published"
+                )
             claim.publish(message, planned, keep=True, agreed=lambda: not self.stopped)
         else:
             parts = chosen.split(message, planned.loaded.model, planned.q, names)

@@ -18,7 +18,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.ros.motion import run as module
-from kinopt_ros.ros.motion.controllers import Part
+from kinopt_ros.ros.motion.controller_hand_over import ControllerError
+from kinopt_ros.ros.motion.controllers import Controllers, Part
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.status import Status
@@ -133,3 +134,20 @@ def test_a_brake_that_a_controller_never_ends_is_cancelled(monkeypatch: pytest.M
     first, brake = world.controller.taken
     assert brake.cancelled.is_set()
     assert first.cancelled.is_set()
+
+
+def test_controllers_that_are_named_and_that_nobody_knows_are_refused() -> None:
+    world = World()
+    world.run._chosen = None
+    claim = world.output.claim("somebody", lambda owner: None, joints=["b"])
+    status = world.run.run(claim, motion(1), SimpleNamespace(), ["arm_controller"])  # type: ignore[arg-type]
+    assert status.code == Status.INVALID_REQUEST
+    assert "arm_controller" in status.message
+    assert not world.output.published
+
+
+def test_two_parameters_that_name_controllers_are_refused() -> None:
+    given = {"controller_action": "/arm", "controllers": ("arm_controller=arm",)}
+    context: Any = SimpleNamespace(parameter=given.get)
+    with pytest.raises(ControllerError, match="controller_action and controllers both"):
+        Controllers(context, None).chosen()  # type: ignore[arg-type]
