@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Pose
 from rclpy.action import ActionClient
 from std_msgs.msg import String
-from support.moveit_requests import TIP, joint_goal, moveit_msgs, pose_goal
+from support.moveit_requests import TIP, joint_goal, pose_goal
 from support.ros_requests import READY, StartNode, pose
 from support.trajectory_goals import until_prepared
 
@@ -30,7 +30,6 @@ from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(1200)  # a compiler may be at work on a new and busy machine
 
-moveit = moveit_msgs
 PANDA = load_robot("panda")
 ARM = list(READY)
 SUCCEEDED, CANCELED, ABORTED = (
@@ -182,7 +181,7 @@ def standing(moving: Moving) -> None:
     moving.apply(SceneOperation(operation="clear"))
     if np.abs(moving.at()[:7] - list(READY.values())).max() > 1e-6:
         status, result = moving.send(
-            moving.move, moving.goal(joint_goal(moving.types, READY), scaling=1.0)
+            moving.move, moving.goal(joint_goal(moving.types, **READY), scaling=1.0)
         ).result()
         assert status == SUCCEEDED, result.error_code.message
     moving.robot.path.clear()
@@ -190,7 +189,7 @@ def standing(moving: Moving) -> None:
 
 def test_a_joint_goal(moving: Moving) -> None:
     goal = {**READY, "panda_joint1": 0.4}
-    sent = moving.send(moving.move, moving.goal(joint_goal(moving.types, goal)))
+    sent = moving.send(moving.move, moving.goal(joint_goal(moving.types, **goal)))
     status, result = sent.result()
     assert status == SUCCEEDED, result.error_code.message
     assert result.error_code.val == result.error_code.SUCCESS
@@ -224,9 +223,7 @@ def test_a_pose_goal(moving: Moving) -> None:
 
 def test_planning_alone_moves_nothing(moving: Moving) -> None:
     before = moving.at()
-    sent = moving.send(
-        moving.move, moving.goal(joint_goal(moving.types, {"panda_joint1": 0.4}), plan_only=True)
-    )
+    sent = moving.send(moving.move, moving.goal(joint_goal(moving.types, panda_joint1=0.4), plan_only=True))
     status, result = sent.result()
     assert status == SUCCEEDED, result.error_code.message
     assert result.planned_trajectory.joint_trajectory.points
@@ -265,7 +262,7 @@ def stands(moving: Moving) -> None:
 @pytest.mark.parametrize("how", ["cancel", "event"])
 @pytest.mark.parametrize("name", ["move", "execute"])
 def test_a_stop_in_the_middle(moving: Moving, name: str, how: str) -> None:
-    goal = joint_goal(moving.types, {**READY, "panda_joint1": 1.5})
+    goal = joint_goal(moving.types, **{**READY, "panda_joint1": 1.5})
     if name == "move":
         sent = moving.send(moving.move, moving.goal(goal, scaling=0.1))
     else:
@@ -287,7 +284,7 @@ def test_a_stop_in_the_middle(moving: Moving, name: str, how: str) -> None:
 def test_a_trajectory_that_begins_elsewhere_is_refused(moving: Moving) -> None:
     start = moving.types.msg.RobotState(is_diff=True)
     start.joint_state.name, start.joint_state.position = ["panda_joint1"], [0.2]
-    goal = joint_goal(moving.types, {**READY, "panda_joint1": 0.5})
+    goal = joint_goal(moving.types, **{**READY, "panda_joint1": 0.5})
     trajectory = moving.trajectory(goal, start_state=start)
     before = moving.at()
     sent = moving.send(moving.execute, moving.types.action.ExecuteTrajectory.Goal(trajectory=trajectory))
@@ -342,7 +339,7 @@ def empty(trajectory: Any) -> None:
     ],
 )
 def test_trajectories_that_may_not_be_done(moving: Moving, spoil: Any, code: str, said: str) -> None:
-    trajectory = moving.trajectory(joint_goal(moving.types, {**READY, "panda_joint1": 0.5}))
+    trajectory = moving.trajectory(joint_goal(moving.types, **{**READY, "panda_joint1": 0.5}))
     spoil(trajectory)
     before = moving.at()
     goal = moving.types.action.ExecuteTrajectory.Goal(trajectory=trajectory)
@@ -361,7 +358,7 @@ def box(y: float) -> SceneOperation:
 
 
 def test_a_trajectory_into_an_obstacle_is_refused(moving: Moving) -> None:
-    trajectory = moving.trajectory(joint_goal(moving.types, {**READY, "panda_joint1": 1.5}))
+    trajectory = moving.trajectory(joint_goal(moving.types, **{**READY, "panda_joint1": 1.5}))
     moving.apply(box(0.3))
     goal = moving.types.action.ExecuteTrajectory.Goal(trajectory=trajectory)
     status, result = moving.send(moving.execute, goal).result()
@@ -374,7 +371,7 @@ def test_a_trajectory_into_an_obstacle_is_refused(moving: Moving) -> None:
 
 @pytest.mark.parametrize("number", range(3))
 def test_an_obstacle_that_comes_in_the_way_stops_the_robot_before_it(moving: Moving, number: int) -> None:
-    goal = joint_goal(moving.types, {**READY, "panda_joint1": 1.5})
+    goal = joint_goal(moving.types, **{**READY, "panda_joint1": 1.5})
     sent = moving.send(moving.move, moving.goal(goal, scaling=0.1))
     moving.until_it_moves(0.03 * (1 + number))
     moving.apply(box(0.35))
@@ -409,7 +406,7 @@ def wall_scene() -> Any:
 
 
 def test_what_comes_in_the_way_is_planned_around_if_that_is_wanted(moving: Moving) -> None:
-    goal = joint_goal(moving.types, {**READY, "panda_joint1": 1.5})
+    goal = joint_goal(moving.types, **{**READY, "panda_joint1": 1.5})
     sent = moving.send(
         moving.move, moving.goal(goal, scaling=0.1, replan=True, replan_attempts=3, replan_delay=0.1)
     )
@@ -432,7 +429,7 @@ def test_what_comes_in_the_way_is_planned_around_if_that_is_wanted(moving: Movin
     ],
 )
 def test_options_that_are_refused(moving: Moving, options: dict[str, Any], said: str) -> None:
-    goal = moving.goal(joint_goal(moving.types, READY), **options)
+    goal = moving.goal(joint_goal(moving.types, **READY), **options)
     status, result = moving.send(moving.move, goal).result()
     assert status == ABORTED
     assert said in result.error_code.message
@@ -442,7 +439,7 @@ def test_a_goal_that_cannot_be_planned(moving: Moving) -> None:
     status, result = moving.send(moving.move, moving.goal(pose_goal(moving.types, pose(3.0)))).result()
     assert status == ABORTED
     assert result.error_code.val not in (result.error_code.SUCCESS, result.error_code.UNDEFINED)
-    goal = moving.goal(joint_goal(moving.types, READY))
+    goal = moving.goal(joint_goal(moving.types, **READY))
     goal.request.group_name = "leg"
     status, result = moving.send(moving.move, goal).result()
     assert (status, result.error_code.val) == (ABORTED, result.error_code.INVALID_GROUP_NAME)
@@ -450,11 +447,11 @@ def test_a_goal_that_cannot_be_planned(moving: Moving) -> None:
 
 def test_the_next_goal_ends_the_one_before(moving: Moving) -> None:
     first = moving.send(
-        moving.move, moving.goal(joint_goal(moving.types, {**READY, "panda_joint1": 1.5}), scaling=0.1)
+        moving.move, moving.goal(joint_goal(moving.types, **{**READY, "panda_joint1": 1.5}), scaling=0.1)
     )
     moving.until_it_moves()
     goal = {**READY, "panda_joint1": -0.2}
-    second = moving.send(moving.move, moving.goal(joint_goal(moving.types, goal)))
+    second = moving.send(moving.move, moving.goal(joint_goal(moving.types, **goal)))
     status, result = first.result()
     assert (status, result.error_code.val) == (ABORTED, result.error_code.PREEMPTED)
     status, result = second.result()
