@@ -13,6 +13,7 @@ from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.lint.finding import Finding, Severity, in_order
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.moveit_controllers import (
+    ACTION,
     MANAGER,
     MOTIONS,
     controllers_of,
@@ -188,6 +189,13 @@ def _moveit_controllers(given: Mapping[str, Any], robot: RobotModel) -> Iterator
         if kind not in (MOTIONS, *_GRIPPERS):
             remedy = f"allowed are {', '.join((MOTIONS, *_GRIPPERS))}"
             yield Finding(WARNING, 0, f"{name!r} is of type {shown(kind)}", remedy)
+        if kind == MOTIONS and one.get("action_ns", ACTION) != ACTION:
+            yield Finding(
+                ERROR,
+                0,
+                f"action_ns of {name!r} is {shown(one.get('action_ns'))}",
+                f"allowed is {ACTION}: the node hands motions to {name}/{ACTION}",
+            )
         if kind == MOTIONS and not unknown and group_of(robot, joints) is None:
             yield Finding(
                 WARNING,

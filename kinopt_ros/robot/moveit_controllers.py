@@ -8,6 +8,8 @@ from kinopt_ros.robot.model import RobotModel
 MANAGER = "moveit_simple_controller_manager"
 MOTIONS = "FollowJointTrajectory"
 """Type of controllers that follow motions."""
+ACTION = "follow_joint_trajectory"
+"""Action of these, below their names."""
 
 
 def controllers_of(given: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -21,6 +21,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.actions.optimize_trajectory import _Goal
+from kinopt_ros.ros.context import Ways, moving
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion import last_look
 from kinopt_ros.ros.motion.controllers import ChosenControllers
@@ -106,6 +107,9 @@ class World:
 
     def parameter(self, name: str) -> Any:
         return self.parameters[name]
+
+    def moving(self, robot: RobotModel, ways: Ways) -> list[int]:
+        return moving(robot, ways)
 
     def group_name(self, robot: RobotModel) -> str:
         return "panda_arm"
@@ -784,6 +788,34 @@ def test_a_robot_that_stops_while_its_next_motion_is_planned_is_not_sent_on() ->
     assert world.loaded.pool.solved == 3
     np.testing.assert_array_equal(world.sent[1].points[0].positions, standing[:7])
     assert (world.sent[1].header.stamp.sec, world.sent[1].header.stamp.nanosec) == (0, 0)
+
+
+@pytest.mark.usefixtures("_solver")
+def test_a_motion_that_is_replaced_by_a_brake_meanwhile_is_not_left() -> None:
+    """As by a goal of MoveIt's that brakes what it has published when a target takes its joints."""
+    world = Streamed()
+    world.go_on(0.5)
+    [running] = world.output.published
+    at = running.commanded(ARM).at(NOW[0])
+    brake = JointTrajectory(joint_names=ARM)
+    for second, ahead in ((0, 0.0), (1, 0.5)):
+        point = JointTrajectoryPoint(positions=at.position + ahead * at.velocity, accelerations=[0.0] * 7)
+        point.velocities = at.velocity if second == 0 else np.zeros(7)
+        point.time_from_start.sec = second
+        brake.points.append(point)
+
+    def brakes(solved: int) -> None:
+        if solved == 2:
+            assert world.output.brake(running, brake, lambda message: None)
+
+    world.meanwhile = brakes
+    world.move(-0.3)
+    first, braked, *others = world.sent
+    assert len(braked.points) == 1
+    assert world.loaded.pool.solved > 2  # planned again, from the brake
+    assert world.reports[-1].status.code == Status.SUCCESS, world.reports[-1].status.message
+    [after] = others
+    assert after.points[0].positions != first.points[0].positions
 
 
 @pytest.mark.usefixtures("_solver")

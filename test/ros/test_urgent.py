@@ -37,7 +37,7 @@ from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.actions import optimize_trajectory as optimize_trajectory_action
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectoryAction
 from kinopt_ros.ros.client.client import Client
-from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, follow_joint_trajectory
+from kinopt_ros.ros.motion.controller_hand_over import PARAMETER, ControllerHandOver, follow_joint_trajectory
 from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.node import KinoptNode
@@ -385,7 +385,9 @@ def test_controllers_that_nobody_needs_any_more_are_forgotten(
     served: Served, control_msgs: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = ["/none"]
-    context: Any = SimpleNamespace(node=served.node, parameter=lambda name: wanted[-1])
+    context: Any = SimpleNamespace(
+        node=served.node, parameter=lambda name: {PARAMETER: wanted[-1]}.get(name, ())
+    )
     controllers = Controllers(context, served.urgent)
 
     def chosen() -> ChosenControllers:

@@ -14,6 +14,7 @@ from trajectory_msgs.msg import JointTrajectory
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import quoted, shortened
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.moveit_controllers import ACTION
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.controller_hand_over import (
@@ -24,7 +25,6 @@ from kinopt_ros.ros.motion.controller_hand_over import (
     Execution,
 )
 from kinopt_ros.ros.robot.controller_names import (
-    ACTION,
     SEVERAL,
     groups_of_controllers,
     joints_of_controllers,
@@ -76,11 +76,16 @@ class Controllers:
 
         Raises:
             MissingPackageError: there should be one, but control_msgs is not installed.
+            ControllerError: both parameters name controllers.
         """
+        words = self._context.parameter(SEVERAL)
+        if words and self._context.parameter(PARAMETER):
+            raise ControllerError(
+                f"parameters {PARAMETER} and {SEVERAL} both name controllers; leave one of them empty"
+            )
         one = self.one()
         if one is not None:
             return ChosenControllers({one.name: one}, None, self._context)
-        words = self._context.parameter(SEVERAL)
         names = {name: f"{name}/{ACTION}" for name in groups_of_controllers(words)}
         if not names:
             return None

@@ -12,7 +12,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import Status as StatusMsg
-from kinopt_ros.errors import KinoptError, StartStateError
+from kinopt_ros.errors import InvalidRequestError, KinoptError, StartStateError, shortened
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import PATIENCE
 from kinopt_ros.robot.model import RobotModel
@@ -24,6 +24,7 @@ from kinopt_ros.ros.motion.last_look import MovingError, PlannedFor, check_is_at
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Execution, Published
 from kinopt_ros.ros.motion.rights import Claim
+from kinopt_ros.ros.robot.controller_names import SEVERAL
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
@@ -111,11 +112,11 @@ class MotionRun:
                 self._end(running, planned, names)
         except KinoptError as error:
             self.stop(error.status, error_message(error).message)
-        except Exception as error:  # a defect: nothing that moves is left to itself
+            self._cancel()  # it may have been sent before: nothing that moves is left to itself
+        except Exception as error:  # a defect
             said = log_defect(self._context.node.get_logger(), "in a motion", error)
             self.stop(Status.FAILURE, said)
-            if self._execution is not None:
-                self._execution.cancel()
+            self._cancel()
         if self._stop is not None:
             return status_message(*self._stop)
         if running is None:
@@ -132,6 +133,11 @@ class MotionRun:
         """Send the motion; return it, or None if somebody has told it to stop, or has the robot."""
         chosen = self._chosen
         if chosen is None:
+            if names:
+                raise InvalidRequestError(
+                    f"controllers {shortened(list(names))} are named, but this node knows none (parameter {SEVERAL}): "
+                    "set it, or name none, and the motion is published"
+                )
             claim.publish(message, planned, keep=True, agreed=lambda: not self.stopped)
         else:
             parts = chosen.split(message, planned.loaded.model, planned.q, names)
@@ -155,9 +161,7 @@ class MotionRun:
     def _watch(self, running: Published, planned: PlannedFor) -> None:
         """Look at a motion until it is over, or has to stop."""
         seen = None if planned.scene is None else planned.scene.version
-        latest = self._now() + round(
-            LONGER * (running.end - running.start) + SETTLE_SECONDS * NANOSECONDS_PER_SECOND
-        )
+        latest = self._latest(running.end - running.start)
         while running.runs(now := self._now()) and not (self.stopped or self._failed):
             if now > latest:
                 self.stop(Status.TIMED_OUT, "the controller has not ended the motion in time")
@@ -215,18 +219,30 @@ class MotionRun:
             brake = SeveralExecutions(ended)
             return brake.send(parts)
 
-        if not self._output.brake(running, brake_of(self._context, running), send) or brake is None:
-            return
-        taken = time.monotonic() + BRAKE_SECONDS
-        while not brake.over and not refused.is_set():
-            if time.monotonic() > taken and not brake.taken:
-                refused.set()
-            self._wake.wait(LOOK_SECONDS)
-            self._wake.clear()
-        if refused.is_set():
-            brake.cancel()
+        message = brake_of(self._context, running)
+        if self._output.brake(running, message, send) and brake is not None:
+            length = message.points[-1].time_from_start
+            latest = self._latest(length.sec * NANOSECONDS_PER_SECOND + length.nanosec)
+            taken = time.monotonic() + BRAKE_SECONDS
+            while not brake.over and not refused.is_set():
+                # One that has been taken may never end: controllers may wait for ever until they are at the goal.
+                if (time.monotonic() > taken and not brake.taken) or self._now() > latest:
+                    refused.set()
+                self._wake.wait(LOOK_SECONDS)
+                self._wake.clear()
+            if refused.is_set():
+                brake.cancel()
+        # Unless the brake has taken its place. Who stops all may have looked for controllers just before it was sent.
+        self._cancel()
+
+    def _cancel(self) -> None:
+        """Tell controllers to stop the motion as they like. Returns at once."""
         if self._execution is not None:
-            self._execution.cancel()  # unless the brake has taken its place
+            self._execution.cancel()
+
+    def _latest(self, duration: int) -> int:
+        """Return when a motion of so many ns that begins now is to be over, ns of the node's clock."""
+        return self._now() + round(LONGER * duration + SETTLE_SECONDS * NANOSECONDS_PER_SECOND)
 
     def wait_until_still(self, running: Published) -> None:
         """Wait until the joints of a motion stand, for REST_SECONDS at most; say so if they do not."""

@@ -79,7 +79,8 @@ class SceneReader:
         read: Named = []
         if whole:
             read.append(("world", _keep_listed_objects({o.id for o in message.world.collision_objects})))
-        if not state.is_diff:
+        # As in move_group: what says nothing of the robot, as a diff does that is about the world, drops nothing.
+        if not state.is_diff and (whole or _says_something(state)):
             kept = {one.object.id for one in state.attached_collision_objects}
             read.append(("robot_state", lambda scene: self._drop_others(scene, kept, whole)))
         for index, one in enumerate(state.attached_collision_objects):
@@ -298,6 +299,12 @@ def _keep_listed_objects(listed: set[str]) -> Change:
         return scene
 
     return change
+
+
+def _says_something(state: Any) -> bool:
+    return bool(
+        state.attached_collision_objects or state.joint_state.name or state.multi_dof_joint_state.joint_names
+    )
 
 
 def _remove_all(scene: Scene) -> Scene:

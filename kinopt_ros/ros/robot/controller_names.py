@@ -8,8 +8,6 @@ from kinopt_ros.robot.variables import one_variable_each
 
 SEVERAL = "controllers"
 """Parameter of several controllers."""
-ACTION = "follow_joint_trajectory"
-"""Action of a controller, below its name."""
 
 
 def groups_of_controllers(words: Iterable[str]) -> dict[str, str]:

@@ -23,7 +23,8 @@ from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, MOST_TOLERANCE
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
-from kinopt_ros.ros.robot.controller_names import ACTION, SEVERAL, groups_of_controllers
+from kinopt_ros.robot.moveit_controllers import ACTION
+from kinopt_ros.ros.robot.controller_names import SEVERAL, groups_of_controllers
 from kinopt_ros.scene.tool_frames import tool_frames
 from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class, solver_names

@@ -268,7 +268,9 @@ class TargetPoseTopic:
             check_others_at_rest(setup.robot, state, others, self._context.parameter("state_timeout"))
         if now >= left.leave:
             raise StartStateError("the motion was not ready when the one before was to be left")
-        if followed_motion(self._output.published, setup, state, now, AWAY) is None:
+        followed = followed_motion(self._output.published, setup, state, now, AWAY)
+        # Who lost the joints may have sent a brake meanwhile, and a robot that has just begun to brake is near to both.
+        if followed is None or followed.start != left.motion.start:
             raise StartStateError(
                 "the robot has left the motion that was to be left: does something else stop it?"
             )

@@ -109,6 +109,12 @@ WRONG = {
         "warning",
         "of type",
     ),
+    "controllers: action": (
+        "moveit_controllers",
+        CONTROLLERS.replace("action_ns: follow_joint_trajectory", "action_ns: follow"),
+        "error",
+        "action_ns of 'panda_arm_controller' is 'follow'",
+    ),
     "controllers: group": (
         "moveit_controllers",
         CONTROLLERS.replace(", panda_joint7", ""),

@@ -362,6 +362,16 @@ def test_a_state_that_is_no_diff_lists_all_that_is_attached(world: SceneWorld) -
     assert "held" in world.log[0]
 
 
+def test_a_diff_that_says_nothing_of_the_robot_leaves_what_is_attached(
+    world: SceneWorld, moveit: Any
+) -> None:
+    world.moveit.apply_attached(attached_object(HAND, box("held")))
+    message = moveit.msg.PlanningScene(is_diff=True)  # robot_state.is_diff is false, as nobody has set it
+    message.world.collision_objects = [box("table", pose=at(1.0))]
+    world.moveit.apply_scene(message)
+    assert ({*world.scene.objects}, {*world.scene.attached}) == ({"table"}, {"held"})
+
+
 # What may touch, padding, colours
 
 

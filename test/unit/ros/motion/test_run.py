@@ -1,0 +1,153 @@
+"""One motion that controllers do: whatever happens, it is not left to itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS is not installed")
+
+from support.looks import Trusting
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.ros.motion import run as module
+from kinopt_ros.ros.motion.controller_hand_over import ControllerError
+from kinopt_ros.ros.motion.controllers import Controllers, Part
+from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.run import MotionRun
+from kinopt_ros.status import Status
+
+PATIENCE = 30.0
+
+
+class Execution:
+    """A motion that a controller has taken and does not end, unless it is told to."""
+
+    def __init__(self, ended: Callable[[bool, str], None]) -> None:
+        self._ended = ended
+        self.over, self.is_taken = False, True
+        self.cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+        if not self.over:
+            self.over = True
+            self._ended(False, "cancelled")
+
+
+class Controller:
+    """Takes all motions."""
+
+    def __init__(self) -> None:
+        self.taken: list[Execution] = []
+        self.has_one = threading.Event()
+
+    def send(self, message: Any, ended: Callable[[bool, str], None]) -> Execution:
+        self.taken.append(Execution(ended))
+        self.has_one.set()
+        return self.taken[-1]
+
+
+class World:
+    """A motion of one joint that a controller does on a thread of its own, of a robot that stands."""
+
+    def __init__(self) -> None:
+        self.controller = Controller()
+        robot: Any = SimpleNamespace(
+            variable_index={"a": 0}, limits=SimpleNamespace(velocity=np.ones(1)), variable_names=("a",)
+        )
+        clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=time.monotonic_ns()))
+        log = SimpleNamespace(error=lambda sentence: None)
+        context: Any = SimpleNamespace(
+            node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: log),
+            joint_states=SimpleNamespace(of=lambda robot: SimpleNamespace(seen_velocity=np.zeros(1))),
+        )
+        chosen: Any = SimpleNamespace(
+            split=lambda message, *given: [Part(self.controller, message)],  # type: ignore[arg-type]
+            wait=lambda parts: None,
+        )
+        self.output = MotionOutput(SimpleNamespace(publish=lambda message: None), Trusting())
+        self.run = MotionRun(context, self.output, chosen)
+        claim = self.output.claim("somebody", self.run.lost, joints=["a"])
+        planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=robot), scene=None, q=np.zeros(1))
+        self.ends: list[Any] = []
+        self.thread = threading.Thread(
+            target=lambda: self.ends.append(self.run.run(claim, motion(60), planned)), daemon=True
+        )
+
+    def begin(self) -> Execution:
+        self.thread.start()
+        assert self.controller.has_one.wait(PATIENCE)
+        return self.controller.taken[0]
+
+    def end(self) -> Any:
+        self.thread.join(PATIENCE)
+        assert self.ends, "the motion has no end"
+        return self.ends[0]
+
+
+def motion(seconds: int) -> JointTrajectory:
+    message = JointTrajectory(joint_names=["a"], points=[JointTrajectoryPoint(), JointTrajectoryPoint()])
+    message.points[-1].time_from_start.sec = seconds
+    return message
+
+
+def test_a_motion_that_was_sent_just_before_an_emergency_stop_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who stops all has looked for moving controllers before it was handed over, and tells none of them."""
+    monkeypatch.setattr(module, "brake_of", lambda context, running: motion(0))
+    world = World()
+    execution = world.begin()
+    world.output.halt("the emergency stop")
+    assert execution.cancelled.wait(PATIENCE)
+    assert world.end().code == Status.PREEMPTED
+    assert len(world.controller.taken) == 1
+
+
+def test_a_motion_whose_brake_cannot_be_made_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(context: Any, running: Any) -> Any:
+        raise InvalidRequestError("the parameters have changed")
+
+    monkeypatch.setattr(module, "brake_of", fails)
+    world = World()
+    execution = world.begin()
+    world.run.stop(Status.PREEMPTED, "the goal was cancelled")
+    assert world.end().code == Status.PREEMPTED
+    assert execution.cancelled.is_set()
+
+
+def test_a_brake_that_a_controller_never_ends_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "brake_of", lambda context, running: motion(0))
+    monkeypatch.setattr(module, "SETTLE_SECONDS", 0.1)
+    world = World()
+    world.begin()
+    world.run.stop(Status.PREEMPTED, "the goal was cancelled")
+    assert world.end().code == Status.PREEMPTED
+    first, brake = world.controller.taken
+    assert brake.cancelled.is_set()
+    assert first.cancelled.is_set()
+
+
+def test_controllers_that_are_named_and_that_nobody_knows_are_refused() -> None:
+    world = World()
+    world.run._chosen = None
+    claim = world.output.claim("somebody", lambda owner: None, joints=["b"])
+    status = world.run.run(claim, motion(1), SimpleNamespace(), ["arm_controller"])  # type: ignore[arg-type]
+    assert status.code == Status.INVALID_REQUEST
+    assert "arm_controller" in status.message
+    assert not world.output.published
+
+
+def test_two_parameters_that_name_controllers_are_refused() -> None:
+    given = {"controller_action": "/arm", "controllers": ("arm_controller=arm",)}
+    context: Any = SimpleNamespace(parameter=given.get)
+    with pytest.raises(ControllerError, match="controller_action and controllers both"):
+        Controllers(context, None).chosen()  # type: ignore[arg-type]
