@@ -43,7 +43,7 @@ from kinopt_ros.status import Status
 
 NAME = "optimize_trajectory"
 FEEDBACK_SECONDS = 0.05
-"""Least time between two messages of feedback."""
+"""Least time between two messages of feedback about stages that were told before, s."""
 RESULT_SECONDS = 60
 """Time that a result is kept for clients to fetch, s."""
 REST_SECONDS = 2.0
@@ -167,6 +167,8 @@ class _Goal:
         self._execution: SeveralExecutions | None = None
         self._queue_time = 0.0
         self._told = -FEEDBACK_SECONDS
+        self._stages: set[str] = set()
+        """Stages that the client was told of."""
         self._stops: int | None = None
         """Emergency stops before it came."""
 
@@ -316,8 +318,9 @@ class _Goal:
         if self._ended:
             return False
         now = time.monotonic()
-        if now - self._told >= FEEDBACK_SECONDS:
+        if now - self._told >= FEEDBACK_SECONDS or progress.stage not in self._stages:
             self._told = now
+            self._stages.add(progress.stage)
             feedback = OptimizeTrajectory.Feedback(
                 stage=progress.stage,
                 iteration=progress.iteration,
