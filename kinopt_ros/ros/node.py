@@ -28,7 +28,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.lifecycle import ManagedNode
 from kinopt_ros.ros.messages.conversions import error_message
 from kinopt_ros.ros.messages.qos import EACH_ONE, QUEUED
-from kinopt_ros.ros.motion.controllers import Controllers
+from kinopt_ros.ros.motion.controllers import Controllers, unheard
 from kinopt_ros.ros.motion.last_look import LastLook
 from kinopt_ros.ros.motion.output import ClosedError, InactiveError, MotionOutput
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END
@@ -242,10 +242,12 @@ class KinoptNode(ManagedNode):
         ):
             self.create_subscription(String, name, lambda message, take=take: take(message.data), _LATCHED)
         self.create_subscription(JointState, "joint_states", self._take_joint_state, qos_profile_sensor_data)
+        motions = self.create_publisher(JointTrajectory, "~/joint_trajectory", _NEWEST)
         self._motions = MotionOutput(
-            self.create_publisher(JointTrajectory, "~/joint_trajectory", _NEWEST),
+            motions,
             LastLook(self._shared),
             lambda: self.get_clock().now().nanoseconds,
+            lambda: unheard(self._shared, motions),
         )
         self._controllers = Controllers(self._shared, self.urgent)
         self._target_pose = TargetPoseTopic(self._shared, self._motions, self._reports)

@@ -11,7 +11,8 @@ from support.looks import Trusting
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.errors import KinoptError
-from kinopt_ros.ros.motion.output import ClosedError, EmergencyStopError, MotionOutput
+from kinopt_ros.ros.motion.controllers import unheard
+from kinopt_ros.ros.motion.output import ClosedError, EmergencyStopError, MotionOutput, UnheardError
 from kinopt_ros.ros.requests.timeouts import DeadlinePassedError, check_in_time
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.ros.topics.target_pose import TargetPoseTopic
@@ -332,3 +333,27 @@ def test_a_stop_stops_even_if_an_owner_cannot_be_told(capfd: pytest.CaptureFixtu
     assert output.halted
     assert len(topic.messages) == 1
     assert "no way to tell of the emergency stop" in capfd.readouterr().err
+
+
+def test_what_nobody_would_do_is_no_success() -> None:
+    sent: list[Any] = []
+    why = ["nobody listens"]
+    topic: Any = SimpleNamespace(publish=sent.append)
+    output = MotionOutput(topic, Trusting(), unheard=lambda: why[0])
+    claim = output.claim("first", lambda owner: None)
+    with pytest.raises(UnheardError, match="nobody listens"):
+        claim.publish(JointTrajectory(), UNASKED)
+    assert not sent
+    why[0] = ""
+    assert claim.publish(JointTrajectory(), UNASKED)
+
+
+@pytest.mark.parametrize(
+    ("listeners", "parameter", "said"), [(1, "controllers", False), (0, "controllers", True), (0, "", False)]
+)
+def test_controllers_hear_actions_alone(listeners: int, parameter: str, said: bool) -> None:
+    publisher: Any = SimpleNamespace(
+        get_subscription_count=lambda: listeners, topic_name="/kinopt/joint_trajectory"
+    )
+    context: Any = SimpleNamespace(parameter=lambda name: ["arm=arm"] if name == parameter else [])
+    assert bool(unheard(context, publisher)) is said

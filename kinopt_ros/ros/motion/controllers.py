@@ -40,6 +40,22 @@ class Part:
     message: JointTrajectory
 
 
+def unheard(context: Context, publisher: Any) -> str:
+    """Return why nobody would do what a publisher publishes; empty if somebody may.
+
+    Controllers that parameters name hear actions alone.
+    """
+    if publisher.get_subscription_count() > 0:
+        return ""
+    named = [name for name in (PARAMETER, SEVERAL) if context.parameter(name)]
+    if not named:
+        return ""
+    return (
+        f"nobody listens to {publisher.topic_name}, where this motion would be published: the controllers of parameter "
+        f"{named[0]} do goals of actions (~/optimize_trajectory, move_action)"
+    )
+
+
 class Controllers:
     """Clients of the controllers that the parameters name, made when they are needed."""
 

@@ -60,6 +60,16 @@ class InactiveError(ClosedError):
     status = Status.NOT_READY
 
 
+class UnheardError(KinoptError):
+    """A motion was to be published, and nobody would do it."""
+
+    status = Status.CONTROL_FAILED
+
+
+def _heard() -> str:
+    return ""
+
+
 def held(stop: JointTrajectory, from_here: bool = False) -> JointTrajectory:
     """Return a motion that stays at its end for HOLD_SECONDS.
 
@@ -85,13 +95,21 @@ class MotionOutput:
     So the newest has it, and the one before is told that it lost it.
     """
 
-    def __init__(self, publisher: Any, look: Look, clock: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(
+        self,
+        publisher: Any,
+        look: Look,
+        clock: Callable[[], int] = time.monotonic_ns,
+        unheard: Callable[[], str] = _heard,
+    ) -> None:
         """
         Args:
             publisher: of ~/joint_trajectory.
             look: what every motion goes through.
             clock: ns of the node's clock.
+            unheard: returns why nobody would do what is published; empty if somebody may.
         """
+        self._unheard = unheard
         self._publisher = publisher
         self._look = look
         self._clock = clock
@@ -228,6 +246,9 @@ class MotionOutput:
         agreed: Callable[[], bool] = agreed_by_all,
     ) -> bool:
         """Publish a motion of a claim; see ``Claim.publish``."""
+        why = self._unheard()
+        if why:
+            raise UnheardError(why)
 
         def send() -> bool:
             with self._lock:
