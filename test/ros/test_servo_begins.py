@@ -106,14 +106,34 @@ def test_servo_ends_the_motion_that_it_takes_over() -> None:
     assert session.advance(SETUP, 10 * SECOND + SECOND // 50, state.q, zero).motion is None
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_a_motion_is_not_sent_after_the_time_at_which_it_begins_to_move(late: bool) -> None:
-    """The last look may take long, as where the scene has changed: a controller would begin in the midst of it."""
+def sending(now: list[int], followed: int | None, *published: Published) -> Any:
+    """A servo about to send its first motion."""
     servo: Any = ServoTopic.__new__(ServoTopic)
-    now, sent = [10 * SECOND], []
     servo._now = lambda: now[0]
     servo._closed = False
     servo._loaded = SimpleNamespace(model=PANDA)
+    servo._followed, servo._output = followed, Output(*published)
+    return servo
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_motion_that_was_replaced_by_a_brake_is_not_left(replaced: bool) -> None:
+    """Who loses the joints brakes within milliseconds; the robot would jump from the brake to what leaves the other."""
+    limits = (SETUP.limits.velocity, SETUP.limits.acceleration, SETUP.limits.jerk)
+    before = point_to_point(ARM, PANDA.default_q[:7], PANDA.default_q[:7] + 1.0, *limits)
+    message = trajectory_message(before, "panda_link0")
+    there = Published(message, PANDA, 10 * SECOND + (SECOND // 10 if replaced else 0))
+    servo = sending([10 * SECOND], 10 * SECOND, there)
+    servo._claim = SimpleNamespace(publish=lambda message, planned, keep, agreed: agreed())
+    sent = servo._send(SETUP, measured(0.0), message, True, 11 * SECOND)
+    assert sent is not replaced
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_motion_is_not_sent_after_the_time_at_which_it_begins_to_move(late: bool) -> None:
+    """The last look may take long, as where the scene has changed: a controller would begin in the midst of it."""
+    now, sent = [10 * SECOND], []
+    servo = sending(now, None)
     leave = now[0] + SETUP.period
 
     def publish(message: Any, planned: Any, keep: bool, agreed: Any) -> bool:

@@ -100,6 +100,8 @@ class ServoTopic:
         self._session: Session | None = None
         self._command: Command | None = None
         self._distrust = False
+        self._followed: int | None = None
+        """When the motion began that the next one leaves, ns of the node's clock, if it is not servo's own."""
         """Whether commands have to pause before they count again: the robot did not follow, or there was an emergency
         stop."""
         self._came = 0
@@ -308,6 +310,7 @@ class ServoTopic:
             self._claim = self._output.claim("servo", self._lose, self._stops)
         tolerance = self._context.parameter("servo.tracking_tolerance")
         begin = followed_motion(self._output.published, setup, state, now, tolerance)
+        self._followed = None if begin is None else begin.start
         if begin is not None:
             self._session = Session(setup, begin, goes_on=True)
             return
@@ -357,7 +360,10 @@ class ServoTopic:
                     )
                 return
             if not self._send(setup, state, message, session.goes_on, step.commanded.leave):
+                if self._is_replaced():
+                    self._session = None  # begin anew, from where the robot is
                 return
+            self._followed = None
             self._status.step_time = took
         self._missed = 0
         session.accept(setup, step)
@@ -378,10 +384,19 @@ class ServoTopic:
         planned = PlannedFor(loaded, state.q, setup.scene, setup.clearance, unchecked, goes_on)
         try:
             return claim.publish(
-                message, planned, keep=True, agreed=lambda: not self._closed and self._now() < leave
+                message,
+                planned,
+                keep=True,
+                agreed=lambda: not (self._closed or self._is_replaced()) and self._now() < leave,
             )
         except EnvironmentChangedError:
             return False
+
+    def _is_replaced(self) -> bool:
+        """Check whether the motion that the first one was to leave was replaced: who lost the joints may have sent a
+        brake."""
+        begun = self._followed
+        return begun is not None and all(one.start != begun for one in self._output.published)
 
     def _report(self, setup: ServoSetup, state: RobotState, step: Step, command: Command | None) -> None:
         """Report what was done."""
