@@ -10,6 +10,7 @@ from kinopt_ros.costs.solids import RoundedBoxes
 from kinopt_ros.errors import InvalidRequestError, quoted
 from kinopt_ros.geometry.fit import fit_spheres
 from kinopt_ros.geometry.shapes import Box, Capsule, Cone, Cylinder, Mesh, PlacedShape, Plane, Sphere
+from kinopt_ros.geometry.spheres import SphereSet
 from kinopt_ros.scene.scene import Scene
 
 COLUMNS = 16
@@ -43,6 +44,8 @@ def obstacles_of(scene: Scene, known_only: bool = False) -> Annotated[Float64, "
 
 
 _kept: WeakKeyDictionary[Scene, dict[bool, Float64]] = WeakKeyDictionary()
+_fits: WeakKeyDictionary[Mesh, SphereSet] = WeakKeyDictionary()
+"""Spheres of meshes, in their own frames."""
 
 
 def _packed(scene: Scene, known_only: bool) -> Annotated[Float64, "K 16"]:
@@ -83,14 +86,18 @@ def _rows(name: str, placed: PlacedShape, padding: float) -> list[Float64]:
         below[:3, 3] = T[:3, 3] - _FAR * T[:3, 2]
         return [_row(below, (_FAR, _FAR, _FAR), padding)]
     if isinstance(shape, Mesh):
-        spheres = fit_spheres([PlacedShape(shape, T)], MESH_SPHERES)
+        spheres = _fits.get(shape)
+        if spheres is None:  # scenes come and go, meshes stay
+            spheres = _fits[shape] = fit_spheres([PlacedShape(shape, np.eye(4))], MESH_SPHERES)
         return [
             _row(
                 np.block([[np.eye(3), center[:, None]], [np.zeros((1, 3)), 1.0]]),
                 (0.0, 0.0, 0.0),
                 radius + padding,
             )
-            for center, radius in zip(spheres.centers, spheres.radii.tolist(), strict=True)
+            for center, radius in zip(
+                spheres.centers @ T[:3, :3].T + T[:3, 3], spheres.radii.tolist(), strict=True
+            )
         ]
     raise InvalidRequestError(
         f"object {quoted(name)} is a {type(shape).__name__}, which collision costs do not know; answers are checked "

@@ -6,11 +6,12 @@ import pytest
 from kinopt_ros.collision.activation import activation as reference_activation
 from kinopt_ros.collision.judge import distance as judged
 from kinopt_ros.collision.obstacles import signed_distance
+from kinopt_ros.costs import obstacles
 from kinopt_ros.costs.obstacles import boxes_of, obstacles_of
 from kinopt_ros.costs.robot_bodies import bodies_of, body_pairs
 from kinopt_ros.costs.solids import activation, between_segments, point_distances, segment_distances
 from kinopt_ros.errors import InvalidRequestError
-from kinopt_ros.geometry.shapes import Box, Capsule, Cylinder, PlacedShape, Plane, PointCloud, Sphere
+from kinopt_ros.geometry.shapes import Box, Capsule, Cylinder, Mesh, PlacedShape, Plane, PointCloud, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import pose, so3_exp
@@ -134,3 +135,25 @@ def test_pairs_may_overlap_as_far_as_they_do_at_rest() -> None:
         assert gaps.shape == (21, len(pairs.names))
     with pytest.raises(InvalidRequestError, match="cubes"):
         bodies_of(robot, "cubes")
+
+
+def test_a_mesh_is_fitted_once_wherever_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every change of the scene had all its meshes fitted again, for seconds, whatever the deadline was."""
+    corners = np.array([[0.0, 0.0, 0.0], [0.2, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.2]])
+    mesh = Mesh(corners, np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]))
+    fits = []
+    fit = obstacles.fit_spheres
+
+    def counted(*arguments: object) -> object:
+        fits.append(arguments)
+        return fit(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(obstacles, "fit_spheres", counted)
+    for number in range(3):
+        T = pose(so3_exp(np.array([0.3 * number, 0.2, -0.5])), np.array([0.4, 0.1 * number, 0.2]))
+        item = SceneObject("mesh", (PlacedShape(mesh, np.eye(4)),), T)
+        boxes = boxes_of(obstacles_of(Scene(objects={"mesh": item}, version=number + 1)))
+        for corner in corners @ T[:3, :3].T + T[:3, 3]:
+            inside = np.linalg.norm(boxes.center - corner, axis=1) - boxes.radius
+            assert inside.min() <= 1e-9
+    assert len(fits) == 1

@@ -22,10 +22,11 @@ POLISH = "polish"
 SEARCH = "search"
 SEARCH_STEPS = 30
 """Steps of each start."""
-_NOT_FOR_OBJECTIVES = ("algsimp", "cpu_multi_output_fusion")
+_NOT_FOR_OBJECTIVES = ("algsimp", "cpu_multi_output_fusion", "dot-library-rewriter")
 """Passes of XLA 0.10 for CPUs that are left out: algebraic simplification made wrong poses of single configurations
 (see ``differentiable/products.py``), and the fusion of several results, which IK-Beam wants, aborts the process over
-loops such as those of jaxls."""
+loops such as those of jaxls. What is rewritten for the library YNNPACK ended one of four new processes with a
+segmentation fault, where that library fuses operations (``ynn_subgraph::fusion``)."""
 
 
 @dataclass(frozen=True)
