@@ -182,7 +182,8 @@ def test_mimic_joints_are_where_their_drivers_take_them() -> None:
     robot.follow(["j1"], [Waypoint(SECOND, [1.0])], 0, NOW)
     names, position, velocity = robot.states(NOW + SECOND // 2)
     assert names == ("j1", "j0")
-    assert 0.0 < position[0] < 1.0 < velocity[0]
+    assert 0.0 < position[0] < 1.0
+    assert velocity[0] > 0.0
     np.testing.assert_allclose(position[1], 0.5 - 2.0 * position[0])
     np.testing.assert_allclose(velocity[1], -2.0 * velocity[0])
 
