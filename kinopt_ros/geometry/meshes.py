@@ -72,6 +72,23 @@ def closed_mesh(vertices: Float64, triangles: Int64, what: str = "a mesh") -> Me
     return mesh
 
 
+def solid_or_hull(vertices: Float64, triangles: Int64, what: str = "a mesh") -> tuple[Mesh, str]:
+    """Build the solid of a mesh; its convex hull, and what is wrong with it, if its triangles enclose none.
+
+    Many meshes are open or wound inconsistently: the hull holds all of their triangles. Vertices that are repeated for
+    each triangle are no flaw. Errors are those of ``Mesh`` and ``convex_hull``.
+    """
+    given = Mesh(np.array(vertices, dtype=np.float64), np.array(triangles))
+    try:
+        return closed_mesh(given.vertices, given.triangles, what), ""
+    except InvalidShapeError:
+        welded = _welded(given.vertices, given.triangles, what)
+    try:
+        return closed_mesh(*welded, what), ""
+    except InvalidShapeError as error:
+        return hull_of(welded[0], what), str(error)
+
+
 def hull_of(points: Annotated[Float64, "N 3"], what: str = "a set of points") -> Mesh:
     """Build the convex hull of points; see ``convex_hull``."""
     from scipy.spatial import ConvexHull, QhullError

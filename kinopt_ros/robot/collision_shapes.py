@@ -154,17 +154,10 @@ def _key(paths: Mapping[MeshElement, Path], digests: list[bytes]) -> str:
 
 
 def _solid(content: bytes, path: Path, element: MeshElement) -> tuple[Mesh, str]:
-    """Make the solid of a mesh; its convex hull, and what is wrong with it, if its triangles enclose none.
+    """Make the solid of a mesh file; see ``solid_or_hull``."""
+    from kinopt_ros.geometry.meshes import solid_or_hull, triangles_of
 
-    Many robots' meshes are open or wound inconsistently: the hull holds all of their triangles.
-    """
-    from kinopt_ros.geometry.meshes import closed_mesh, hull_of, triangles_of
-
-    vertices, triangles = triangles_of(content, path, element.scale)
-    try:
-        return closed_mesh(vertices, triangles, "the surface"), ""
-    except InvalidShapeError as error:
-        return hull_of(vertices, f"mesh {quoted(path.name)}"), str(error)
+    return solid_or_hull(*triangles_of(content, path, element.scale), "the surface")
 
 
 def _sentences(lists: Mapping[str, list[str]]) -> dict[str, str]:

@@ -39,6 +39,9 @@ class SimulatedRobot:
         """
         self.robot = robot
         self.joints = _controlled(robot, robot.active_joints)
+        self._followers = [
+            joint for joint in robot.mimic_joints if robot.variable_names[joint.first_variable] in self.joints
+        ]
         self._still = {name: float(robot.default_q[robot.variable_index[name]]) for name in self.joints}
         self._put(start or {})
         chosen = usual_controllers(robot) if controllers is None else controllers
@@ -100,16 +103,24 @@ class SimulatedRobot:
         return [Waypoint(time, p.tolist(), v.tolist(), a.tolist()) for time, p, v, a in rows][1:]
 
     def states(self, now: int) -> tuple[tuple[str, ...], Annotated[Float64, "n"], Annotated[Float64, "n"]]:
-        """Return names of all joints, their positions (rad or m) and velocities."""
+        """Return names of all joints, their positions (rad or m) and velocities.
+
+        Mimic joints are the last ones: drivers of robots publish them, and some clients wait for them.
+        """
         position, velocity = dict(self._still), dict.fromkeys(self.joints, 0.0)
         for controller in self.controllers.values():
             state = controller.state(now)
             position.update(zip(controller.joints, state.position.tolist(), strict=True))
             velocity.update(zip(controller.joints, state.velocity.tolist(), strict=True))
+        for joint in self._followers:
+            driver = self.robot.variable_names[joint.first_variable]
+            position[joint.name] = joint.multiplier * position[driver] + joint.offset
+            velocity[joint.name] = joint.multiplier * velocity[driver]
+        names = (*self.joints, *(joint.name for joint in self._followers))
         return (
-            self.joints,
-            np.array([position[name] for name in self.joints]),
-            np.array([velocity[name] for name in self.joints]),
+            names,
+            np.array([position[name] for name in names]),
+            np.array([velocity[name] for name in names]),
         )
 
     def _put(self, start: Mapping[str, float]) -> None:

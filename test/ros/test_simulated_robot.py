@@ -26,6 +26,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.client.simulated_actions import GRIPPERS
 from kinopt_ros.ros.client.simulated_robot import SimulatedRobotTopics
 from kinopt_ros.ros.messages.conversions import matrices_from_poses
 from kinopt_ros.status import Status
@@ -99,8 +100,8 @@ def test_the_first_commands_of_the_readme_move_the_robot(
             lambda: max(abs(listener.at[name] - value) for name, value in goal.items()) < 1e-6, 60.0
         ), robot.log_text()
         q = PANDA.default_q.copy()
-        for name, value in listener.at.items():
-            q[PANDA.variable_index[name]] = value
+        for name in PANDA.variable_names:
+            q[PANDA.variable_index[name]] = listener.at[name]
         reached = forward_kinematics(PANDA, q, links=("panda_link0", "panda_link8"))
         expected = matrices_from_poses([wanted.pose])[0]
         np.testing.assert_allclose(np.linalg.inv(reached[0]) @ reached[1], expected, atol=2e-4)
@@ -154,6 +155,7 @@ def test_a_wrong_robot_is_told_in_a_sentence(ros: None, tmp_path: Path) -> None:
         (["panda"], {"controllers": ["arm=legs"]}, "legs"),
         (["panda"], {"rate": 0.0}, "rate is 0"),
         (["panda"], {"start": "lying"}, "lying"),
+        (["panda"], {"gripper_action": "Grip"}, "'Grip'; allowed are ParallelGripperCommand, GripperCommand"),
         (
             ["panda"],
             {"controllers": [f"{'x' * 230}=panda_arm"]},
@@ -278,39 +280,52 @@ def test_topics_for_all_controllers_choose_by_joints(arm: tuple[Client, Simulate
     assert client.spin_until(arrived, 20.0)
 
 
-def commanded(name: str, position: float) -> Any:
-    kind = import_module("control_msgs.action").ParallelGripperCommand
-    return kind.Goal(command=JointState(name=[name], position=[position]))
+def commanded(kind: str, name: str, position: float) -> Any:
+    goal = getattr(import_module("control_msgs.action"), kind).Goal()
+    if kind == "ParallelGripperCommand":
+        goal.command = JointState(name=[name], position=[position])
+    else:  # it names no joint
+        goal.command.position = position
+    return goal
 
 
+@pytest.mark.parametrize("kind", list(GRIPPERS))
 @pytest.mark.parametrize(
     ("wanted", "there", "status"),
     [(0.03, 0.03, GoalStatus.STATUS_SUCCEEDED), (0.2, 0.04, GoalStatus.STATUS_ABORTED)],
 )
 def test_a_gripper_goes_where_it_is_told_or_stalls(
-    arm: tuple[Client, SimulatedRobotTopics], wanted: float, there: float, status: int
+    control_msgs: None, ros: None, kind: str, wanted: float, there: float, status: int
 ) -> None:
-    client, topics = arm
-    gripper = ActionClient(
-        client.node,
-        import_module("control_msgs.action").ParallelGripperCommand,
-        "hand_controller/gripper_cmd",
-    )
+    client = Client("gripper_client", "nobody")
+    topics = SimulatedRobotTopics(client.node, SimulatedRobot(PANDA), [], gripper=kind)
+    listener = Listener(client)
+    action = getattr(import_module("control_msgs.action"), kind)
+    gripper = ActionClient(client.node, action, "hand_controller/gripper_cmd")
     assert client.spin_until(gripper.server_is_ready, 20.0)
-    for bad in (commanded("panda_joint1", 0.0), commanded("panda_finger_joint1", float("nan"))):
-        refused = gripper.send_goal_async(bad)
+    bad = [commanded(kind, "panda_finger_joint1", float("nan"))]
+    if kind == "ParallelGripperCommand":
+        bad.append(commanded(kind, "panda_joint1", 0.0))
+    for goal in bad:
+        refused = gripper.send_goal_async(goal)
         assert client.spin_until(refused.done, 20.0)
         assert not refused.result().accepted
-    taken = gripper.send_goal_async(commanded("panda_finger_joint1", wanted))
+    taken = gripper.send_goal_async(commanded(kind, "panda_finger_joint1", wanted))
     assert client.spin_until(taken.done, 20.0)
     result = taken.result().get_result_async()
     assert client.spin_until(result.done, 20.0)
     answer = result.result()
     assert answer.status == status
-    assert answer.result.state.position[0] == pytest.approx(there)
-    assert answer.result.reached_goal == (status == GoalStatus.STATUS_SUCCEEDED)
-    assert answer.result.stalled != answer.result.reached_goal
-    assert topics.robot.states(topics.now())[1][7] == pytest.approx(there)
+    said = answer.result
+    assert (said.state.position[0] if "Parallel" in kind else said.position) == pytest.approx(there)
+    assert said.reached_goal == (status == GoalStatus.STATUS_SUCCEEDED)
+    assert said.stalled != said.reached_goal
+    fingers = ("panda_finger_joint1", "panda_finger_joint2")  # clients wait for both
+    assert client.spin_until(
+        lambda: all(listener.at.get(name) == pytest.approx(there) for name in fingers), 20.0
+    )
+    topics.close()
+    client.close()
 
 
 class Patient(SimulatedRobotTopics):

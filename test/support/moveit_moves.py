@@ -109,8 +109,9 @@ class Moving:
     def tip(self) -> np.ndarray:
         q = PANDA.default_q.copy()
         names, position, _ = self.robot.robot.states(self.robot.now())
-        for name, value in zip(names, position, strict=True):
-            q[PANDA.variable_index[name]] = value
+        at = dict(zip(names, position, strict=True))
+        for name in PANDA.variable_names:
+            q[PANDA.variable_index[name]] = at[name]
         return forward_kinematics(PANDA, q, links=(TIP,))[0]
 
     def until_it_moves(self, sent: Sent, by: float = 0.03) -> None:

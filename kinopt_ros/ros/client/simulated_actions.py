@@ -1,4 +1,4 @@
-"""Actions of simulated controllers: FollowJointTrajectory of each, and ParallelGripperCommand of those of one joint."""
+"""Actions of simulated controllers: FollowJointTrajectory of each, and a gripper's of those of one joint."""
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
@@ -164,7 +164,7 @@ class FollowAction(ControllerAction):
 
 
 class GripperAction(ControllerAction):
-    """control_msgs/ParallelGripperCommand, as parallel_gripper_action_controller has it.
+    """An action that takes one joint to a position, as gripper controllers have it.
 
     The joint goes there as fast as its limits allow, and as far; at a limit it has stalled, and the goal is aborted.
     """
@@ -177,20 +177,23 @@ class GripperAction(ControllerAction):
         self._wanted = 0.0
         super().__init__(*rest)
 
+    @abstractmethod
+    def wanted(self, goal: Any) -> float:
+        """Return the position (rad or m) that a goal asks for; raise KinoptError if it names none of the joint."""
+
+    @abstractmethod
+    def report(self, position: float, velocity: float) -> dict[str, Any]:
+        """Return the fields of the result that say where the joint is (rad or m) and how it moves."""
+
     def check(self, goal: Any) -> None:
         """Refuse what does not name a position of the joint."""
-        command, [joint] = goal.command, self.controller.joints
-        if list(command.name) != [joint] or len(command.position) != 1:
-            raise InvalidRequestError(
-                f"command has positions {list(command.position)[:8]} of {shortened(list(command.name)) or 'no joint'}; "
-                f"allowed is one, of {quoted(joint)}"
-            )
-        self._robot.way_to(joint, command.position[0], self._now())
+        [joint] = self.controller.joints
+        self._robot.way_to(joint, self.wanted(goal), self._now())
 
     def take(self, goal: Any) -> None:
         """Go there."""
         [joint], now = self.controller.joints, self._now()
-        self._wanted = goal.command.position[0]
+        self._wanted = self.wanted(goal)
         self.controller.take([joint], self._robot.way_to(joint, self._wanted, now), 0, now)
 
     def outcome(self) -> str:
@@ -202,30 +205,68 @@ class GripperAction(ControllerAction):
         del sentence
         there = self._is_there()
         stalled = how == "abort" and not there
-        return self._type.Result(state=self._state(), stalled=stalled, reached_goal=there)
+        state = self.controller.state(self._now())
+        fields = self.report(float(state.position[0]), float(state.velocity[0]))
+        return self._type.Result(stalled=stalled, reached_goal=there, **fields)
 
     def _is_there(self) -> bool:
         at = self.controller.state(self._now()).position[0]
         return bool(abs(at - self._wanted) <= REACHED)
 
-    def _state(self) -> JointState:
-        state = self.controller.state(self._now())
-        return JointState(
-            name=list(self.controller.joints),
-            position=state.position.tolist(),
-            velocity=state.velocity.tolist(),
-        )
+
+class ParallelGripperAction(GripperAction):
+    """control_msgs/ParallelGripperCommand, as parallel_gripper_action_controller has it."""
+
+    def wanted(self, goal: Any) -> float:
+        """Return the position that the command has for the joint."""
+        command, [joint] = goal.command, self.controller.joints
+        if list(command.name) != [joint] or len(command.position) != 1:
+            raise InvalidRequestError(
+                f"command has positions {list(command.position)[:8]} of {shortened(list(command.name)) or 'no joint'}; "
+                f"allowed is one, of {quoted(joint)}"
+            )
+        return float(command.position[0])
+
+    def report(self, position: float, velocity: float) -> dict[str, Any]:
+        """Return the joint's state."""
+        state = JointState(name=list(self.controller.joints), position=[position], velocity=[velocity])
+        return {"state": state}
 
 
-def actions_of(robot: SimulatedRobot, node: Node, now: Now, preempt: Preempt) -> list[ControllerAction]:
-    """Return the actions of a robot's controllers; none where control_msgs is not installed."""
-    follow, gripper = _kind("FollowJointTrajectory"), _kind("ParallelGripperCommand")
+class GripperCommandAction(GripperAction):
+    """control_msgs/GripperCommand, as gripper_action_controller has it. Efforts are not simulated."""
+
+    def wanted(self, goal: Any) -> float:
+        """Return the position of the command, which names no joint."""
+        return float(goal.command.position)
+
+    def report(self, position: float, velocity: float) -> dict[str, Any]:
+        """Return the position alone."""
+        del velocity
+        return {"position": position}
+
+
+GRIPPERS: dict[str, type[GripperAction]] = {
+    "ParallelGripperCommand": ParallelGripperAction,
+    "GripperCommand": GripperCommandAction,
+}
+"""Actions of grippers by type. Controllers have either under the same name, so a robot has one of them."""
+
+
+def actions_of(
+    robot: SimulatedRobot, node: Node, now: Now, preempt: Preempt, gripper: str
+) -> list[ControllerAction]:
+    """Return the actions of a robot's controllers; none where control_msgs is not installed.
+
+    ``gripper``: key of ``GRIPPERS``.
+    """
+    follow, grip = _kind("FollowJointTrajectory"), _kind(gripper)
     actions: list[ControllerAction] = []
     for name, controller in robot.controllers.items():
         if follow is not None:
             actions.append(FollowAction(node, name, controller, follow, now, preempt))
-        if gripper is not None and len(controller.joints) == 1:
-            actions.append(GripperAction(robot, node, name, controller, gripper, now, preempt))
+        if grip is not None and len(controller.joints) == 1:
+            actions.append(GRIPPERS[gripper](robot, node, name, controller, grip, now, preempt))
     return actions
 
 

@@ -33,7 +33,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.ros.client.simulated_actions import actions_of, given
+from kinopt_ros.ros.client.simulated_actions import GRIPPERS, actions_of, given
 from kinopt_ros.ros.robot.controller_names import joints_of_controllers
 from kinopt_ros.ros.robot.parameters import LONGEST_OF_ACTION
 from kinopt_ros.ros.serving.start_errors import argument_error, naming_arguments
@@ -45,6 +45,8 @@ RATE = 50.0
 """Number of joint states per second."""
 TOPIC = "kinopt/joint_trajectory"
 """Topic on which the node publishes, unless it is remapped."""
+GRIPPER = "ParallelGripperCommand"
+"""Type of the action of grippers."""
 _LATCHED = QoSProfile(
     depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
 )
@@ -54,13 +56,19 @@ class SimulatedRobotTopics:
     """The topics and actions of a simulated robot, in the namespace of a node.
 
     In: ``<controller>/joint_trajectory`` of each controller, and topics where trajectories go to the controller that
-    has their joints; the action ``<controller>/follow_joint_trajectory``, where control_msgs is installed. Out:
-    ``joint_states``.
+    has their joints; the actions ``<controller>/follow_joint_trajectory`` and, for a controller of one joint,
+    ``<controller>/gripper_cmd``, where control_msgs is installed. Out: ``joint_states``.
     """
 
     def __init__(
-        self, node: Node, robot: SimulatedRobot, topics: Sequence[str] = (TOPIC,), rate: float = RATE
+        self,
+        node: Node,
+        robot: SimulatedRobot,
+        topics: Sequence[str] = (TOPIC,),
+        rate: float = RATE,
+        gripper: str = GRIPPER,
     ) -> None:
+        """``rate``: of joint states, 1/s. ``gripper``: type of the action of grippers, a key of ``GRIPPERS``."""
         self.robot = robot
         self._node = node
         self._latest = 0
@@ -78,7 +86,7 @@ class SimulatedRobotTopics:
             node.create_subscription(JointTrajectory, topic, lambda message: self._take(None, message), 10)
             for topic in topics
         ]
-        self._actions = actions_of(robot, node, self.now, self.preempt)
+        self._actions = actions_of(robot, node, self.now, self.preempt, gripper)
         self._timer = node.create_timer(1.0 / rate, self._advance)
         self._advance()
 
@@ -145,6 +153,7 @@ class SimulatedRobotNode(Node):
         }
         self._start = str(self._given("start", ""))
         self._rate = _rate(self._given("rate", RATE, any_type=True))
+        self._gripper = _gripper(str(self._given("gripper_action", GRIPPER)))
         self._topics = [str(topic) for topic in self._given("trajectory_topics", [TOPIC])]
         self._controllers = [str(word) for word in self._given("controllers", [""])]
         for topic in (*self._topics, *(word.partition("=")[0] for word in self._controllers)):
@@ -196,7 +205,7 @@ class SimulatedRobotNode(Node):
             self._check_controller(name)
         if self._topics_of_robot is not None:
             self._topics_of_robot.close()
-        self._topics_of_robot = SimulatedRobotTopics(self, robot, self._topics, self._rate)
+        self._topics_of_robot = SimulatedRobotTopics(self, robot, self._topics, self._rate, self._gripper)
         controllers = ", ".join(robot.controllers) or "none"
         self.get_logger().info(f"simulated robot {model.name!r} with controllers {controllers}")
 
@@ -233,6 +242,12 @@ def _rate(given: Any) -> float:
         said = f"{number:g}" if math.isfinite(number) else cut(repr(given), 100)
         raise InvalidRequestError(f"rate is {said}; allowed is 1 to 1000 joint states per second")
     return number
+
+
+def _gripper(given: str) -> str:
+    if given not in GRIPPERS:
+        raise InvalidRequestError(f"gripper_action is {quoted(given)}; allowed are {', '.join(GRIPPERS)}")
+    return given
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -55,7 +55,7 @@ class SceneReader:
     state: JointState = field(default_factory=JointState)
     """Joint values that count before those of joint_states."""
     remarks: list[str] = field(default_factory=list)
-    """Sentences about what is not kept."""
+    """Sentences about what is not kept as it was given."""
     transforms: dict[str, Float64] = field(default_factory=dict)
     """Poses in the root link of frames that a planning scene brings."""
 
@@ -116,7 +116,7 @@ class SceneReader:
         if message.operation == message.REMOVE:
             refuse_parts(message, "REMOVE")
             return _remove_all if not id else lambda scene: _remove(scene, id)
-        body = read_body(message)
+        body = read_body(message, self.remarks.append)
         if message.operation == message.MOVE:
             refuse_parts(message, "MOVE")
             return lambda scene: changes.move(scene, id, self._T_root(scene, body))
@@ -155,7 +155,7 @@ class SceneReader:
         if message.detach_posture.points:
             self.remarks.append(f"detach_posture of {quoted(id)} is not used")
         touch_links = tuple(message.touch_links) or None
-        body = read_body(given)
+        body = read_body(given, self.remarks.append)
         if body.subframes and not body.given:
             raise InvalidShapeError(
                 f"object {quoted(id)} has subframes and no shapes; those that it has stay"

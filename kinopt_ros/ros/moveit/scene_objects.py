@@ -10,6 +10,7 @@ from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, KinoptErro
 from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.ros.messages.scenes import subframes_from_message, transform_from_pose
 from kinopt_ros.ros.messages.sizes import check_lengths
+from kinopt_ros.ros.moveit.collision_matrix import Remark
 from kinopt_ros.ros.moveit.scene_shapes import MOST_TRIANGLES, check_meshes, read_shapes
 
 
@@ -43,10 +44,10 @@ def objects_of(message: Any) -> list[Any]:
     return [message.object if hasattr(message, "object") else message]
 
 
-def read_body(message: Any) -> Body:
-    """Read what a CollisionObject says of its object."""
+def read_body(message: Any, remark: Remark) -> Body:
+    """Read what a CollisionObject says of its object; ``remark`` takes what is not as it says."""
     try:
-        shapes = read_shapes(message)
+        shapes = read_shapes(message, remark)
     except KinoptError as error:
         error.args = (f"object {quoted(message.id)}: {error}",)
         raise

@@ -24,6 +24,7 @@ from kinopt_ros.geometry.shapes import (
 from kinopt_ros.kinematics.se3 import pose as pose_matrix
 from kinopt_ros.ros.messages.conversions import matrices_from_poses, poses_from_matrices
 from kinopt_ros.ros.messages.marker_shapes import points_of
+from kinopt_ros.ros.moveit.collision_matrix import Remark
 
 MOST_TRIANGLES = 200_000
 """Most triangles, and most vertices, of a mesh; each is a message of its own, of which rclpy reads a million per second
@@ -48,10 +49,11 @@ def check_meshes(message: Any) -> None:
                 )
 
 
-def read_shapes(message: Any) -> tuple[PlacedShape, ...]:
+def read_shapes(message: Any, remark: Remark) -> tuple[PlacedShape, ...]:
     """Return the shapes of a moveit_msgs/CollisionObject in the object's frame: primitives, meshes, planes.
 
-    A kind of shapes without any poses is at the object's pose. A plane is solid on the side that its normal leaves.
+    A kind of shapes without any poses is at the object's pose. A plane is solid on the side that its normal leaves. A
+    mesh that is no closed solid counts as its convex hull, as those of links do; that is remarked.
 
     Raises:
         KinoptError: one is not usable; the message says which.
@@ -68,10 +70,12 @@ def read_shapes(message: Any) -> tuple[PlacedShape, ...]:
         transforms = matrices_from_poses(poses, name, InvalidShapeError)
         for index, one in enumerate(given):
             try:
-                shape, T = read(one)
+                shape, T, flaw = read(one)
             except KinoptError as error:
                 error.args = (f"{kind} {index}: {error}",)
                 raise
+            if flaw:
+                remark(f"object {quoted(message.id)}: {kind} {index}: {flaw}; its convex hull is taken")
             shapes.append(PlacedShape(shape, np.array(transforms[index] @ T) if poses else T))
     return tuple(shapes)
 
@@ -97,7 +101,7 @@ def write_shapes(message: Any, shapes: Sequence[PlacedShape]) -> bool:
     return True
 
 
-def _primitive(message: Any) -> tuple[Shape, Float64]:
+def _primitive(message: Any) -> tuple[Shape, Float64, str]:
     if message.type == SolidPrimitive.PRISM:
         raise UnsupportedFeatureError("a prism is not supported here (nor by move_group): send a mesh")
     if message.type not in _PRIMITIVES:
@@ -108,19 +112,20 @@ def _primitive(message: Any) -> tuple[Shape, Float64]:
         raise InvalidShapeError(
             f"a {name} has {len(message.dimensions)} dimensions; allowed are {sizes.count(',') + 1}: {sizes}"
         )
-    return make(*(float(size) for size in message.dimensions)), np.eye(4)
+    return make(*(float(size) for size in message.dimensions)), np.eye(4), ""
 
 
-def _mesh(message: Any) -> tuple[Shape, Float64]:
+def _mesh(message: Any) -> tuple[Shape, Float64, str]:
     # Imported late: it needs packages that a node without meshes need not have.
-    from kinopt_ros.geometry.meshes import closed_mesh
+    from kinopt_ros.geometry.meshes import solid_or_hull
 
     vertices = np.array([(p.x, p.y, p.z) for p in message.vertices], dtype=np.float64).reshape(-1, 3)
     triangles = np.array([t.vertex_indices for t in message.triangles], dtype=np.int64).reshape(-1, 3)
-    return closed_mesh(vertices, triangles, "the mesh"), np.eye(4)
+    mesh, flaw = solid_or_hull(vertices, triangles, "the mesh")
+    return mesh, np.eye(4), flaw
 
 
-def _plane(message: Any) -> tuple[Shape, Float64]:
+def _plane(message: Any) -> tuple[Shape, Float64, str]:
     *normal, offset = (float(number) for number in message.coef)
     largest = max(map(abs, normal))
     if not (np.isfinite([*normal, offset]).all() and largest > _SMALLEST_NORMAL):
@@ -130,7 +135,7 @@ def _plane(message: Any) -> tuple[Shape, Float64]:
         )
     z = np.array(normal) / largest  # whose length is a number, however large these are
     length = float(np.linalg.norm(z))
-    return Plane(), pose_matrix(_turned_to(z / length), -offset / largest / length**2 * z)
+    return Plane(), pose_matrix(_turned_to(z / length), -offset / largest / length**2 * z), ""
 
 
 def _turned_to(z: Annotated[Float64, "3"]) -> Annotated[Float64, "3 3"]:

@@ -163,13 +163,29 @@ def test_a_robot_has_a_controller_for_each_group_and_none_has_joints_of_another(
     }
     robot = SimulatedRobot(PANDA, start={"panda_joint1": 0.4})
     names, position, velocity = robot.states(NOW)
-    assert names == (*ARM, "panda_finger_joint1")
+    assert names == (*ARM, "panda_finger_joint1", "panda_finger_joint2")
     assert position[0] == 0.4
     assert not velocity.any()
     robot.follow(["panda_finger_joint1"], [Waypoint(SECOND, [0.04])], 0, NOW)
     robot.follow(ARM[::-1], [Waypoint(SECOND, [0.1] * 3 + [-1.0] + [0.1] * 3)], 0, NOW)
     _, position, _ = robot.states(NOW + SECOND)
-    np.testing.assert_allclose(position, [0.1] * 3 + [-1.0] + [0.1] * 3 + [0.04])
+    np.testing.assert_allclose(position, [0.1] * 3 + [-1.0] + [0.1] * 3 + [0.04] * 2)
+
+
+def test_mimic_joints_are_where_their_drivers_take_them() -> None:
+    joints = "".join(
+        f"<link name='l{i}'/><joint name='j{i}' type='revolute'><parent link='root'/><child link='l{i}'/>"
+        f"<axis xyz='0 0 1'/><limit lower='-9' upper='9' effort='1' velocity='9'/>{mimic}</joint>"
+        for i, mimic in enumerate(("<mimic joint='j1' multiplier='-2' offset='0.5'/>", ""))
+    )
+    robot = SimulatedRobot(robot_from_urdf(f"<robot name='r'><link name='root'/>{joints}</robot>"))
+    robot.follow(["j1"], [Waypoint(SECOND, [1.0])], 0, NOW)
+    names, position, velocity = robot.states(NOW + SECOND // 2)
+    assert names == ("j1", "j0")
+    assert 0.0 < position[0] < 1.0
+    assert velocity[0] > 0.0
+    np.testing.assert_allclose(position[1], 0.5 - 2.0 * position[0])
+    np.testing.assert_allclose(velocity[1], -2.0 * velocity[0])
 
 
 @pytest.mark.parametrize(

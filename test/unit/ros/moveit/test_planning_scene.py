@@ -583,7 +583,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda m: objects(box(subframe_names=[""], subframe_poses=[at()])),
         "a subframe of object 'box' is called ''",
     ),
-    "open mesh": (lambda m: meshed(mesh(CUBE, FACES[:-1])), "mesh 0"),
+    "flat mesh": (lambda m: meshed(mesh(CUBE, FACES[:2])), "lie in one plane"),
     "mesh without vertices": (lambda m: meshed(mesh([], FACES)), "mesh 0"),
     "mesh of other vertices": (lambda m: meshed(mesh(CUBE, [[0, 1, 99]])), "mesh 0"),
     "NaN mesh": (lambda m: meshed(mesh([[NAN, 0, 0], *CUBE[1:]], FACES)), "mesh 0"),
@@ -686,6 +686,23 @@ def test_what_is_refused_changes_nothing(world: SceneWorld, moveit: Any, name: s
         world.moveit.apply_scene(message)
     assert world.scene is before
     assert not world.moveit.message().object_colors
+    assert not world.log
+
+
+def test_an_open_mesh_counts_as_its_hull(world: SceneWorld) -> None:
+    world.moveit.apply_scene(meshed(mesh(CUBE, FACES[:-1])))
+    [placed] = world.scene.objects["thing"].shapes
+    assert sorted(map(tuple, placed.shape.vertices)) == sorted(map(tuple, CUBE))
+    assert len(placed.shape.triangles) == len(FACES)
+    assert "object 'thing': mesh 0: the mesh is not closed" in world.log[0]
+    assert "its convex hull is taken" in world.log[0]
+
+
+def test_a_mesh_whose_triangles_share_no_vertices_is_a_solid_all_the_same(world: SceneWorld) -> None:
+    soup = [CUBE[corner] for face in FACES for corner in face]
+    world.moveit.apply_scene(meshed(mesh(soup, np.arange(len(soup)).reshape(-1, 3).tolist())))
+    [placed] = world.scene.objects["thing"].shapes
+    assert len(placed.shape.vertices) == len(CUBE)
     assert not world.log
 
 
