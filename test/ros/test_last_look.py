@@ -21,6 +21,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.actions.optimize_trajectory import _Goal
+from kinopt_ros.ros.context import Ways, moving
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion import last_look
 from kinopt_ros.ros.motion.controllers import ChosenControllers
@@ -109,6 +110,9 @@ class World:
 
     def group_name(self, robot: RobotModel) -> str:
         return "panda_arm"
+
+    def moving(self, robot: RobotModel, ways: Ways) -> list[int]:
+        return moving(robot, ways)
 
     def put(self, y: float) -> None:
         """An obstacle, confirmed when this returns."""
