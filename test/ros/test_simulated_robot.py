@@ -298,10 +298,12 @@ def test_a_gripper_goes_where_it_is_told_or_stalls(
     control_msgs: None, ros: None, kind: str, wanted: float, there: float, status: int
 ) -> None:
     client = Client("gripper_client", "nobody")
-    topics = SimulatedRobotTopics(client.node, SimulatedRobot(PANDA), [], gripper=kind)
+    # Not one name for both: a process cannot have two types of one name.
+    robot = SimulatedRobot(PANDA, {kind: ["panda_finger_joint1"]})
+    topics = SimulatedRobotTopics(client.node, robot, [], gripper=kind)
     listener = Listener(client)
     action = getattr(import_module("control_msgs.action"), kind)
-    gripper = ActionClient(client.node, action, "hand_controller/gripper_cmd")
+    gripper = ActionClient(client.node, action, f"{kind}/gripper_cmd")
     assert client.spin_until(gripper.server_is_ready, 20.0)
     bad = [commanded(kind, "panda_finger_joint1", float("nan"))]
     if kind == "ParallelGripperCommand":
