@@ -114,9 +114,6 @@ class World:
     def group_name(self, robot: RobotModel) -> str:
         return "panda_arm"
 
-    def moving(self, robot: RobotModel, ways: Ways) -> list[int]:
-        return moving(robot, ways)
-
     def put(self, y: float) -> None:
         """An obstacle, confirmed when this returns."""
         T = np.eye(4)
