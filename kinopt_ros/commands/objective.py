@@ -37,7 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dt", type=float, metavar="S", help="time between points (default: the file's, else 0.1)"
     )
     parser.add_argument(
-        "--starts", type=int, metavar="N", help="random starts (default: the file's, else 16)"
+        "--starts",
+        type=int,
+        metavar="N",
+        help="random starts (default: the file's, else 16, or 128 where manipulability is weighed)",
     )
     parser.add_argument("--random-seed", type=int, default=0, metavar="N")
     parser.add_argument(

@@ -25,6 +25,8 @@ class Manipulability(Cost):
         'T. Yoshikawa, "Manipulability of robotic mechanisms", IJRR 4 (1985); inverse: Kim et al., "PyRoki", 2025, III'
     )
 
+    rugged: ClassVar[bool] = True
+
     link: str
     part: str = "translation"
     """Which rows of the Jacobian count: ``translation``, ``rotation`` or ``full``."""

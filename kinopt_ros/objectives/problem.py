@@ -24,6 +24,8 @@ MOST_VARIABLES = 4096
 """Most directions times points."""
 DEFAULT_STARTS = 16
 """Random starts of the search, besides the state and the seeds."""
+RUGGED_STARTS = 128
+"""The same for one configuration and a rugged cost that is weighed (``Cost.rugged``)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,7 @@ def objective_problem(
     seeds: Annotated[Float64, "S T nq"] | Annotated[Float64, "B S T nq"] | None = None,
     num_points: int = 1,
     dt: float = 0.1,
-    num_starts: int = DEFAULT_STARTS,
+    num_starts: int | None = None,
     scene: Scene | None = None,
     clearance: float = 0.0,
     deadline: float | None = None,
@@ -102,7 +104,7 @@ def objective_problem(
         seeds: starts, (S, T, nq) or (B, S, T, nq); what is held is taken from ``state``.
         num_points: T, points of a trajectory; 1 for a configuration.
         dt: time between points, s.
-        num_starts: random starts at most.
+        num_starts: random starts at most; None: 16, or 128 for one configuration where manipulability is weighed.
         scene: what not to collide with; None: collisions are not checked.
         clearance: least distance of bodies, m, with a scene.
         deadline: value of time.monotonic().
@@ -131,7 +133,8 @@ def objective_problem(
         raise InvalidRequestError(
             f"{free.sum()} directions at {num_points} points are more than {MOST_VARIABLES} variables"
         )
-    _check_numbers(dt, clearance, num_starts, deadline, random_seed)
+    starts = _default_starts(objectives[0], num_points) if num_starts is None else num_starts
+    _check_numbers(dt, clearance, starts, deadline, random_seed)
     q = robot.default_q if state is None else _as_array("state", state)
     known = np.empty((B, 0, num_points, robot.nq)) if seeds is None else _as_array("seeds", seeds)
     if seeds is not None and known.ndim == 3:
@@ -155,7 +158,7 @@ def objective_problem(
         known,
         num_points,
         float(dt),
-        num_starts,
+        starts,
         scene,
         float(clearance),
         deadline,
@@ -192,6 +195,11 @@ def _check_objectives(robot: RobotModel, objectives: tuple[Objective, ...], num_
             raise InvalidRequestError(
                 f"objective {number} of a batch has another structure than the first: only numbers may differ"
             )
+
+
+def _default_starts(objective: Objective, num_points: int) -> int:
+    rugged = any(cost.rugged and not cost.holds for cost in objective)
+    return RUGGED_STARTS if rugged and num_points == 1 else DEFAULT_STARTS
 
 
 def _check_numbers(

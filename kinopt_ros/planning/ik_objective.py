@@ -12,7 +12,7 @@ from kinopt_ros.costs.link_pose import LinkPose
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.objectives.objective import Objective
-from kinopt_ros.objectives.problem import DEFAULT_STARTS, ObjectiveProblem, objective_problem
+from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
 from kinopt_ros.objectives.result import ObjectiveResult
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
 from kinopt_ros.problems.rows import rows_of
@@ -53,7 +53,6 @@ def ik_objective(robot: RobotModel, problem: IkProblem, costs: Sequence[Cost]) -
         joints=problem.joints,
         state=problem.state,
         seeds=_seeds(problem),
-        num_starts=DEFAULT_STARTS,
         scene=problem.scene,
         clearance=problem.clearance,
         deadline=problem.deadline,

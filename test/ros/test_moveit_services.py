@@ -677,10 +677,19 @@ def planned(call: Call, request: Any) -> Any:
     return answer
 
 
-def test_a_motion_to_joints(call: Call, motion: Any) -> None:
+def test_a_motion_to_joints(call: Call, motion: Any, moveit: Any, client: Client) -> None:
+    shown: list[Any] = []
+    kind = moveit.msg.DisplayTrajectory
+    subscription = client.node.create_subscription(kind, "display_planned_path", shown.append, 10)
+    assert client.spin_until(lambda: client.node.count_publishers("display_planned_path") > 0, 20.0)
+    client.spin(0.5)
     answer = planned(call, motion())
     last = answer.trajectory.joint_trajectory
     np.testing.assert_allclose(last.points[-1].positions, list(AWAY.values()), atol=1e-6)
+    assert client.spin_until(lambda: bool(shown), 20.0)
+    assert (shown[0].model_id, shown[0].trajectory) == ("panda", [answer.trajectory])
+    assert shown[0].trajectory_start == answer.trajectory_start
+    client.node.destroy_subscription(subscription)
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,19 @@ def test_a_robot_is_built_anew_only_for_another_value(
     client: Client, call: Call, process: NodeProcess
 ) -> None:
     client.wait_until_ready(60.0)
+    # Robots are built one after the other: those that the tests before have asked for are there when this one is.
+    (description,) = get(call, "robot_description")
+    for name, urdf in (
+        ("other", description.replace('name="panda"', 'name="other"', 1)),
+        ("panda", description),
+    ):
+        before = process.log_text().count(f"ready: robot '{name}'")
+        assert put(call, "robot_description", text(urdf)).successful
+        assert client.spin_until(
+            lambda: process.log_text().count(f"ready: robot '{name}'") > before,  # noqa: B023  # called at once
+            60.0,
+        )
+    client.wait_until_ready(60.0)
     built = process.log_text().count("ready: robot")
     no = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=False)
     many = [Parameter(name="virtual_joint", value=no)] * MOST_SET

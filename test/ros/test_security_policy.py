@@ -22,7 +22,9 @@ SOMETIMES = {
         *("/attached_collision_object", "/collision_object", "/planning_scene", "/planning_scene_world"),
         "/trajectory_execution_event",
     },
-    "publish": {"/diagnostics", "/kinopt/transition_event", "/monitored_planning_scene"},
+    "publish": {
+        *("/diagnostics", "/display_planned_path", "/kinopt/transition_event", "/monitored_planning_scene")
+    },
     "reply": {
         f"/{name}"
         for name in (

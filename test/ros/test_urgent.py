@@ -42,6 +42,7 @@ from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.node import KinoptNode
 from kinopt_ros.ros.serving.goal_server import GoalServer
+from kinopt_ros.ros.serving.retries import Retries
 from kinopt_ros.ros.serving.urgent import RestExecutor, UrgentExecutor
 from kinopt_ros.status import Status
 
@@ -358,7 +359,8 @@ def test_goals_that_wait_get_a_result_when_the_node_ends(
     context: Any = SimpleNamespace(node=served.node, parameter=lambda name: 10_000, statistics=Statistics())
     controllers = Controllers(context, served.urgent)
     output = MotionOutput(None, Trusting())
-    action = OptimizeTrajectoryAction(context, scheduler, output, controllers, served.urgent)
+    retries = Retries(served.node)
+    action = OptimizeTrajectoryAction(context, scheduler, output, controllers, served.urgent, retries)
     actions = ActionClient(served.client, OptimizeTrajectory, "served_twice/optimize_trajectory")
     served.start()
     try:

@@ -77,7 +77,12 @@ def offer_moveit_services(
     from kinopt_ros.ros.moveit.scene_offer import offer_scene_topics, scene_services
 
     scene = MoveItScene(context)
-    planner = PlanKinematicPath(context, tasks["plan_trajectory"], tasks["compute_cartesian_path"])
+    display = node.create_publisher(
+        import_module("moveit_msgs.msg").DisplayTrajectory, "display_planned_path", 10
+    )
+    planner = PlanKinematicPath(
+        context, tasks["plan_trajectory"], tasks["compute_cartesian_path"], display.publish
+    )
     quick: list[MoveItService] = [
         ComputeIk(context, tasks["solve_ik"]),
         ComputeFk(context, tasks["compute_fk"]),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+from moveit_msgs.msg import DisplayTrajectory
 from moveit_msgs.srv import GetMotionPlan
 
 from kinopt_msgs.srv import ComputeCartesianPath, PlanTrajectory
@@ -76,10 +77,12 @@ class PlanKinematicPath(MoveItService):
         context: Context,
         plan: Callable[[Any, Reply], Any],
         follow_lines: Callable[[Any, Reply], Any],
+        display: Callable[[Any], None] = lambda message: None,
     ) -> None:
         """``plan`` makes tasks of kinopt_msgs/PlanTrajectory requests, ``follow_lines`` of ComputeCartesianPath ones;
-        they have what was ``asked``."""
+        they have what was ``asked``. ``display`` gets every motion that is found, as moveit_msgs/DisplayTrajectory."""
         self._context = context
+        self._display = display
         self._plan = plan
         self._follow_lines = follow_lines
 
@@ -148,6 +151,13 @@ class PlanKinematicPath(MoveItService):
             return
         response.trajectory.joint_trajectory = answer.trajectory
         fill_robot_state(response.trajectory_start, asked.robot, asked.start)
+        self._display(
+            DisplayTrajectory(
+                model_id=asked.robot.name,
+                trajectory=[response.trajectory],
+                trajectory_start=response.trajectory_start,
+            )
+        )
 
     def _breaks(self, answer: Any, asked: _Asked) -> str:
         """Return which path constraint a motion breaks by MoveIt's measure; empty if none."""

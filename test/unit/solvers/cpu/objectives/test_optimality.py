@@ -137,7 +137,7 @@ def _indices(solver: Solver, T: np.ndarray, weight: float) -> np.ndarray:
         )
         for target in T
     ]
-    problem = objective_problem(solver.robot, objectives, joints=PANDA_JOINTS, num_starts=128)
+    problem = objective_problem(solver.robot, objectives, joints=PANDA_JOINTS)
     result = solver.solve_objective(problem)
     found = [1.0 / result.terms[b][2].residual[0, 0] - 1e-6 for b in range(len(T))]
     return np.where(result.success, found, np.nan)
