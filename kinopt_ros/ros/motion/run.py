@@ -112,11 +112,11 @@ class MotionRun:
                 self._end(running, planned, names)
         except KinoptError as error:
             self.stop(error.status, error_message(error).message)
-            self._cancel()  # it may have been sent before: nothing that moves is left to itself
+            self._abandon(running, planned, names)
         except Exception as error:  # a defect
             said = log_defect(self._context.node.get_logger(), "in a motion", error)
             self.stop(Status.FAILURE, said)
-            self._cancel()
+            self._abandon(running, planned, names)
         if self._stop is not None:
             return status_message(*self._stop)
         if running is None:
@@ -126,6 +126,15 @@ class MotionRun:
         if self._failed:
             return status_message(Status.CONTROL_FAILED, self._failed)
         return status_message(Status.SUCCESS)
+
+    def _abandon(self, running: Published | None, planned: PlannedFor, names: Sequence[str]) -> None:
+        """Stop what may have been sent: nothing that moves is left to itself."""
+        try:
+            if running is not None and self._chosen is None and running.runs(self._now()):
+                self._brake(running, planned, names)
+        except Exception as error:  # a defect, too: say so
+            log_defect(self._context.node.get_logger(), "in the brake of a motion", error)
+        self._cancel()
 
     def _send(
         self, claim: Claim, message: TrajectoryMessage, planned: PlannedFor, names: Sequence[str]

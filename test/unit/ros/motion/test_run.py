@@ -136,6 +136,22 @@ def test_a_brake_that_a_controller_never_ends_is_cancelled(monkeypatch: pytest.M
     assert first.cancelled.is_set()
 
 
+def test_a_published_motion_that_nobody_can_watch_is_braked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect left it to itself: there is no controller to be told."""
+    monkeypatch.setattr(module, "brake_of", lambda context, running: motion(0))
+
+    def fails(self: MotionRun, running: Any, planned: Any) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(MotionRun, "_watch", fails)
+    world = World()
+    world.run._chosen = None
+    world.thread.start()
+    assert world.end().code == Status.FAILURE
+    (published,) = world.output.published
+    assert published.message.points[-1].time_from_start.sec == 0
+
+
 def test_controllers_that_are_named_and_that_nobody_knows_are_refused() -> None:
     world = World()
     world.run._chosen = None
