@@ -3,10 +3,12 @@
 numba's files are code, and their index is a pickle.
 """
 
+import fcntl
 import logging
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -34,6 +36,8 @@ _thread = threading.local()
 """Has ``waits_not`` where a thread may not compile."""
 _said: set[str] = set()
 """Sentences that were logged."""
+_OTHERS_SAVE = 2.0
+"""s that other processes may take to save what they have compiled; they need milliseconds."""
 
 
 class NotCompiledError(Exception):
@@ -228,16 +232,49 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
 
     def save(self, key: Any, data: Any) -> None:
         """Keep code, and remove files that the index does not name any more."""
-        overloads = self._load_index()
-        overloads[key] = self._data_name(int.from_bytes(os.urandom(6)))
-        self._save_data(overloads[key], data)
-        self._save_index(overloads)
-        base = self._index_name.removesuffix(".nbi")
-        for file in Path(self._cache_path).iterdir():
-            is_own = file.suffix == ".nbc" and file.stem.rpartition(".")[0] == base
-            if is_own and file.name not in overloads.values():
-                with suppress(OSError):
-                    file.unlink()
+        with _one_process_at_a_time(Path(self._cache_path)):
+            overloads = self._load_index()
+            overloads[key] = self._data_name(int.from_bytes(os.urandom(6)))
+            self._save_data(overloads[key], data)
+            self._save_index(overloads)
+            base = self._index_name.removesuffix(".nbi")
+            for file in Path(self._cache_path).iterdir():
+                is_own = file.suffix == ".nbc" and file.stem.rpartition(".")[0] == base
+                if is_own and file.name not in overloads.values():
+                    with suppress(OSError):
+                        file.unlink()
+
+
+@contextmanager
+def _one_process_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait until no other process saves to a folder: it would remove code that no index names yet.
+
+    Whoever may read a folder can hold its lock, so that nobody waits for ever. Without the lock a file may be lost,
+    and its function is compiled once more.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # who may write there, but not read
+        yield
+        return
+    try:
+        end = time.monotonic() + _OTHERS_SAVE
+        while not _locked(descriptor) and time.monotonic() < end:
+            time.sleep(0.005)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    """Take the lock of an open folder; whether waiting is over: it is ours, or its file system has none."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _foreign(path: Path, beside: os.stat_result | None) -> str:

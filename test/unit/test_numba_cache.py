@@ -1,5 +1,6 @@
 """numba's files may be damaged, stale, or impossible to write: what runs is always what the source says."""
 
+import fcntl
 import importlib.util
 import logging
 import os
@@ -309,6 +310,57 @@ def test_who_may_not_compile_is_told_at_once(
         numba_cache.without_compiling(),
     ):
         assert again.lazy(1.0) == 2.0
+
+
+def lock_of(folder: Path) -> int:
+    """Take the lock of a folder, as another process does, and return what holds it.
+
+    Raises:
+        BlockingIOError: somebody else has it.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def test_nobody_else_saves_between_code_and_index(
+    tmp_path: Path, load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process would remove code that no index names yet."""
+    write_index = numba_cache._Files._save_index
+    refused = []
+
+    def look(self: Any, overloads: Any) -> None:
+        with pytest.raises(BlockingIOError):
+            lock_of(Path(self._cache_path))
+        refused.append(self)
+        write_index(self, overloads)
+
+    monkeypatch.setattr(numba_cache._Files, "_save_index", look)
+    answers(load(1.0))
+    assert len(refused) >= 2
+    (folder,) = {file.parent for file in kept(tmp_path, ".nbi")}
+    os.close(lock_of(folder))
+
+
+def test_who_holds_the_lock_for_ever_is_not_waited_for(
+    tmp_path: Path, load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba_cache, "_OTHERS_SAVE", 0.01)
+    answers(load(1.0))
+    (folder,) = {file.parent for file in kept(tmp_path, ".nbi")}
+    held = lock_of(folder)
+    try:
+        answers(load(2.0))
+        again = load(2.0)
+        answers(again)
+        assert hits(again) == 2
+    finally:
+        os.close(held)
 
 
 LATE = """
