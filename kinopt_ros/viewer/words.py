@@ -38,7 +38,7 @@ def of_errors(position: float, orientation: float) -> str:
     """Say errors of a pose; nothing where there are none."""
     if math.isnan(position) or math.isnan(orientation):
         return ""
-    return f"error: position {position * 1e3:.3g} mm, angle {orientation * 1e3:.3g} mrad"
+    return f"error: position {position * 1e3:.4f} mm, angle {orientation * 1e3:.4f} mrad"
 
 
 def of_near(near: Near) -> str:

@@ -113,15 +113,15 @@ class Page:
             "/ground",
             width=20.0,
             height=20.0,
-            cell_size=0.1,
-            section_size=0.5,
+            cell_size=0.25,
+            section_size=1.0,
             cell_color=(225, 228, 232),
             section_color=(185, 190, 198),
-            fade_distance=12.0,
+            fade_distance=8.0,
             position=(0.0, 0.0, min(lowest, 0.0)),
         )
         server.initial_camera.look_at = tuple(middle)
-        server.initial_camera.position = tuple(middle + size * np.array([1.6, -1.6, 0.9]))
+        server.initial_camera.position = tuple(middle + size * np.array([1.05, -1.15, 0.5]))
 
     def _solve_controls(self, gui: Any) -> None:
         session, guarded = self.session, self.actions.guarded
