@@ -106,7 +106,7 @@ class Page:
         lowest = float(poses[:, 2, 3].min(initial=0.0))
         middle = 0.5 * (poses[:, :3, 3].min(axis=0) + poses[:, :3, 3].max(axis=0))
         server.gui.configure_theme(
-            control_layout="collapsible", control_width="large", show_logo=False, show_share_button=False, brand_color=(40, 95, 170)
+            control_width="large", show_logo=False, show_share_button=False, brand_color=(40, 95, 170)
         )
         server.scene.configure_default_lights(cast_shadow=False)  # laptops without a graphics card draw, too
         server.scene.add_grid(
@@ -201,6 +201,7 @@ class Page:
             self.session.set_target(tip, T_root_tip)
         except Exception as error:  # on viser's thread: a bad message says so, and the next one counts
             self.actions.failed(error)
+            self._gizmos.show(self.session.targets)
             return
         self.solve()
 
