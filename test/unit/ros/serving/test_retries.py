@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,7 +38,8 @@ class Node:
         def cancel() -> None:
             self.counts = False
 
-        return SimpleNamespace(reset=reset, cancel=cancel)
+        self.timer = SimpleNamespace(reset=reset, cancel=cancel)
+        return self.timer
 
 
 class Office:
@@ -188,3 +190,24 @@ def test_a_goal_begins_when_newer_joint_states_are_read(
     office.clock.now += UNREAD_SECONDS
     assert late.read()
     assert ended == [handle]
+
+
+def test_a_request_that_another_thread_puts_off_is_looked_at(office: Office) -> None:
+    """The executor found nobody waiting and stopped the timer, between the start of the timer and the entry: the
+    request, and all that came later, had no answer for ever."""
+    looks: list[threading.Thread] = []
+    reset = office.node.timer.reset
+
+    def started() -> None:
+        reset()
+        looks.append(threading.Thread(target=office.node.look))
+        looks[0].start()
+        looks[0].join(0.2)
+
+    office.node.timer.reset = started
+    office.send("a")
+    looks[0].join()
+    assert office.node.counts
+    office.fresh = True
+    office.node.look()
+    assert office.begun == ["a"]
