@@ -1,6 +1,7 @@
 """The page: parts put together, and what happens when somebody drags."""
 
 import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from kinopt_ros.viewer.settings import NEAREST, PLANNING, SOLVING
 from kinopt_ros.viewer.words import of_servo, of_solution, plain
 
 FOLLOW, GOAL, SERVO = "moves the robot", "sets a goal", "leads servo"
+SEND = "asks the node"
 _SAY_SECONDS = 0.1
 """Least time between two texts: people read no faster, and browsers draw robots meanwhile."""
 
@@ -50,7 +52,9 @@ class Page:
         self._goal = Ghosts(server, session.robot, looks, "/goal", (0.15, 0.65, 0.3), 0.4)
         self._others = Ghosts(server, session.robot, looks, "/solutions", (0.25, 0.45, 0.9), 0.2)
         self._cloud: Any = None
-        self._gizmos = Gizmos(server, 0.25 * size, self._dragged)
+        self._gizmos = Gizmos(server, 0.25 * size, self._dragged, lambda tip: self.released(tip))
+        self.released: Callable[[str], None] = lambda tip: None
+        """Is told the tip whose gizmo was let go, on viser's thread; must be quick."""
         gui = server.gui
         self.status = gui.add_markdown("preparing ...")
         self.actions = Actions(self._say_failure)
@@ -88,6 +92,17 @@ class Page:
         self.session.close()
         self.server.stop()
 
+    def offer_modes(self, modes: tuple[str, ...]) -> None:
+        """Offer other things that dragging a gizmo does; the first is chosen."""
+        self.mode.options = modes
+        self.mode.value = modes[0]
+        self.set_mode(modes[0])
+
+    def draw_robot(self) -> None:
+        """Draw the robot where it is, unless a plan is played."""
+        if not self.plan.is_playing:
+            self._robot.show(self.session.q)
+
     def solve(self) -> None:
         """Answer the gizmos' poses, if servo does not."""
         if not self.servo.on:
@@ -108,6 +123,7 @@ class Page:
         server.gui.configure_theme(
             control_width="large", show_logo=False, show_share_button=False, brand_color=(40, 95, 170)
         )
+        server.scene.set_background_image(np.full((1, 1, 3), 226, dtype=np.uint8), format="png")
         server.scene.configure_default_lights(cast_shadow=False)  # laptops without a graphics card draw, too
         server.scene.add_grid(
             "/ground",
@@ -115,8 +131,8 @@ class Page:
             height=20.0,
             cell_size=0.25,
             section_size=1.0,
-            cell_color=(225, 228, 232),
-            section_color=(185, 190, 198),
+            cell_color=(205, 208, 212),
+            section_color=(165, 170, 178),
             fade_distance=8.0,
             position=(0.0, 0.0, min(lowest, 0.0)),
         )
