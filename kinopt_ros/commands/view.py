@@ -28,7 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--srdf", metavar="FILE", help="SRDF file with groups and named states")
     parser.add_argument("--group", help="joints that move (default: the first group with a tip)")
     parser.add_argument(
-        "--tip", action="append", default=[], metavar="LINK", help="link with a gizmo; several times for several"
+        "--tip",
+        action="append",
+        default=[],
+        metavar="LINK",
+        help="link with a gizmo; several times for several",
     )
     parser.add_argument("--scene", metavar="FILE", help="scene to begin with, YAML")
     parser.add_argument("--solver", default=AUTO, help="solver plugin (default auto)")
@@ -41,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="beside a running node (default kinopt): its robot is drawn, and moves where a gizmo is let go",
     )
     beside.add_argument(
-        "--simulate", action="store_true", help="start a node and a simulated robot, and show the page beside them"
+        "--simulate",
+        action="store_true",
+        help="start a node and a simulated robot, and show the page beside them",
     )
     parser.add_argument(
         "--host",

@@ -85,7 +85,9 @@ def _turned(radii: Float64, heights: Float64) -> Triangles:
 
 def _between(rows: int, columns: int, closed: bool) -> Int64:
     """Return two triangles for each cell of a grid of vertices; a closed one joins the last column to the first."""
-    row, column = np.meshgrid(np.arange(rows - 1), np.arange(columns if closed else columns - 1), indexing="ij")
+    row, column = np.meshgrid(
+        np.arange(rows - 1), np.arange(columns if closed else columns - 1), indexing="ij"
+    )
     after = (column + 1) % columns
     a, b = row * columns + column, row * columns + after
     c, d = a + columns, b + columns

@@ -1,7 +1,7 @@
 """What the page is about, without the page: a robot, poses for its tips, a scene, a solver, and what they give.
 
-Methods may be called from any thread. What takes long (``prepare``, ``solve``, ``plan``) works on what it was when it was
-called, and keeps nobody waiting.
+Methods may be called from any thread. What takes long (``prepare``, ``solve``, ``plan``) works on what was asked when it
+was called, and keeps nobody waiting.
 """
 
 import threading
@@ -176,10 +176,14 @@ class Session:
         """
         T = np.array(T_root_tip, dtype=np.float64)
         if T.shape != (4, 4) or not bool(is_pose(T)):
-            raise InvalidGoalError("the gizmo is at no pose: a number is not finite, or its quaternion not of length 1")
+            raise InvalidGoalError(
+                "the gizmo is at no pose: a number is not finite, or its quaternion not of length 1"
+            )
         with self._lock:
             if tip not in self._targets:
-                raise InvalidGoalError(f"there is no gizmo for {shown(tip)}; there are: {', '.join(self._targets)}")
+                raise InvalidGoalError(
+                    f"there is no gizmo for {shown(tip)}; there are: {', '.join(self._targets)}"
+                )
             self._targets[tip] = T
 
     def set_q(self, q: Annotated[Float64, "nq"]) -> None:
@@ -190,7 +194,9 @@ class Session:
         """
         values = np.array(q, dtype=np.float64)
         if values.shape != self._q.shape or not np.isfinite(values).all():
-            raise InvalidStateError(f"a configuration of {self.robot.name!r} is {self.robot.nq} finite numbers")
+            raise InvalidStateError(
+                f"a configuration of {self.robot.name!r} is {self.robot.nq} finite numbers"
+            )
         with self._lock:
             self._q = values
 
@@ -391,7 +397,9 @@ class Session:
     def _choose(self, group: str | None, tips: tuple[str, ...]) -> None:
         robot = self.robot
         if len(tips) > MOST_TIPS or len(set(tips)) != len(tips):
-            raise InvalidRequestError(f"{len(tips)} tips are named; allowed are at most {MOST_TIPS}, each once")
+            raise InvalidRequestError(
+                f"{len(tips)} tips are named; allowed are at most {MOST_TIPS}, each once"
+            )
         if group is None and not tips:
             group = default_group(robot).name
         _, links, joints = resolve_joints(robot, group, robot.root_link, tips or None, (), (), ())
@@ -408,4 +416,3 @@ def _solves_ik(name: str) -> bool:
         return solver_class(name).solves_ik()
     except KinoptError:  # not available here: `kinopt doctor` says why
         return False
-

@@ -4,8 +4,8 @@ import math
 
 from kinopt_ros.status import Status
 from kinopt_ros.viewer.planned import PlannedMotion
-from kinopt_ros.viewer.session import Near
 from kinopt_ros.viewer.servo import ServoState
+from kinopt_ros.viewer.session import Near
 from kinopt_ros.viewer.solution import Solution
 
 _MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>#|~$"})

@@ -184,7 +184,9 @@ def test_a_plan_is_made_and_played(page: Page, tab: Any) -> None:
     open_tab(tab, "Solve")
 
 
-def test_two_browsers_see_the_same_and_a_lost_connection_comes_back(page: Page, chromium: Any, tab: Any) -> None:
+def test_two_browsers_see_the_same_and_a_lost_connection_comes_back(
+    page: Page, chromium: Any, tab: Any
+) -> None:
     page.session.go_to_state("panda_arm/ready")
     page._moved_by_hand()
     other = opened(page, chromium)

@@ -77,7 +77,9 @@ class RobotLink:
                     "`kinopt view panda --node`"
                 )
             self._heard.wait_for(lambda: "robot_description_semantic" in self._descriptions, 0.5)
-            return self._descriptions["robot_description"], self._descriptions.get("robot_description_semantic", "")
+            return self._descriptions["robot_description"], self._descriptions.get(
+                "robot_description_semantic", ""
+            )
 
     def close(self) -> None:
         """Leave the graph."""

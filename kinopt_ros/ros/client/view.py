@@ -24,7 +24,9 @@ _DESCRIPTION_SECONDS = 10.0
 
 
 @contextmanager
-def beside(source: str | None, srdf: str | None, node: str) -> Iterator[tuple[RobotModel, str | None, RobotLink]]:
+def beside(
+    source: str | None, srdf: str | None, node: str
+) -> Iterator[tuple[RobotModel, str | None, RobotLink]]:
     """Listen to a node that runs; yield its robot, the text of its description, and what talks to it.
 
     Args:

@@ -1,4 +1,5 @@
-"""The page beside a running node, which moves the robot: joint states are drawn, a gizmo that is let go asks for a motion.
+"""The page beside a running node, which moves the robot: joint states are drawn, and a gizmo that is let go asks for a
+motion.
 
 What talks to the node is handed in: nothing here knows ROS.
 """
@@ -26,7 +27,9 @@ class BesideNode:
 
     def __init__(self, page: Page, link: Link) -> None:
         self._page, self._link = page, link
-        self._report = page.server.gui.add_markdown("The robot is the node's: let a gizmo go, and it moves there.", order=0.5)
+        self._report = page.server.gui.add_markdown(
+            "The robot is the node's: let a gizmo go, and it moves there.", order=0.5
+        )
         page.offer_modes((SEND, GOAL))
         page.released = self._released
         link.on_state = self._state

@@ -53,7 +53,9 @@ class DrawnRobot:
 class Ghosts:
     """Transparent copies of the robot, of one colour."""
 
-    def __init__(self, server: Any, robot: RobotModel, looks: Looks, name: str, color: Color, opacity: float) -> None:
+    def __init__(
+        self, server: Any, robot: RobotModel, looks: Looks, name: str, color: Color, opacity: float
+    ) -> None:
         self._server, self._robot, self._looks = server, robot, looks
         self._name, self._color, self._opacity = name, color, opacity
         self._links = tuple(looks.parts)

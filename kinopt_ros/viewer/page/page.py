@@ -33,7 +33,9 @@ _SAY_SECONDS = 0.1
 class Page:
     """A session in a browser."""
 
-    def __init__(self, server: Any, session: Session, looks: Looks, source: str, srdf: str | None = None) -> None:
+    def __init__(
+        self, server: Any, session: Session, looks: Looks, source: str, srdf: str | None = None
+    ) -> None:
         """
         Args:
             server: viser's.
@@ -144,11 +146,15 @@ class Page:
         self.mode = gui.add_dropdown("Dragging a gizmo", (FOLLOW, GOAL, SERVO), initial_value=FOLLOW)
         self.mode.on_update(guarded(lambda event: self.set_mode(event.target.value)))
         solver = gui.add_dropdown("Solver", session.solver_choices(), initial_value=session.solver_name)
-        solver.on_update(guarded(lambda event: self._worker.ask("solver", lambda: self._set_solver(event.target.value))))
+        solver.on_update(
+            guarded(lambda event: self._worker.ask("solver", lambda: self._set_solver(event.target.value)))
+        )
         if len(session.groups) > 1 and session.group is not None:
             group = gui.add_dropdown("Group", session.groups, initial_value=session.group)
             group.on_update(guarded(lambda event: self._set_group(event.target.value)))
-        nearest = gui.add_checkbox("As near as possible", session.nearest, hint="where a pose cannot be reached")
+        nearest = gui.add_checkbox(
+            "As near as possible", session.nearest, hint="where a pose cannot be reached"
+        )
         nearest.on_update(guarded(lambda event: self._set("nearest", bool(event.target.value))))
         every = gui.add_checkbox("Show all solutions", self._all)
         every.on_update(guarded(lambda event: self._set_all(bool(event.target.value))))

@@ -145,7 +145,7 @@ def test_joints_keep_their_limits(session: Session) -> None:
     session.set_variable("panda_joint1", 0.3)
     assert session.q[0] == 0.3
     assert session.targets[TIP][1, 3] > 0.05  # the gizmo goes with the tip
-    with pytest.raises(InvalidStateError, match="allowed is -2.8973 to 2.8973"):
+    with pytest.raises(InvalidStateError, match=r"allowed is -2.8973 to 2.8973"):
         session.set_variable("panda_joint1", 3.0)
     with pytest.raises(InvalidStateError, match="no variable"):
         session.set_variable("elbow", 0.0)
