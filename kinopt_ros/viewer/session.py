@@ -1,7 +1,7 @@
 """What the page is about, without the page: a robot, poses for its tips, a scene, a solver, and what they give.
 
-Methods may be called from any thread. What takes long (``prepare``, ``solve``, ``plan``) works on what was asked when it
-was called, and keeps nobody waiting.
+Methods may be called from any thread. What takes long (``prepare``, ``solve``, ``plan``) works on what was asked when
+it was called, and keeps nobody waiting.
 """
 
 import threading

@@ -52,7 +52,7 @@ def tab(page: Page, chromium: Any) -> Iterator[Any]:
 def opened(page: Page, chromium: Any) -> Any:
     """Open the page in a window of its own."""
     before = len(page.server.get_clients())
-    tab = chromium.new_page(viewport={"width": 800, "height": 600})
+    tab = chromium.new_page(viewport={"width": 1000, "height": 640})
     tab.set_default_timeout(PATIENCE)
     tab.goto(url_of(page.server))
     tab.get_by_text("clearance").first.wait_for()
@@ -131,7 +131,7 @@ def test_dragging_the_gizmo_by_the_mouse_moves_the_robot(page: Page, tab: Any) -
     reached = ko.forward_kinematics(page.session.robot, page.session.q, links=[TIP])[0, :3, 3]
     assert reached == pytest.approx(page.session.targets[TIP][:3, 3], abs=1e-4)
     tab.get_by_text("Solved").first.wait_for()
-    assert (np.abs(pixels(tab)[:, :450] - shown[:, :450]).max(axis=-1) > 20).sum() > 500
+    assert (np.abs(pixels(tab)[:, :600] - shown[:, :600]).max(axis=-1) > 20).sum() > 500
 
 
 def test_a_weight_changes_the_next_solution(page: Page, tab: Any) -> None:
