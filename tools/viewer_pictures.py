@@ -1,6 +1,6 @@
 """Pictures of `kinopt view` for docs/viewer.md: the page, moved by its own methods, in Chromium without a screen.
 
-    make pictures
+make pictures
 """
 
 import argparse
@@ -60,7 +60,7 @@ def main() -> int:
 def solved(page: Page, tab: Any, file: Path) -> None:
     """All solutions of a pose."""
     T = page.session.targets[TIP].copy()
-    T[:3, 3] += 0.1, 0.25, -0.05
+    T[:3, 3] += 0.1, 0.15, -0.1
     drag(page, T)
     page._set_all(True)
     take(page, tab, file)
@@ -78,8 +78,8 @@ def planned(page: Page, tab: Any, file: Path) -> None:
     session.set_variable("panda_joint1", 0.9)
     goal = session.targets[TIP]
     session.set_q(start)
-    session.obstacles.add("box", (0.12, 0.06, 0.7), (0.5, 0.05, 0.35))
-    session.obstacles.add("sphere", (0.2, 0.2, 0.2), (0.45, 0.5, 0.1))
+    session.obstacles.add("box", (0.1, 0.06, 0.6), (0.42, 0.0, 0.3))
+    session.obstacles.add("sphere", (0.2, 0.2, 0.2), (0.3, -0.45, 0.1))
     page.obstacles.show()
     drag(page, goal)
     tab.get_by_role("tab", name="Plan").click()
@@ -101,7 +101,7 @@ def refused(page: Page, tab: Any, file: Path) -> None:
     page._moved_by_hand()
     tab.get_by_role("tab", name="Scene").click()
     T = session.targets[TIP].copy()
-    T[:3, 3] = 0.5, 0.05, 0.45
+    T[:3, 3] = 0.42, 0.0, 0.4
     drag(page, T)
     take(page, tab, file)
 

@@ -43,6 +43,8 @@ MOST_TIPS = 8
 """Most links that poses are asked for at once."""
 ALL_SOLUTIONS = 8
 """Number of distinct solutions that are asked for when all are to be shown."""
+DISTINCT = 0.5
+"""Least difference of one joint, rad or m, of solutions that are shown beside one another."""
 _DRAWS = 200
 """Number of random configurations that are tried for a reachable pose."""
 
@@ -313,6 +315,8 @@ class Session:
         }
         if self.nearest:
             arguments |= {"nearest": settings.pose_weights, "num_solutions": 1}
+        elif num_solutions > 1:  # the closest of an arm with a spare joint are hardly different
+            arguments["min_separation"] = DISTINCT
         else:
             arguments["prefer"] = "closest"
             if settings["manipulability_weight"] > 0.0:

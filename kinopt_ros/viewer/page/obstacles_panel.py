@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kinopt_ros.errors import InvalidShapeError
+from kinopt_ros.geometry.shapes import Mesh
 from kinopt_ros.geometry.triangulation import triangulated
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion
 from kinopt_ros.scene.scene import SceneObject
@@ -82,7 +83,7 @@ class ObstaclesPanel:
                     triangles.astype(np.uint32),
                     color=_COLOR,
                     opacity=0.75,
-                    flat_shading=True,
+                    flat_shading=isinstance(placed.shape, Mesh),
                     wxyz=matrix_to_quaternion(T_object_shape[:3, :3]),
                     position=T_object_shape[:3, 3],
                 )

@@ -125,6 +125,7 @@ class Page:
         server.gui.configure_theme(
             control_width="large", show_logo=False, show_share_button=False, brand_color=(40, 95, 170)
         )
+        server.gui.main_panel.dock_right()
         server.scene.set_background_image(np.full((1, 1, 3), 226, dtype=np.uint8), format="png")
         server.scene.configure_default_lights(cast_shadow=False)  # laptops without a graphics card draw, too
         server.scene.add_grid(
@@ -139,7 +140,7 @@ class Page:
             position=(0.0, 0.0, min(lowest, 0.0)),
         )
         server.initial_camera.look_at = tuple(middle)
-        server.initial_camera.position = tuple(middle + size * np.array([1.05, -1.15, 0.5]))
+        server.initial_camera.position = tuple(middle + size * np.array([1.3, -1.1, 0.55]))
 
     def _solve_controls(self, gui: Any) -> None:
         session, guarded = self.session, self.actions.guarded
@@ -252,9 +253,10 @@ class Page:
             self._robot.show(solution.q)
         none = solution.all_q[:0]
         goal = none if solution.q is None or session.moves_robot else solution.q[None]
-        self._goal.show(goal)
-        self._wrong.show(none if solution.attempt is None else solution.attempt[None])
-        self._others.show(solution.all_q[1:] if self._all else none)
+        q = session.q
+        self._goal.show(goal, q)
+        self._wrong.show(none if solution.attempt is None else solution.attempt[None], q)
+        self._others.show(solution.all_q[1:] if self._all else none, q)
         self._writer.ask("say", self._say)
 
     def _say(self) -> None:
