@@ -62,9 +62,11 @@ def solved(page: Page, tab: Any, file: Path) -> None:
     T = page.session.targets[TIP].copy()
     T[:3, 3] += 0.1, 0.15, -0.1
     drag(page, T)
-    page._set_all(True)
+    every = tab.get_by_label("Show all solutions")
+    every.check()
+    time.sleep(1.0)
     take(page, tab, file)
-    page._set_all(False)
+    every.uncheck()
 
 
 def planned(page: Page, tab: Any, file: Path) -> None:
@@ -78,7 +80,7 @@ def planned(page: Page, tab: Any, file: Path) -> None:
     session.set_variable("panda_joint1", 0.9)
     goal = session.targets[TIP]
     session.set_q(start)
-    session.obstacles.add("box", (0.1, 0.06, 0.6), (0.42, 0.0, 0.3))
+    session.obstacles.add("box", (0.1, 0.06, 0.72), (0.42, 0.0, 0.36))
     session.obstacles.add("sphere", (0.2, 0.2, 0.2), (0.3, -0.45, 0.1))
     page.obstacles.show()
     drag(page, goal)
@@ -126,7 +128,7 @@ def take(page: Page, tab: Any, file: Path) -> None:
         tab.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         time.sleep(0.5)
     shown = Image.open(io.BytesIO(tab.screenshot(timeout=PATIENCE))).convert("RGB")
-    shown.quantize(128, dither=Image.Dither.NONE).save(file, optimize=True)
+    shown.quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
     size = file.stat().st_size
     print(f"{file}: {size / 1000:.0f} kB")
     assert size <= LARGEST, f"{file} has {size} bytes; allowed are {LARGEST}"

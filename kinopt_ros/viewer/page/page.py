@@ -52,7 +52,7 @@ class Page:
         self._robot = DrawnRobot(server, session.robot, looks)
         self._wrong = Ghosts(server, session.robot, looks, "/no_solution", (0.9, 0.1, 0.1), 0.35)
         self._goal = Ghosts(server, session.robot, looks, "/goal", (0.15, 0.65, 0.3), 0.4)
-        self._others = Ghosts(server, session.robot, looks, "/solutions", (0.25, 0.45, 0.9), 0.2)
+        self._others = Ghosts(server, session.robot, looks, "/solutions", (0.25, 0.45, 0.9), 0.14)
         self._cloud: Any = None
         self._gizmos = Gizmos(server, 0.25 * size, self._dragged, lambda tip: self.released(tip))
         self.released: Callable[[str], None] = lambda tip: None
