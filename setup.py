@@ -51,6 +51,9 @@ collision = ["coal", "pycollada", "scipy", "trimesh"]
 # Paths by sampling, where no optimization from straight lines gets through.
 sampling = ["ompl"]
 
+# The page of `kinopt view`.
+view = ["viser>=1.0", *collision]
+
 # What the tests need beyond pytest itself.
 judges = ["example-robot-data", "pin", *collision]
 
@@ -97,6 +100,8 @@ setup(
         "warp": warp,
         "collision": collision,
         "sampling": sampling,
+        "view": view,
+        "browser": ["pillow", "playwright"],
         "test": [
             "hypothesis",
             "matplotlib",
@@ -107,6 +112,7 @@ setup(
             *jax,
             *judges,
             *sampling,
+            *view,
             *warp,
         ],
         "lint": ["mypy", "ruff", "types-PyYAML"],
