@@ -156,7 +156,7 @@ class InteractiveMarkers:
     def _take(self, feedback: Any) -> None:
         """Do what a client has done."""
         try:
-            self._server.take(feedback)
+            self._server.take(feedback, shared=self._is_stop(feedback))
             if feedback.event_type == feedback.POSE_UPDATE:
                 self._moved(feedback.marker_name, feedback.pose)
             elif feedback.event_type == feedback.MENU_SELECT:
@@ -166,6 +166,11 @@ class InteractiveMarkers:
         if self._flush_timer.is_canceled():
             self._flush()
             self._flush_timer.reset()
+
+    def _is_stop(self, feedback: Any) -> bool:
+        menu = self._menus.get(feedback.marker_name.removeprefix(_TIP), {})
+        action, _ = menu.get(feedback.menu_entry_id, (None, ""))
+        return feedback.event_type == feedback.MENU_SELECT and action is Action.STOP
 
     def _moved(self, name: str, pose: Any) -> None:
         if name.startswith(PREFIX):
@@ -294,6 +299,9 @@ class InteractiveMarkers:
             self._flush_timer.reset()  # something may wait that came by another thread
         if not self._context.loader.is_ready:
             return
+        for tip in self._tips.values():
+            if tip.follow():
+                self._server.move(_TIP + tip.name, tip.pose)
         loaded = self._context.loader.loaded
         scene = self._context.scene.of(loaded.model)
         if (loaded is self._built and scene is self._scene and not self._objects.stale) or self._closed:

@@ -139,9 +139,13 @@ class MarkerServer:
             response.markers = [deepcopy(one.marker) for one in self._shown.values()]
         return response
 
-    def take(self, feedback: Any) -> None:
+    def take(self, feedback: Any, shared: bool = False) -> None:
         """Look at what a client has done: whether it makes sense, and whether the marker is another client's. A pose
         moves the marker; what else follows from it is the caller's.
+
+        Args:
+            feedback: InteractiveMarkerFeedback; a pose that is taken is made one of unit length.
+            shared: whether it does not matter whose the marker is, as of a stop.
 
         Raises:
             KinoptError: it is refused.
@@ -163,6 +167,8 @@ class MarkerServer:
                 )
             shown, now = self._shown[name], self._clock()
             if shown.client != feedback.client_id and now < shown.heard + HELD_SECONDS:
+                if shared:
+                    return
                 raise InvalidRequestError(
                     f"marker {quoted(name)} is being moved by client {quoted(shown.client)}; "
                     f"{quoted(feedback.client_id)} may move it {HELD_SECONDS:g} s after that"

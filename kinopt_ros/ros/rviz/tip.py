@@ -45,6 +45,8 @@ PERIOD = 0.015
 """Least time between two solves of one tip, s: poses come at 30 to 60 Hz, and faster from programs."""
 TRIES = 100
 """Random configurations that are looked at for one that is free of collisions."""
+FOLLOWED = 1e-3
+"""Movement of a joint after which a target that nobody has touched is put where the robot has the tip, rad or m."""
 SNAPSHOTS = 6
 """Configurations of a plan in which the robot is drawn."""
 LINE = 60
@@ -116,6 +118,8 @@ class TipMarker:
         self._ghost: Annotated[Float64, "nq"] | None = None
         """Configuration that reaches the target; None: there is none, or it is not known yet."""
         self._seed: list[float] = []
+        self._followed: Annotated[Float64, "nq"] | None = None
+        """Configuration of the robot when the target was put where that has the tip."""
         self._touched = False
         """Whether somebody has asked for a ghost."""
         self._draws = 0
@@ -170,6 +174,17 @@ class TipMarker:
             self._look = look or self._look
             if self._touched and not self._closed:
                 self._ghost, self._wanted = None, True
+
+    def follow(self) -> bool:
+        """Put a target that nobody has touched yet where the robot has the tip; return whether it is elsewhere now."""
+        if self._touched:
+            return False
+        q = self._measured()
+        if self._followed is not None and np.abs(q - self._followed).max() < FOLLOWED:
+            return False
+        with self._lock:
+            self._pose, self._followed = self._pose_at(q), q
+        return True
 
     def plan(self) -> None:
         """Plan to the ghost, as soon as there is one."""
@@ -255,7 +270,7 @@ class TipMarker:
         with self._lock:
             self._pose = self._pose_at(self._measured())
             self._touched = self._wanted = self._plan_wanted = False
-            self._ghost, self._seed, self.motion = None, [], None
+            self._ghost, self._seed, self.motion, self._followed = None, [], None, None
         self._draw(dict.fromkeys(("ghost", "text", "manipulability", "way", "on_the_way"), ()))
 
     def forget_motion(self) -> None:
