@@ -245,7 +245,7 @@ class InteractiveMarkers:
             tip.go_on_later()
 
     def _execute(self, tip: TipMarker) -> None:
-        motion = tip.motion
+        motion = tip.take_motion()
         if motion is None:
             raise InvalidRequestError(
                 f"there is no plan of {quoted(tip.name)} to execute: plan first; a plan goes away when its target moves"

@@ -113,15 +113,17 @@ class TipMarker:
         self._body = carried_markers(robot, self._tip, q, TARGET)
         self._lock = threading.Lock()
         self._pose = self._pose_at(q)
-        self._wanted = self._solving = self._plan_wanted = self._closed = False
+        self._wanted = self._solving = self._plan_wanted = self._planning = self._closed = False
         self._began = -PERIOD
         self._ghost: Annotated[Float64, "nq"] | None = None
         """Configuration that reaches the target; None: there is none, or it is not known yet."""
         self._seed: list[float] = []
         self._followed: Annotated[Float64, "nq"] | None = None
         """Configuration of the robot when the target was put where that has the tip."""
-        self._touched = False
-        """Whether somebody has asked for a ghost."""
+        self._touched = self._exact = False
+        """Whether somebody has asked for a ghost, and whether its configuration was chosen, not solved for."""
+        self._chosen = 0
+        """Number of times that ghost or target were put elsewhere: what was asked before does not matter."""
         self._draws = 0
         self.motion: ShownMotion | None = None
         """The plan that is shown."""
@@ -153,26 +155,28 @@ class TipMarker:
     def move(self, pose: Pose) -> None:
         """Solve for another target; of those that come meanwhile the newest counts."""
         with self._lock:
-            self._pose = pose
+            self._pose, self.motion = pose, None
+            self._plan_wanted = False
         self.solve()
 
     def solve(self) -> None:
         """Solve for the target anew."""
         with self._lock:
             self._ghost = None
-            self._touched = self._wanted = True
+            self._touched, self._wanted, self._exact = True, True, False
         self.go_on()
 
     def go_on_later(self, look: RobotDrawing | None = None) -> None:
-        """Solve anew if there is something to be seen, when ``go_on`` is called next: the scene has changed, or what is
-        wanted. On any thread.
+        """Solve anew if a target was set, and plan anew if there is a plan, when ``go_on`` is called next: the scene
+        has changed, or what is wanted. A configuration that was chosen stays. On any thread.
 
         Args:
             look: draws the robot from now on; None: as before.
         """
         with self._lock:
             self._look = look or self._look
-            if self._touched and not self._closed:
+            if self._touched and not self._closed and not self._exact:
+                self._plan_wanted |= self._planning or self.motion is not None
                 self._ghost, self._wanted = None, True
 
     def follow(self) -> bool:
@@ -208,7 +212,7 @@ class TipMarker:
             begin = self._wanted and not self._solving and now >= self._began + PERIOD and not self._closed
             if begin:
                 self._wanted, self._solving, self._began = False, True, now
-            pose, seed = self._pose, list(self._seed)
+            pose, seed, chosen = self._pose, list(self._seed), self._chosen
         if begin:
             settings = self._bench.settings
             request = SolveIK.Request(
@@ -221,7 +225,7 @@ class TipMarker:
                 seeds=seed,
             )
             request.header.frame_id = self.loaded.model.root_link
-            self._bench.solving.ask(request, self._solved)
+            self._bench.solving.ask(request, lambda answer, asked: self._solved(answer, asked, chosen))
         return self._wanted or self._solving
 
     # On any thread.
@@ -269,9 +273,16 @@ class TipMarker:
         """Put the target where the robot has the tip, and take ghost and plan away."""
         with self._lock:
             self._pose = self._pose_at(self._measured())
-            self._touched = self._wanted = self._plan_wanted = False
+            self._touched = self._wanted = self._plan_wanted = self._exact = False
+            self._chosen += 1
             self._ghost, self._seed, self.motion, self._followed = None, [], None, None
         self._draw(dict.fromkeys(("ghost", "text", "manipulability", "way", "on_the_way"), ()))
+
+    def take_motion(self) -> ShownMotion | None:
+        """Return the plan that is shown, to be executed; it is shown, but executed only once."""
+        with self._lock:
+            taken, self.motion = self.motion, None
+        return taken
 
     def forget_motion(self) -> None:
         """Take the plan away: it was executed, or does not hold any more."""
@@ -282,7 +293,7 @@ class TipMarker:
         """Show a sentence at the target."""
         self._draw({"text": self._text(sentence, SAID if good else WRONG)})
 
-    def _solved(self, answer: Any, asked: Any) -> None:
+    def _solved(self, answer: Any, asked: Any, chosen: int) -> None:
         """Draw the answer, and plan if that was wanted."""
         good = answer.status.code == Status.SUCCESS
         q: Annotated[Float64, "nq"] | None = None
@@ -292,6 +303,8 @@ class TipMarker:
             q[asked.problem.variables] = numbers
         with self._lock:
             self._solving = False
+            if chosen != self._chosen:
+                return
             newest = not self._wanted
             if good and q is not None:
                 self._seed = list(answer.positions)
@@ -319,6 +332,7 @@ class TipMarker:
         with self._lock:
             self._pose = self._pose_at(q)
             self._ghost, self._touched, self._wanted, self._plan_wanted = q, True, False, False
+            self._exact, self._chosen = True, self._chosen + 1
             self._seed = q[variables_of_joints(self.loaded.model, self.joints)].tolist()
         self._show_ghost(q, painted, title, SAID)
 
@@ -341,6 +355,11 @@ class TipMarker:
     def _plan(self, ghost: Annotated[Float64, "nq"]) -> None:
         """Ask for a motion from where the robot is to the ghost."""
         robot, state = self.loaded.model, self._bench.context.joint_states.of(self.loaded.model)
+        with self._lock:
+            if self._planning:
+                self._plan_wanted = True
+                return
+            self._planning = True
         index = [robot.variable_index[name] for name in self.joints]
         request = PlanTrajectory.Request(
             group=self.group,
@@ -359,6 +378,14 @@ class TipMarker:
         self.show_text("planning ...", True)
 
         def planned(answer: Any, asked: Any) -> None:
+            with self._lock:
+                self._planning = False
+                newest, again = self._ghost, self._plan_wanted and self._ghost is not None
+                self._plan_wanted &= not again
+            if newest is not ghost:  # another target by now, or another scene
+                if again and newest is not None:
+                    self._plan(newest)
+                return
             if answer.status.code == Status.SUCCESS:
                 self._planned(ShownMotion(answer.trajectory, asked), ghost)
                 return
@@ -371,7 +398,7 @@ class TipMarker:
     def _planned(self, motion: ShownMotion, ghost: Annotated[Float64, "nq"]) -> None:
         with self._lock:
             if self._ghost is not ghost or self._closed:
-                return  # another target by now
+                return
             self.motion = motion
         robot, start = self.loaded.model, motion.asked.problem.start
         trajectory = trajectory_from_message(motion.message)
@@ -389,8 +416,7 @@ class TipMarker:
     def ended(self, status: StatusMsg) -> None:
         """Show how the execution ended."""
         good = status.code == Status.SUCCESS
-        if good:
-            self.forget_motion()
+        self.forget_motion()
         self.show_text("done" if good else f"{Status(status.code).name}: {status.message}", good)
 
     def _draw(self, drawn: dict[str, Sequence[Marker]], closed: bool = False) -> None:
