@@ -28,7 +28,9 @@ def generate_launch_description() -> LaunchDescription:
                 description="Tips that have a marker, separated by spaces, as in parameter markers.tips.",
             ),
             DeclareLaunchArgument(
-                "simulated", default_value="true", description="Whether a simulated robot runs beside the node."
+                "simulated",
+                default_value="true",
+                description="Whether a simulated robot runs beside the node.",
             ),
             DeclareLaunchArgument("rviz", default_value="true", description="Whether rviz is started."),
             DeclareLaunchArgument(

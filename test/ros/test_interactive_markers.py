@@ -20,8 +20,10 @@ from kinopt_msgs.srv import ApplyScene, GetScene
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.simulated_robot import SimulatedRobotTopics
 from kinopt_ros.ros.messages.conversions import matrices_from_poses
 from kinopt_ros.status import Status
+from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 
 pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(900)
@@ -90,8 +92,8 @@ def node(start_shared_node: StartNode, panda_parameters: dict[str, object]) -> I
             "markers.interactive": True,
             "markers.tips": ["panda_link8", "camera=position"],
             "tool_frames": "camera: {link: panda_hand, pose: {xyz: [0, 0.05, 0.02], rpy: [0, 0, 1.57]}}",
-            "velocity_scaling": 1.0,
-            "acceleration_scaling": 1.0,
+            "velocity_scaling": 0.5,
+            "acceleration_scaling": 0.5,
         },
     )
     yield process, client
@@ -101,9 +103,9 @@ def node(start_shared_node: StartNode, panda_parameters: dict[str, object]) -> I
 @pytest.fixture
 def rviz(node: tuple[Any, Client]) -> Iterator[Rviz]:
     _, client = node
-    client.call(
-        "apply_scene", ApplyScene.Request(operations=[SceneOperation(operation=SceneOperation.CLEAR)])
-    )
+    if client.call("get_scene", GetScene.Request()).scene.objects:
+        clear = SceneOperation(operation=SceneOperation.CLEAR)
+        client.call("apply_scene", ApplyScene.Request(operations=[clear]))
     client.pretend_robot(READY)
     user = Rviz(client, "rviz_1")
     for tip in (TIP, HAND):
@@ -227,6 +229,50 @@ def test_stop_ends_a_motion(rviz: Rviz) -> None:
     rviz.wait(lambda: rviz.text().startswith("planned"))
 
 
+@pytest.fixture
+def simulated(rviz: Rviz) -> Iterator[SimulatedRobotTopics]:
+    """A robot that does what is published, in place of the one that stands."""
+    rviz.client.stop_robot()
+    topics = SimulatedRobotTopics(
+        rviz.client.node, SimulatedRobot(PANDA, start=READY), [f"{NAME}/joint_trajectory"]
+    )
+    rviz.client.spin(0.3)
+    yield topics
+    topics.close()
+    rviz.client.pretend_robot(READY)
+    rviz.client.spin(1.0)
+
+
+def test_the_plan_is_done(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:
+    rviz.markers.drag(TIP, pose(0.45, -0.1, 0.4))
+    rviz.markers.select(TIP, "plan")
+    rviz.wait(lambda: rviz.text().startswith("planned"))
+    rviz.markers.select(TIP, "execute the plan")
+    rviz.wait(lambda: rviz.text() == "done")
+    assert not rviz.of("way")
+    _, q, _ = simulated.robot.states(simulated.now())
+    np.testing.assert_allclose(reached(rviz.client, q[:7])[:3, 3], [0.45, -0.1, 0.4], atol=1e-3)
+    rviz.markers.select(TIP, "execute the plan")  # it was done: not again from here
+    rviz.wait(lambda: "plan first" in rviz.text())
+
+
+def test_an_obstacle_in_the_way_of_a_motion_brakes_it(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:
+    rviz.client.call("apply_scene", ApplyScene.Request(operations=[box("crate", 0.0, -0.9, 0.1)]))
+    rviz.wait(lambda: "object/crate" in rviz.markers.markers)
+    rviz.markers.drag(TIP, pose(-0.1, 0.5, 0.5))
+    rviz.markers.select(TIP, "plan")
+    rviz.wait(lambda: rviz.text().startswith("planned"))
+    way = rviz.of("way")[0].points
+    published = len(rviz.client.trajectories)
+    rviz.markers.select(TIP, "execute the plan")
+    rviz.wait(lambda: len(rviz.client.trajectories) > published)
+    rviz.markers.drag("object/crate", Pose(position=way[-1], orientation=Quaternion(w=1.0)))
+    rviz.wait(lambda: any(r.status.code == Status.ENVIRONMENT_CHANGED for r in rviz.client.reports))
+    _, q, _ = simulated.robot.states(simulated.now())
+    at = reached(rviz.client, q[:7])[:3, 3]
+    assert np.linalg.norm(at - [way[-1].x, way[-1].y, way[-1].z]) > 0.1
+
+
 def test_states_random_poses_and_the_way_back(rviz: Rviz) -> None:
     before = [position_of(rviz.markers.markers[TIP].pose).tolist()]
     rviz.markers.select(TIP, "go to state", "home")
@@ -284,12 +330,17 @@ def test_who_joins_late_has_everything(rviz: Rviz) -> None:
     rviz.wait(rviz.is_green)
     second = Rviz(rviz.client, "rviz_2")
     try:
-        second.wait(lambda: second.markers.markers == rviz.markers.markers)
+        assert second.markers.markers.keys() == rviz.markers.markers.keys()
         second.wait(second.is_green)
-        rviz.markers.drag(TIP, pose(0.46, -0.2, 0.4))
-        second.wait(lambda: second.markers.markers[TIP].pose.position.x == 0.46)
-        rviz.wait(lambda: rviz.markers.markers[TIP].pose.position.x == 0.46)
-        assert rviz.markers.numbers[-1] == second.markers.numbers[-1]
+
+        def both() -> bool:  # a publisher may find a listener later than that finds it
+            rviz.markers.drag(TIP, pose(0.46, -0.2, 0.4))
+            rviz.client.spin(0.1)
+            rviz.markers.step()
+            return bool(second.markers.numbers) and second.markers.markers == rviz.markers.markers
+
+        second.wait(both)
+        assert second.markers.markers[TIP].pose.position.x == 0.46
     finally:
         second.close()
 
