@@ -30,7 +30,7 @@ from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.marker_tips import Mode, chosen_tips
 from kinopt_ros.ros.rviz.asking import CLIENT, Asking
 from kinopt_ros.ros.rviz.display import planned_path_display
-from kinopt_ros.ros.rviz.drawing import Drawing
+from kinopt_ros.ros.rviz.drawing import Drawing, listeners_of
 from kinopt_ros.ros.rviz.execution import Executions
 from kinopt_ros.ros.rviz.menu import Action, Asked, Entry, menu_of
 from kinopt_ros.ros.rviz.objects import PREFIX, ObjectMarkers
@@ -101,7 +101,7 @@ class InteractiveMarkers:
         self._saying = threading.Lock()
         self._settings = Settings(avoid=context.parameter("ik.avoid_collisions"))
         self._scale = float(context.parameter("markers.scale"))
-        self._drawing = Drawing(markers)
+        self._drawing = Drawing(markers, lambda: listeners_of(node, markers.topic_name))
         self._bench = Bench(
             context,
             self._settings,

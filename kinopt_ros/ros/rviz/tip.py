@@ -341,7 +341,7 @@ class TipMarker:
     ) -> None:
         self.motion = None  # it led to another one
         drawn: dict[str, Sequence[Marker]] = {"ghost": (), "manipulability": (), "way": (), "on_the_way": ()}
-        if q is not None and self._bench.drawing.heard:
+        if q is not None:
             drawn["ghost"] = self._look.markers(q, painted)
             robot = self.loaded.model
             drawn["manipulability"] = [manipulability_marker(robot, self._base, self._tip, q, ELLIPSOID)]
