@@ -80,7 +80,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
         (f"share/{package_name}", ["package.xml"]),
         (f"share/{package_name}/launch", files_below("launch", "*.py")),
-        (f"share/{package_name}/config", files_below("config", "*.yaml")),
+        (f"share/{package_name}/config", files_below("config", "*.yaml") + files_below("config", "*.rviz")),
     ],
     zip_safe=True,
     install_requires=[
