@@ -110,6 +110,8 @@ setup(
             *warp,
         ],
         "lint": ["mypy", "ruff", "types-PyYAML"],
+        "docs": ["furo", "myst-parser", "sphinx"],
+        "release": ["build", "twine"],
         "bench": [
             "eaik",
             "matplotlib",
