@@ -97,6 +97,9 @@ docs: $(VENV)/.run $(VENV)/.docs ## the book, into build/docs (warnings are erro
 	  -d build/docs.doctrees docs build/docs $(ARGS)
 	@echo "The book: build/docs/index.html"
 
+release: $(VENV)/.run $(VENV)/.release ## sdists and wheels in build/release, tried elsewhere (ARGS="python3.12 python3.13": there, too)
+	@tools/release.sh $(VENV) build/release $(ARGS)
+
 colcon: $(COLCON)/.tools ## build and test as a ROS workspace does, on the ROS wheels
 	@tools/colcon.sh $(COLCON) $(ARGS)
 
@@ -143,6 +146,11 @@ $(VENV)/.test: $(VENV)/.python
 $(VENV)/.docs: $(VENV)/.python
 	@echo "Installing what the book is built with"
 	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),docs,jax]'
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.python
+	@echo "Installing what releases are made with"
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),release]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.python
