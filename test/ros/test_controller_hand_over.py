@@ -610,11 +610,15 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
             parameter=lambda name: "", statistics=SimpleNamespace(record=lambda *arguments: None)
         ),
         output=SimpleNamespace(),
+    )
+    goals: Any = SimpleNamespace(
+        context=action.context,
+        name="optimize_trajectory",
         server=SimpleNamespace(notify_execute=lambda handle, conclude: ended.append(handle)),
     )
     number = SimpleNamespace(uuid=[0] * 16)
     handle = SimpleNamespace(goal_id=number, request=None, abort=lambda: None, succeed=lambda: None)
-    goal: Any = _Goal(action, handle)
+    goal: Any = _Goal(action, goals, handle)
     controller: Any = SimpleNamespace(wait=lambda: None, send=send)
     goal.chosen = ChosenControllers({"arm": controller}, None, action.context)
     claim = MotionOutput(None, Trusting()).claim("a goal", lambda owner: None)
