@@ -17,7 +17,7 @@ from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion.published import Published
-from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
+from kinopt_ros.ros.robot.joint_states import FASTER, LATEST, RobotState
 from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
@@ -83,14 +83,25 @@ def _where(
     found = _times_in(setup, commanded, state, now - lead, context.parameter("servo.tracking_tolerance"))
     if found is None:
         velocity = state.seen_velocity[index]
-        return [_gone_on(setup, commanded, state, behind + way, velocity, now) for way in ON_THE_WAY]
-    # What was measured says how far behind the controller is, and the motion how it goes on from there.
-    earliest, latest = found
-    then = commanded.at(latest)
-    beside = setup.as_commanded(state.q[index], then.position) - then.position
+        at = [_gone_on(setup, commanded, state, behind + way, velocity, now) for way in ON_THE_WAY]
+    else:
+        at = _gone_on_in(setup, commanded, state, found, lead)
+    if lead <= LAG and (state.late[index] <= LATEST).all():
+        return at
+    # Messages that lie unread for long may be older than is known: the motion may have gone on as commanded.
+    return [commanded.at(now - LAG), *at, commanded.at(now)]
+
+
+def _gone_on_in(
+    setup: ServoSetup, commanded: Commanded, state: RobotState, begun: tuple[int, int], lead: int
+) -> list[MotionState]:
+    """Return states of joints that were in a motion at times that ``_times_in`` found, ``lead`` ns ago: what was
+    measured says how far behind the controller is, and the motion how it goes on from there."""
+    then = commanded.at(begun[1])
+    beside = setup.as_commanded(state.q[setup.variables], then.position) - then.position
     ways = [round(way * NANOSECONDS_PER_SECOND) for way in ON_THE_WAY]
-    begun = np.linspace(earliest, latest, len(ways)).astype(np.int64).tolist()
-    at = [commanded.at(time + lead + way) for time, way in zip(begun, ways, strict=True)]
+    times = np.linspace(*begun, len(ways)).astype(np.int64).tolist()
+    at = [commanded.at(time + lead + way) for time, way in zip(times, ways, strict=True)]
     return [MotionState(one.position + beside, one.velocity, one.acceleration) for one in at]
 
 

@@ -40,20 +40,27 @@ def brake(moving: JointTrajectory, t: float, behind: float, lag: float, way: flo
     """What a controller does that begins the motion so late, and hears a brake made at ``t`` after so long a way."""
     now = START + round(t * 1e9)
     state: Any = measured(moving, t - behind - lag, behind, now)
-    clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=now))
-    given = {"servo.state_timeout": 1.0, "servo.tracking_tolerance": 0.05}
-    context: Any = SimpleNamespace(
-        node=SimpleNamespace(get_clock=lambda: clock),
-        joint_states=SimpleNamespace(of=lambda robot: state),
-        parameter=given.__getitem__,
-    )
-    execution: Any = SimpleNamespace(over=False)
-    made = brake_of(context, Published(trajectory_message(moving, "base"), PANDA, START, execution))
-    end = trajectory_from_message(made)
+    end = trajectory_from_message(brake_of(in_it(state, now), published(moving)))
     begin = [rows[0] for rows in evaluate(moving, np.array([t + way - lag]))]
     rest = (end.position[-1], np.zeros(7), np.zeros(7))
     rows = [np.array([first, last]) for first, last in zip(begin, rest, strict=True)]
     return JointTrajectory(ARM, np.array([0.0, end.duration]), *rows)
+
+
+def published(moving: JointTrajectory) -> Published:
+    execution: Any = SimpleNamespace(over=False)
+    return Published(trajectory_message(moving, "base"), PANDA, START, execution)
+
+
+def in_it(state: RobotState, now: int) -> Any:
+    """A node's context in which this was measured."""
+    clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=now))
+    given = {"servo.state_timeout": 1.0, "servo.tracking_tolerance": 0.05}
+    return SimpleNamespace(
+        node=SimpleNamespace(get_clock=lambda: clock),
+        joint_states=SimpleNamespace(of=lambda robot: state),
+        parameter=given.__getitem__,
+    )
 
 
 def measured(moving: JointTrajectory, t: float, behind: float, now: int) -> RobotState:
@@ -61,7 +68,7 @@ def measured(moving: JointTrajectory, t: float, behind: float, now: int) -> Robo
     q, v, nothing = PANDA.default_q.copy(), np.zeros(PANDA.nq), np.zeros(PANDA.nq)
     q[:7], v[:7] = position, velocity
     known, stamp = np.ones(PANDA.nq, dtype=np.bool_), np.full(PANDA.nq, now, dtype=np.int64)
-    return RobotState(q, v, known, np.full(PANDA.nq, behind), stamp, nothing, nothing, nothing)
+    return RobotState(q, v, known, np.full(PANDA.nq, behind), stamp, nothing, nothing.copy(), nothing)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +103,22 @@ def test_a_brake_keeps_the_limits_whatever_the_joint_states_age(
     assert np.mean(np.array(harder) > 1.001) < 0.15
 
 
+def test_joint_states_that_lay_unread_for_long_take_no_robot_back_at_once() -> None:
+    """A motion was over, and the last joint state that had been read was of its middle: the robot went back there
+    within 0.1 s, at four times the velocity that is allowed."""
+    moving = motion(0)
+    now = START + round(1e9 * moving.duration)
+    state = measured(moving, 0.5 * moving.duration, 0.01, now)
+    state.late[:] = 0.6  # beyond what counts as its way
+    stop = trajectory_from_message(brake_of(in_it(state, now), published(moving)))
+    still = np.zeros((2, 7))
+    back = np.array([moving.position[-1], stop.position[-1]])
+    way = JointTrajectory(ARM, np.array([0.0, stop.duration]), back, still, still)
+    _, velocity, acceleration = evaluate(way, np.linspace(0.0, stop.duration, 201))
+    assert np.max(np.abs(velocity) / VELOCITY) < 1.001
+    assert np.max(np.abs(acceleration) / ACCELERATION) < 1.001
+
+
 def test_a_robot_that_is_elsewhere_is_stopped_from_where_it_is() -> None:
     moving = motion(0)
     t = 0.5 * moving.duration
@@ -104,15 +127,8 @@ def test_a_robot_that_is_elsewhere_is_stopped_from_where_it_is() -> None:
     )
     now = START + round(t * 1e9)
     state = measured(away, t, 0.01, now)
-    clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=now))
-    given = {"servo.state_timeout": 1.0, "servo.tracking_tolerance": 0.05}
-    context: Any = SimpleNamespace(
-        node=SimpleNamespace(get_clock=lambda: clock),
-        joint_states=SimpleNamespace(of=lambda robot: state),
-        parameter=given.__getitem__,
-    )
     running = Published(trajectory_message(moving, "base"), PANDA, START)
-    stop = trajectory_from_message(brake_of(context, running))
+    stop = trajectory_from_message(brake_of(in_it(state, now), running))
     way = stop.position[-1] - state.q[:7]
     assert (way * np.sign(state.velocity[:7]) >= 0.0).all()
     assert np.abs(way).max() < np.abs(stop.position[-1] - running.commanded(ARM).at(now).position).max()  # type: ignore[union-attr]
