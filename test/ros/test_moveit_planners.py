@@ -34,7 +34,7 @@ def ask(node: tuple[NodeProcess, Client], moveit: Any) -> Iterator[Ask]:
     clients = {name: client.node.create_client(kind, name) for name, kind in types.items()}
 
     def call(name: str, **fields: Any) -> Any:
-        assert client.spin_until(clients[name].service_is_ready, 30.0), f"{name} is not there"
+        assert client.spin_until(clients[name].service_is_ready, 60.0), f"{name} is not there"
         for _ in range(10):  # an answer is lost if the node has not found this client yet
             future = clients[name].call_async(types[name].Request(**fields))
             if client.spin_until(future.done, 5.0):
@@ -102,7 +102,7 @@ def test_what_cannot_be_set_is_logged_and_nothing_is(
     client.spin(1.1)  # each sentence once a second
     logged = len(process.log_text())
     ask("set_planner_params", params=moveit.msg.PlannerParams(**fields))
-    assert client.spin_until(lambda: words in process.log_text()[logged:], 10.0), process.log_text()[logged:]
+    assert client.spin_until(lambda: words in process.log_text()[logged:], 60.0), process.log_text()[logged:]
     assert values(ask) == before
 
 

@@ -17,7 +17,7 @@ NAME = "execute_trajectory"
 def offer_execute_trajectory(actions: MoveItActions) -> None:
     """Offer the action."""
 
-    def make(goals: KeptGoals, handle: Any) -> ExecuteTrajectoryGoal:
+    def make(goals: KeptGoals[MovingGoal], handle: Any) -> ExecuteTrajectoryGoal:
         return ExecuteTrajectoryGoal(actions, goals, handle, ExecuteTrajectory)
 
     actions.add(ExecuteTrajectory, NAME, make)

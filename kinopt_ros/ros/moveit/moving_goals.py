@@ -60,7 +60,7 @@ class MoveItActions:
         self.controllers = controllers
         self.urgent = urgent
         self.workers = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="moveit_goal")
-        self._actions: list[KeptGoals] = []
+        self._actions: list[KeptGoals[MovingGoal]] = []
         controllers.needed_by(self._needs)
         context.node.create_subscription(
             # As bytes: to make a text of a long one keeps all threads waiting, that of the emergency stop included.
@@ -72,7 +72,7 @@ class MoveItActions:
             raw=True,
         )
 
-    def add(self, type_: Any, name: str, make: Callable[[KeptGoals, Any], MovingGoal]) -> None:
+    def add(self, type_: Any, name: str, make: Callable[[KeptGoals[MovingGoal], Any], MovingGoal]) -> None:
         """Offer an action."""
         self._actions.append(KeptGoals(self.context, self.urgent, type_, name, make))
 
@@ -101,7 +101,7 @@ class MoveItActions:
             action.close()
 
     def _goals(self) -> Iterable[MovingGoal]:
-        return [goal for action in self._actions for goal in action.present if isinstance(goal, MovingGoal)]
+        return [goal for action in self._actions for goal in action.present]
 
     def _needs(self, controller: ControllerHandOver) -> bool:
         return any(goal.chosen is not None and goal.chosen.uses(controller) for goal in self._goals())
@@ -127,7 +127,7 @@ class MovingGoal(KeptGoal):
     moves = True
     """Whether the robot is to move; else it is planned for only."""
 
-    def __init__(self, actions: MoveItActions, goals: KeptGoals, handle: Any, type_: Any) -> None:
+    def __init__(self, actions: MoveItActions, goals: KeptGoals[MovingGoal], handle: Any, type_: Any) -> None:
         super().__init__(goals, handle)
         self.actions = actions
         self.context = actions.context
