@@ -25,7 +25,9 @@ class ServeCameraPoses(Node):
 
     def __init__(self) -> None:
         super().__init__("serve_camera_poses")
-        self._height = self.declare_parameter("height", 0.15).value  # m, above what is seen, along z of the frame
+        self._height = self.declare_parameter(
+            "height", 0.15
+        ).value  # m, above what is seen, along z of the frame
         self._oldest = self.declare_parameter("oldest", 0.3).value  # s, age of a detection that still counts
         kinopt = self.declare_parameter("kinopt", "/kinopt").value
         self._dropped = 0

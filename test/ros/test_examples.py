@@ -37,7 +37,9 @@ class Robot:
         client.node.create_subscription(JointState, "joint_states", self._hear, 10)
 
     def _hear(self, message: JointState) -> None:
-        self.q[[PANDA.variable_index[name] for name in message.name]] = message.position
+        for name, position in zip(message.name, message.position, strict=True):
+            if name in PANDA.variable_index:  # not the finger that follows another
+                self.q[PANDA.variable_index[name]] = position
         self.heard = True
 
     def place(self, link: str) -> np.ndarray:

@@ -18,7 +18,14 @@ from book.repository import ROOT
 
 _GENERATED = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 _FILE = re.compile(r"^<!-- file: (\S+) -->$", re.MULTILINE)
-_LANGUAGES = {".py": "python", ".yaml": "yaml", ".json": "json", ".xml": "xml", ".urdf": "xml", ".srdf": "xml"}
+_LANGUAGES = {
+    ".py": "python",
+    ".yaml": "yaml",
+    ".json": "json",
+    ".xml": "xml",
+    ".urdf": "xml",
+    ".srdf": "xml",
+}
 _LONGEST = 200_000
 """Longest file that is shown, bytes."""
 

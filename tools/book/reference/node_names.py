@@ -39,11 +39,15 @@ def _tables(node: Any) -> str:
     published = sorted({_topic(one) for one in node.publishers} - {None})  # type: ignore[type-var]
     own = node.get_fully_qualified_name()
     services = sorted(
-        (name_of(one.srv_name, own), _type(one.srv_type)) for one in node.services if not _EVERY_NODE.search(one.srv_name)
+        (name_of(one.srv_name, own), _type(one.srv_type))
+        for one in node.services
+        if not _EVERY_NODE.search(one.srv_name)
     )
     actions = sorted(
         (name_of(name, own), kind)
-        for name, kinds in get_action_server_names_and_types_by_node(node, node.get_name(), node.get_namespace())
+        for name, kinds in get_action_server_names_and_types_by_node(
+            node, node.get_name(), node.get_namespace()
+        )
         for kind in kinds
     )
     return "\n".join(
