@@ -10,8 +10,8 @@ import numpy as np
 
 from kinopt_ros import __version__, array
 
-# Arrays are shown as the sources have them, Annotated[Float64, "B n"], and not as what these names stand for. Before other
-# modules take them.
+# Arrays are shown as the sources have them, Annotated[Float64, "B n"], and not as what these names stand for.
+# Before other modules take them.
 array.Float64 = NewType("Float64", np.ndarray)  # type: ignore[misc, assignment]
 array.Int64 = NewType("Int64", np.ndarray)  # type: ignore[misc, assignment]
 array.Bool = NewType("Bool", np.ndarray)  # type: ignore[misc, assignment]

@@ -2,8 +2,8 @@
 
 python examples/pick_and_move.py 0.45 0.2 0.3 --robot-group panda_arm --tip panda_hand
 
-Needs a running node with a robot (`ros2 launch kinopt_ros panda.launch.py`). The tool points down, with turns about the vertical
-to choose from. Returns 0 if the motion was verified and sent.
+Needs a running node with a robot (`ros2 launch kinopt_ros panda.launch.py`). The tool points down, with turns about
+the vertical to choose from. Returns 0 if the motion was verified and sent.
 """
 
 import argparse

@@ -42,8 +42,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _sections(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Make sections of a docstring (Args, Returns, Raises) what Sphinx shows. Napoleon as it is would take what stands before
-    the first colon of an attribute's docstring for its type."""
+    """Make sections of a docstring (Args, Returns, Raises) what Sphinx shows.
+
+    Napoleon as it is would take what stands before the first colon of an attribute's docstring for its type.
+    """
     if what not in ("attribute", "data", "property"):
         lines[:] = GoogleDocstring(lines, Config(), app, what, name, thing, options).lines()
 

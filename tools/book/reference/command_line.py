@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Iterator
 
 from book.reference.markdown import cell, code, table
-
 from kinopt_ros.cli import command_parser
 
 

@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import rclpy
-from book.reference.markdown import code, table
 from rclpy.action import get_action_server_names_and_types_by_node
 
+from book.reference.markdown import code, table
 from kinopt_ros.ros.client.isolation import isolate
 from kinopt_ros.ros.node import KinoptNode
 
