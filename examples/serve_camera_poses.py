@@ -3,9 +3,9 @@
 python examples/serve_camera_poses.py --ros-args -r detections:=/camera/object_pose -p height:=0.15
 
 Listens to `detections` (geometry_msgs/PoseStamped, in any frame that the node knows, as the camera's link or a tf
-frame) and sends targets to servo. Old detections are dropped, so that nothing moves after a gap. What servo does is
-said whenever it changes. A target is followed until it is reached, or for servo.target_timeout: set that low, if the robot
-shall not go on to where something was seen last. Needs a running node with a robot.
+frame) and sends targets to servo. Old detections are dropped, so that nothing moves after a gap. A target is followed
+until it is reached, or for servo.target_timeout: set that low, if the robot shall not go on to where something was seen
+last. What servo does is said whenever it changes. Needs a running node with a robot.
 """
 
 import sys
