@@ -26,6 +26,7 @@ _LANGUAGES = {
     ".urdf": "xml",
     ".srdf": "xml",
 }
+_FULL_NAME = re.compile(r"~(?:\w+\.)+")
 _LONGEST = 200_000
 """Longest file that is shown, bytes."""
 
@@ -36,6 +37,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     shown: set[str] = set()
     app.connect("source-read", _read)
     app.connect("autodoc-process-docstring", _sections)
+    app.connect("autodoc-process-signature", _signature)
     app.connect("doctree-resolved", lambda app, doctree, page: _lead_to_shown(app, doctree, page, shown))
     app.connect("html-collect-pages", lambda app: _pages(app, shown))
     return {"parallel_read_safe": False, "parallel_write_safe": False}
@@ -48,6 +50,13 @@ def _sections(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines
     """
     if what not in ("attribute", "data", "property"):
         lines[:] = GoogleDocstring(lines, Config(), app, what, name, thing, options).lines()
+
+
+def _signature(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Make what Sphinx cannot read of a signature short: it would be shown with full names, and marks of Sphinx's own."""
+    return signature and _FULL_NAME.sub("", signature).replace("<factory>", "..."), returned
 
 
 def _read(app: Sphinx, page: str, source: list[str]) -> None:
