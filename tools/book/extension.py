@@ -55,7 +55,7 @@ def _sections(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines
 def _signature(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
 ) -> tuple[str | None, str | None]:
-    """Make what Sphinx cannot read of a signature short: it would be shown with full names, and marks of Sphinx's own."""
+    """Shorten what Sphinx cannot read of a signature: it would show full names, and marks of its own."""
     return signature and _FULL_NAME.sub("", signature).replace("<factory>", "..."), returned
 
 
