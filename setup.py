@@ -59,6 +59,9 @@ collision = ["coal", "pycollada", "scipy", "trimesh"]
 # Paths by sampling, where no optimization from straight lines gets through.
 sampling = ["ompl"]
 
+# The page of `kinopt view`.
+view = ["viser>=1.0", *collision]
+
 # What the tests need beyond pytest itself.
 judges = ["example-robot-data", "pin", *collision]
 
@@ -87,7 +90,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
         (f"share/{package_name}", ["package.xml"]),
         (f"share/{package_name}/launch", files_below("launch", "*.py")),
-        (f"share/{package_name}/config", files_below("config", "*.yaml")),
+        (f"share/{package_name}/config", files_below("config", "*.yaml") + files_below("config", "*.rviz")),
     ],
     zip_safe=True,
     install_requires=[
@@ -107,6 +110,8 @@ setup(
         "warp": warp,
         "collision": collision,
         "sampling": sampling,
+        "view": view,
+        "browser": ["pillow", "playwright"],
         "test": [
             "hypothesis",
             "matplotlib",
@@ -117,6 +122,7 @@ setup(
             *jax,
             *judges,
             *sampling,
+            *view,
             *warp,
         ],
         "lint": ["mypy", "ruff", "types-PyYAML"],

@@ -53,9 +53,10 @@ class ServeCameraPoses(Node):
         self._targets.publish(target)
 
     def _say(self, status: ServoStatus) -> None:
-        if status.status.message != self._said:
-            self._said = status.status.message
-            self.get_logger().info(f"servo: {self._said}")
+        said = f"servo: {status.state}" + (f", {status.status.message}" if status.status.message else "")
+        if said != self._said:
+            self._said = said
+            self.get_logger().info(said)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -12,6 +12,7 @@ COMMANDS = {
     "demo": "start the node, ask it for a motion, show the verified answer",
     "ik": "joint positions that bring a link to a pose",
     "plan": "a verified motion to a goal, around what is in the way",
+    "view": "the robot in a browser: drag it, plan, see what solvers do",
     "objective": "what a file of costs asks for: any number of goals, weighed or kept",
     "fk": "poses of links for given joint positions",
     "replay": "solve recorded problems again and compare",

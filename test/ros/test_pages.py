@@ -136,7 +136,7 @@ def test_a_goal_of_the_table(client: Client, what: str) -> None:
     status, result = goals.run(**{name: getattr(goal, name) for name in (*names, "publish")})
     assert status == SUCCEEDED, result.status.message
     assert result.published == goal.publish
-    assert client.spin_until(lambda: len(client.trajectories) == published + goal.publish, 5.0)
+    assert client.spin_until(lambda: len(client.trajectories) == published + goal.publish, 60.0)
     goals.close()
 
 
@@ -174,20 +174,20 @@ def test_a_message_that_is_published_has_its_topic(
         found = client.node.get_subscriptions_info_by_topic(topic)
         return any(one.topic_type == f"{package}/msg/{kind}" for one in found)
 
-    assert client.spin_until(listened_to, 20.0)
+    assert client.spin_until(listened_to, 60.0)
 
 
 def answered(client: Client, name: str, made: Any) -> Any:
     """The answer of one of the node's services, once what it needs is prepared."""
     if hasattr(made, "timeout"):
         made.timeout = 30.0
-    answer = client.call(name, made, timeout=120.0)
+    answer = client.call(name, made, timeout=160.0)
     end = time.monotonic() + COMPILER
     while (
         getattr(answer, "status", None) and answer.status.code == Status.NOT_READY and time.monotonic() < end
     ):
         client.spin(0.5)
-        answer = client.call(name, made, timeout=120.0)
+        answer = client.call(name, made, timeout=160.0)
     return answer
 
 
@@ -218,6 +218,6 @@ def test_the_commands_of_the_tutorials_in_their_order(client: Client) -> None:
                 lambda found=found, name=name, typename=typename: any(
                     one.topic_type.endswith(f"/{typename}") for one in found(name)
                 ),
-                20.0,
+                60.0,
             ), where
     goals.close()
