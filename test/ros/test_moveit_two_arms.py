@@ -60,7 +60,7 @@ def test_both_arms_move_at_the_same_time_where_they_cannot_meet(moving: Moving) 
     right = moving.send(moving.move, goal(moving, "right", -0.7, 0.1))
 
     def moves() -> bool:
-        _, position, velocity = moving.robot.robot.states(moving.robot.now())
+        _, _, velocity = moving.robot.robot.states(moving.robot.now())
         both.append(np.where(np.abs(velocity) > 0.01, 1.0, 0.0))
         return right.done and left.done
 
