@@ -1092,7 +1092,7 @@ def test_a_base_that_drives_is_planned_for(moveit: Any, tmp_path: Path) -> None:
     namespaces = {"yard": {"robot_description": base_urdf("planar")}}
     with NodeProcess({}, tmp_path / "node.log", namespaces=namespaces) as process:
         client = Client("yard_client", "yard/kinopt")
-        client.wait_until_ready(120.0, lambda: process.running)
+        client.wait_until_ready(600.0, lambda: process.running)
         plan = caller(client, moveit, "/yard/")
         given = moveit.msg.MotionPlanRequest(
             group_name="tool",
