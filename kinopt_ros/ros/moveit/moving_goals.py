@@ -234,12 +234,16 @@ class MovingGoal(KeptGoal):
         said = error_status(self.context.node.get_logger(), f"in {self.goals.name}", error)
         self.finish(error_code(said))
 
+    def set_code(self, code: MoveItErrorCodes) -> None:
+        """Put a code into the result."""
+        self.result.error_code = code
+
     def finish(self, code: MoveItErrorCodes) -> None:
         """Give the goal its result, unless it has one."""
         handle = self.handle
         if self.is_over:
             return
-        self.result.error_code = code
+        self.set_code(code)
         if code.val == code.SUCCESS:
             self.end(self.result, handle.succeed, code.val)
             return
