@@ -20,7 +20,10 @@ from kinopt_ros.geometry.shapes import (
 )
 
 Triangles: TypeAlias = tuple[Annotated[Float64, "V 3"], Annotated[Int64, "T 3"]]
-"""Vertices (m) and indices of three of them each, counter-clockwise as seen from outside."""
+"""Vertices (m) and indices of three of them each, counter-clockwise as seen from outside.
+
+Triangles of one smooth surface share vertices, and those that meet at an edge do not: normals averaged at vertices
+shade the shape as it is. (Meshes are as they are.)"""
 
 AROUND = 32
 """Number of sides of the polygon that stands for a circle."""
@@ -44,9 +47,14 @@ def triangulated(shape: Shape) -> Triangles:
             high = _arc(radius, length / 2.0, 0.0, np.pi / 2.0, AROUND // 4)
             return _turned(np.concatenate([low[0], high[0]]), np.concatenate([low[1], high[1]]))
         case Cylinder(radius, length):
-            return _turned(*_outline([0.0, radius, radius, 0.0], [-0.5, -0.5, 0.5, 0.5], length))
+            sides = [
+                ((0.0, -0.5), (radius, -0.5)),
+                ((radius, -0.5), (radius, 0.5)),
+                ((radius, 0.5), (0.0, 0.5)),
+            ]
+            return _turned_sides(sides, length)
         case Cone(radius, length):
-            return _turned(*_outline([0.0, radius, 0.0], [-0.5, -0.5, 0.5], length))
+            return _turned_sides([((0.0, -0.5), (radius, -0.5)), ((radius, -0.5), (0.0, 0.5))], length)
         case Mesh(vertices=vertices, triangles=triangles):
             return vertices, triangles
         case Plane():
@@ -60,8 +68,20 @@ def triangulated(shape: Shape) -> Triangles:
             return _cubes(centers, sizes)
 
 
-def _outline(radii: list[float], heights: list[float], length: float) -> tuple[Float64, Float64]:
-    return np.array(radii), length * np.array(heights)
+_Corner: TypeAlias = tuple[float, float]
+"""Radius, and height as a share of the length."""
+
+
+def _turned_sides(sides: list[tuple[_Corner, _Corner]], length: float) -> Triangles:
+    """Return the surfaces of some sides of an outline, from below to above, that turn about z."""
+    vertices: list[Float64] = []
+    triangles: list[Int64] = []
+    for begin, end in sides:
+        radii, heights = np.array([begin, end]).T
+        points, corners = _turned(radii, length * heights)
+        triangles.append(corners + sum(map(len, vertices)))
+        vertices.append(points)
+    return np.concatenate(vertices), np.concatenate(triangles)
 
 
 def _arc(radius: float, height: float, begin: float, end: float, steps: int) -> tuple[Float64, Float64]:
@@ -85,7 +105,9 @@ def _turned(radii: Float64, heights: Float64) -> Triangles:
 
 def _between(rows: int, columns: int, closed: bool) -> Int64:
     """Return two triangles for each cell of a grid of vertices; a closed one joins the last column to the first."""
-    row, column = np.meshgrid(np.arange(rows - 1), np.arange(columns if closed else columns - 1), indexing="ij")
+    row, column = np.meshgrid(
+        np.arange(rows - 1), np.arange(columns if closed else columns - 1), indexing="ij"
+    )
     after = (column + 1) % columns
     a, b = row * columns + column, row * columns + after
     c, d = a + columns, b + columns
@@ -106,7 +128,13 @@ _FACES = np.array(
 
 
 def _box(size: Float64) -> Triangles:
-    return _CORNERS * size, _FACES
+    sides = _FACES.reshape(6, 6)  # two triangles each, which share corners with one another alone
+    vertices, triangles = [], []
+    for number, side in enumerate(sides):
+        corners, local = np.unique(side, return_inverse=True)
+        vertices.append(_CORNERS[corners] * size)
+        triangles.append(4 * number + local.reshape(2, 3))
+    return np.concatenate(vertices), np.concatenate(triangles).astype(np.int64)
 
 
 def _cubes(centers: Float64, sizes: Float64) -> Triangles:

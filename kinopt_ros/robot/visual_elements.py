@@ -51,7 +51,9 @@ def read_visuals(urdf_text: str) -> Visuals:
         name = link.get("name", "")
         usable, reasons = read_elements(link, "visual")
         if usable:
-            elements[name] = tuple(VisualElement(shape, _color_of(visual, shared)) for visual, shape in usable)
+            elements[name] = tuple(
+                VisualElement(shape, _color_of(visual, shared)) for visual, shape in usable
+            )
         if reasons:
             broken[name] = reasons
     return Visuals(elements, broken)

@@ -9,6 +9,7 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidShapeError
 from kinopt_ros.geometry.mesh_files import find_mesh_file
+from kinopt_ros.geometry.shapes import Mesh
 from kinopt_ros.geometry.triangulation import Triangles, triangulated
 from kinopt_ros.robot.collision_elements import CollisionElement, MeshElement
 from kinopt_ros.robot.model import RobotModel
@@ -26,6 +27,8 @@ class Part:
     vertices: Annotated[Float64, "V 3"]
     triangles: Annotated[Int64, "T 3"]
     color: Color
+    smooth: bool
+    """Whether normals may be averaged at vertices; those of mesh files are shared across edges, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +63,8 @@ def looks_of(robot: RobotModel, urdf_text: str | None = None) -> Looks:
             if isinstance(triangles, str):
                 wrong.append(triangles)
             else:
-                found.append(_part(triangles, visual.element.T_link_shape, visual.color or PLAIN))
+                smooth = not isinstance(visual.element.geometry, MeshElement)
+                found.append(_part(triangles, visual.element.T_link_shape, visual.color or PLAIN, smooth))
         if not found:
             found = _collision_parts(robot, link)
             if wrong:
@@ -75,7 +79,7 @@ def looks_of(robot: RobotModel, urdf_text: str | None = None) -> Looks:
 
 def _collision_parts(robot: RobotModel, link: str) -> list[Part]:
     return [
-        _part(triangulated(placed.shape), placed.T_frame_shape, PLAIN)
+        _part(triangulated(placed.shape), placed.T_frame_shape, PLAIN, not isinstance(placed.shape, Mesh))
         for placed in robot.collision_shapes.get(link, ())
     ]
 
@@ -98,6 +102,6 @@ def _triangles(
     return meshes[geometry]
 
 
-def _part(triangles: Triangles, T_link_shape: Annotated[Float64, "4 4"], color: Color) -> Part:
+def _part(triangles: Triangles, T_link_shape: Annotated[Float64, "4 4"], color: Color, smooth: bool) -> Part:
     vertices = triangles[0] @ T_link_shape[:3, :3].T + T_link_shape[:3, 3]
-    return Part(np.asarray(vertices), triangles[1], color)
+    return Part(np.asarray(vertices), triangles[1], color, smooth)

@@ -19,7 +19,10 @@ def as_service_call(session: Session, node: str = "/kinopt") -> str:
         "base_link": session.robot.root_link,
         "position_tolerance": settings["position_tolerance"],
         "orientation_tolerance": settings["orientation_tolerance"],
-        "state": {"name": list(session.robot.variable_names), "position": [round(v, 9) for v in session.q.tolist()]},
+        "state": {
+            "name": list(session.robot.variable_names),
+            "position": [round(v, 9) for v in session.q.tolist()],
+        },
         "timeout": settings["timeout"],
     }
     if session.group is not None:
@@ -65,7 +68,11 @@ def as_python(session: Session, source: str, scene_file: str | None = None, srdf
         if scene_file is not None:
             lines.append(f"scene = ko.load_scene({scene_file!r}, robot)")
         else:
-            left_out = "  # obstacles of the page are left out: save the scene" if session.obstacles.scene.objects else ""
+            left_out = (
+                "  # obstacles of the page are left out: save the scene"
+                if session.obstacles.scene.objects
+                else ""
+            )
             lines.append(f"scene = ko.EMPTY_SCENE{left_out}")
     lines.append(f"T_root_tip = np.array({targets[0] if len(tips) == 1 else targets})")
     arguments = {

@@ -49,7 +49,7 @@ def start_server(host: str = HOST, port: int = PORT) -> Any:
     viser = require_viser()
     _check_free(host, port)
 
-    class Server(viser.ViserServer):  # type: ignore[misc]
+    class Server(viser.ViserServer):  # type: ignore[misc, name-defined]
         def request_share_url(self, verbose: bool = True) -> None:
             """Share nothing."""
 
@@ -89,7 +89,9 @@ def _check_free(host: str, port: int) -> None:
 
         if error.errno == errno.EADDRINUSE:
             raise _in_use(host, port) from error
-        raise InvalidRequestError(f"cannot listen at {quoted(host)}, port {port}: {error.strerror}") from error
+        raise InvalidRequestError(
+            f"cannot listen at {quoted(host)}, port {port}: {error.strerror}"
+        ) from error
 
 
 def _in_use(host: str, port: int) -> PortInUseError:

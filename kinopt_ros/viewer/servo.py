@@ -93,7 +93,11 @@ class DraggedServo:
         self._target: Target | None = None
 
     def step(
-        self, now: int, T_root_tip: Annotated[Float64, "4 4"] | None, scene: Scene | None, tolerance: tuple[float, float]
+        self,
+        now: int,
+        T_root_tip: Annotated[Float64, "4 4"] | None,
+        scene: Scene | None,
+        tolerance: tuple[float, float],
     ) -> ServoState:
         """Command the next motion; return where the robot is.
 

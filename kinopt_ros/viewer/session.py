@@ -1,7 +1,7 @@
 """What the page is about, without the page: a robot, poses for its tips, a scene, a solver, and what they give.
 
-Methods may be called from any thread. What takes long (``prepare``, ``solve``, ``plan``) works on what it was when it was
-called, and keeps nobody waiting.
+Methods may be called from any thread. What takes long (``prepare``, ``solve``, ``plan``) works on what was asked when
+it was called, and keeps nobody waiting.
 """
 
 import threading
@@ -43,6 +43,8 @@ MOST_TIPS = 8
 """Most links that poses are asked for at once."""
 ALL_SOLUTIONS = 8
 """Number of distinct solutions that are asked for when all are to be shown."""
+DISTINCT = 0.5
+"""Least difference of one joint, rad or m, of solutions that are shown beside one another."""
 _DRAWS = 200
 """Number of random configurations that are tried for a reachable pose."""
 
@@ -176,10 +178,14 @@ class Session:
         """
         T = np.array(T_root_tip, dtype=np.float64)
         if T.shape != (4, 4) or not bool(is_pose(T)):
-            raise InvalidGoalError("the gizmo is at no pose: a number is not finite, or its quaternion not of length 1")
+            raise InvalidGoalError(
+                "the gizmo is at no pose: a number is not finite, or its quaternion not of length 1"
+            )
         with self._lock:
             if tip not in self._targets:
-                raise InvalidGoalError(f"there is no gizmo for {shown(tip)}; there are: {', '.join(self._targets)}")
+                raise InvalidGoalError(
+                    f"there is no gizmo for {shown(tip)}; there are: {', '.join(self._targets)}"
+                )
             self._targets[tip] = T
 
     def set_q(self, q: Annotated[Float64, "nq"]) -> None:
@@ -190,7 +196,9 @@ class Session:
         """
         values = np.array(q, dtype=np.float64)
         if values.shape != self._q.shape or not np.isfinite(values).all():
-            raise InvalidStateError(f"a configuration of {self.robot.name!r} is {self.robot.nq} finite numbers")
+            raise InvalidStateError(
+                f"a configuration of {self.robot.name!r} is {self.robot.nq} finite numbers"
+            )
         with self._lock:
             self._q = values
 
@@ -307,6 +315,8 @@ class Session:
         }
         if self.nearest:
             arguments |= {"nearest": settings.pose_weights, "num_solutions": 1}
+        elif num_solutions > 1:  # the closest of an arm with a spare joint are hardly different
+            arguments["min_separation"] = DISTINCT
         else:
             arguments["prefer"] = "closest"
             if settings["manipulability_weight"] > 0.0:
@@ -391,7 +401,9 @@ class Session:
     def _choose(self, group: str | None, tips: tuple[str, ...]) -> None:
         robot = self.robot
         if len(tips) > MOST_TIPS or len(set(tips)) != len(tips):
-            raise InvalidRequestError(f"{len(tips)} tips are named; allowed are at most {MOST_TIPS}, each once")
+            raise InvalidRequestError(
+                f"{len(tips)} tips are named; allowed are at most {MOST_TIPS}, each once"
+            )
         if group is None and not tips:
             group = default_group(robot).name
         _, links, joints = resolve_joints(robot, group, robot.root_link, tips or None, (), (), ())
@@ -408,4 +420,3 @@ def _solves_ik(name: str) -> bool:
         return solver_class(name).solves_ik()
     except KinoptError:  # not available here: `kinopt doctor` says why
         return False
-

@@ -45,7 +45,14 @@ class UnknownSettingError(UnknownNameError):
 
 
 def _shown(
-    name: str, label: str, folder: str, default: float, low: float, high: float, step: float, unit: float = 1.0
+    name: str,
+    label: str,
+    folder: str,
+    default: float,
+    low: float,
+    high: float,
+    step: float,
+    unit: float = 1.0,
 ) -> Setting:
     """Return a setting from numbers as the page shows them, but for the default."""
     return Setting(name, label, folder, default, low * unit, high * unit, step * unit, unit)

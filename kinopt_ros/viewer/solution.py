@@ -45,7 +45,7 @@ def solution_of(problem: IkProblem, result: IkResult) -> Solution:
     """Return the answer to the first request of a problem."""
 
     def whole(values: Float64) -> Float64:
-        full = problem.state[0].copy()
+        full: Float64 = problem.state[0].copy()
         full[problem.variables] = values
         return full
 

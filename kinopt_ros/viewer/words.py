@@ -4,8 +4,8 @@ import math
 
 from kinopt_ros.status import Status
 from kinopt_ros.viewer.planned import PlannedMotion
-from kinopt_ros.viewer.session import Near
 from kinopt_ros.viewer.servo import ServoState
+from kinopt_ros.viewer.session import Near
 from kinopt_ros.viewer.solution import Solution
 
 _MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>#|~$"})
@@ -27,7 +27,7 @@ def of_solution(solution: Solution, near: Near | None) -> str:
         head = f"**No solution** ({solution.status.name}): {plain(solution.sentence)}"
     lines = [head]
     if errors:
-        lines.append(errors if solution.found else f"best attempt: {errors}")
+        lines.append(f"error: {errors}" if solution.found else f"best attempt: off by {errors}")
     if near is not None:
         lines.append(of_near(near))
     lines += [f"note: {plain(note)}" for note in solution.notes]
@@ -38,7 +38,7 @@ def of_errors(position: float, orientation: float) -> str:
     """Say errors of a pose; nothing where there are none."""
     if math.isnan(position) or math.isnan(orientation):
         return ""
-    return f"error: position {position * 1e3:.4f} mm, angle {orientation * 1e3:.4f} mrad"
+    return f"position {position * 1e3:.4f} mm, angle {orientation * 1e3:.4f} mrad"
 
 
 def of_near(near: Near) -> str:
@@ -80,7 +80,7 @@ def of_servo(state: ServoState) -> str:
         head = "**Servo**: at rest"
     else:
         head = "**Servo**: following" + (f", {plain(state.sentence)}" if state.sentence else "")
-    return f"{head}  \n{errors}" if errors else head
+    return f"{head}  \nerror: {errors}" if errors else head
 
 
 def _distance(metres: float) -> str:

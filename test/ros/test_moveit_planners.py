@@ -83,6 +83,12 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "text": ({"keys": ["trajectory.timeout"], "values": ["{"]}, "trajectory.timeout"),
     "fewer values": ({"keys": ["trajectory.timeout"], "values": []}, "1 keys and 0 values"),
     "long": ({"keys": ["trajectory.timeout"], "values": ["1" * 20_000]}, "20000 characters"),
+    "long together": (
+        {"keys": ["trajectory.timeout", "trajectory.clearance"], "values": ["1" * 9_000] * 2},
+        "18000 characters",
+    ),
+    "twice": ({"keys": ["trajectory.timeout"] * 2, "values": ["1"] * 2}, "a key twice"),
+    "nested": ({"keys": ["trajectory.timeout"], "values": ["[" * 5_000]}, "nested too deeply"),
 }
 
 

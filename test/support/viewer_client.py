@@ -32,7 +32,11 @@ class ViewerClient:
         """Drag a gizmo."""
         numbers = [float(v) for v in position]
         self.send(
-            "TransformControlsUpdateMessage", name=name, wxyz=[float(v) for v in wxyz], position=numbers, owner=""
+            "TransformControlsUpdateMessage",
+            name=name,
+            wxyz=[float(v) for v in wxyz],
+            position=numbers,
+            owner="",
         )
 
     def messages(self, seconds: float) -> Iterator[dict[str, Any]]:

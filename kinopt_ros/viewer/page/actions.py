@@ -21,7 +21,9 @@ class Actions:
         """Say what went wrong."""
         if not isinstance(error, KinoptError):
             _log.error("a defect of the viewer", exc_info=error)
-        sentence = str(error) if isinstance(error, KinoptError) else f"a defect of the viewer: {said_by(error)}"
+        sentence = (
+            str(error) if isinstance(error, KinoptError) else f"a defect of the viewer: {said_by(error)}"
+        )
         self._say(f"**{plain(sentence)}**")
 
     def guarded(self, handle: Callable[[Any], None]) -> Callable[[Any], None]:

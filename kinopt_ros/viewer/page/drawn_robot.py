@@ -11,6 +11,9 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.visual_elements import Color
 from kinopt_ros.viewer.looks import Looks
 
+_SAME = 1e-3
+"""Difference of poses below which two links are drawn as one, m or rad."""
+
 
 def rgb(color: Color) -> tuple[int, int, int]:
     """Return a colour as viser has it."""
@@ -34,7 +37,7 @@ class DrawnRobot:
                     part.vertices.astype(np.float32),
                     part.triangles.astype(np.uint32),
                     color=rgb(part.color),
-                    flat_shading=True,
+                    flat_shading=not part.smooth,
                 )
         self._shown: Annotated[Float64, "nq"] | None = None
 
@@ -53,14 +56,19 @@ class DrawnRobot:
 class Ghosts:
     """Transparent copies of the robot, of one colour."""
 
-    def __init__(self, server: Any, robot: RobotModel, looks: Looks, name: str, color: Color, opacity: float) -> None:
+    def __init__(
+        self, server: Any, robot: RobotModel, looks: Looks, name: str, color: Color, opacity: float
+    ) -> None:
         self._server, self._robot, self._looks = server, robot, looks
         self._name, self._color, self._opacity = name, color, opacity
         self._links = tuple(looks.parts)
         self._handles: list[tuple[int, Any]] = []
 
-    def show(self, states: Annotated[Float64, "K nq"]) -> None:
-        """Draw one in each of some configurations; none hides them."""
+    def show(self, states: Annotated[Float64, "K nq"], q: Annotated[Float64, "nq"]) -> None:
+        """Draw one in each of some configurations; none hides them.
+
+        Links that are in all of them where they are in ``q``, where the robot is drawn, are left out.
+        """
         if not len(states):
             self.hide()
             return
@@ -72,11 +80,14 @@ class Ghosts:
                 for i, link in enumerate(self._links)
                 for k in range(len(self._looks.parts[link]))
             ]
+        moved = np.abs(T - forward_kinematics(self._robot, q, links=self._links)).max(axis=(0, 2, 3)) > _SAME
         with self._server.atomic():
             for i, handle in self._handles:
+                handle.visible = bool(moved[i])
+                if not moved[i]:
+                    continue
                 handle.batched_wxyzs = wxyz[:, i].astype(np.float32)
                 handle.batched_positions = T[:, i, :3, 3].astype(np.float32)
-                handle.visible = True
 
     def hide(self) -> None:
         """Draw none."""
@@ -91,6 +102,7 @@ class Ghosts:
             part.triangles.astype(np.uint32),
             wxyz.astype(np.float32),
             position.astype(np.float32),
+            flat_shading=not part.smooth,
             batched_colors=rgb(self._color),
             opacity=self._opacity,
             lod="off",

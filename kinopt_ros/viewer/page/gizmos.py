@@ -23,14 +23,16 @@ def pose_of(handle: Any) -> Annotated[Float64, "4 4"]:
 class Gizmos:
     """Gizmos of the tips."""
 
-    def __init__(self, server: Any, scale: float, dragged: Dragged) -> None:
+    def __init__(self, server: Any, scale: float, dragged: Dragged, released: Callable[[str], None]) -> None:
         """
         Args:
             server: viser's.
             scale: length of their axes, m.
             dragged: is told the tip and its new pose, on viser's thread; must be quick.
+            released: is told the tip when its gizmo is let go, likewise.
         """
-        self._server, self._scale, self._dragged = server, scale, dragged
+        self._server, self._scale = server, scale
+        self._dragged, self._released = dragged, released
         self._handles: dict[str, Any] = {}
 
     def show(self, targets: Mapping[str, Annotated[Float64, "4 4"]]) -> None:
@@ -51,5 +53,7 @@ class Gizmos:
         @handle.on_update  # type: ignore[untyped-decorator]
         async def _(event: Any) -> None:
             self._dragged(tip, pose_of(event.target))
+            if event.phase == "end":
+                self._released(tip)
 
         return handle

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kinopt_ros.errors import InvalidShapeError
+from kinopt_ros.geometry.shapes import Mesh
 from kinopt_ros.geometry.triangulation import triangulated
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion
 from kinopt_ros.scene.scene import SceneObject
@@ -32,12 +33,19 @@ class ObstaclesPanel:
         self._avoid = gui.add_checkbox("Avoid collisions", session.avoid_collisions)
         self._kind = gui.add_dropdown("Shape", KINDS)
         self._size = gui.add_vector3(
-            "Size, m", (0.2, 0.2, 0.2), min=(0.01,) * 3, max=(5.0,) * 3, step=0.01, hint="edges; diameter; diameter and length"
+            "Size, m",
+            (0.2, 0.2, 0.2),
+            min=(0.01,) * 3,
+            max=(5.0,) * 3,
+            step=0.01,
+            hint="edges; diameter; diameter and length",
         )
         self._add = gui.add_button("Add an obstacle", icon="plus")
         self._chosen = gui.add_dropdown("Obstacle", (_NOTHING,))
         self._delete = gui.add_button("Delete it", icon="trash")
-        self._save = gui.add_button("Save the scene", icon="download", hint="as YAML, which --scene and the node read")
+        self._save = gui.add_button(
+            "Save the scene", icon="download", hint="as YAML, which --scene and the node read"
+        )
         self._load = gui.add_upload_button("Load a scene", icon="upload", mime_type=".yaml,.yml")
         self._avoid.on_update(actions.guarded(self._set_avoid))
         self._add.on_click(actions.guarded(self._add_one))
@@ -75,7 +83,7 @@ class ObstaclesPanel:
                     triangles.astype(np.uint32),
                     color=_COLOR,
                     opacity=0.75,
-                    flat_shading=True,
+                    flat_shading=isinstance(placed.shape, Mesh),
                     wxyz=matrix_to_quaternion(T_object_shape[:3, :3]),
                     position=T_object_shape[:3, 3],
                 )
@@ -112,7 +120,9 @@ class ObstaclesPanel:
             path = Path(folder) / "scene.yaml"
             self._session.obstacles.save(path)
             if len(list(Path(folder).iterdir())) > 1:
-                raise InvalidShapeError("the scene has arrays that are too large for one file: save it in Python")
+                raise InvalidShapeError(
+                    "the scene has arrays that are too large for one file: save it in Python"
+                )
             event.client.send_file_download("scene.yaml", path.read_bytes(), save_immediately=True)
 
     def _load_file(self, event: Any) -> None:

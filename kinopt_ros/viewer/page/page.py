@@ -1,6 +1,7 @@
 """The page: parts put together, and what happens when somebody drags."""
 
 import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from kinopt_ros.viewer.settings import NEAREST, PLANNING, SOLVING
 from kinopt_ros.viewer.words import of_servo, of_solution, plain
 
 FOLLOW, GOAL, SERVO = "moves the robot", "sets a goal", "leads servo"
+SEND = "asks the node"
 _SAY_SECONDS = 0.1
 """Least time between two texts: people read no faster, and browsers draw robots meanwhile."""
 
@@ -31,7 +33,9 @@ _SAY_SECONDS = 0.1
 class Page:
     """A session in a browser."""
 
-    def __init__(self, server: Any, session: Session, looks: Looks, source: str, srdf: str | None = None) -> None:
+    def __init__(
+        self, server: Any, session: Session, looks: Looks, source: str, srdf: str | None = None
+    ) -> None:
         """
         Args:
             server: viser's.
@@ -48,9 +52,11 @@ class Page:
         self._robot = DrawnRobot(server, session.robot, looks)
         self._wrong = Ghosts(server, session.robot, looks, "/no_solution", (0.9, 0.1, 0.1), 0.35)
         self._goal = Ghosts(server, session.robot, looks, "/goal", (0.15, 0.65, 0.3), 0.4)
-        self._others = Ghosts(server, session.robot, looks, "/solutions", (0.25, 0.45, 0.9), 0.2)
+        self._others = Ghosts(server, session.robot, looks, "/solutions", (0.25, 0.45, 0.9), 0.14)
         self._cloud: Any = None
-        self._gizmos = Gizmos(server, 0.25 * size, self._dragged)
+        self._gizmos = Gizmos(server, 0.25 * size, self._dragged, lambda tip: self.released(tip))
+        self.released: Callable[[str], None] = lambda tip: None
+        """Is told the tip whose gizmo was let go, on viser's thread; must be quick."""
         gui = server.gui
         self.status = gui.add_markdown("preparing ...")
         self.actions = Actions(self._say_failure)
@@ -88,6 +94,17 @@ class Page:
         self.session.close()
         self.server.stop()
 
+    def offer_modes(self, modes: tuple[str, ...]) -> None:
+        """Offer other things that dragging a gizmo does; the first is chosen."""
+        self.mode.options = modes
+        self.mode.value = modes[0]
+        self.set_mode(modes[0])
+
+    def draw_robot(self) -> None:
+        """Draw the robot where it is, unless a plan is played."""
+        if not self.plan.is_playing:
+            self._robot.show(self.session.q)
+
     def solve(self) -> None:
         """Answer the gizmos' poses, if servo does not."""
         if not self.servo.on:
@@ -108,6 +125,8 @@ class Page:
         server.gui.configure_theme(
             control_width="large", show_logo=False, show_share_button=False, brand_color=(40, 95, 170)
         )
+        server.gui.main_panel.dock_right()
+        server.scene.set_background_image(np.full((1, 1, 3), 226, dtype=np.uint8), format="png")
         server.scene.configure_default_lights(cast_shadow=False)  # laptops without a graphics card draw, too
         server.scene.add_grid(
             "/ground",
@@ -115,24 +134,28 @@ class Page:
             height=20.0,
             cell_size=0.25,
             section_size=1.0,
-            cell_color=(225, 228, 232),
-            section_color=(185, 190, 198),
+            cell_color=(205, 208, 212),
+            section_color=(165, 170, 178),
             fade_distance=8.0,
             position=(0.0, 0.0, min(lowest, 0.0)),
         )
         server.initial_camera.look_at = tuple(middle)
-        server.initial_camera.position = tuple(middle + size * np.array([1.05, -1.15, 0.5]))
+        server.initial_camera.position = tuple(middle + size * np.array([1.3, -1.1, 0.55]))
 
     def _solve_controls(self, gui: Any) -> None:
         session, guarded = self.session, self.actions.guarded
         self.mode = gui.add_dropdown("Dragging a gizmo", (FOLLOW, GOAL, SERVO), initial_value=FOLLOW)
         self.mode.on_update(guarded(lambda event: self.set_mode(event.target.value)))
         solver = gui.add_dropdown("Solver", session.solver_choices(), initial_value=session.solver_name)
-        solver.on_update(guarded(lambda event: self._worker.ask("solver", lambda: self._set_solver(event.target.value))))
+        solver.on_update(
+            guarded(lambda event: self._worker.ask("solver", lambda: self._set_solver(event.target.value)))
+        )
         if len(session.groups) > 1 and session.group is not None:
             group = gui.add_dropdown("Group", session.groups, initial_value=session.group)
             group.on_update(guarded(lambda event: self._set_group(event.target.value)))
-        nearest = gui.add_checkbox("As near as possible", session.nearest, hint="where a pose cannot be reached")
+        nearest = gui.add_checkbox(
+            "As near as possible", session.nearest, hint="where a pose cannot be reached"
+        )
         nearest.on_update(guarded(lambda event: self._set("nearest", bool(event.target.value))))
         every = gui.add_checkbox("Show all solutions", self._all)
         every.on_update(guarded(lambda event: self._set_all(bool(event.target.value))))
@@ -230,9 +253,10 @@ class Page:
             self._robot.show(solution.q)
         none = solution.all_q[:0]
         goal = none if solution.q is None or session.moves_robot else solution.q[None]
-        self._goal.show(goal)
-        self._wrong.show(none if solution.attempt is None else solution.attempt[None])
-        self._others.show(solution.all_q[1:] if self._all else none)
+        q = session.q
+        self._goal.show(goal, q)
+        self._wrong.show(none if solution.attempt is None else solution.attempt[None], q)
+        self._others.show(solution.all_q[1:] if self._all else none, q)
         self._writer.ask("say", self._say)
 
     def _say(self) -> None:

@@ -12,7 +12,9 @@ from kinopt_ros.viewer.session import Session
 class RequestPanel:
     """Buttons that write the request, as it is, where it can be marked and copied."""
 
-    def __init__(self, server: Any, session: Session, actions: Actions, source: str, srdf: str | None) -> None:
+    def __init__(
+        self, server: Any, session: Session, actions: Actions, source: str, srdf: str | None
+    ) -> None:
         gui = server.gui
         call = gui.add_button("As ros2 service call", icon="terminal-2")
         python = gui.add_button("As Python", icon="brand-python")

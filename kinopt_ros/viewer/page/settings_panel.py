@@ -11,7 +11,12 @@ class SettingsPanel:
     """Sliders for weights, tolerances and scalings; one button resets all of them."""
 
     def __init__(
-        self, server: Any, settings: Settings, actions: Actions, changed: Callable[[], None], folders: tuple[str, ...]
+        self,
+        server: Any,
+        settings: Settings,
+        actions: Actions,
+        changed: Callable[[], None],
+        folders: tuple[str, ...],
     ) -> None:
         self._settings, self._changed = settings, changed
         self._sliders: dict[str, tuple[Setting, Any]] = {}

@@ -17,7 +17,9 @@ def obstacles() -> Obstacles:
 
 
 def test_obstacles_are_added_moved_and_deleted(obstacles: Obstacles) -> None:
-    ids = [obstacles.add(kind, (0.2, 0.3, 0.4), (1.0, 0.0, 0.5)) for kind in ("box", "box", "sphere", "cylinder")]
+    ids = [
+        obstacles.add(kind, (0.2, 0.3, 0.4), (1.0, 0.0, 0.5)) for kind in ("box", "box", "sphere", "cylinder")
+    ]
     assert ids == ["box1", "box2", "sphere1", "cylinder1"]
     shapes = [obstacles.scene.objects[id].shapes[0].shape for id in ids]
     assert shapes == [Box(0.2, 0.3, 0.4), Box(0.2, 0.3, 0.4), Sphere(0.1), Cylinder(0.1, 0.4)]

@@ -112,10 +112,20 @@ MALFORMED = {
     "unknown type": msgspec.msgpack.encode({"type": "MakeCoffeeMessage"}),
     "missing fields": msgspec.msgpack.encode({"type": "TransformControlsUpdateMessage"}),
     "unknown name": msgspec.msgpack.encode(
-        {"type": "TransformControlsUpdateMessage", "name": "/nobody", "wxyz": [1, 0, 0, 0], "position": [0, 0, 0]}
+        {
+            "type": "TransformControlsUpdateMessage",
+            "name": "/nobody",
+            "wxyz": [1, 0, 0, 0],
+            "position": [0, 0, 0],
+        }
     ),
     "words for numbers": msgspec.msgpack.encode(
-        {"type": "TransformControlsUpdateMessage", "name": "/gizmo/0", "wxyz": ["a"] * 4, "position": ["b"] * 3}
+        {
+            "type": "TransformControlsUpdateMessage",
+            "name": "/gizmo/0",
+            "wxyz": ["a"] * 4,
+            "position": ["b"] * 3,
+        }
     ),
     "too few numbers": msgspec.msgpack.encode(
         {"type": "TransformControlsUpdateMessage", "name": "/gizmo/0", "wxyz": [1], "position": [0, 0]}
@@ -207,16 +217,18 @@ def test_a_port_in_use_is_said() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(PortInUseError, match=f"port {port} of 127.0.0.1 is in use; name another one by --port"):
+        with pytest.raises(
+            PortInUseError, match=f"port {port} of 127.0.0.1 is in use; name another one by --port"
+        ):
             start_server(port=port)
 
 
 def test_what_is_no_address_is_said() -> None:
-    with pytest.raises(InvalidRequestError, match="no address 'nowhere.invalid'"):
+    with pytest.raises(InvalidRequestError, match=r"no address 'nowhere.invalid'"):
         start_server("nowhere.invalid", 0)
-    with pytest.raises(InvalidRequestError, match="cannot listen at '192.0.2.1'"):
+    with pytest.raises(InvalidRequestError, match=r"cannot listen at '192.0.2.1'"):
         start_server("192.0.2.1", 0)
-    with pytest.raises(InvalidRequestError, match="allowed is 0 to 65535"):
+    with pytest.raises(InvalidRequestError, match=r"allowed is 0 to 65535"):
         start_server(port=70_000)
 
 

@@ -29,7 +29,9 @@ def servo_of(session: Session, tips: tuple[str, ...] = (TIP,)) -> DraggedServo:
     )
 
 
-def run(servo: DraggedServo, T: np.ndarray | None, scene: Scene | None, begin: int, seconds: float) -> list[ServoState]:
+def run(
+    servo: DraggedServo, T: np.ndarray | None, scene: Scene | None, begin: int, seconds: float
+) -> list[ServoState]:
     """Run it by a clock of the test's own."""
     period = round(PERIOD * 1e9)
     steps = round(seconds / PERIOD)

@@ -70,7 +70,7 @@ def test_all_solutions_are_distinct_and_reach_the_pose(session: Session) -> None
     assert len(found) > 1
     for q in found:
         assert pose_error(ko.forward_kinematics(session.robot, q, links=[TIP])[0], T)[0] <= 1e-4
-    assert all(np.abs(a - b).max() > 0.05 for i, a in enumerate(found) for b in found[:i])
+    assert all(np.abs(a - b).max() > 0.5 for i, a in enumerate(found) for b in found[:i])
 
 
 def test_an_obstacle_in_the_way_changes_the_plan(session: Session) -> None:
@@ -145,7 +145,7 @@ def test_joints_keep_their_limits(session: Session) -> None:
     session.set_variable("panda_joint1", 0.3)
     assert session.q[0] == 0.3
     assert session.targets[TIP][1, 3] > 0.05  # the gizmo goes with the tip
-    with pytest.raises(InvalidStateError, match="allowed is -2.8973 to 2.8973"):
+    with pytest.raises(InvalidStateError, match=r"allowed is -2.8973 to 2.8973"):
         session.set_variable("panda_joint1", 3.0)
     with pytest.raises(InvalidStateError, match="no variable"):
         session.set_variable("elbow", 0.0)
@@ -190,7 +190,13 @@ def test_several_tips_are_reached_at_once(session: Session) -> None:
     both = Session(session.robot, tips=("panda_link4", TIP))
     both.prepare()
     assert both.tips == ("panda_link4", TIP)
-    assert both.solve().status in (Status.SUCCESS, Status.UNSUPPORTED_FEATURE)
+    T = {tip: both.targets[tip].copy() for tip in both.tips}
+    both.set_variable("panda_joint1", 0.3)
+    for tip in both.tips:
+        both.set_target(tip, T[tip])
+    assert both.solve().status is Status.SUCCESS
+    reached = ko.forward_kinematics(both.robot, both.q, links=both.tips)
+    assert all(pose_error(pose, T[tip])[0] <= 1e-4 for pose, tip in zip(reached, both.tips, strict=True))
     both.close()
 
 

@@ -30,7 +30,7 @@ def test_all_ranges_can_be_asked() -> None:
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf, 1e9])
 def test_what_is_out_of_range_is_refused(value: float) -> None:
     settings = Settings()
-    with pytest.raises(InvalidRequestError, match="allowed is 0.01 to 1"):
+    with pytest.raises(InvalidRequestError, match=r"allowed is 0.01 to 1"):
         settings.set("velocity_scaling", value)
     assert settings["velocity_scaling"] == 0.1
 

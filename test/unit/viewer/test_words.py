@@ -26,7 +26,7 @@ def test_solutions_and_failures_are_said(session: Session) -> None:
     said = of_solution(session.solve(), None)
     assert said.startswith("**No solution** (")
     assert "out of reach" in said
-    assert "best attempt: error" in said
+    assert "best attempt: off by position" in said
 
 
 def test_collisions_are_said() -> None:
