@@ -111,7 +111,7 @@ def process(
 def client(process: NodeProcess) -> Iterator[Client]:
     """A client of that node, which is ready and sees a robot standing at READY."""
     connected = Client()
-    connected.wait_until_ready(120.0, lambda: process.running)
+    connected.wait_until_ready(600.0, lambda: process.running)
     connected.pretend_robot(READY)
     connected.spin(0.3)
     yield connected
@@ -138,7 +138,7 @@ def _starter() -> Iterator[StartNode]:
         client = Client(f"{name}_client", name)
         started.append((name, process, client))
         if ready:
-            client.wait_until_ready(120.0, lambda: process.running)
+            client.wait_until_ready(600.0, lambda: process.running)
         return process, client
 
     yield start
