@@ -28,14 +28,14 @@ def moving(moveit: Any, control_msgs: None, start_shared_node: StartNode) -> Ite
         "robot_description_semantic": TEXTS[1],
         "default_group": "left_arm",
         "controllers": ["left=left_arm", "right=right_arm"],
-        "trajectory.timeout": 60.0,
+        "trajectory.timeout": 30.0,
         "ik.timeout": 10.0,
         "state_timeout": 3.0,
     }
     _, client = start_shared_node("two_arms", parameters)
     robot = Slowly(client.node, SimulatedRobot(PANDAS, start=START), [])
     client.spin(0.3)
-    until_prepared(client)
+    until_prepared(client, left_joint1=0.1)
     yield Moving(client, robot, moveit)
     robot.close()
 
@@ -60,7 +60,7 @@ def test_both_arms_move_at_the_same_time_where_they_cannot_meet(moving: Moving) 
     right = moving.send(moving.move, goal(moving, "right", -0.7, 0.1))
 
     def moves() -> bool:
-        _, position, velocity = moving.robot.robot.states(moving.robot.now())
+        _, _, velocity = moving.robot.robot.states(moving.robot.now())
         both.append(np.where(np.abs(velocity) > 0.01, 1.0, 0.0))
         return right.done and left.done
 

@@ -248,6 +248,10 @@ class MovingGoal(KeptGoal):
         said = error_status(self.context.node.get_logger(), f"in {self.goals.name}", error)
         self.finish(error_code(said))
 
+    def set_code(self, code: MoveItErrorCodes) -> None:
+        """Put a code into the result."""
+        self.result.error_code = code
+
     def finish(self, code: MoveItErrorCodes) -> None:
         """Give the goal its result, unless it has one: a cancel comes on another thread, and code and state of a goal
         must be of the same end."""
@@ -255,7 +259,7 @@ class MovingGoal(KeptGoal):
         with self._lock:
             if self.is_over:
                 return
-            self.result.error_code = code
+            self.set_code(code)
             failed = handle.canceled if handle.is_cancel_requested else handle.abort
             self.end(self.result, handle.succeed if good else failed, code.val)
         if not good:
