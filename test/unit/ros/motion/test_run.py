@@ -78,7 +78,9 @@ class World:
         self.output = MotionOutput(SimpleNamespace(publish=lambda message: None), Trusting())
         self.run = MotionRun(context, self.output, chosen)
         claim = self.output.claim("somebody", self.run.lost, joints=["a"])
-        planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=robot), scene=None, q=np.zeros(1))
+        planned: Any = SimpleNamespace(
+            loaded=SimpleNamespace(model=robot), scene=None, q=np.zeros(1), goes_on=False
+        )
         self.ends: list[Any] = []
         self.thread = threading.Thread(
             target=lambda: self.ends.append(self.run.run(claim, motion(60), planned)), daemon=True
