@@ -40,7 +40,7 @@ pip = PYTHONWARNINGS="ignore:Editable installation" \
 # The environment that pip makes to build a package in is held to them, too.
 pinned_build := --build-constraint $(constraints)
 
-.PHONY: help demo view pictures interfaces test test-matrix fuzz layers unit bench bench-beam bench-gpu lint colcon env clean
+.PHONY: help demo view pictures interfaces test test-matrix fuzz layers unit bench bench-beam bench-gpu lint docs release colcon colcon-ros env clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -98,8 +98,21 @@ lint: $(VENV)/.run $(VENV)/.test ## ruff and mypy
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
+docs: $(VENV)/.run $(VENV)/.docs ## the book, into build/docs (warnings are errors)
+	@rm -rf build/docs build/docs.doctrees
+	@$(VENV)/bin/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --fresh-env \
+	  -d build/docs.doctrees docs build/docs $(ARGS)
+	@echo "The book: build/docs/index.html"
+
+release: $(VENV)/.run $(VENV)/.release ## sdists and wheels in build/release, tried elsewhere (ARGS="python3.12 python3.13": there, too)
+	@tools/release.sh $(VENV) build/release $(ARGS)
+
 colcon: $(COLCON)/.tools ## build and test as a ROS workspace does, on the ROS wheels
 	@tools/colcon.sh $(COLCON) $(ARGS)
+
+# For machines with a ROS installation, as the containers of its distributions; WORKSPACE has the clone in src/.
+colcon-ros: ## build and test with an installed ROS (WORKSPACE=...)
+	@tools/colcon_ros.sh "$(WORKSPACE)"
 
 env: $(VENV)/.run $(VENV)/.test ## only make .venv, with everything the tests need
 
@@ -149,6 +162,16 @@ $(VENV)/.view: $(VENV)/.python
 $(VENV)/.pictures: $(VENV)/.view
 	@echo "Installing what drives a browser"
 	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),view,browser]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.python
+	@echo "Installing what the book is built with"
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),docs,jax]'
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.python
+	@echo "Installing what releases are made with"
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),release]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.python

@@ -77,20 +77,20 @@ def first_contact(
     """
     from kinopt_ros.collision.judge import IN_DOUBT
 
-    motions = _motions(robot, scene, state, variables, pause)
+    motions = motions_of(robot, scene, state, variables, pause)
     # Where a motion starts is looked at by itself: there it may be in contact.
     start = np.array(trajectory.position[:1, None], dtype=np.float64)
     parts, _ = motions.in_doubt(start, np.zeros(2), clearance + IN_DOUBT)
-    found = _first(motions, parts, clearance, patience is None)
+    found = first_of(motions, parts, clearance, patience is None)
     if found is not None or len(trajectory.time) < 2:
         return found
-    control, times = _curves(trajectory)
+    control, times = curves_of(trajectory)
     ahead = 0  # what is in doubt mostly goes on to be, if it is no contact
     while len(control):
         pause()
         parts, done = motions.in_doubt(control, times, clearance + IN_DOUBT, ahead=ahead)
         ahead = min(2 * ahead + 1, AHEAD)
-        if parts and (found := _first(motions, parts, clearance, patience is None, patience)) is not None:
+        if parts and (found := first_of(motions, parts, clearance, patience is None, patience)) is not None:
             return found
         control, times = control[done:], times[done:]
     return None
@@ -128,7 +128,7 @@ def free_segment(
         raise InvalidRequestError(
             "between configurations with different quaternions there is no straight line"
         )
-    motions = _motions(robot, scene, q0, variables, pause)
+    motions = motions_of(robot, scene, q0, variables, pause)
     control, enough = np.stack([q0[variables], q1[variables]]), clearance + IN_DOUBT
     line = control[None], np.array([0.0, 1.0]), enough
     parts, _ = motions.in_doubt(*line, most=1)
@@ -137,7 +137,7 @@ def free_segment(
     # The first part is enough to say no, mostly.
     if _is_contact(motions, parts[0], clearance)[0]:
         return False
-    return _first(motions, motions.in_doubt(*line)[0], clearance, when=False) is None
+    return first_of(motions, motions.in_doubt(*line)[0], clearance, when=False) is None
 
 
 def least_clearance(
@@ -155,11 +155,13 @@ def least_clearance(
 
     Arguments and errors as ``first_contact``; the motion is taken to be free.
     """
-    least = _motions(robot, scene, state, variables, pause).least_distance(*_curves(trajectory), most, LOOSE)
+    least = motions_of(robot, scene, state, variables, pause).least_distance(
+        *curves_of(trajectory), most, LOOSE
+    )
     return max(least, 0.0)
 
 
-def _curves(trajectory: JointTrajectory) -> tuple[Annotated[Float64, "K 6 n"], Annotated[Float64, "K+1"]]:
+def curves_of(trajectory: JointTrajectory) -> tuple[Annotated[Float64, "K 6 n"], Annotated[Float64, "K+1"]]:
     """Return control points and times of a trajectory's segments; one point is one segment, too."""
     if len(trajectory.time) < 2:
         return np.repeat(trajectory.position[:1, None], 6, axis=1), np.zeros(2)
@@ -167,7 +169,7 @@ def _curves(trajectory: JointTrajectory) -> tuple[Annotated[Float64, "K 6 n"], A
     return control, np.array(trajectory.time, dtype=np.float64)
 
 
-def _motions(
+def motions_of(
     robot: RobotModel, scene: Scene, state: Float64, variables: Int64, pause: Pause = go_on
 ) -> "Motions":
     from kinopt_ros.collision.compiler import require_numba
@@ -217,7 +219,7 @@ def _is_contact(motions: "Motions", part: "Part", clearance: float) -> tuple[boo
     return left <= 0.0 or (part.nearer < RESOLUTION and left <= part.nearer), distance
 
 
-def _first(
+def first_of(
     motions: "Motions",
     parts: "list[Part]",
     clearance: float,

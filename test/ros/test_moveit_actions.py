@@ -41,7 +41,7 @@ CONTROLLERS = ["panda_arm_controller=panda_arm", "hand_controller=hand"]
 def moving(
     moveit: Any, control_msgs: None, start_shared_node: StartNode, panda_parameters: dict[str, object]
 ) -> Iterator[Moving]:
-    parameters = {**panda_parameters, "controllers": CONTROLLERS, "state_timeout": 3.0}
+    parameters = {**panda_parameters, "controllers": CONTROLLERS, "state_timeout": 30.0}
     _, client = start_shared_node("kinopt", parameters)
     robot = Slowly(client.node, SimulatedRobot(PANDA, start=READY), [])
     client.spin(0.3)
@@ -366,16 +366,16 @@ def test_arm_and_hand_move_together_as_one_group(moving: Moving) -> None:
     np.testing.assert_allclose(moving.at()[[0, 7]], [0.2, 0.02], atol=1e-4)
 
 
-def test_a_goal_for_other_joints_is_refused_while_a_motion_runs_and_does_not_end_it(moving: Moving) -> None:
-    """Nobody has checked the two together."""
+def test_the_hand_moves_while_the_arm_does(moving: Moving) -> None:
     first = moving.send(
         moving.move, moving.goal(joint_goal(moving.types, **{**READY, "panda_joint1": 0.6}), scaling=0.1)
     )
     moving.until_it_moves(first)
-    before = moving.at()[7]
-    status, result = moving.send(moving.move, hand_goal(moving, 0.035)).result()
-    assert (status, result.error_code.val) == (ABORTED, result.error_code.START_STATE_INVALID)
-    assert moving.at()[7] == before
+    position = 0.035 if moving.at()[7] < 0.02 else 0.005
+    status, result = moving.send(moving.move, hand_goal(moving, position)).result()
+    assert status == SUCCEEDED, result.error_code.message
+    assert moving.at()[7] == pytest.approx(position, abs=1e-4)
+    assert not first.done
     status, result = first.result()
     assert status == SUCCEEDED, result.error_code.message
     np.testing.assert_allclose(moving.at()[0], 0.6, atol=1e-4)
@@ -393,3 +393,124 @@ def test_controllers_by_name(moving: Moving) -> None:
     )
     status, result = moving.send(moving.execute, goal).result()
     assert status == SUCCEEDED, result.error_code.message
+
+
+# Sequences
+
+
+def sequence(moving: Moving, *goals: dict[str, float], **fields: Any) -> Any:
+    """moveit_msgs/MotionSequenceRequest of joint goals, each of the arm or of the hand."""
+    items = []
+    for goal in goals:
+        hand = "panda_finger_joint1" in goal
+        made = hand_goal(moving, goal["panda_finger_joint1"]) if hand else None
+        request = made.request if made else moving.request(joint_goal(moving.types, **{**READY, **goal}))
+        items.append(moving.types.msg.MotionSequenceItem(req=request, **fields))
+    return moving.types.msg.MotionSequenceRequest(items=items)
+
+
+@pytest.fixture(scope="module")
+def plan_sequence(moving: Moving) -> Any:
+    """Calls plan_sequence_path."""
+    kind = moving.types.srv.GetMotionSequence
+    client = moving.client.node.create_client(kind, "plan_sequence_path")
+    assert moving.client.spin_until(client.service_is_ready, PATIENCE)
+    return lambda request: moving.call(client, kind.Request(request=request)).response
+
+
+def test_a_sequence_is_one_trajectory_that_stands_at_each_goal(moving: Moving, plan_sequence: Any) -> None:
+    goals = ({"panda_joint1": 0.2}, {"panda_joint1": 0.2, "panda_joint2": -0.5}, {})
+    answer = plan_sequence(sequence(moving, *goals))
+    assert answer.error_code.val == 1, answer.error_code.message
+    [trajectory] = answer.planned_trajectories
+    points = trajectory.joint_trajectory.points
+    times = [one.time_from_start.sec + 1e-9 * one.time_from_start.nanosec for one in points]
+    assert (np.diff(times) > 0.0).all()
+    stops = [one.positions.tolist() for one in points if not np.any(one.velocities)]
+    wanted = [[{**READY, **goal}[name] for name in READY] for goal in ({}, *goals)]
+    order = list(trajectory.joint_trajectory.joint_names)
+    np.testing.assert_allclose(
+        [[row[order.index(name)] for name in READY] for row in stops], wanted, atol=1e-4
+    )
+    assert answer.planning_time > 0.0
+    assert len(answer.sequence_start.joint_state.name) >= 8
+
+
+def test_motions_of_other_joints_are_trajectories_of_their_own(moving: Moving, plan_sequence: Any) -> None:
+    goals = ({"panda_joint1": 0.2}, {"panda_finger_joint1": 0.01}, {"panda_joint1": 0.3})
+    answer = plan_sequence(sequence(moving, *goals))
+    assert answer.error_code.val == 1, answer.error_code.message
+    arm, hand, again = (one.joint_trajectory for one in answer.planned_trajectories)
+    assert list(hand.joint_names) == ["panda_finger_joint1"]
+    np.testing.assert_allclose(again.points[0].positions, arm.points[-1].positions)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code", "said"),
+    [
+        (
+            lambda items: setattr(items[0], "blend_radius", 0.05),
+            "FAILURE",
+            r"items[0] has a blend_radius of 0.05",
+        ),
+        (lambda items: setattr(items[1], "blend_radius", float("nan")), "FAILURE", "blend_radius of nan"),
+        (lambda items: items.clear(), "FAILURE", "0 items; allowed is 1 to 100"),
+        (lambda items: items.extend(items * 60), "FAILURE", "allowed is 1 to 100"),
+        (
+            lambda items: setattr(items[1].req.start_state.joint_state, "name", ["panda_joint1"]),
+            "INVALID_ROBOT_STATE",
+            "items[1] has a start_state",
+        ),
+        (lambda items: setattr(items[1].req, "group_name", "leg"), "INVALID_GROUP_NAME", "leg"),
+    ],
+)
+def test_sequences_that_are_refused(
+    moving: Moving, plan_sequence: Any, spoil: Any, code: str, said: str
+) -> None:
+    def spoiled() -> Any:
+        request = sequence(moving, {"panda_joint1": 0.2}, {"panda_joint1": 0.1})
+        items = list(request.items)
+        spoil(items)
+        request.items = items
+        return request
+
+    answer = plan_sequence(spoiled())
+    assert answer.error_code.val == getattr(answer.error_code, code), answer.error_code.message
+    assert said in answer.error_code.message
+    assert not answer.planned_trajectories
+    action = ActionClient(moving.client.node, moving.types.action.MoveGroupSequence, "sequence_move_group")
+    assert moving.client.spin_until(action.server_is_ready, PATIENCE)
+    before = moving.at()
+    goal = moving.types.action.MoveGroupSequence.Goal(request=spoiled())
+    status, result = moving.send(action, goal).result()
+    assert (status, result.response.error_code.val) == (ABORTED, getattr(answer.error_code, code))
+    np.testing.assert_array_equal(moving.at(), before)
+    action.destroy()
+
+
+def test_a_sequence_is_done_and_can_be_cancelled(moving: Moving) -> None:
+    kind = moving.types.action.MoveGroupSequence
+    action = ActionClient(moving.client.node, kind, "sequence_move_group")
+    assert moving.client.spin_until(action.server_is_ready, PATIENCE)
+    goals = ({"panda_joint1": 0.2}, {"panda_finger_joint1": 0.012}, {"panda_joint1": 0.3})
+    planned = kind.Goal(request=sequence(moving, *goals))
+    planned.planning_options.plan_only = True
+    status, result = moving.send(action, planned).result()
+    assert (status, len(result.response.planned_trajectories)) == (SUCCEEDED, 3)
+    again = kind.Goal(request=sequence(moving, *goals))
+    again.planning_options.replan = True
+    status, result = moving.send(action, again).result()
+    assert status == ABORTED
+    assert "replan is set" in result.response.error_code.message
+    sent = moving.send(action, kind.Goal(request=sequence(moving, *goals)))
+    status, result = sent.result()
+    assert status == SUCCEEDED, result.response.error_code.message
+    assert sent.feedback == ["PLANNING", "MONITOR", "MONITOR", "MONITOR", "IDLE"]
+    np.testing.assert_allclose(moving.at()[[0, 7]], [0.3, 0.012], atol=1e-4)
+    kept_limits(moving)
+    sent = moving.send(action, kind.Goal(request=sequence(moving, {"panda_joint1": 1.5}, {})))
+    moving.until_it_moves(sent)
+    status, result = sent.cancel()
+    assert (status, result.response.error_code.val) == (CANCELED, result.response.error_code.PREEMPTED)
+    stands(moving)
+    action.destroy()

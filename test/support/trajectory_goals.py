@@ -31,9 +31,10 @@ def joints(**positions: float) -> JointState:
     return JointState(name=list(positions), position=[float(value) for value in positions.values()])
 
 
-def until_prepared(client: Client) -> None:
-    """Wait until motions can be asked for: on a new machine a compiler is at work."""
-    request = PlanTrajectory.Request(joint_goals=[joints(panda_joint1=0.1)])
+def until_prepared(client: Client, **goal: float) -> None:
+    """Wait until motions can be asked for: on a new machine a compiler is at work. ``goal``: of the robot's joints,
+    the Panda's without."""
+    request = PlanTrajectory.Request(joint_goals=[joints(**(goal or {"panda_joint1": 0.1}))])
     for _ in range(COMPILER):
         answer = client.call("plan_trajectory", request, timeout=PATIENCE)
         if answer.status.code != Status.NOT_READY:
@@ -96,7 +97,7 @@ class Goals:
             result_service_qos_profile=deep,
             cancel_service_qos_profile=deep,
         )
-        assert client.spin_until(self._actions.server_is_ready, 20.0), "the action is not there"
+        assert client.spin_until(self._actions.server_is_ready, 60.0), "the action is not there"
         client.spin(0.3)  # the node's side may be a moment behind ours
 
     def send(self, **fields: Any) -> Goal:

@@ -27,6 +27,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import endless_variables
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
+from kinopt_ros.ros.motion.beside import check_beside, variables_of, without
 from kinopt_ros.ros.motion.published import Published, followed
 from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, LATEST, UNREAD_SECONDS, RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
@@ -118,17 +119,27 @@ class LastLook:
         begin = planned.q.copy()
         begin[variables] = motion.position[0]
         scene, q, still = planned.scene, planned.q, STILL
+        beside: tuple[Published, ...] = ()
         if not planned.goes_on:
             self._wait_until_calm(robot, variables)
         for _ in range(LOOKS):
 
-            def act(scene: Scene | None = scene, q: Float64 = q, still: float = still) -> bool | None:
+            def act(
+                scene: Scene | None = scene,
+                q: Float64 = q,
+                still: float = still,
+                beside: tuple[Published, ...] = beside,
+            ) -> bool | None:
                 self._check_robot(planned)
                 state = self._context.joint_states.of(robot)
-                self._check_alone(planned, motion, begin, state, published())
+                running = self._running_beside(planned, motion, published())
+                if without(running, beside):
+                    return None
+                self._check_alone(planned, motion, begin, state, without(published(), running))
                 if not planned.goes_on:
-                    self._check_stands(planned, motion, begin, state)
-                    if scene is not None and _others_moved(robot, state, variables, q, still):
+                    expected = variables + variables_of(robot, running)
+                    self._check_stands(planned, motion, begin, state, expected)
+                    if scene is not None and _others_moved(robot, state, expected, q, still):
                         return None
                 return send()
 
@@ -140,7 +151,8 @@ class LastLook:
                 return sent
             if planned.goes_on:
                 raise EnvironmentChangedError("the scene changed while the motion was made")
-            scene, q = self._look(planned, motion, variables)
+            beside = self._running_beside(planned, motion, published())
+            scene, q = self._look(planned, motion, variables, beside)
             still = AWAY  # who waits for others to stand still may wait for ever
         raise EnvironmentChangedError(
             f"the scene, or joints that the motion leaves out, changed {LOOKS} times while the motion was looked at"
@@ -156,6 +168,25 @@ class LastLook:
     def _check_robot(self, planned: PlannedFor) -> None:
         if self._context.loaded is not planned.loaded:
             raise EnvironmentChangedError("the robot's description was replaced while its motion was planned")
+
+    def _running_beside(
+        self, planned: PlannedFor, motion: JointTrajectory, published: Sequence[Published]
+    ) -> tuple[Published, ...]:
+        """Return motions that run of joints that this one leaves out, beside which it may begin if they cannot meet.
+
+        Motions that go on from one another, as servo's, come too often to be checked against others.
+        """
+        if planned.goes_on or planned.scene is None:
+            return ()
+        now = int(self._context.node.get_clock().now().nanoseconds)
+        return tuple(
+            one
+            for one in published
+            if one.runs(now)
+            and not one.goes_on
+            and one.robot is planned.loaded.model
+            and set(motion.joint_names).isdisjoint(one.message.joint_names)
+        )
 
     def _check_alone(
         self,
@@ -190,8 +221,10 @@ class LastLook:
         motion: JointTrajectory,
         begin: Annotated[Float64, "nq"],
         state: RobotState,
+        expected: list[int],
     ) -> None:
-        """Raise KinoptError unless the robot stands where the motion begins."""
+        """Raise KinoptError unless the robot stands where the motion begins; ``expected``: variables that may move
+        besides."""
         robot = planned.loaded.model
         variables = [robot.variable_index[name] for name in motion.joint_names]
         state.require_known(variables, robot)
@@ -206,20 +239,27 @@ class LastLook:
             )
         # Where collisions matter, joints that the motion leaves out were taken to stay where they are.
         if planned.scene is not None:
-            others = np.setdiff1d(np.flatnonzero(state.known), variables).tolist()
+            others = np.setdiff1d(np.flatnonzero(state.known), expected).tolist()
             check_others_at_rest(robot, state, others, self._context.parameter("state_timeout"))
         check_is_at_rest(robot, state, variables)
 
     def _look(
-        self, planned: PlannedFor, motion: JointTrajectory, variables: list[int]
+        self,
+        planned: PlannedFor,
+        motion: JointTrajectory,
+        variables: list[int],
+        beside: Sequence[Published],
     ) -> tuple[Scene, Annotated[Float64, "nq"]]:
-        """Check a motion in the scene as it is now; return that scene, and where the other joints are."""
+        """Check a motion in the scene as it is now, and beside others; return that scene, and where the other joints
+        are."""
         self._check_robot(planned)
         assert planned.scene is not None
         robot = planned.loaded.model
         scene, state = self._context.scene.of(robot), self._context.joint_states.of(robot)
         q = np.where(state.known, state.q, planned.q)
         q[variables] = planned.q[variables]
+        timeout = self._context.parameter("state_timeout")
+        check_beside(robot, scene, state, q, motion, beside, planned.clearance, timeout)
         contact = first_contact(robot, scene, q, np.array(variables), motion, planned.clearance)
         if contact is not None:
             changed = (

@@ -267,7 +267,7 @@ class MotionOutput:
                     return False
                 if not keep:
                     self.give_up(claim)
-                self._send(message, planned.loaded.model)
+                self._send(message, planned.loaded.model, goes_on=planned.goes_on)
                 return True
 
         return self._look.send(planned, message, lambda: self._published, send)
@@ -342,12 +342,17 @@ class MotionOutput:
             return True
 
     def _send(
-        self, message: JointTrajectory, robot: RobotModel, longer: JointTrajectory | None = None
+        self,
+        message: JointTrajectory,
+        robot: RobotModel,
+        longer: JointTrajectory | None = None,
+        goes_on: bool = False,
     ) -> None:
         """Publish a motion, or ``longer``, which ends as it does and stays there."""
         stamp = message.header.stamp
         self._publisher.publish(message if longer is None else longer)
-        self._keep(Published(message, robot, stamp.sec * 10**9 + stamp.nanosec or self._clock()))
+        start = stamp.sec * 10**9 + stamp.nanosec or self._clock()
+        self._keep(Published(message, robot, start, goes_on=goes_on))
 
     def _keep(self, new: Published) -> None:
         """Remember a motion, and forget those of its joints, and of other robots, that are over."""

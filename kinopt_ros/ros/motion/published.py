@@ -47,6 +47,8 @@ class Published:
     """Time of the motion's first point, ns of the node's clock."""
     execution: Execution | None = None
     """How far the controller is that it was handed to; None: it was published."""
+    goes_on: bool = False
+    """Whether it goes on from another motion, as ``PlannedFor.goes_on``."""
 
     @property
     def end(self) -> int:

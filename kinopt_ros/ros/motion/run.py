@@ -7,17 +7,20 @@ somebody looks, every few milliseconds, and brakes within the limits; controller
 import threading
 import time
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import Status as StatusMsg
+from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, KinoptError, StartStateError, shortened
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import PATIENCE
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message, status_message
+from kinopt_ros.ros.motion.beside import check_beside, variables_of, without
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of
 from kinopt_ros.ros.motion.controllers import ChosenControllers, SeveralExecutions
 from kinopt_ros.ros.motion.last_look import MovingError, PlannedFor, check_is_at, check_is_at_rest
@@ -28,7 +31,7 @@ from kinopt_ros.ros.robot.controller_names import SEVERAL
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
-from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 from kinopt_ros.verification.sweep import first_contact
 from kinopt_ros.verification.verify import contact_sentence
 
@@ -170,28 +173,42 @@ class MotionRun:
     def _watch(self, running: Published, planned: PlannedFor) -> None:
         """Look at a motion until it is over, or has to stop."""
         seen = None if planned.scene is None else planned.scene.version
+        known = self._beside(running)
         latest = self._latest(running.end - running.start)
         while running.runs(now := self._now()) and not (self.stopped or self._failed):
             if now > latest:
                 self.stop(Status.TIMED_OUT, "the controller has not ended the motion in time")
             if seen is not None:
-                scene = self._context.scene.of(running.robot)
+                scene, beside = self._context.scene.of(running.robot), self._beside(running)
                 if scene.version != seen:
                     seen = scene.version
-                    self._look(running, planned, scene)
+                    self._look(running, planned, scene, beside)
+                else:
+                    self._look_beside(running, planned, scene, without(beside, known))
+                known = beside
             self._wake.wait(LOOK_SECONDS)
             self._wake.clear()
 
-    def _look(self, running: Published, planned: PlannedFor, scene: Scene) -> None:
+    def _beside(self, running: Published) -> list[Published]:
+        """Return the motions of other joints that are not over."""
+        joints = set(running.message.joint_names)
+        return [
+            one
+            for one in self._output.published
+            if one.runs(self._now())
+            and one.robot is running.robot
+            and joints.isdisjoint(one.message.joint_names)
+        ]
+
+    def _look(
+        self, running: Published, planned: PlannedFor, scene: Scene, beside: Sequence[Published]
+    ) -> None:
         """Stop the motion if what is left of it is not free in another scene."""
-        robot = running.robot
-        state = self._context.joint_states.of(robot)
-        q = np.where(state.known, state.q, planned.q)
-        variables = np.array([robot.variable_index[name] for name in running.message.joint_names])
-        begin = max(running.start, self._now() - LAG)  # the controller may be behind
-        rest = commanded_of(running).rest(begin)
+        robot, q = running.robot, self._measured(running.robot, planned)
+        variables = np.array(variables_of(robot, [running]))
+        left = self._left(running)
         try:
-            contact = first_contact(robot, scene, q, variables, rest, planned.clearance, patience=PATIENCE)
+            contact = first_contact(robot, scene, q, variables, left, planned.clearance, patience=PATIENCE)
         except KinoptError as error:  # nobody knows whether it is free
             self.stop(error.status, error_message(error).message)
             return
@@ -200,6 +217,31 @@ class MotionRun:
                 Status.ENVIRONMENT_CHANGED,
                 f"the scene has changed: {contact_sentence(contact, planned.clearance)}; the robot brakes",
             )
+            return
+        self._look_beside(running, planned, scene, beside)
+
+    def _look_beside(
+        self, running: Published, planned: PlannedFor, scene: Scene, beside: Sequence[Published]
+    ) -> None:
+        """Stop the motion if it may meet others that run now: one that was checked before it began, or its brake."""
+        if not beside:
+            return
+        robot, state = running.robot, self._context.joint_states.of(running.robot)
+        q = self._measured(robot, planned)
+        left = self._left(running)
+        timeout = self._context.parameter("state_timeout")
+        try:
+            check_beside(robot, scene, state, q, left, beside, planned.clearance, timeout)
+        except KinoptError as error:
+            self.stop(Status.ENVIRONMENT_CHANGED, f"{error_message(error).message}; the robot brakes")
+
+    def _measured(self, robot: RobotModel, planned: PlannedFor) -> Annotated[Float64, "nq"]:
+        state = self._context.joint_states.of(robot)
+        return np.where(state.known, state.q, planned.q)
+
+    def _left(self, running: Published) -> JointTrajectory:
+        """Return what is left of the motion; the controller may be behind."""
+        return commanded_of(running).rest(max(running.start, self._now() - LAG))
 
     def _end(self, running: Published, planned: PlannedFor, names: Sequence[str]) -> None:
         """Brake a motion that is not over; look whether a published one has led where it should."""
@@ -259,8 +301,13 @@ class MotionRun:
         joints = running.message.joint_names
         while self._brakes(joints) or not self._stands(running.robot, joints):
             if time.monotonic() > end:
+                age = self._context.joint_states.of(running.robot).age
+                index = [running.robot.variable_index[name] for name in joints]
+                # At the node's end nobody reads joint states any more.
                 self._context.node.get_logger().error(
                     f"the robot still moves {REST_SECONDS:g} s after its motion was stopped"
+                    if age[index].max() < REST_SECONDS / 2.0
+                    else "no joint states came since a motion was stopped: whether the robot stands is not known"
                 )
                 return
             time.sleep(LOOK_SECONDS)

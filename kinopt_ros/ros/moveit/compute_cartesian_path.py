@@ -14,6 +14,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import status_message, trajectory_from_message
 from kinopt_ros.ros.moveit.codes import fill_error_code, say
 from kinopt_ros.ros.moveit.constraints import frames_of, has_constraints
+from kinopt_ros.ros.moveit.other_motions import OtherMotions
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
 from kinopt_ros.ros.moveit.path_constraints import broken, check_start, kept_along
 from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
@@ -31,22 +32,29 @@ class ComputeCartesianPath(MoveItService):
     type = GetCartesianPath
     answer = Ours.Response
 
-    def __init__(self, context: Context, plan: Callable[[Any, Reply], Any]) -> None:
-        """``plan`` makes tasks of kinopt_msgs/ComputeCartesianPath requests; they have what was ``asked``."""
+    def __init__(
+        self, context: Context, plan: Callable[[Any, Reply], Any], others: OtherMotions | None = None
+    ) -> None:
+        """``plan`` makes tasks of kinopt_msgs/ComputeCartesianPath requests; they have what was ``asked``. ``others``
+        are motions that may run meanwhile."""
         self._context = context
         self._plan = plan
+        self._others = others
 
     def task(self, request: Any, reply: Reply) -> tuple[Task, Any]:
         """Return the task of ~/compute_cartesian_path for an equivalent request."""
         refuse_speed_limit(request)
         if not request.max_step > 0.0:
             raise InvalidRequestError(f"max_step is {request.max_step:g} m; allowed is a number above 0")
+        state = joint_state_of(request.start_state, self._context.loaded.model)
+        if self._others is not None:
+            self._others.stand_still(state, request.group_name)
         given = Ours.Request(
             header=request.header,
             waypoints=request.waypoints,
             group=request.group_name,
             link=request.link_name,
-            state=joint_state_of(request.start_state, self._context.loaded.model),
+            state=state,
             max_step=request.max_step,
             jump_factor=request.jump_threshold,
             max_revolute_jump=request.revolute_jump_threshold,

@@ -10,6 +10,7 @@ from typing import Any
 from moveit_msgs.action import MoveGroup
 from moveit_msgs.msg import MoveItErrorCodes, PlanningScene, RobotState
 from moveit_msgs.srv import GetMotionPlan
+from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.errors import EnvironmentChangedError, InvalidRequestError, UnsupportedFeatureError
@@ -36,7 +37,7 @@ def offer_move_action(actions: MoveItActions, serving: Serving, planner: PlanKin
     """Offer the action; motions are planned by a service's ``planner``, and its queue."""
 
     def make(goals: KeptGoals[MovingGoal], handle: Any) -> MoveGroupGoal:
-        return MoveGroupGoal(actions, goals, handle, serving, planner)
+        return MoveGroupGoal(actions, goals, handle, serving, planner, MoveGroup)
 
     actions.add(MoveGroup, NAME, make)
 
@@ -51,10 +52,11 @@ class MoveGroupGoal(MovingGoal):
         handle: Any,
         serving: Serving,
         planner: PlanKinematicPath,
+        type_: Any,
     ) -> None:
-        super().__init__(actions, goals, handle, MoveGroup)
-        self._serving = serving
-        self._planner = planner
+        super().__init__(actions, goals, handle, type_)
+        self.serving = serving
+        self.planner = planner
         self.moves = not handle.request.planning_options.plan_only
 
     def read(self) -> None:
@@ -93,11 +95,11 @@ class MoveGroupGoal(MovingGoal):
                     self._wait(options.replan_delay)
                     request.start_state = RobotState(is_diff=True)  # it has moved since
                 self.wait_for_rest(joints)
-                self._begin_at_rest(request.start_state, joints)
+                self.begin_at_rest(request.start_state, joints)
                 code = self._plan(request)
                 if code.val != code.SUCCESS:
                     return code
-                status = self._done(claim)
+                status = self.done(claim, self.result.planned_trajectory.joint_trajectory)
                 code = error_code(status)
                 if status.code != Status.ENVIRONMENT_CHANGED or self.stopped:
                     break
@@ -105,7 +107,7 @@ class MoveGroupGoal(MovingGoal):
         finally:
             claim.give_up()
 
-    def _begin_at_rest(self, start: RobotState, joints: Sequence[str]) -> None:
+    def begin_at_rest(self, start: RobotState, joints: Sequence[str]) -> None:
         """Complete the state that a motion begins with: at rest, where the joints are. What is measured of joints that
         stand is never quite 0, and a motion that begins otherwise is not sent."""
         robot = self.context.loaded.model
@@ -117,10 +119,10 @@ class MoveGroupGoal(MovingGoal):
         given.position = [*given.position, *(float(state.q[robot.variable_index[name]]) for name in missing)]
         given.velocity = [0.0] * len(given.name)
 
-    def _done(self, claim: Claim) -> StatusMsg:
-        """Have the motion done; a scene in which it may not be is an end as any other."""
+    def done(self, claim: Claim, motion: JointTrajectory) -> StatusMsg:
+        """Have a motion done; a scene in which it may not be is an end as any other."""
         try:
-            return self.execute(claim, self.result.planned_trajectory.joint_trajectory)
+            return self.execute(claim, motion)
         except EnvironmentChangedError as error:
             return error_message(error)
 
@@ -128,7 +130,7 @@ class MoveGroupGoal(MovingGoal):
         """Plan as plan_kinematic_path does; put the motion into the result."""
         self.tell(PLANNING)
         answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        ask(self._serving, self._planner, GetMotionPlan.Request(motion_plan_request=request), answers.put)
+        ask(self.serving, self.planner, GetMotionPlan.Request(motion_plan_request=request), answers.put)
         answer = answers.get().motion_plan_response
         self.result.trajectory_start = answer.trajectory_start
         self.result.planned_trajectory = answer.trajectory

@@ -19,7 +19,7 @@ from kinopt_ros.errors import quoted
 from kinopt_ros.planning.scheduler import QueueFullError
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import status_message
-from kinopt_ros.ros.messages.sizes import check_lengths
+from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
 from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
 from kinopt_ros.ros.motion.output import ClosedError, MotionOutput
@@ -153,6 +153,7 @@ class MovingGoal(KeptGoal):
             self.actions.submit(self._work)
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
+            let_go(self.handle.request)
 
     @abstractmethod
     def read(self) -> None:
@@ -247,6 +248,10 @@ class MovingGoal(KeptGoal):
         said = error_status(self.context.node.get_logger(), f"in {self.goals.name}", error)
         self.finish(error_code(said))
 
+    def set_code(self, code: MoveItErrorCodes) -> None:
+        """Put a code into the result."""
+        self.result.error_code = code
+
     def finish(self, code: MoveItErrorCodes) -> None:
         """Give the goal its result, unless it has one: a cancel comes on another thread, and code and state of a goal
         must be of the same end."""
@@ -254,7 +259,7 @@ class MovingGoal(KeptGoal):
         with self._lock:
             if self.is_over:
                 return
-            self.result.error_code = code
+            self.set_code(code)
             failed = handle.canceled if handle.is_cancel_requested else handle.abort
             self.end(self.result, handle.succeed if good else failed, code.val)
         if not good:
@@ -262,15 +267,16 @@ class MovingGoal(KeptGoal):
             self.context.node.get_logger().warning(f"{self.goals.name}: code {code.val}: {sentence}")
 
     def _work(self) -> None:
-        if self.is_over:
-            return
         try:
+            if self.is_over:
+                return
             code = self.work()
+            self.tell(IDLE)
+            self.finish(code)
         except Exception as error:  # nothing ends a worker
             self.refuse(error)
-            return
-        self.tell(IDLE)
-        self.finish(code)
+        finally:
+            let_go(self.handle.request)  # which rclpy keeps as long as the result
 
 
 def error_code(status: StatusMsg) -> MoveItErrorCodes:

@@ -71,17 +71,20 @@ def offer_moveit_services(
     from kinopt_ros.ros.moveit.execute_trajectory import offer_execute_trajectory
     from kinopt_ros.ros.moveit.move_action import offer_move_action
     from kinopt_ros.ros.moveit.moving_goals import MoveItActions
+    from kinopt_ros.ros.moveit.other_motions import OtherMotions
     from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
     from kinopt_ros.ros.moveit.planners import offer_planner_services
     from kinopt_ros.ros.moveit.planning_scene import MoveItScene
     from kinopt_ros.ros.moveit.scene_offer import offer_scene_topics, scene_services
+    from kinopt_ros.ros.moveit.sequences import offer_plan_sequence_path, offer_sequence_move_group
 
     scene = MoveItScene(context)
     display = node.create_publisher(
         import_module("moveit_msgs.msg").DisplayTrajectory, "display_planned_path", 10
     )
+    others = OtherMotions(context, output)
     planner = PlanKinematicPath(
-        context, tasks["plan_trajectory"], tasks["compute_cartesian_path"], display.publish
+        context, tasks["plan_trajectory"], tasks["compute_cartesian_path"], display.publish, others
     )
     quick: list[MoveItService] = [
         ComputeIk(context, tasks["solve_ik"]),
@@ -90,7 +93,7 @@ def offer_moveit_services(
         *scene_services(context, scene),
     ]
     slow: list[MoveItService] = [
-        ComputeCartesianPath(context, tasks["compute_cartesian_path"]),
+        ComputeCartesianPath(context, tasks["compute_cartesian_path"], others),
         planner,
     ]
     for service in quick:
@@ -100,8 +103,10 @@ def offer_moveit_services(
     actions = MoveItActions(context, output, controllers, urgent)
     offer_execute_trajectory(actions)
     offer_move_action(actions, trajectories, planner)
+    offer_sequence_move_group(actions, trajectories, planner)
     names = [service.name for service in (*quick, *slow)]
     names += offer_planner_services(node)
+    names.append(offer_plan_sequence_path(node, trajectories, planner))
     names += [f"{name}/_action/send_goal" for name in actions.names]
     _Watch(node, [node.resolve_service_name(name) for name in names])
     return [actions, offer_scene_topics(context, scene, updates)]

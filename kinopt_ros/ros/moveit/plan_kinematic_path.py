@@ -26,6 +26,7 @@ from kinopt_ros.ros.moveit.motion_types import (
     motion_type,
     tip_link,
 )
+from kinopt_ros.ros.moveit.other_motions import OtherMotions
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
 from kinopt_ros.ros.moveit.path_constraints import broken, check_start, kept_along
 from kinopt_ros.ros.moveit.planners import PIPELINE
@@ -78,11 +79,14 @@ class PlanKinematicPath(MoveItService):
         plan: Callable[[Any, Reply], Any],
         follow_lines: Callable[[Any, Reply], Any],
         display: Callable[[Any], None] = lambda message: None,
+        others: OtherMotions | None = None,
     ) -> None:
         """``plan`` makes tasks of kinopt_msgs/PlanTrajectory requests, ``follow_lines`` of ComputeCartesianPath ones;
-        they have what was ``asked``. ``display`` gets every motion that is found, as moveit_msgs/DisplayTrajectory."""
+        they have what was ``asked``. ``display`` gets every motion that is found, as moveit_msgs/DisplayTrajectory.
+        ``others`` are motions that may run meanwhile."""
         self._context = context
         self._display = display
+        self._others = others
         self._plan = plan
         self._follow_lines = follow_lines
 
@@ -93,6 +97,8 @@ class PlanKinematicPath(MoveItService):
         refuse_unsupported(given, robot, robot.group(context.group_name(robot, given.group_name)).joints)
         motion = motion_type(given.pipeline_id, given.planner_id)
         state = joint_state_of(given.start_state, robot)
+        if self._others is not None:
+            self._others.stand_still(state, given.group_name)
         frames = [
             frame
             for constraints in (*given.goal_constraints, given.path_constraints)

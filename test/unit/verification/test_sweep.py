@@ -190,8 +190,8 @@ def test_what_is_known_from_one_part_to_the_next_clears_no_contact() -> None:
         for k in range(len(control)):
             parts += motions.in_doubt(control[k : k + 1], times[k : k + 2], 10.0, pairs)[0]
         assert len(parts) == len(pairs) * len(control)
-        found = sweep._first(motions, parts, 0.0)
-        alone = [contact for part in parts if (contact := sweep._first(motions, [part], 0.0)) is not None]
+        found = sweep.first_of(motions, parts, 0.0)
+        alone = [contact for part in parts if (contact := sweep.first_of(motions, [part], 0.0)) is not None]
         assert (found is None) == (not alone), trial
         if found is not None:
             contacts += 1

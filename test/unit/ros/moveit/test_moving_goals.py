@@ -96,3 +96,39 @@ def test_only_the_word_on_the_topic_stops_and_long_ones_are_not_read(
     assert bool(told) == stops
     assert bool(log) != stops
     assert all(len(sentence) < 300 for sentence in log)
+
+
+def test_the_request_of_a_goal_that_ended_is_not_kept(moveit: ModuleType) -> None:
+    """rclpy keeps it for a minute, with the result: a thousand goals of 10 MB, and the memory was full."""
+    from kinopt_ros.ros.moveit.moving_goals import MovingGoal
+
+    goals: Any = moveit.action.ExecuteTrajectory.Goal  # type: ignore[attr-defined]
+    ends: list[str] = []
+
+    class Goal(MovingGoal):
+        def __init__(self, how: str) -> None:
+            self.how = how
+            self.handle: Any = SimpleNamespace(request=goals())
+            self.handle.request.trajectory.joint_trajectory.joint_names = ["a"] * 1000
+            self._ended = how == "cancelled before"
+
+        def read(self) -> None: ...
+
+        def work(self) -> Any:
+            if self.how == "fails":
+                raise RuntimeError
+            return None
+
+        def tell(self, state: str) -> None: ...
+
+        def refuse(self, error: Exception) -> None:
+            ends.append("refused")
+
+        def finish(self, code: Any) -> None:
+            ends.append("finished")
+
+    for how in ("ends", "fails", "cancelled before"):
+        goal = Goal(how)
+        goal._work()
+        assert not goal.handle.request.trajectory.joint_trajectory.joint_names
+    assert ends == ["finished", "refused"]

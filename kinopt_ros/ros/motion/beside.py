@@ -1,0 +1,101 @@
+"""Motions of other joints that run already: a motion may begin beside them where the two cannot meet.
+
+A controller may be late, slowed down or stopped, so what is left of a motion is taken from where its joints are
+measured, and checked against the other one whatever their timing (``verification/beside.py``).
+"""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import StartStateError, quoted
+from kinopt_ros.planning.servo.setup import servo_setup
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.messages.conversions import trajectory_from_message
+from kinopt_ros.ros.motion.brakes import commanded_of
+from kinopt_ros.ros.motion.published import Published
+from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.scene.scene import Scene
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
+from kinopt_ros.verification.beside import Way, first_meeting
+
+OFF = 0.01
+"""How far joints may be measured from the way of their motion, rad or m."""
+STEP = 0.01
+"""Time between two points of a way that are compared with what is measured, s."""
+
+
+def variables_of(robot: RobotModel, motions: Iterable[Published]) -> list[int]:
+    """Return the variables that some motions move."""
+    return [robot.variable_index[name] for one in motions for name in one.message.joint_names]
+
+
+def without(motions: Iterable[Published], others: Iterable[Published]) -> list[Published]:
+    """Return those of some motions that are none of others."""
+    left_out = {id(one) for one in others}
+    return [one for one in motions if id(one) not in left_out]
+
+
+def check_beside(
+    robot: RobotModel,
+    scene: Scene,
+    state: RobotState,
+    q: Annotated[Float64, "nq"],
+    motion: JointTrajectory,
+    running: Iterable[Published],
+    clearance: float,
+    timeout: float,
+) -> None:
+    """Check that a motion cannot meet others that run, whenever each of them begins and stops.
+
+    Args:
+        robot: the robot.
+        scene: what is around it.
+        state: as measured.
+        q: values of the joints that none of the motions moves, rad or m.
+        motion: of joints that none of the others moves.
+        running: motions of this node that are not over.
+        clearance: least distance (m) of bodies that must not touch.
+        timeout: age from which on joint states are too old, s.
+
+    Raises:
+        StartStateError: they may meet, or joints are measured where their motion does not lead.
+        InvalidStateError, StaleStateError: nobody says where these joints are.
+    """
+    way = Way(np.array([robot.variable_index[name] for name in motion.joint_names]), motion)
+    for one in running:
+        variables = variables_of(robot, [one])
+        state.require_known(variables, robot)
+        state.require_fresh(variables, robot, timeout)
+        left = Way(np.array(variables), left_of(one, state))
+        meeting = first_meeting(robot, scene, q, left, way, clearance)
+        if meeting is not None:
+            names = ", ".join(map(quoted, one.message.joint_names[:8]))
+            raise StartStateError(
+                f"a motion that this node has sent before moves {names}, and whatever their timing the two must not "
+                f"meet, but {meeting.a!r} may come within {max(meeting.distance, 0.0):.4f} m of {meeting.b!r}. Wait "
+                "until that motion is over, stop it, or ask for one motion of all these joints"
+            )
+
+
+def left_of(one: Published, state: RobotState) -> JointTrajectory:
+    """Return what is left of a motion from where its joints are measured; StartStateError if they are elsewhere."""
+    whole, commanded = trajectory_from_message(one.message), commanded_of(one)
+    setup = servo_setup(one.robot, one.robot.root_link, one.robot.root_link, tuple(whole.joint_names))
+    measured = state.q[setup.variables]
+    times = np.append(np.arange(0.0, whole.time[-1], STEP), whole.time[-1])
+    position, velocity, _ = evaluate(whole, times)
+    away = np.stack([setup.away(measured, row) for row in position])
+    there = (away <= OFF + STEP * np.abs(velocity)).all(axis=1)
+    if not there.any():
+        row = int(np.argmin(away.max(axis=1)))
+        k = int(np.argmax(away[row]))
+        raise StartStateError(
+            f"{whole.joint_names[k]!r} is {away[row, k]:.3g} from the motion that this node has sent before, which is "
+            f"not over; allowed is {OFF:g}: nobody knows where it goes. Wait until it stands"
+        )
+    begin = max(0.0, times[int(np.argmax(there))] - STEP)
+    return commanded.rest(one.start + round(begin * NANOSECONDS_PER_SECOND))
