@@ -115,7 +115,7 @@ def test_the_robot_is_drawn(page: Page, tab: Any) -> None:
     for T in ko.forward_kinematics(page.session.robot, page.session.q, links=["panda_link1", "panda_link4"]):
         x, y = (round(v) for v in on_screen(page.server, T[:3, 3]))
         around = np.abs(drawn - hidden)[y - 4 : y + 5, x - 4 : x + 5].max(axis=-1)
-        assert (around > 2).mean() > 0.9
+        assert (around > 0).mean() > 0.8  # a light robot before a light ground
 
 
 def test_dragging_the_gizmo_by_the_mouse_moves_the_robot(page: Page, tab: Any) -> None:
