@@ -40,7 +40,7 @@ pip = PYTHONWARNINGS="ignore:Editable installation" \
 # The environment that pip makes to build a package in is held to them, too.
 pinned_build := --build-constraint $(constraints)
 
-.PHONY: help demo interfaces test test-matrix fuzz layers unit bench bench-beam bench-gpu lint colcon env clean
+.PHONY: help demo view pictures interfaces test test-matrix fuzz layers unit bench bench-beam bench-gpu lint docs release colcon env clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -51,6 +51,13 @@ help: ## print this list
 
 demo: $(VENV)/.run ## start the node, ask it for a motion, print the verified answer (ARGS=--once)
 	@$(VENV)/bin/kinopt demo $(ARGS)
+
+view: $(VENV)/.run $(VENV)/.view ## node, simulated robot, and a page in the browser to drag it (ARGS="--port 8081", ARGS="ur5")
+	@$(VENV)/bin/kinopt view --simulate $(ARGS)
+
+# Chromium is a package of the system: apt-get install chromium.
+pictures: $(VENV)/.run $(VENV)/.view $(VENV)/.pictures ## the pictures of docs/viewer.md, by a browser without a screen
+	@PYTHONPATH=test:tools $(VENV)/bin/python tools/viewer_pictures.py $(ARGS)
 
 interfaces: $(VENV)/.run ## build MoveIt's and the controllers' interfaces where they are missing, and say what to source
 	@$(VENV)/bin/python tools/interface_packages.py
@@ -90,6 +97,15 @@ lint: $(VENV)/.run $(VENV)/.test ## ruff and mypy
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+docs: $(VENV)/.run $(VENV)/.docs ## the book, into build/docs (warnings are errors)
+	@rm -rf build/docs build/docs.doctrees
+	@$(VENV)/bin/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --fresh-env \
+	  -d build/docs.doctrees docs build/docs $(ARGS)
+	@echo "The book: build/docs/index.html"
+
+release: $(VENV)/.run $(VENV)/.release ## sdists and wheels in build/release, tried elsewhere (ARGS="python3.12 python3.13": there, too)
+	@tools/release.sh $(VENV) build/release $(ARGS)
 
 colcon: $(COLCON)/.tools ## build and test as a ROS workspace does, on the ROS wheels
 	@tools/colcon.sh $(COLCON) $(ARGS)
@@ -132,6 +148,26 @@ $(VENV)/.run: $(VENV)/.python $(interfaces) $(msgs_build)
 $(VENV)/.test: $(VENV)/.python
 	@echo "Installing what the tests need"
 	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),test,lint]'
+	@touch $@
+
+$(VENV)/.view: $(VENV)/.python
+	@echo "Installing the viewer"
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),view]'
+	@touch $@
+
+$(VENV)/.pictures: $(VENV)/.view
+	@echo "Installing what drives a browser"
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),view,browser]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.python
+	@echo "Installing what the book is built with"
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),docs,jax]'
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.python
+	@echo "Installing what releases are made with"
+	@$(call pip,$(VENV)) $(pinned_build) --editable '.[$(ros),release]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.python

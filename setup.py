@@ -1,11 +1,17 @@
 """Package description for ROS (colcon, ament_python) and for pip alike."""
 
 import os
+import re
 from glob import glob
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
 package_name = "kinopt_ros"
+here = Path(__file__).parent
+
+# The version stands in the package alone; importing that here would need its dependencies.
+version = re.search(r'^__version__ = "(.+)"$', (here / package_name / "__init__.py").read_text("utf-8"), re.MULTILINE)[1]
 
 # ROS 2 Kilted as Python wheels, for machines without a ROS installation.
 ros_wheels = [
@@ -51,6 +57,9 @@ collision = ["coal", "pycollada", "scipy", "trimesh"]
 # Paths by sampling, where no optimization from straight lines gets through.
 sampling = ["ompl"]
 
+# The page of `kinopt view`.
+view = ["viser>=1.0", *collision]
+
 # What the tests need beyond pytest itself.
 judges = ["example-robot-data", "pin", *collision]
 
@@ -62,11 +71,13 @@ def files_below(folder, pattern="*"):
 
 setup(
     name=package_name,
-    version="0.1.0",
+    version=version,
     description=(
         "Turns poses into verified joint motion for any URDF robot: "
         "inverse kinematics and trajectories behind interchangeable solvers."
     ),
+    long_description=(here / "README.md").read_text("utf-8"),
+    long_description_content_type="text/markdown",
     license="Apache-2.0",
     maintainer="kinopt_ros maintainers",
     maintainer_email="maintainers@kinopt.invalid",
@@ -77,7 +88,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
         (f"share/{package_name}", ["package.xml"]),
         (f"share/{package_name}/launch", files_below("launch", "*.py")),
-        (f"share/{package_name}/config", files_below("config", "*.yaml")),
+        (f"share/{package_name}/config", files_below("config", "*.yaml") + files_below("config", "*.rviz")),
     ],
     zip_safe=True,
     install_requires=[
@@ -97,6 +108,8 @@ setup(
         "warp": warp,
         "collision": collision,
         "sampling": sampling,
+        "view": view,
+        "browser": ["pillow", "playwright"],
         "test": [
             "hypothesis",
             "matplotlib",
@@ -107,9 +120,12 @@ setup(
             *jax,
             *judges,
             *sampling,
+            *view,
             *warp,
         ],
         "lint": ["mypy", "ruff", "types-PyYAML"],
+        "docs": ["furo", "myst-parser", "sphinx"],
+        "release": ["build", "twine"],
         "bench": [
             "eaik",
             "matplotlib",

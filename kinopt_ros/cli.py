@@ -12,6 +12,7 @@ COMMANDS = {
     "demo": "start the node, ask it for a motion, show the verified answer",
     "ik": "joint positions that bring a link to a pose",
     "plan": "a verified motion to a goal, around what is in the way",
+    "view": "the robot in a browser: drag it, plan, see what solvers do",
     "objective": "what a file of costs asks for: any number of goals, weighed or kept",
     "fk": "poses of links for given joint positions",
     "replay": "solve recorded problems again and compare",
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     with silent_imports():
-        parser = _parser(only=given[0] if given and given[0] in COMMANDS else None)
+        parser = command_parser(only=given[0] if given and given[0] in COMMANDS else None)
     args = parser.parse_args(given)
     try:
         return int(args.run(args))
@@ -42,8 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser(only: str | None) -> argparse.ArgumentParser:
-    """The parser; with ``only``, just that command is imported, so that each starts quickly."""
+def command_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser; with ``only``, just that command is imported, so that each starts quickly."""
     parser = argparse.ArgumentParser(
         prog="kinopt", description="Verified inverse kinematics and joint motion."
     )

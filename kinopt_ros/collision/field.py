@@ -81,7 +81,8 @@ class SphereField:
     def _near(self, q: Float64, margin: float) -> tuple[Float64, Float64, Float64, Float64]:
         M, S = len(q), len(self._radii)
         poses = link_poses(self._robot, q, self._links)[:, self._carrier]
-        p = (poses[..., :3, :3] @ self._centers[:, :, None])[..., 0] + poses[..., :3, 3]
+        # Of one layout, whatever M: for each the kernels would be compiled anew.
+        p = np.ascontiguousarray((poses[..., :3, :3] @ self._centers[:, :, None])[..., 0] + poses[..., :3, 3])
         distance, cost, force = np.full(M, np.inf), np.zeros(M), np.zeros((M, S, 3))
         for part in self._world:
             obstacles = part.obstacles

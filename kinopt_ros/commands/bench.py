@@ -14,6 +14,7 @@ from kinopt_ros.bench.beam import command as beam
 from kinopt_ros.bench.collision import command as collision
 from kinopt_ros.bench.hjcd import command as hjcd
 from kinopt_ros.bench.machine import machine
+from kinopt_ros.bench.mbm import command as mbm
 from kinopt_ros.bench.objective import command as objective
 from kinopt_ros.bench.progress import progress_bar
 from kinopt_ros.bench.table import print_table
@@ -71,6 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     trajectory.add_arguments(trajectory_parser)
     trajectory_parser.set_defaults(measure=trajectory.main)
+    mbm_parser = benches.add_parser(
+        "mbm", help="MotionBenchMaker's problems, beside OMPL and RoboPlan, motions judged independently"
+    )
+    mbm.add_arguments(mbm_parser)
+    mbm_parser.set_defaults(measure=mbm.main)
     objective_parser = benches.add_parser("objective", help="objectives of several costs, beside PyRoki")
     objective.add_arguments(objective_parser)
     objective_parser.set_defaults(measure=objective.main)

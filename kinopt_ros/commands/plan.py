@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
             status.update("shapes, spheres and pairs of the robot")
             prepare_collisions(robot)
         status.update("compiling")
-        solver.warm_up()
+        solver.warm_up_motions()
 
         def report(progress: Progress) -> bool:
             status.update(f"{progress.stage}, {progress.iteration} steps of the optimizer")

@@ -32,7 +32,7 @@ def phi1_euler(rpy_a: Any, rpy_b: Any) -> jax.Array:
 
 @jax.jit
 def phi2_quaternion(a: Any, b: Any) -> jax.Array:
-    """Compute Phi2 of quaternions (..., 4), wxyz of any length but 0: min(|a - b|, |a + b|); (...).
+    """Compute Phi2 of quaternions (..., 4), wxyz of any length but 0: ``min(|a - b|, |a + b|)``; (...).
 
     Raises:
         InvalidRequestError: another last dimension than 4.
@@ -53,7 +53,7 @@ def phi3_angle(a: Any, b: Any) -> jax.Array:
 
 @jax.jit
 def phi4_dot(a: Any, b: Any) -> jax.Array:
-    """Compute Phi4 of quaternions (..., 4), wxyz of any length but 0: 1 - |a . b|; (...).
+    """Compute Phi4 of quaternions (..., 4), wxyz of any length but 0: ``1 - |a . b|``; (...).
 
     Raises:
         InvalidRequestError: another last dimension than 4.

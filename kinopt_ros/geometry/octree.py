@@ -60,8 +60,6 @@ def read_octree(data: bytes, resolution: float, binary: bool) -> Octomap | None:
         )
     if not leaves:
         return None
-    if len(leaves) > MAX_POINTS:
-        raise InvalidShapeError(f"an octomap has {len(leaves)} occupied voxels; allowed are {MAX_POINTS}")
     rows = np.array(leaves, dtype=np.int64)
     sizes = resolution * np.exp2(LEVELS - rows[:, 0])
     half = 0.5 * resolution * 2.0**LEVELS
@@ -146,6 +144,7 @@ def _binary_leaves(data: bytes) -> tuple[list[_Leaf], int]:
         _require_level(level)
         leaves.extend((level, x + (i & 1), y + (i >> 1 & 1), z + (i >> 2)) for i in occupied)
         waiting.extend((level, x + (i & 1), y + (i >> 1 & 1), z + (i >> 2)) for i in inner)
+        _require_room(leaves)
     _require_end(waiting, len(data))
     return leaves, 2 * len(words)
 
@@ -167,6 +166,7 @@ def _full_leaves(data: bytes) -> tuple[list[_Leaf], int]:
         if not children:
             if occupied:
                 leaves.append(node)
+                _require_room(leaves)
             continue
         level, x, y, z = level + 1, 2 * x, 2 * y, 2 * z
         _require_level(level)
@@ -183,6 +183,14 @@ def _require_level(level: int) -> None:
     if level > LEVELS:
         raise InvalidShapeError(
             f"an octomap has more than {LEVELS} levels: it is damaged, or of another kind"
+        )
+
+
+def _require_room(leaves: list[_Leaf]) -> None:
+    """Raise at the first voxel too many: two bytes can be eight voxels, whose numbers take a kilobyte."""
+    if len(leaves) > MAX_POINTS:
+        raise InvalidShapeError(
+            f"an octomap has more than {MAX_POINTS} occupied voxels, which is not allowed"
         )
 
 

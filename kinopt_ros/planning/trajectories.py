@@ -74,9 +74,9 @@ def plan_trajectory(
 
         return plan_turning(robot, problem, ik_solver or solver, plan)
     if problem.deadline is None:
-        for needed in (solver, ik_solver):
-            if needed is not None:
-                needed.warm_up()
+        solver.warm_up_motions()
+        if ik_solver is not None:
+            ik_solver.warm_up()
     else:
         check_compiled()
         if problem.scene is not None:

@@ -134,6 +134,20 @@ class IkProblem(Immutable):
         return len(self.targets[0].T_base_target)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether any solution will do that brings one link to a pose, within a tolerance of position and one of
+        orientation."""
+        targets = self.targets
+        return (
+            len(targets) == 1
+            and self.num_solutions == 1
+            and self.preference is None
+            and not self.turns
+            and targets[0].weights is None
+            and targets[0].plain is not None
+        )
+
+    @property
     def nearest(self) -> bool:
         """Whether a configuration is wanted that is as near to the targets as possible, not one that reaches them."""
         return self.targets[0].weights is not None

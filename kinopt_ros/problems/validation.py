@@ -24,6 +24,8 @@ LARGEST_VALUE = 1e9
 are lost in rounding."""
 _ROTATION_ERROR = 1e-6
 """Largest accepted deviation of R Rᵀ from the identity, and of det R from 1."""
+_FEW = 64
+"""Numbers that are looked at sooner one by one than as an array."""
 QUATERNION_ERROR = 1e-6
 """Largest accepted deviation of a quaternion variable from unit length."""
 
@@ -34,11 +36,13 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         raise InvalidRequestError("targets is empty; give at least one PoseTarget")
     robot.link(problem.base_link)
     sizes = [len(target.T_base_target) for target in problem.targets]
-    if len(set(sizes)) > 1:
+    if len(sizes) > 1 and len(set(sizes)) > 1:
         raise InvalidRequestError(f"every PoseTarget needs the same number of poses, not {sizes}")
+    weighted = False
     for target in problem.targets:
         check_target(target, robot)
-    if any(target.weights is not None for target in problem.targets):
+        weighted = weighted or target.weights is not None
+    if weighted:
         _check_nearest(problem)
     expected = variables_of_joints(robot, tuple(problem.joints))
     if problem.variables is not expected and not np.array_equal(problem.variables, expected):
@@ -152,8 +156,12 @@ def check_state(q: Float64, robot: RobotModel, what: str) -> None:
 def check_states(q: Annotated[Float64, "N nq"], robot: RobotModel, what: str) -> None:
     """Raise unless every row is a configuration of the whole robot, of finite numbers up to LARGEST_VALUE; the message
     names the first bad one."""
-    usable = np.abs(q) <= LARGEST_VALUE
-    if not usable.all():
+    if q.size <= _FEW:
+        all_usable = all(-LARGEST_VALUE <= value <= LARGEST_VALUE for value in q.reshape(-1).tolist())
+    else:
+        all_usable = bool((np.abs(q) <= LARGEST_VALUE).all())
+    if not all_usable:
+        usable = np.abs(q) <= LARGEST_VALUE
         row = int(np.flatnonzero(~usable.all(axis=1))[0])
         bad = [robot.variable_names[i] for i in np.flatnonzero(~usable[row])]
         beyond = f" or beyond {LARGEST_VALUE:g} rad or m" if np.isfinite(q).all() else ""
@@ -199,9 +207,10 @@ def check_target(target: PoseTarget, robot: RobotModel) -> None:
         if target.T_link_tool.shape != (4, 4):
             raise InvalidGoalError(f"T_link_tool has shape {target.T_link_tool.shape}; allowed is (4, 4)")
         check_transforms(target.T_link_tool[None], "T_link_tool")
+    position, orientation = target.position_tolerance, target.orientation_tolerance
+    usual = type(position) is float and type(orientation) is float and position > 0.0 and orientation > 0.0
     for what, tolerance in (
-        ("position_tolerance", target.position_tolerance),
-        ("orientation_tolerance", target.orientation_tolerance),
+        () if usual else (("position_tolerance", position), ("orientation_tolerance", orientation))
     ):
         given = tolerance if isinstance(tolerance, tuple) else (tolerance,)
         if len(given) not in (1, 3) or not all(map(_is_tolerance, given)):

@@ -44,18 +44,26 @@ class _BrokenError(Exception):
 
 def read_collisions(link: ElementTree.Element) -> tuple[tuple[CollisionElement, ...], tuple[str, ...]]:
     """Read the usable collision elements of a link, and what is wrong with the others."""
-    usable: list[CollisionElement] = []
+    usable, broken = read_elements(link, "collision")
+    return tuple(shape for _, shape in usable), broken
+
+
+def read_elements(
+    link: ElementTree.Element, tag: str
+) -> tuple[list[tuple[ElementTree.Element, CollisionElement]], tuple[str, ...]]:
+    """Read the usable ``<collision>`` or ``<visual>`` elements of a link, and what is wrong with the others."""
+    usable: list[tuple[ElementTree.Element, CollisionElement]] = []
     broken: list[str] = []
-    for number, element in enumerate(children(link, "collision"), start=1):
+    for number, element in enumerate(children(link, tag), start=1):
         name = f" {quoted(element.attrib['name'])}" if element.get("name") else ""
         try:
-            usable.append(_collision(element))
+            usable.append((element, _shape(element)))
         except (_BrokenError, InvalidShapeError) as error:
-            broken.append(f"collision element {number}{name}: {error}")
-    return tuple(usable), tuple(broken)
+            broken.append(f"{tag} element {number}{name}: {error}")
+    return usable, tuple(broken)
 
 
-def _collision(element: ElementTree.Element) -> CollisionElement:
+def _shape(element: ElementTree.Element) -> CollisionElement:
     shapes = [shape for geometry in children(element, "geometry") for shape in geometry]
     if len(shapes) != 1:
         raise _BrokenError(f"it has {len(shapes)} shapes; allowed is one")

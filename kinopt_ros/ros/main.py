@@ -1,7 +1,9 @@
 """Entry point of the node's process: says in a sentence what is missing before anything fails in a stack trace."""
 
+import faulthandler
 import importlib
 import sys
+from contextlib import suppress
 
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.interrupts import INTERRUPTED, end_silently, silent_imports
@@ -41,6 +43,8 @@ def _problem_of(module: str) -> str | None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the node, or several nodes in one process: ``kinopt_node left right --ros-args ...`` runs one in each of the
     namespaces. Parameters of each are given by file, under its full name (``/left/kinopt``)."""
+    with suppress(RuntimeError, OSError):  # there is no stderr
+        faulthandler.enable()  # where compiled code ends the process, its log says in which call
     end_silently()  # until ``spin`` has something to tidy up
     remedy = missing()
     if remedy is not None:

@@ -40,6 +40,7 @@ from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.robot.loader import RobotLoader
 from kinopt_ros.ros.robot.parameter_services import careful
 from kinopt_ros.ros.robot.waiting_for_robot import WaitingForRobot
+from kinopt_ros.ros.rviz.interactive_markers import offer_interactive_markers
 from kinopt_ros.ros.services.every import SERVICES
 from kinopt_ros.ros.serving.answers import answering
 from kinopt_ros.ros.serving.diagnostics import create_diagnostics
@@ -186,6 +187,13 @@ class KinoptNode(ManagedNode):
         self.end_motions()
         self._shared.gate.close("the node was shut down (lifecycle): start it anew")
 
+    def _stop_once(self) -> str:
+        """Stop what this node moves, and allow motions again at once; return what was done."""
+        said = self._emergency_stop.stop_all("the menu of a marker", lasting=False)
+        if said:
+            self._emergency_stop.watch()
+        return said
+
     def _refuse_all(self) -> None:
         """Refuse requests and motions: the node is not active."""
         name = self.get_fully_qualified_name()
@@ -220,6 +228,8 @@ class KinoptNode(ManagedNode):
             self.end_motions()
         elif self.moving or self._motions.runs:
             print("kinopt: ROS was shut down first: the motion that runs cannot be stopped", file=sys.stderr)
+        if self._interactive_markers is not None:
+            self._interactive_markers.close()
         for part in self._moveit:
             part.close()
         self._trajectory_action.close()
@@ -287,7 +297,8 @@ class KinoptNode(ManagedNode):
             EACH_ONE,
             event_callbacks=SubscriptionEventCallbacks(message_lost=self._scene_updates.lost),
         )
-        self._markers = MarkersTopic(self._shared, self.create_publisher(MarkerArray, "~/markers", 10))
+        self._marker_array = self.create_publisher(MarkerArray, "~/markers", 10)
+        self._markers = MarkersTopic(self._shared, self._marker_array)
 
     def _create_services(self) -> None:
         context = self._shared
@@ -322,6 +333,19 @@ class KinoptNode(ManagedNode):
             self._motions,
             self._controllers,
             self.urgent,
+        )
+        self._interactive_markers = offer_interactive_markers(
+            context,
+            self._scheduler,
+            serving,
+            trajectories,
+            tasks,
+            self._scene_updates,
+            self._motions,
+            self._controllers,
+            self._stop_once,
+            self._marker_array,
+            self._reports,
         )
         self._diagnostics = create_diagnostics(self, context, self._scheduler, context.statistics)
 

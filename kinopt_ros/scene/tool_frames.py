@@ -23,6 +23,8 @@ from kinopt_ros.scene.shape_text import pose_of
 
 MAX_FRAMES = 1_000
 """Most tool frames."""
+_LONGEST = 2 * MAX_ID_LENGTH + 1
+"""Longest name of a frame of an object: ``object/subframe``."""
 
 
 class UnknownTipError(UnknownLinkError):
@@ -141,6 +143,8 @@ def object_frame(robot: RobotModel, scene: Scene, name: str) -> ObjectFrame | No
 
     An object whose id is the whole name comes first.
     """
+    if len(name) > _LONGEST:  # names come in messages, and each slash of a long one is a look
+        return None
     end = len(name)
     while end > 0:
         id, subframe = name[:end], name[end + 1 :]

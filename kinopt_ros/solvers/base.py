@@ -243,10 +243,9 @@ class Solver(ABC):
         start = time.perf_counter()
         self._check(problem)
         claims = self._claims(problem)
-        chains = tuple(
-            chain_between(self.robot, problem.base_link, target.link) for target in problem.targets
-        )
-        case = Case(self.robot, problem, chains, self.name)
+        robot, base = self.robot, problem.base_link
+        chains = tuple([chain_between(robot, base, target.link) for target in problem.targets])
+        case = Case(robot, problem, chains, self.name)
         candidates = own_copy(case, claims)
         if problem.nearest:
             return nearest_answer(case, candidates, start)
@@ -402,19 +401,20 @@ class Solver(ABC):
         self.check_solves_ik()
         targets, preference = problem.targets, problem.preference
         index = None if preference is None else preference.index
-        asked = (
-            (len(targets) > 1, Feature.SEVERAL_TARGETS),
-            (problem.num_solutions > 1, Feature.SEVERAL_SOLUTIONS),
-            (problem.nearest, Feature.NEAREST),
-            (any(target.plain is None for target in targets), Feature.AXIS_TOLERANCES),
-            (any(target.T_link_tool is not None for target in targets), Feature.TOOL),
-            (preference is not None and preference.posture is not None, Feature.POSTURE),
-            (problem.turns, Feature.TURNS),
-            (index is not None, Feature.MANIPULABILITY),
-        )
-        for wanted, feature in asked:  # no dictionary: an enum takes a microsecond to be a key
-            if wanted and feature not in self.capabilities.features:
-                raise UnsupportedFeatureError(f"solver {self.name} does not support {feature.value}")
+        if not problem.is_plain or targets[0].T_link_tool is not None:
+            asked = (
+                (len(targets) > 1, Feature.SEVERAL_TARGETS),
+                (problem.num_solutions > 1, Feature.SEVERAL_SOLUTIONS),
+                (problem.nearest, Feature.NEAREST),
+                (any(target.plain is None for target in targets), Feature.AXIS_TOLERANCES),
+                (any(target.T_link_tool is not None for target in targets), Feature.TOOL),
+                (preference is not None and preference.posture is not None, Feature.POSTURE),
+                (problem.turns, Feature.TURNS),
+                (index is not None, Feature.MANIPULABILITY),
+            )
+            for wanted, feature in asked:  # no dictionary: an enum takes a microsecond to be a key
+                if wanted and feature not in self.capabilities.features:
+                    raise UnsupportedFeatureError(f"solver {self.name} does not support {feature.value}")
         if index is not None and not isinstance(index, self.capabilities.indices):
             raise UnsupportedFeatureError(
                 f"solver {self.name} does not support a preference for {index.name}"
@@ -434,6 +434,10 @@ class Solver(ABC):
 
     def warm_up(self) -> None:  # noqa: B027  (most plugins have nothing to do)
         """Do now what some later request would have to wait for, such as compiling. Does nothing by default."""
+
+    def warm_up_motions(self) -> None:
+        """Do now what some later motion would have to wait for: all of ``warm_up``, unless a plugin knows better."""
+        self.warm_up()
 
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""

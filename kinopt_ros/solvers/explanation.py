@@ -34,10 +34,12 @@ def explain(case: Case, candidates: IkCandidates, judgement: Judgement) -> Expla
     """Say why requests failed. ``candidates`` are those that the plugin gave at first."""
     problem = case.problem
     B, n, T = problem.batch_size, len(problem.variables), len(problem.targets)
+    status = np.empty(B, dtype=np.int64)
+    status.fill(_SUCCESS)
     attempt, errors, poses = np.empty((B, n)), np.empty((2, B)), np.empty((B, T, 4, 4))
     for values in (attempt, errors, poses):
         values.fill(np.nan)
-    said = Explanation(np.full(B, _SUCCESS, dtype=np.int64), [""] * B, attempt, errors, poses)
+    said = Explanation(status, [""] * B, attempt, errors, poses)
     if judgement.all_solved:
         return said
     failed = np.flatnonzero(~judgement.solved.any(axis=1))

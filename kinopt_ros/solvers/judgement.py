@@ -97,10 +97,12 @@ def checked_poses(
     B, K, n = q.shape
     claims = q.reshape(B * K, n)
     # Rows without a claim (NaN) are not verified: fewer solutions may be claimed than were asked for.
-    which = np.arange(B) if K == 1 else np.flatnonzero(~np.asarray(np.isnan(claims).all(axis=1)))
-    report = verify_configurations(
-        case.robot, case.problem, case.chains, claims if K == 1 else claims[which], which // K
-    )
+    if K == 1:
+        which = request = np.arange(B)
+    else:
+        which = np.flatnonzero(~np.asarray(np.isnan(claims).all(axis=1)))
+        claims, request = claims[which], which // K
+    report = verify_configurations(case.robot, case.problem, case.chains, claims, request)
     if len(which) == B * K and report.ok.all():  # the usual case: what was claimed is the answer
         return (
             q,

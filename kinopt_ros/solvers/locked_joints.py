@@ -44,6 +44,7 @@ class HasVariables(Protocol):
         """Indices in the robot's q of the variables that move the chains."""
 
 
+_NOTHING = np.empty(0)
 Packed = TypeVar("Packed", bound=HasVariables)
 Key = tuple[object, ...]
 
@@ -74,11 +75,14 @@ class PreparedChains(Generic[Packed]):
     def of(self, problem: IkProblem) -> Iterator[tuple[Annotated[Int64, "R"], Prepared[Packed]]]:
         """Yield requests whose held variables have the same values, and the chains of their targets, until all are
         named."""
-        structure = (problem.base_link, problem.joints, *(_key(target) for target in problem.targets))
-        held = self._held_variables(problem, structure)
         B = problem.batch_size
+        if B == 1:
+            yield np.arange(1), self.of_one(problem)
+            return
+        structure = _structure(problem)
+        held = self._held_variables(problem, structure)
         values = problem.state[:, held] if len(held) else np.empty((B, 0))
-        if B == 1 or not len(held) or (values == values[:1]).all():
+        if not len(held) or (values == values[:1]).all():
             if B:
                 yield np.arange(B), self._get(problem, structure, held, values[0])
             return
@@ -86,6 +90,12 @@ class PreparedChains(Generic[Packed]):
         for number, row in enumerate(distinct):
             rows = np.flatnonzero(group.reshape(-1) == number)
             yield rows, self._get(problem, structure, held, row)
+
+    def of_one(self, problem: IkProblem) -> Prepared[Packed]:
+        """Return the chains of the targets of a problem with one request."""
+        structure = _structure(problem)
+        held = self._held_variables(problem, structure)
+        return self._get(problem, structure, held, problem.state[0, held] if len(held) else _NOTHING)
 
     def _held_variables(self, problem: IkProblem, structure: Key) -> Int64:
         with self._lock:
@@ -126,6 +136,8 @@ def solve_in_parts(
     solve: Callable[[IkProblem, Prepared[Packed]], IkCandidates],
 ) -> IkCandidates:
     """Return candidates of all requests, solved together as far as they hold the same values."""
+    if problem.batch_size == 1:
+        return solve(problem, chains.of_one(problem))
     parts: list[tuple[Int64, IkCandidates]] = []
     for rows, prepared in chains.of(problem):
         part = problem if len(rows) == problem.batch_size else rows_of(problem, rows)
@@ -145,6 +157,10 @@ def solve_in_parts(
         joined.q[rows, : found.q.shape[1]], joined.attempt[rows] = found.q, found.attempt
         joined.iterations[rows], joined.timed_out[rows] = found.iterations, found.timed_out
     return joined
+
+
+def _structure(problem: IkProblem) -> Key:
+    return (problem.base_link, problem.joints, *[_key(target) for target in problem.targets])
 
 
 def _key(target: PoseTarget) -> Key:

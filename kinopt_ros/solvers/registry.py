@@ -32,6 +32,7 @@ RESERVED = frozenset(
     {
         AUTO,
         "ik",
+        "markers",
         "qos_overrides",
         "robot_description_kinematics",
         "robot_description_planning",

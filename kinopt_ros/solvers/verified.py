@@ -11,6 +11,9 @@ import time
 
 import numpy as np
 
+from kinopt_ros.problems.validation import variables_of_joints
+from kinopt_ros.robot.memo import remembered
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.asking import Asking
 from kinopt_ros.solvers.choice import Choice
 from kinopt_ros.solvers.clear import more_solutions
@@ -71,7 +74,7 @@ def answer(
     problem, robot = case.problem, case.robot
     scene = problem.scene
     return IkResult(
-        joint_names=tuple([robot.variable_names[i] for i in problem.variables.tolist()]),
+        joint_names=_variable_names(robot, tuple(problem.joints)),
         q=choice.q,
         status=explanation.status,
         messages=tuple(explanation.messages),
@@ -89,6 +92,11 @@ def answer(
         checks=CHECKS if scene is None else (*CHECKS, SELF_COLLISION, WORLD_COLLISION),
         not_checked=NOT_CHECKED if scene is None else (HELD_LIMITS, *not_checked(robot)),
         algorithm=algorithm,
-        notes=(*problem.notes, *(() if scene is None else left_out_by_guess(robot))),
+        notes=problem.notes if scene is None else (*problem.notes, *left_out_by_guess(robot)),
         scene_version=None if scene is None else scene.version,
     )
+
+
+@remembered
+def _variable_names(robot: RobotModel, joints: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple([robot.variable_names[i] for i in variables_of_joints(robot, joints).tolist()])

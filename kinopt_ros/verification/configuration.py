@@ -108,6 +108,8 @@ def _of_unit_quaternions(
     report: ConfigurationReport, robot: RobotModel, problem: IkProblem
 ) -> ConfigurationReport:
     """Refuse quaternions of other lengths: kinematics here takes any, but other programs read another pose in them."""
+    if not robot.floating_joints:
+        return report
     for first in quaternion_columns(robot, problem.variables):
         off = np.abs(np.linalg.norm(report.q[:, first : first + 4], axis=1) - 1.0)
         bad = report.finite & ~(off <= QUATERNION_ERROR)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import signal
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(item.fspath).parent == Path(__file__).parent:
             item.add_marker(pytest.mark.ros)
+
+
+_nodes: dict[str, NodeProcess] = {}
+"""Nodes of the tests that run, by name."""
+_LOG = 6000
+"""Characters of a node's log that are shown with a test that failed."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show with a test that failed what its nodes have printed, and how those ended that did."""
+    report = yield
+    if report.failed:
+        for name, process in _nodes.items():
+            report.sections.append((f"node {name}, {_state(process)}", process.log_text()[-_LOG:]))
+    return report
+
+
+def _state(process: NodeProcess) -> str:
+    ended = process.wait(0.0)
+    if ended is None:
+        return "running"
+    return f"ended with {ended}" if ended >= 0 else f"ended by {signal.Signals(-ended).name}"
 
 
 @pytest.fixture(scope="session")
@@ -75,8 +99,10 @@ def process(
     """A node for the Panda, alive until the end of the module."""
     log = tmp_path_factory.mktemp("node") / "node.log"
     with NodeProcess(panda_parameters, log) as running:
+        _nodes["kinopt"] = running
         yield running
-        assert running.running, f"the node died:\n{running.log_text()}"
+        _nodes.pop("kinopt", None)
+        assert running.running, f"the node died, {_state(running)}:\n{running.log_text()}"
         assert "internal error" not in running.log_text(), running.log_text()
         assert running.stop() == 0, running.log_text()
 
@@ -105,20 +131,23 @@ def start_shared_node(ros: None) -> Iterator[StartNode]:
 
 
 def _starter() -> Iterator[StartNode]:
-    started: list[tuple[NodeProcess, Client]] = []
+    started: list[tuple[str, NodeProcess, Client]] = []
 
     def start(name: str, parameters: dict[str, object], ready: bool = True) -> tuple[NodeProcess, Client]:
-        process = NodeProcess(parameters, name=name).__enter__()
+        _nodes[name] = process = NodeProcess(parameters, name=name).__enter__()
         client = Client(f"{name}_client", name)
-        started.append((process, client))
+        started.append((name, process, client))
         if ready:
             client.wait_until_ready(120.0, lambda: process.running)
         return process, client
 
     yield start
-    for process, client in started:
+    for name, process, client in started:
+        _nodes.pop(name, None)
         client.close()
+        state = _state(process)
         process.stop()
+        assert " by SIG" not in state, f"the node died, {state}:\n{process.log_text()}"
         assert "internal error" not in process.log_text(), process.log_text()
         assert "Traceback" not in process.log_text(), process.log_text()
         process.__exit__(None, None, None)

@@ -212,24 +212,24 @@ def test_cancel_is_forwarded(goals: Goals, controller: Controller) -> None:
     controller.seconds = 30.0
     goal = goals.send(joint_goals=[AWAY], publish=True)
     goal.accepted()
-    assert goals.client.spin_until(lambda: bool(controller.goals), 20.0)
+    assert goals.client.spin_until(lambda: bool(controller.goals), 60.0)
     goals.client.spin(0.2)
     assert goal.cancel() < 1.0
     assert goal.result()[0] == CANCELED
-    assert goals.client.spin_until(lambda: controller.cancelled == 1, 5.0)
+    assert goals.client.spin_until(lambda: controller.cancelled == 1, 60.0)
 
 
 def test_a_newer_motion_stops_the_one_that_is_done(goals: Goals, controller: Controller) -> None:
     controller.seconds = 30.0
     first = goals.send(joint_goals=[AWAY], publish=True)
     first.accepted()
-    assert goals.client.spin_until(lambda: bool(controller.goals), 20.0)
+    assert goals.client.spin_until(lambda: bool(controller.goals), 60.0)
     controller.seconds = 0.1
     status, result = goals.run(joint_goals=[joints(panda_joint1=-0.3)], publish=True)
     assert status == SUCCEEDED, result.status.message
     status, result = first.result()
     assert (status, Status(result.status.code)) == (ABORTED, Status.PREEMPTED)
-    assert goals.client.spin_until(lambda: controller.cancelled == 1, 20.0)
+    assert goals.client.spin_until(lambda: controller.cancelled == 1, 60.0)
 
 
 @pytest.mark.parametrize("cancelled", [True, False])
@@ -241,7 +241,7 @@ def test_a_goal_waits_until_the_robot_stands_that_the_one_before_moves(
     controller.seconds = 30.0
     first = goals.send(joint_goals=[AWAY], publish=True)
     first.accepted()
-    assert client.spin_until(lambda: bool(controller.goals), 20.0)
+    assert client.spin_until(lambda: bool(controller.goals), 60.0)
     client.stop_robot()
     names, still = list(READY), [0.0] * len(READY)
 
@@ -308,11 +308,11 @@ def test_the_end_of_the_node_stops_the_controller_and_waits_for_it(
     controller.seconds = 60.0
     goal = goals.send(joint_goals=[AWAY], publish=True)
     goal.accepted()
-    assert goals.client.spin_until(lambda: bool(controller.goals), 30.0)
+    assert goals.client.spin_until(lambda: bool(controller.goals), 60.0)
     goals.client.spin(0.3)
     os.kill(process.pid, number)
     os.kill(process.pid, number)  # who is impatient must not leave the arm moving
-    assert goals.client.spin_until(lambda: controller.cancelled == 1, 20.0)
+    assert goals.client.spin_until(lambda: controller.cancelled == 1, 60.0)
     assert goals.client.spin_until(lambda: not process.running, 30.0)
     assert process.stop() == 0, process.log_text()
     assert controller.cancelled == 1
@@ -328,7 +328,7 @@ def test_the_end_of_the_node_does_not_wait_for_ever(
     controller = own_controller
     controller.seconds = 60.0
     goals.send(joint_goals=[AWAY], publish=True).accepted()
-    assert goals.client.spin_until(lambda: bool(controller.goals), 30.0)
+    assert goals.client.spin_until(lambda: bool(controller.goals), 60.0)
     goals.client.spin(0.3)
     process.interrupt()  # the controller hears nothing any more: nobody spins it
     assert process.wait(30.0) == 0, process.log_text()
@@ -610,11 +610,15 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
             parameter=lambda name: "", statistics=SimpleNamespace(record=lambda *arguments: None)
         ),
         output=SimpleNamespace(),
+    )
+    goals: Any = SimpleNamespace(
+        context=action.context,
+        name="optimize_trajectory",
         server=SimpleNamespace(notify_execute=lambda handle, conclude: ended.append(handle)),
     )
     number = SimpleNamespace(uuid=[0] * 16)
     handle = SimpleNamespace(goal_id=number, request=None, abort=lambda: None, succeed=lambda: None)
-    goal: Any = _Goal(action, handle)
+    goal: Any = _Goal(action, goals, handle)
     controller: Any = SimpleNamespace(wait=lambda: None, send=send)
     goal.chosen = ChosenControllers({"arm": controller}, None, action.context)
     claim = MotionOutput(None, Trusting()).claim("a goal", lambda owner: None)

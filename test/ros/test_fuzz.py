@@ -429,7 +429,7 @@ def test_target_pose_moves_nothing_that_it_should_not(client: Client, frame: str
     message = PoseStamped(pose=at)
     message.header.frame_id = frame
     client.publish_target(message)
-    assert client.spin_until(lambda: len(client.reports) > reports, 10.0)
+    assert client.spin_until(lambda: len(client.reports) > reports, 60.0)
     report = client.reports[-1]
     assert report.status.code in CODES
     if report.status.code == Status.SUCCESS:  # by chance a target that can be reached
@@ -467,13 +467,13 @@ def test_parameters(client: Client, name: str) -> None:
     getter = client.node.create_client(GetParameters, "kinopt/get_parameters")
     assert getter.wait_for_service(5.0)
     present = getter.call_async(GetParameters.Request(names=[name]))
-    assert client.spin_until(present.done, 10.0)
+    assert client.spin_until(present.done, 60.0)
     (before,) = present.result().values
     assert setter.wait_for_service(5.0)
 
     def put(value: ParameterValue) -> Any:
         future = setter.call_async(SetParameters.Request(parameters=[Parameter(name=name, value=value)]))
-        assert client.spin_until(future.done, 30.0)
+        assert client.spin_until(future.done, 60.0)
         return future.result().results[0]
 
     @settings(FUZZ, max_examples=12)

@@ -873,14 +873,17 @@ def test_goals_do_not_begin_where_the_robot_was_before_a_motion(
 
     def publish(q: np.ndarray, velocity: np.ndarray) -> None:
         action: Any = SimpleNamespace(context=world, output=world.output)
-        goal = _Goal(action, SimpleNamespace(goal_id=SimpleNamespace(uuid=bytes(16)), succeed=None))
-        goal._conclude = lambda *given: None  # type: ignore[method-assign]
+        goal = _Goal(
+            action, SimpleNamespace(), SimpleNamespace(goal_id=SimpleNamespace(uuid=bytes(16)), succeed=None)
+        )
+        goal.conclude = lambda *given: None  # type: ignore[method-assign]
         if controller is not None:
             goal.chosen = ChosenControllers({"arm": controller}, None, world)  # type: ignore[dict-item,arg-type]
         problem = SimpleNamespace(start=q, scene=None, clearance=0.0)
         asked: Any = SimpleNamespace(loaded=world.loaded, problem=problem, controller_joints=ARM)
         planned = plan_joint_motion(PANDA, ARM, q, velocity, GOAL, 1.0, 1.0)
-        result = SimpleNamespace(trajectory=trajectory_message(planned.trajectory, "panda_link0"))
+        message = trajectory_message(planned.trajectory, "panda_link0")
+        result = SimpleNamespace(trajectory=message, status=SimpleNamespace(code=Status.SUCCESS))
         goal._publish(asked, world.output.claim("goal", lambda owner: None), result)
 
     sent = world.sent if controller is None else controller.sent

@@ -91,14 +91,15 @@ def test_the_node_under_a_small_load() -> None:
     assert result["node_alive"]
 
 
-def test_the_node_under_load_and_disturbed() -> None:
+def test_the_node_under_load_and_disturbed(moveit: object) -> None:
     pytest.importorskip("pinocchio", exc_type=ImportError)
     command = [sys.executable, "-m", "kinopt_ros.cli", "bench", "load", "--clients", "4", "--duration", "6"]
     command += ["--disturb", "--rate", "5", "--no-unreachable", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(done.stdout)
-    for kind in ("single", "scene", "motion", "description", "parameters", "target_pose"):
+    kinds = ("single", "scene", "motion", "move_action", "description", "parameters", "target_pose")
+    for kind in kinds:
         assert result["kinds"][kind]["requests"] > 0, kind
     assert result["threads"]["max"] > 1
     assert result["file_descriptors"]["max"] > 1

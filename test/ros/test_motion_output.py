@@ -10,7 +10,7 @@ from geometry_msgs.msg import PoseStamped
 from support.looks import Trusting
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import EnvironmentChangedError, KinoptError
 from kinopt_ros.ros.motion.controllers import unheard
 from kinopt_ros.ros.motion.output import ClosedError, EmergencyStopError, MotionOutput, UnheardError
 from kinopt_ros.ros.requests.timeouts import DeadlinePassedError, check_in_time
@@ -67,6 +67,21 @@ def test_a_kept_right_lasts_until_somebody_else_asks() -> None:
     assert lost == ["second"]
     assert not claim.publish(JointTrajectory(), UNASKED, keep=True)
     assert len(topic.messages) == 2
+
+
+@pytest.mark.parametrize("way", ["publish", "hand_over"])
+def test_a_right_is_for_its_joints_alone(way: str) -> None:
+    """A goal that was asked for before a new description had the right of the old joints, and moved others, of which
+    somebody else had it."""
+    topic = Published()
+    output = MotionOutput(topic, Trusting(), lambda: 7)
+    output.claim("another", lambda owner: None, joints=["b"])
+    claim = output.claim("somebody", lambda owner: None, joints=["a"])
+    rest = [lambda: pytest.fail("it was sent")] if way == "hand_over" else []
+    with pytest.raises(EnvironmentChangedError, match="moves b, which"):
+        getattr(claim, way)(JointTrajectory(joint_names=["a", "b"]), UNASKED, *rest)
+    assert not topic.messages
+    assert claim.publish(JointTrajectory(joint_names=["a"]), UNASKED)
 
 
 def test_motions_of_different_joints_are_known_beside_each_other() -> None:

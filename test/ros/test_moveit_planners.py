@@ -34,7 +34,7 @@ def ask(node: tuple[NodeProcess, Client], moveit: Any) -> Iterator[Ask]:
     clients = {name: client.node.create_client(kind, name) for name, kind in types.items()}
 
     def call(name: str, **fields: Any) -> Any:
-        assert client.spin_until(clients[name].service_is_ready, 30.0), f"{name} is not there"
+        assert client.spin_until(clients[name].service_is_ready, 60.0), f"{name} is not there"
         for _ in range(10):  # an answer is lost if the node has not found this client yet
             future = clients[name].call_async(types[name].Request(**fields))
             if client.spin_until(future.done, 5.0):
@@ -83,6 +83,12 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "text": ({"keys": ["trajectory.timeout"], "values": ["{"]}, "trajectory.timeout"),
     "fewer values": ({"keys": ["trajectory.timeout"], "values": []}, "1 keys and 0 values"),
     "long": ({"keys": ["trajectory.timeout"], "values": ["1" * 20_000]}, "20000 characters"),
+    "long together": (
+        {"keys": ["trajectory.timeout", "trajectory.clearance"], "values": ["1" * 9_000] * 2},
+        "18000 characters",
+    ),
+    "twice": ({"keys": ["trajectory.timeout"] * 2, "values": ["1"] * 2}, "a key twice"),
+    "nested": ({"keys": ["trajectory.timeout"], "values": ["[" * 5_000]}, "nested too deeply"),
 }
 
 
@@ -96,7 +102,7 @@ def test_what_cannot_be_set_is_logged_and_nothing_is(
     client.spin(1.1)  # each sentence once a second
     logged = len(process.log_text())
     ask("set_planner_params", params=moveit.msg.PlannerParams(**fields))
-    assert client.spin_until(lambda: words in process.log_text()[logged:], 10.0), process.log_text()[logged:]
+    assert client.spin_until(lambda: words in process.log_text()[logged:], 60.0), process.log_text()[logged:]
     assert values(ask) == before
 
 

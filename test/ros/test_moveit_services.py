@@ -681,12 +681,12 @@ def test_a_motion_to_joints(call: Call, motion: Any, moveit: Any, client: Client
     shown: list[Any] = []
     kind = moveit.msg.DisplayTrajectory
     subscription = client.node.create_subscription(kind, "display_planned_path", shown.append, 10)
-    assert client.spin_until(lambda: client.node.count_publishers("display_planned_path") > 0, 20.0)
+    assert client.spin_until(lambda: client.node.count_publishers("display_planned_path") > 0, 60.0)
     client.spin(0.5)
     answer = planned(call, motion())
     last = answer.trajectory.joint_trajectory
     np.testing.assert_allclose(last.points[-1].positions, list(AWAY.values()), atol=1e-6)
-    assert client.spin_until(lambda: bool(shown), 20.0)
+    assert client.spin_until(lambda: bool(shown), 60.0)
     assert (shown[0].model_id, shown[0].trajectory) == ("panda", [answer.trajectory])
     assert shown[0].trajectory_start == answer.trajectory_start
     client.node.destroy_subscription(subscription)
@@ -1067,7 +1067,7 @@ def test_who_offers_them_beside_another_says_so(
 ) -> None:
     process, _ = start_node("kinopt_second", panda_parameters)
     sentence = "another node, such as move_group, offers them, too"
-    assert client.spin_until(lambda: sentence in process.log_text(), 30.0)
+    assert client.spin_until(lambda: sentence in process.log_text(), 60.0)
     assert "/compute_ik" in process.log_text()
 
 

@@ -109,7 +109,7 @@ def test_a_goal_of_the_table(client: Client, what: str) -> None:
     status, result = goals.run(**{name: getattr(goal, name) for name in (*names, "publish")})
     assert status == SUCCEEDED, result.status.message
     assert result.published == goal.publish
-    assert client.spin_until(lambda: len(client.trajectories) == published + goal.publish, 5.0)
+    assert client.spin_until(lambda: len(client.trajectories) == published + goal.publish, 60.0)
     goals.close()
 
 
@@ -147,4 +147,4 @@ def test_a_message_that_is_published_has_its_topic(
         found = client.node.get_subscriptions_info_by_topic(topic)
         return any(one.topic_type == f"{package}/msg/{kind}" for one in found)
 
-    assert client.spin_until(listened_to, 20.0)
+    assert client.spin_until(listened_to, 60.0)

@@ -206,7 +206,7 @@ def test_parallel_clients_get_their_own_answers(client: Client) -> None:
             request = ik(*poses, state=JointState(name=list(READY), position=list(READY.values())))
             futures.append((other, other.send("solve_ik", request), request))
         for other, future, request in futures:
-            assert other.spin_until(future.done, 20.0)
+            assert other.spin_until(future.done, 60.0)
             serial = client.call("solve_ik", request)
             np.testing.assert_array_equal(future.result().positions, serial.positions)
     finally:

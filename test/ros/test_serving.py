@@ -167,7 +167,7 @@ def test_diagnostics_tell_of_node_services_and_solvers(
         status = newest().get("~/solve_ik")
         return int(dict_of(status)["requests"]) if status else 0
 
-    assert client.spin_until(lambda: requests() == 8, 20.0), f"seen: {list(newest())}"
+    assert client.spin_until(lambda: requests() == 8, 60.0), f"seen: {list(newest())}"
     statuses = newest()
     assert all(status.level == b"\x00" for status in statuses.values()), [
         s.message for s in statuses.values()

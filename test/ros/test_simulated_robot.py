@@ -195,11 +195,11 @@ class Sender:
         self.kind = import_module("control_msgs.action").FollowJointTrajectory
         self.client = client
         self.actions = ActionClient(client.node, self.kind, "panda_arm_controller/follow_joint_trajectory")
-        assert client.spin_until(self.actions.server_is_ready, 20.0)
+        assert client.spin_until(self.actions.server_is_ready, 60.0)
 
     def send(self, message: JointTrajectory) -> Any:
         future = self.actions.send_goal_async(self.kind.Goal(trajectory=message))
-        assert self.client.spin_until(future.done, 20.0)
+        assert self.client.spin_until(future.done, 60.0)
         return future.result()
 
     def result(self, handle: Any, within: float = 20.0) -> tuple[int, Any]:
@@ -254,7 +254,7 @@ def test_whatever_comes_next_takes_the_place_of_a_goal(arm: tuple[Client, Simula
     assert result.error_code == result.INVALID_GOAL
     assert "taken its place" in result.error_string
     publisher = client.node.create_publisher(JointTrajectory, "panda_arm_controller/joint_trajectory", 10)
-    assert client.spin_until(lambda: publisher.get_subscription_count() > 0, 20.0)
+    assert client.spin_until(lambda: publisher.get_subscription_count() > 0, 60.0)
     publisher.publish(trajectory(0.25, 0.1))
     assert sender.result(second)[0] == GoalStatus.STATUS_CANCELED
     assert client.spin_until(topics.at_rest, 20.0)
@@ -264,7 +264,7 @@ def test_whatever_comes_next_takes_the_place_of_a_goal(arm: tuple[Client, Simula
 def test_topics_for_all_controllers_choose_by_joints(arm: tuple[Client, SimulatedRobotTopics]) -> None:
     client, topics = arm
     publisher = client.node.create_publisher(JointTrajectory, "anywhere", 10)
-    assert client.spin_until(lambda: publisher.get_subscription_count() > 0, 20.0)
+    assert client.spin_until(lambda: publisher.get_subscription_count() > 0, 60.0)
     hand = trajectory(0.0)
     hand.joint_names = ["panda_finger_joint1"]
     hand.points[0].positions = [0.03]
@@ -277,7 +277,7 @@ def test_topics_for_all_controllers_choose_by_joints(arm: tuple[Client, Simulate
         _, position, _ = topics.robot.states(topics.now())
         return bool(position[0] == 0.3 and position[7] == 0.03)
 
-    assert client.spin_until(arrived, 20.0)
+    assert client.spin_until(arrived, 60.0)
 
 
 def commanded(kind: str, name: str, position: float) -> Any:
@@ -304,18 +304,18 @@ def test_a_gripper_goes_where_it_is_told_or_stalls(
     listener = Listener(client)
     action = getattr(import_module("control_msgs.action"), kind)
     gripper = ActionClient(client.node, action, f"{kind}/gripper_cmd")
-    assert client.spin_until(gripper.server_is_ready, 20.0)
+    assert client.spin_until(gripper.server_is_ready, 60.0)
     bad = [commanded(kind, "panda_finger_joint1", float("nan"))]
     if kind == "ParallelGripperCommand":
         bad.append(commanded(kind, "panda_joint1", 0.0))
     for goal in bad:
         refused = gripper.send_goal_async(goal)
-        assert client.spin_until(refused.done, 20.0)
+        assert client.spin_until(refused.done, 60.0)
         assert not refused.result().accepted
     taken = gripper.send_goal_async(commanded(kind, "panda_finger_joint1", wanted))
-    assert client.spin_until(taken.done, 20.0)
+    assert client.spin_until(taken.done, 60.0)
     result = taken.result().get_result_async()
-    assert client.spin_until(result.done, 20.0)
+    assert client.spin_until(result.done, 60.0)
     answer = result.result()
     assert answer.status == status
     said = answer.result
@@ -365,7 +365,7 @@ def test_the_end_of_the_node_stops_the_motion_that_it_has_published(
     client.spin(0.5)
     assert not topics.at_rest()
     process.interrupt()
-    assert client.spin_until(lambda: client.trajectories[-1] is not motion, 20.0), process.log_text()
+    assert client.spin_until(lambda: client.trajectories[-1] is not motion, 60.0), process.log_text()
     assert client.spin_until(topics.at_rest, 20.0), process.log_text()
     stop = client.trajectories[-1]
     assert not np.abs(stop.points[-1].velocities).any()

@@ -55,7 +55,7 @@ def tip_parameter(process: NodeProcess, carrying: Client) -> Iterator[object]:
         future = setting.call_async(
             SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
         )
-        assert carrying.spin_until(future.done, 10.0)
+        assert carrying.spin_until(future.done, 60.0)
         result = future.result().results[0]
         return bool(result.successful), str(result.reason)
 

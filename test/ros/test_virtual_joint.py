@@ -43,7 +43,7 @@ def setting(start_node: StartNode, panda_parameters: dict[str, object]) -> Itera
         future = service.call_async(
             SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
         )
-        assert client.spin_until(future.done, 20.0)
+        assert client.spin_until(future.done, 60.0)
         return bool(future.result().results[0].successful), str(future.result().results[0].reason)
 
     yield client, set_to

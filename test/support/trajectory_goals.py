@@ -97,7 +97,7 @@ class Goals:
             result_service_qos_profile=deep,
             cancel_service_qos_profile=deep,
         )
-        assert client.spin_until(self._actions.server_is_ready, 20.0), "the action is not there"
+        assert client.spin_until(self._actions.server_is_ready, 60.0), "the action is not there"
         client.spin(0.3)  # the node's side may be a moment behind ours
 
     def send(self, **fields: Any) -> Goal:

@@ -32,6 +32,7 @@ ONLY_IN = {
     ),
     "coal": ("collision", "bench/collision"),
     "ompl": ("planning/sampling.py",),
+    "roboplan": ("bench/mbm/peers",),
     "trimesh": ("geometry", "robot"),
     "jax": ("differentiable", "solvers/jax_lm", "bench/pyroki"),
     "jaxlie": ("differentiable", "solvers/jax_lm", "bench/pyroki"),

@@ -31,7 +31,8 @@ class CollisionJudge:
         self._pin: Any = pinocchio
         self._judge = judge
         path = find_robot(subject.name)[0]
-        packages = [str(folder) for folder in path.resolve().parents if folder.name == "share"]
+        folders = path.resolve().parents
+        packages = [str(folders[0]), *(str(folder) for folder in folders if folder.name == "share")]
         self._model: Any = pinocchio.buildGeomFromUrdf(
             judge.model, str(path), pinocchio.GeometryType.COLLISION, None, packages
         )

@@ -8,6 +8,8 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from typing import Any, ClassVar
 
@@ -46,9 +48,13 @@ from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.status import Status
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
 SCENE_HZ = 10.0
 GOAL_HZ = 1.0
+MOVEIT_HZ = 0.5
+SCALING = 0.5
+"""Of velocities and accelerations of the motions that are asked for."""
 PARAMETER_HZ = 5.0
 DESCRIPTION_SECONDS = 60.0
 LOST_SECONDS = 60.0
@@ -115,6 +121,10 @@ class Disturbance(ABC):
     def _meanwhile(self, elapsed: float) -> None:  # noqa: B027 - most have nothing to do
         """Called while an answer is under way, for so long (s)."""
 
+    def ready(self) -> bool:
+        """Whether the node offers what it asks for."""
+        return True
+
     @abstractmethod
     def _send(self) -> Any:
         """Send the next request; the future of its answer."""
@@ -142,6 +152,11 @@ class MovingScene(Disturbance):
     def ready(self) -> bool:
         """Whether the node offers the service."""
         return bool(self._client.service_is_ready())
+
+    @property
+    def version(self) -> int:
+        """The version that was confirmed last."""
+        return self._version
 
     def _send(self) -> Any:
         self._number += 1
@@ -188,6 +203,38 @@ class MovingScene(Disturbance):
         return Outcome.WRONG, f"version {answer.version} instead of {wanted}: {answer.status.message}"
 
 
+class _PlannedMotions:
+    """Random starts and goals of the Panda's arm, and the judge of motions between them."""
+
+    def __init__(self, seed: int) -> None:
+        self._robot = load_robot("panda")
+        self._rng = np.random.default_rng(seed)
+        urdf = find_robot("panda")[0].read_text(encoding="utf-8")
+        joints = trajectory_problem(self._robot, self._robot.default_q[:7], group=_GROUP).joints
+        self._judge = MotionJudge(Subject("panda", urdf, self._robot, _BASE, ("panda_link8",)), joints)
+        self.names = list(self._robot.variable_names)
+        self.start = self.goal = self._robot.default_q
+
+    def next(self) -> float:
+        """Choose other ones; return when to cancel the goal (s), which may be never."""
+        self.start, self.goal = random_configurations(self._robot, 2, int(self._rng.integers(2**31)))
+        self.goal[7:] = self.start[7:]
+        return float(self._rng.uniform(0.0, 0.3)) if self._rng.random() < 0.5 else math.inf
+
+    def wrong(self, scene: Scene, trajectory: JointTrajectory) -> str:
+        """Return what is wrong with a motion between them in a scene."""
+        problem = trajectory_problem(
+            self._robot,
+            JointGoal(self.goal[:7]),
+            group=_GROUP,
+            start=self.start,
+            scene=scene,
+            velocity_scaling=SCALING,
+            acceleration_scaling=SCALING,
+        )
+        return "; ".join(self._judge(problem, trajectory))
+
+
 class CancelledGoals(Disturbance):
     """Motions to random joint values, half of them cancelled at a random moment; the others are judged."""
 
@@ -198,12 +245,7 @@ class CancelledGoals(Disturbance):
         super().__init__()
         self._client: Any = ActionClient(node, OptimizeTrajectory, f"{target}/optimize_trajectory")
         self._scene = scene
-        self._robot = load_robot("panda")
-        self._rng = np.random.default_rng(5)
-        urdf = find_robot("panda")[0].read_text(encoding="utf-8")
-        self._joints = trajectory_problem(self._robot, self._robot.default_q[:7], group=_GROUP).joints
-        self._judged = MotionJudge(Subject("panda", urdf, self._robot, _BASE, ("panda_link8",)), self._joints)
-        self._start = self._goal = self._robot.default_q
+        self._judged = _PlannedMotions(5)
         self._handle: Any = None
         self._cancel_after = math.inf
 
@@ -212,21 +254,18 @@ class CancelledGoals(Disturbance):
         return bool(self._client.server_is_ready())
 
     def _send(self) -> Any:
-        seed = int(self._rng.integers(2**31))
-        self._start, self._goal = random_configurations(self._robot, 2, seed)
-        self._goal[7:] = self._start[7:]
-        self._cancel_after = float(self._rng.uniform(0.0, 0.3)) if self._rng.random() < 0.5 else math.inf
+        self._cancel_after = self._judged.next()
         self._handle = None
-        names = list(self._robot.variable_names)
-        goal = OptimizeTrajectory.Goal(
+        names, start, goal = self._judged.names, self._judged.start, self._judged.goal
+        given = OptimizeTrajectory.Goal(
             group=_GROUP,
-            joint_goals=[JointState(name=names[:7], position=self._goal[:7].tolist())],
-            state=JointState(name=names, position=self._start.tolist()),
+            joint_goals=[JointState(name=names[:7], position=goal[:7].tolist())],
+            state=JointState(name=names, position=start.tolist()),
             timeout=10.0,
-            velocity_scaling=0.5,
-            acceleration_scaling=0.5,
+            velocity_scaling=SCALING,
+            acceleration_scaling=SCALING,
         )
-        return self._client.send_goal_async(goal)
+        return self._client.send_goal_async(given)
 
     def _meanwhile(self, elapsed: float) -> None:
         if self._handle is not None and elapsed > self._cancel_after:
@@ -251,17 +290,92 @@ class CancelledGoals(Disturbance):
         scene = self._scene.known.get(int(result.scene_version))
         if scene is None:
             return Outcome.WRONG, f"planned in version {result.scene_version} of the scene, which was none"
-        problem = trajectory_problem(
-            self._robot,
-            JointGoal(self._goal[:7]),
-            group=_GROUP,
-            start=self._start,
-            scene=scene,
-            velocity_scaling=0.5,
-            acceleration_scaling=0.5,
-        )
-        wrong = self._judged(problem, trajectory_from_message(result.trajectory))
-        return (Outcome.WRONG, "; ".join(wrong)) if wrong else (Outcome.RIGHT, "")
+        wrong = self._judged.wrong(scene, trajectory_from_message(result.trajectory))
+        return (Outcome.WRONG, wrong) if wrong else (Outcome.RIGHT, "")
+
+
+class MoveItGoals(Disturbance):
+    """Goals of MoveIt's move_action that are planned only, half of them cancelled at a random moment; the others are
+    judged. Its answers name no scene, so a motion must be right in one of those that there were meanwhile."""
+
+    name = "move_action"
+    period = 1.0 / MOVEIT_HZ
+
+    def __init__(self, node: Node, target: str, scene: MovingScene) -> None:
+        super().__init__()
+        self._action = import_module("moveit_msgs.action").MoveGroup
+        self._types: Any = import_module("moveit_msgs.msg")
+        namespace, slash, _ = target.rpartition("/")
+        self._client: Any = ActionClient(node, self._action, f"{namespace}{slash}move_action")
+        self._scene = scene
+        self._judged = _PlannedMotions(11)
+        self._first = 0
+        self._handle: Any = None
+        self._cancel_after = math.inf
+
+    def ready(self) -> bool:
+        """Whether the node offers the action."""
+        return bool(self._client.server_is_ready())
+
+    def _send(self) -> Any:
+        self._cancel_after = self._judged.next()
+        self._first = self._scene.version
+        self._handle = None
+        names, start, goal = self._judged.names, self._judged.start, self._judged.goal
+        given = self._action.Goal()
+        given.request.group_name = _GROUP
+        given.request.allowed_planning_time = 10.0
+        given.request.max_velocity_scaling_factor = given.request.max_acceleration_scaling_factor = SCALING
+        given.request.start_state.joint_state = JointState(name=names, position=start.tolist())
+        given.request.goal_constraints = [
+            self._types.Constraints(
+                joint_constraints=[
+                    self._types.JointConstraint(
+                        joint_name=name,
+                        position=value,
+                        tolerance_above=1e-4,
+                        tolerance_below=1e-4,
+                        weight=1.0,
+                    )
+                    for name, value in zip(names[:7], goal[:7].tolist(), strict=True)
+                ]
+            )
+        ]
+        given.planning_options.plan_only = True
+        given.planning_options.planning_scene_diff.is_diff = True
+        return self._client.send_goal_async(given)
+
+    def _meanwhile(self, elapsed: float) -> None:
+        if self._handle is not None and elapsed > self._cancel_after:
+            self._cancel_after = math.inf
+            self._handle.cancel_goal_async()
+
+    def _judge(self, answer: Any) -> tuple[Outcome, str]:
+        if self._handle is None:  # the goal was taken; its result follows
+            if not answer.accepted:
+                return Outcome.WRONG, "a goal was rejected"
+            self._handle = answer
+            self._future = answer.get_result_async()
+            return Outcome.RIGHT, ""
+        self._handle = None
+        result = answer.result
+        if answer.status == GoalStatus.STATUS_CANCELED:
+            return Outcome.RIGHT, ""
+        code, motion = result.error_code, result.planned_trajectory.joint_trajectory
+        said = f"code {code.val}: {getattr(code, 'message', '')}"
+        if answer.status != GoalStatus.STATUS_SUCCEEDED:
+            internal = code.val in (0, code.SUCCESS) or motion.points
+            return (Outcome.WRONG if internal else Outcome.UNSOLVED), said
+        if code.val != code.SUCCESS or not motion.points:
+            return Outcome.WRONG, f"a goal succeeded, with {len(motion.points)} points and {said}"
+        trajectory, wrong = trajectory_from_message(motion), ""
+        # The last one may have been asked for, and planned in, before its answer was read.
+        for version in range(self._first, self._scene.version + 2):
+            if version in self._scene.known:
+                wrong = self._judged.wrong(self._scene.known[version], trajectory)
+                if not wrong:
+                    return Outcome.RIGHT, ""
+        return Outcome.WRONG, wrong
 
 
 class NewDescriptions(Disturbance):
@@ -415,14 +529,17 @@ def run_disturbances(target: str, duration: float, connection: "Connection[Any, 
     try:
         scene = MovingScene(node, target)
         goals = CancelledGoals(node, target, scene)
+        # As the node: without MoveIt's messages its actions are not offered.
+        moveit = [MoveItGoals(node, target, scene)] if find_spec("moveit_msgs") else []
         all_of_them: tuple[Disturbance, ...] = (
             scene,
             goals,
+            *moveit,
             NewDescriptions(node, target),
             ParameterCalls(node, target),
             Targets(node, target),
         )
-        while not (scene.ready() and goals.ready()):
+        while not all(one.ready() for one in all_of_them):
             executor.spin_once(timeout_sec=0.05)
         executor.spin_once(timeout_sec=1.0)
         connection.send("ready")

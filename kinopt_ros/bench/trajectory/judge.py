@@ -55,7 +55,14 @@ class Violations:
 class MotionJudge(CollisionJudge):
     """Checks motions of one robot's moving joints."""
 
-    def __init__(self, subject: Subject, joints: tuple[str, ...]) -> None:
+    def __init__(self, subject: Subject, joints: tuple[str, ...], step: float = STEP) -> None:
+        """
+        Args:
+            subject: the robot.
+            joints: those that move.
+            step: time between the commands that are looked at, s.
+        """
+        self._step = step
         self._poses = Judge(subject)
         super().__init__(subject, self._poses)
         self._robot = subject.robot
@@ -76,7 +83,7 @@ class MotionJudge(CollisionJudge):
         wrong = self._shape(problem, trajectory)
         if wrong:
             return wrong
-        states = commands(trajectory, STEP)
+        states = commands(trajectory, self._step)
         wrong += self._ends(problem, trajectory)
         wrong += self._limits(problem, states)
         collision = self._collision_of(problem, states)

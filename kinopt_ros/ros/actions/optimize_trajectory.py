@@ -7,20 +7,17 @@ still finds is dropped.
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import rclpy
-from rclpy.action.server import CancelResponse, GoalResponse
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.errors import StaleStateError
 from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import status_message
-from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.messages.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
@@ -32,10 +29,8 @@ from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.requests.trajectory_work import plan
 from kinopt_ros.ros.robot.joint_states import UNREAD_SECONDS
-from kinopt_ros.ros.serving.action_server import give_result, no_callback
 from kinopt_ros.ros.serving.defects import error_status
-from kinopt_ros.ros.serving.goal_server import GoalServer
-from kinopt_ros.ros.serving.reply import Pace
+from kinopt_ros.ros.serving.kept_goals import KeptGoal, KeptGoals
 from kinopt_ros.ros.serving.retries import Retries
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 from kinopt_ros.solvers.paths import Progress
@@ -44,8 +39,6 @@ from kinopt_ros.status import Status
 NAME = "optimize_trajectory"
 FEEDBACK_SECONDS = 0.05
 """Least time between two messages of feedback about stages that were told before, s."""
-RESULT_SECONDS = 60
-"""Time that a result is kept for clients to fetch, s."""
 REST_SECONDS = 2.0
 """Longest time that a goal that publishes waits until the robot stands, s."""
 
@@ -72,96 +65,26 @@ class OptimizeTrajectoryAction:
         self.controllers = controllers
         controllers.needed_by(self._needs)
         self.retries = retries
-        self._goals: dict[bytes, _Goal] = {}
-        """Goals without a result by the client's number; guarded by the server's lock, as the next one is."""
-        self._early: set[bytes] = set()
-        """Numbers of goals that were cancelled before they were taken."""
-        self._taking, self.ending = Pace(), Pace()
-        self.server = GoalServer(
-            context.node,
-            OptimizeTrajectory,
-            f"~/{NAME}",
-            execute_callback=no_callback,
-            goal_callback=self._take,
-            handle_accepted_callback=self._accept,
-            cancel_callback=self._cancel,
-            goal_service_qos_profile=QUEUED,
-            result_service_qos_profile=QUEUED,
-            cancel_service_qos_profile=QUEUED,
-            result_timeout=RESULT_SECONDS,
-            urgent=urgent,
+        self._goals: KeptGoals[_Goal] = KeptGoals(
+            context, urgent, OptimizeTrajectory, f"~/{NAME}", lambda goals, handle: _Goal(self, goals, handle)
         )
 
     def close(self) -> None:
         """End all goals, so that nobody waits for a result for ever."""
-        for goal in list(self._goals.values()):
+        for goal in self._goals.present:
             goal.refuse(ClosedError("the node is shutting down"))
-        self.server.close()
+        self._goals.close()
 
     def _needs(self, controller: ControllerHandOver) -> bool:
-        goals = list(self._goals.values())
-        return any(goal.chosen is not None and goal.chosen.uses(controller) for goal in goals)
-
-    def forget(self, goal: _Goal) -> None:
-        """Remove a goal that has its result."""
-        with self.server.changing:
-            self._goals.pop(goal.number, None)
-            self.server.listen(bool(self._goals))
-
-    def _take(self, goal: Any) -> GoalResponse:
-        """Take every goal: what is wrong with it is said in its result."""
-        del goal
-        self._taking.wait()
-        return GoalResponse.ACCEPT
-
-    def _accept(self, handle: Any) -> None:
-        goal = _Goal(self, handle)
-        with self.server.changing:
-            self._goals[goal.number] = goal
-            self.server.listen(True)
-            handle.execute()
-            cancelled = goal.number in self._early
-            self._early.discard(goal.number)
-        if cancelled:
-            goal.cancel()
-
-        def begin() -> bool:
-            begun = goal.is_over() or goal.begin()
-            if begun:
-                # What was asked is read, and rclpy keeps the goal for as long as its result can be asked for.
-                let_go(handle.request)
-            return begun
-
-        if not begin():
-            self.retries.add(begin)
-
-    def _cancel(self, handle: Any) -> CancelResponse:
-        """Cancel a goal; called with the server's lock."""
-        number = _number(handle)
-        goal = self._goals.get(number)
-        if goal is not None:
-            self.server.afterwards(goal.cancel)
-        elif handle.is_active:
-            self._early.add(number)
-        # Also of a goal that has just ended otherwise: it then ends so.
-        return CancelResponse.ACCEPT
+        return any(goal.chosen is not None and goal.chosen.uses(controller) for goal in self._goals.present)
 
 
-def _number(handle: Any) -> bytes:
-    return bytes(handle.goal_id.uuid)
-
-
-class _Goal:
+class _Goal(KeptGoal):
     """One goal, from its arrival to its result."""
 
-    def __init__(self, action: OptimizeTrajectoryAction, handle: Any) -> None:
-        self.handle = handle
-        self.number = _number(handle)
-        self.arrived = time.monotonic()
+    def __init__(self, action: OptimizeTrajectoryAction, goals: KeptGoals[_Goal], handle: Any) -> None:
+        super().__init__(goals, handle)
         self._action = action
-        # A controller may say no while the motion is still being sent to it, on the same thread.
-        self._lock = threading.RLock()
-        self._ended = False
         self._claim: Claim | None = None
         self.chosen: ChosenControllers | None = None
         self._execution: SeveralExecutions | None = None
@@ -172,11 +95,20 @@ class _Goal:
         self._stops: int | None = None
         """Emergency stops before it came."""
 
-    def is_over(self) -> bool:
-        """Whether the goal has its result."""
-        return self._ended
+    def begin(self) -> None:
+        """Put the goal in line, at once or as soon as what it needs is known."""
 
-    def begin(self) -> bool:
+        def begun() -> bool:
+            done = self.is_over or self.read()
+            if done:
+                # What was asked is read, and rclpy keeps the goal for as long as its result can be asked for.
+                let_go(self.handle.request)
+            return done
+
+        if not begun():
+            self._action.retries.add(begun)
+
+    def read(self) -> bool:
         """Read the goal and put it in line, or refuse it; False if it is to begin once more a little later, when the
         robot stands, or joint states that may lie unread are read. On the executor's thread."""
         action, request = self._action, self.handle.request
@@ -205,16 +137,17 @@ class _Goal:
 
     def _take_claim(self) -> bool:
         """Ask for the right to move the robot, once; False for a goal that was cancelled while it was read."""
-        if self.is_over():
+        if self.is_over:
             return False
         if self._claim is not None:
             return True
         claim = self._action.output.claim(f"another goal of ~/{NAME}", self._preempt, self._stops)
         with self._lock:
             self._claim = claim
-        if self.is_over():
+            over = self._ended
+        if over:
             claim.give_up()
-        return not self.is_over()
+        return not over
 
     # On any thread.
 
@@ -258,8 +191,8 @@ class _Goal:
 
         if self.chosen is None:
             # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
-            if claim.publish(message, planned, agreed=self._take_end):
-                self._conclude(result, self.handle.succeed)
+            if claim.publish(message, planned, agreed=self.take_end):
+                self.conclude(result, self.handle.succeed, result.status.code)
             return
         parts = self.chosen.split(message, asked.loaded.model, problem.start)
         self.chosen.wait(parts)
@@ -284,34 +217,19 @@ class _Goal:
 
     def _end(self, result: Any, transition: Callable[..., None]) -> None:
         """Give the goal its result, unless it has one."""
-        if self._take_end():
-            self._conclude(result, transition)
+        self.end(result, transition, result.status.code)
 
-    def _take_end(self) -> bool:
-        """Check whether the caller may end the goal: the first one may."""
-        with self._lock:
-            first, self._ended = not self._ended, True
-            return first
-
-    def _conclude(self, result: Any, transition: Callable[..., None]) -> None:
-        """Give the goal its result; called once, by the one who may."""
+    def conclude(
+        self, result: Any, transition: Callable[..., None], code: int, queue_time: float = 0.0
+    ) -> None:
+        """Give the goal its result, and the robot to others."""
         if self._claim is not None:
             self._claim.give_up()
         if self._execution is not None:
             self._execution.cancel()  # unless it is done
         result.queue_time = self._queue_time
         result.wall_time = time.monotonic() - self.arrived
-        action = self._action
-        action.context.statistics.record(NAME, result.status.code, result.wall_time, self._queue_time)
-
-        def conclude(handle: Any) -> Any:
-            del handle
-            action.ending.wait()
-            given = give_result(transition, result)
-            action.forget(self)
-            return given
-
-        action.server.notify_execute(self.handle, conclude)
+        super().conclude(result, transition, code, self._queue_time)
 
     def _report(self, progress: Progress) -> bool:
         """Tell the client how far the search is; return whether to go on."""
@@ -348,11 +266,11 @@ class _GoalTask(PlanningTask):
 
     def must_wait(self) -> bool:
         """Check whether what the goal needs is still being prepared; one that is over needs nothing."""
-        return not self._goal.is_over() and super().must_wait()
+        return not self._goal.is_over and super().must_wait()
 
     def slow(self) -> None:
         """Work on the goal, unless it is over."""
-        if not self._goal.is_over():
+        if not self._goal.is_over:
             super().slow()
 
     def answer(self) -> None:

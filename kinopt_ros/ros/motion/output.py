@@ -11,7 +11,7 @@ from rclpy.duration import Duration
 from rclpy.logging import get_logger
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import EnvironmentChangedError, KinoptError, shortened
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.motion.published import Execution, Published
@@ -46,6 +46,16 @@ class Look(Protocol):
 def _share(some: frozenset[str] | None, others: frozenset[str] | None) -> bool:
     """Check whether two have a joint in common; None has all."""
     return some is None or others is None or not some.isdisjoint(others)
+
+
+def _check_covers(claim: Claim, message: JointTrajectory) -> None:
+    """Raise EnvironmentChangedError if a motion moves joints of which somebody else may have the right."""
+    others = [] if claim.joints is None else [n for n in message.joint_names if n not in claim.joints]
+    if others:
+        raise EnvironmentChangedError(
+            f"the motion moves {shortened(others)}, which was not among the joints when it was asked for: the robot's "
+            "description was replaced since"
+        )
 
 
 class ClosedError(KinoptError):
@@ -249,6 +259,7 @@ class MotionOutput:
         why = self._unheard()
         if why:
             raise UnheardError(why)
+        _check_covers(claim, message)
 
         def send() -> bool:
             with self._lock:
@@ -269,6 +280,7 @@ class MotionOutput:
         send: Callable[[], Execution | None],
     ) -> bool:
         """Hand a motion of a claim over; see ``Claim.hand_over``."""
+        _check_covers(claim, message)
 
         def send_if_held() -> bool:
             with self._lock:

@@ -50,6 +50,7 @@ class Claim:
             Whether it was published.
 
         Raises:
+            EnvironmentChangedError: it moves joints that are not of this right.
             KinoptError: as ``LastLook.send``.
         """
         return self._output.publish(self, message, planned, keep, agreed)

@@ -14,10 +14,13 @@ from kinopt_ros.array import Bool
 from kinopt_ros.collision.adjacency import adjacent_pairs, rigid_pairs
 from kinopt_ros.errors import InvalidRequestError, UnsupportedFeatureError, quoted, shortened
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.checks import MAX_ALLOWED
 from kinopt_ros.scene.scene import ANY, Scene
 
 Remark: TypeAlias = Callable[[str], None]
 """Takes a sentence about what a message says and what is not kept of it."""
+_MOST_READ = 10 * MAX_ALLOWED
+"""Most pairs that defaults may allow one by one before those that need not be kept are left out."""
 
 
 def is_empty(message: Any) -> bool:
@@ -39,17 +42,26 @@ def read_pairs(message: Any, scene: Scene, robot: RobotModel, remark: Remark) ->
     names = list(message.entry_names)
     defaults = _defaults(message)
     _check_forbidden(names, matrix, robot)
+    by_design = _by_design(robot)
     bodies = {*scene.objects, *scene.attached, *robot.link_names}
-    never = {name for name, may in defaults.items() if not may}
+    index = {name: i for i, name in enumerate(names)}
+    # Of names that nothing has there may be any number.
+    never = {name for name, may in defaults.items() if not may and name in bodies}
+    lost = {name for name, may in defaults.items() if may and name not in bodies}
     allowed: set[frozenset[str]] = set()
-    for name in sorted(defaults.keys() - never):
-        row = matrix[names.index(name)].tolist() if name in names else []
+    for name in sorted(name for name, may in defaults.items() if may and name in bodies):
+        row = matrix[index[name]].tolist() if name in index else []
         forbidden = {other for other, may in zip(names, row, strict=bool(row)) if not may} | never
         forbidden.discard(name)
         if not forbidden:
             allowed.add(frozenset((name, ANY)))
             continue
         allowed.update(frozenset((name, other)) for other in bodies - forbidden - {name})
+        if len(allowed) > _MOST_READ:
+            raise InvalidRequestError(
+                f"allowed_collision_matrix allows more than {_MOST_READ} pairs to touch; at most {MAX_ALLOWED} may be "
+                "that the SRDF does not allow"
+            )
         remark(
             f"allowed_collision_matrix allows {quoted(name)} everything by default but {shortened(sorted(forbidden))}: "
             "that is kept for what is in the scene now, not for what comes"
@@ -58,10 +70,13 @@ def read_pairs(message: Any, scene: Scene, robot: RobotModel, remark: Remark) ->
     allowed.update(
         frozenset((names[i], names[j])) for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
     )
-    lost = sorted({name for pair in allowed for name in pair} - bodies - {ANY})
+    lost |= {name for pair in allowed for name in pair} - bodies - {ANY}
     if lost:
-        remark(f"what allowed_collision_matrix allows to {shortened(lost)} is not kept: nothing is called so")
-    kept = frozenset(pair for pair in allowed if pair <= bodies | {ANY}) - _by_design(robot)
+        remark(
+            f"what allowed_collision_matrix allows to {shortened(sorted(lost))} is not kept: nothing is called so"
+        )
+    there = bodies | {ANY}
+    kept = frozenset(pair for pair in allowed if pair <= there) - by_design
     free = {name for pair in kept if ANY in pair for name in pair - {ANY}}
     return frozenset(pair for pair in kept if ANY in pair or not pair & free)
 

@@ -5,7 +5,7 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 from typing import Any
 
 from moveit_msgs.action import ExecuteTrajectory
-from moveit_msgs.msg import MoveItErrorCodes
+from moveit_msgs.msg import MoveItErrorCodes, RobotTrajectory
 
 from kinopt_ros.ros.moveit.given_trajectory import given_joints
 from kinopt_ros.ros.moveit.moving_goals import MoveItActions, MovingGoal, error_code
@@ -17,7 +17,7 @@ NAME = "execute_trajectory"
 def offer_execute_trajectory(actions: MoveItActions) -> None:
     """Offer the action."""
 
-    def make(goals: KeptGoals, handle: Any) -> ExecuteTrajectoryGoal:
+    def make(goals: KeptGoals[MovingGoal], handle: Any) -> ExecuteTrajectoryGoal:
         return ExecuteTrajectoryGoal(actions, goals, handle, ExecuteTrajectory)
 
     actions.add(ExecuteTrajectory, NAME, make)
@@ -33,10 +33,12 @@ class ExecuteTrajectoryGoal(MovingGoal):
     def work(self) -> MoveItErrorCodes:
         """Check the trajectory as it is, and have it done."""
         request = self.handle.request
+        # Who watches the motion needs it longer than the goal, whose request is emptied at its end.
+        motion, request.trajectory = request.trajectory.joint_trajectory, RobotTrajectory()
         claim = self.claim(self._joints)
         try:
             # Humble's goals name no controllers.
             names = getattr(request, "controller_names", ())
-            return error_code(self.execute(claim, request.trajectory.joint_trajectory, names))
+            return error_code(self.execute(claim, motion, names))
         finally:
             claim.give_up()

@@ -36,7 +36,7 @@ _LOOK_SECONDS = 0.02
 def offer_move_action(actions: MoveItActions, serving: Serving, planner: PlanKinematicPath) -> None:
     """Offer the action; motions are planned by a service's ``planner``, and its queue."""
 
-    def make(goals: KeptGoals, handle: Any) -> MoveGroupGoal:
+    def make(goals: KeptGoals[MovingGoal], handle: Any) -> MoveGroupGoal:
         return MoveGroupGoal(actions, goals, handle, serving, planner, MoveGroup)
 
     actions.add(MoveGroup, NAME, make)
@@ -48,7 +48,7 @@ class MoveGroupGoal(MovingGoal):
     def __init__(
         self,
         actions: MoveItActions,
-        goals: KeptGoals,
+        goals: KeptGoals[MovingGoal],
         handle: Any,
         serving: Serving,
         planner: PlanKinematicPath,

@@ -10,14 +10,16 @@ from typing import Any
 import rclpy
 from builtin_interfaces.msg import Time
 from moveit_msgs.msg import MoveItErrorCodes
+from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import Status as StatusMsg
+from kinopt_ros.errors import quoted
 from kinopt_ros.planning.scheduler import QueueFullError
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import status_message
-from kinopt_ros.ros.messages.sizes import check_lengths
+from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
 from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
 from kinopt_ros.ros.motion.output import ClosedError, MotionOutput
@@ -36,6 +38,8 @@ THREADS = 16
 """Goals that are worked on at the same time; of those that move the same joints there is one."""
 STOP_EVENT = "stop"
 """Text on trajectory_execution_event that stops what moves."""
+_LONGEST_EVENT = 1000
+"""Longest message there that is read, bytes."""
 
 
 class MoveItActions:
@@ -56,13 +60,19 @@ class MoveItActions:
         self.controllers = controllers
         self.urgent = urgent
         self.workers = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="moveit_goal")
-        self._actions: list[KeptGoals] = []
+        self._actions: list[KeptGoals[MovingGoal]] = []
         controllers.needed_by(self._needs)
         context.node.create_subscription(
-            String, "trajectory_execution_event", self._take_event, 10, callback_group=urgent.group
+            # As bytes: to make a text of a long one keeps all threads waiting, that of the emergency stop included.
+            String,
+            "trajectory_execution_event",
+            self._take_event,
+            10,
+            callback_group=urgent.group,
+            raw=True,
         )
 
-    def add(self, type_: Any, name: str, make: Callable[[KeptGoals, Any], MovingGoal]) -> None:
+    def add(self, type_: Any, name: str, make: Callable[[KeptGoals[MovingGoal], Any], MovingGoal]) -> None:
         """Offer an action."""
         self._actions.append(KeptGoals(self.context, self.urgent, type_, name, make))
 
@@ -91,16 +101,19 @@ class MoveItActions:
             action.close()
 
     def _goals(self) -> Iterable[MovingGoal]:
-        return [goal for action in self._actions for goal in action.present if isinstance(goal, MovingGoal)]
+        return [goal for action in self._actions for goal in action.present]
 
     def _needs(self, controller: ControllerHandOver) -> bool:
         return any(goal.chosen is not None and goal.chosen.uses(controller) for goal in self._goals())
 
-    def _take_event(self, message: Any) -> None:
+    def _take_event(self, serialized: bytes) -> None:
         """Stop what these actions move. On the thread of urgent callbacks."""
-        if message.data != STOP_EVENT:
+        said = deserialize_message(serialized, String).data if len(serialized) <= _LONGEST_EVENT else None
+        if said != STOP_EVENT:
+            given = f"a text of {len(serialized)} bytes" if said is None else quoted(said)
             self.context.node.get_logger().warning(
-                f"trajectory_execution_event: {message.data[:100]!r} is not known; allowed is {STOP_EVENT!r}"
+                f"trajectory_execution_event: {given} is not known; allowed is {STOP_EVENT!r}",
+                throttle_duration_sec=1.0,
             )
             return
         for goal in self._goals():
@@ -114,7 +127,7 @@ class MovingGoal(KeptGoal):
     moves = True
     """Whether the robot is to move; else it is planned for only."""
 
-    def __init__(self, actions: MoveItActions, goals: KeptGoals, handle: Any, type_: Any) -> None:
+    def __init__(self, actions: MoveItActions, goals: KeptGoals[MovingGoal], handle: Any, type_: Any) -> None:
         super().__init__(goals, handle)
         self.actions = actions
         self.context = actions.context
@@ -140,6 +153,7 @@ class MovingGoal(KeptGoal):
             self.actions.submit(self._work)
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
+            let_go(self.handle.request)
 
     @abstractmethod
     def read(self) -> None:
@@ -239,28 +253,30 @@ class MovingGoal(KeptGoal):
         self.result.error_code = code
 
     def finish(self, code: MoveItErrorCodes) -> None:
-        """Give the goal its result, unless it has one."""
-        handle = self.handle
-        if self.is_over:
-            return
-        self.set_code(code)
-        if code.val == code.SUCCESS:
-            self.end(self.result, handle.succeed, code.val)
-            return
-        sentence = getattr(code, "message", "")  # not in Humble
-        self.context.node.get_logger().warning(f"{self.goals.name}: code {code.val}: {sentence}")
-        self.end(self.result, handle.canceled if handle.is_cancel_requested else handle.abort, code.val)
+        """Give the goal its result, unless it has one: a cancel comes on another thread, and code and state of a goal
+        must be of the same end."""
+        handle, good = self.handle, code.val == code.SUCCESS
+        with self._lock:
+            if self.is_over:
+                return
+            self.set_code(code)
+            failed = handle.canceled if handle.is_cancel_requested else handle.abort
+            self.end(self.result, handle.succeed if good else failed, code.val)
+        if not good:
+            sentence = getattr(code, "message", "")  # not in Humble
+            self.context.node.get_logger().warning(f"{self.goals.name}: code {code.val}: {sentence}")
 
     def _work(self) -> None:
-        if self.is_over:
-            return
         try:
+            if self.is_over:
+                return
             code = self.work()
+            self.tell(IDLE)
+            self.finish(code)
         except Exception as error:  # nothing ends a worker
             self.refuse(error)
-            return
-        self.tell(IDLE)
-        self.finish(code)
+        finally:
+            let_go(self.handle.request)  # which rclpy keeps as long as the result
 
 
 def error_code(status: StatusMsg) -> MoveItErrorCodes:

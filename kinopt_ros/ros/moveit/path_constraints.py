@@ -189,7 +189,8 @@ def broken(
         frames: configuration in which frames are placed.
     """
     count = int(np.clip(math.ceil(trajectory.duration / SAMPLE), _FEWEST, _MOST))
-    times = np.linspace(0.0, trajectory.duration, count + 1)
+    # At the points, too: a way turns there.
+    times = np.union1d(np.linspace(0.0, trajectory.duration, count + 1), trajectory.time)
     columns = [robot.variable_index[name] for name in trajectory.joint_names]
     q = start.copy()
     for time, position in zip(times, interpolate(trajectory, times)[0], strict=True):

@@ -5,6 +5,7 @@ planner_id may name. The parameters of a planner are those of the node that its 
 ``trajectory.*``, and ``<solver>.*`` of a planner that is a solver.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,10 @@ from kinopt_ros.solvers.registry import list_solvers
 PIPELINE = "kinopt"
 _SHARED = "trajectory."
 _LONGEST = 10_000
-"""Most characters of one value."""
+"""Most characters of all values of a request together: they are read as YAML, a second for some 100,000."""
+_BEGINS, _DEEPEST = re.compile(r"[\[{]|[-?] "), 20
+"""Signs with which something nested begins in YAML, and the most of them; a parameter has one. A text of more keeps its
+reader busy for a second, until Python's stack is full."""
 
 
 def offer_planner_services(node: Any) -> list[str]:
@@ -88,14 +92,21 @@ def _set(node: Any, request: Any, response: Any) -> None:
         raise InvalidRequestError(
             f"params has {len(given.keys)} keys and {len(given.values)} values; nothing was set"
         )
+    if len(set(given.keys)) != len(given.keys):
+        raise InvalidRequestError("params has a key twice; nothing was set")
+    characters = sum(map(len, given.values))
+    if characters > _LONGEST:
+        raise InvalidRequestError(
+            f"params has values of {characters} characters together; allowed are {_LONGEST}"
+        )
     wanted: dict[str, Any] = parameters.defaults(names) if request.replace else {}
     for key, text in zip(given.keys, given.values, strict=True):
         if key not in names:
             raise InvalidRequestError(
                 f"{quoted(key)} is no parameter of this planner: {shortened(names, 50)}"
             )
-        if len(text) > _LONGEST:
-            raise InvalidRequestError(f"{key} has {len(text)} characters; allowed are {_LONGEST}")
+        if len(_BEGINS.findall(text)) > _DEEPEST:
+            raise InvalidRequestError(f"{key} is {quoted(text)}, which is nested too deeply for a parameter")
         message = ParameterMessage(name=key, value=get_parameter_value(text))
         wanted[key] = Parameter.from_parameter_msg(message).value
     with node.together():

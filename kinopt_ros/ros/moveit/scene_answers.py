@@ -1,5 +1,6 @@
 """Writer of moveit_msgs/PlanningScene: what the scene in service is, in MoveIt's terms."""
 
+from array import array
 from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
@@ -79,7 +80,7 @@ def planning_scene(
         octomap.origin = poses_from_matrices(scene.objects[OCTOMAP].T_root_object[None])[0]
         data, octomap.octomap.resolution = octree
         octomap.octomap.binary, octomap.octomap.id = True, OCTREE
-        octomap.octomap.data = np.frombuffer(data, dtype=np.int8).tolist()
+        octomap.octomap.data = array("b", data)
     if components & part.ALLOWED_COLLISION_MATRIX:
         message.allowed_collision_matrix = write_matrix(scene, robot)
     if components & part.LINK_PADDING_AND_SCALING:

@@ -12,6 +12,11 @@ from kinopt_ros.ros.messages.scenes import subframes_from_message, transform_fro
 from kinopt_ros.ros.messages.sizes import check_lengths
 from kinopt_ros.ros.moveit.collision_matrix import Remark
 from kinopt_ros.ros.moveit.scene_shapes import MOST_TRIANGLES, check_meshes, read_shapes
+from kinopt_ros.scene.checks import MAX_OBJECTS
+
+MOST_OBJECTS = 2 * MAX_OBJECTS
+"""Most objects in a message: as many as a scene has may be removed, and as many added. Each is a change of the scene,
+of a millisecond in a full one, and other changes wait meanwhile."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +35,10 @@ class Body:
 def check_sizes(message: Any) -> None:
     """Raise KinoptError if the lists of a message are longer than is read."""
     check_lengths(message, 1, MOST_TRIANGLES)
-    for one in objects_of(message):
+    objects = objects_of(message)
+    if len(objects) > MOST_OBJECTS:
+        raise InvalidRequestError(f"{len(objects)} objects were given; allowed are at most {MOST_OBJECTS}")
+    for one in objects:
         check_meshes(one)
 
 

@@ -21,7 +21,7 @@ from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.messages.sizes import check_lengths
 from kinopt_ros.ros.moveit.move_action import MoveGroupGoal
-from kinopt_ros.ros.moveit.moving_goals import PLANNING, MoveItActions, error_code
+from kinopt_ros.ros.moveit.moving_goals import PLANNING, MoveItActions, MovingGoal, error_code
 from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
 from kinopt_ros.ros.moveit.serving import ask
 from kinopt_ros.ros.serving.defects import error_status
@@ -151,7 +151,7 @@ def offer_plan_sequence_path(node: Node, serving: Serving, planner: PlanKinemati
 def offer_sequence_move_group(actions: MoveItActions, serving: Serving, planner: PlanKinematicPath) -> None:
     """Offer the action; motions are planned by a service's ``planner``, and its queue."""
 
-    def make(goals: KeptGoals, handle: Any) -> SequenceGoal:
+    def make(goals: KeptGoals[MovingGoal], handle: Any) -> SequenceGoal:
         return SequenceGoal(actions, goals, handle, serving, planner, MoveGroupSequence)
 
     actions.add(MoveGroupSequence, ACTION, make)

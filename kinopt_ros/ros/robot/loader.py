@@ -203,9 +203,12 @@ class RobotLoader:
         def guess() -> None:
             tell(left_out_by_guess(model))
 
-        # Last what only some requests need and takes its time: compiling, reading meshes. All of it asks now and then
-        # whether the robot still serves, so that the next one need not wait.
-        for work in (pool.warm_up, lambda: prepare_collisions(model), guess, pool.warm_up_trajectories):
+        def collisions() -> None:
+            prepare_collisions(model)
+
+        # Last what only some requests need and takes its time: compiling, reading meshes; what most need comes first.
+        # All of it asks now and then whether the robot still serves, so that the next one need not wait.
+        for work in (collisions, guess, pool.warm_up_trajectories, pool.warm_up):
             if self._serves(model):
                 try:
                     with as_long_as(lambda: self._serves(model)):

@@ -24,6 +24,7 @@ from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, MOST_TOLERANCE
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
 from kinopt_ros.robot.moveit_controllers import ACTION
+from kinopt_ros.ros.robot import marker_tips
 from kinopt_ros.ros.robot.controller_names import SEVERAL, groups_of_controllers
 from kinopt_ros.scene.tool_frames import tool_frames
 from kinopt_ros.solvers.base import Option
@@ -310,6 +311,23 @@ SPECS = (
         read_only=True,
     ),
     Spec(
+        "markers.interactive",
+        False,
+        "Offer interactive markers for rviz on ~/interactive_markers: a target for each tip, and the obstacles. "
+        "Dragging moves nothing; an entry of the menu does.",
+        read_only=True,
+    ),
+    Spec(
+        "markers.tips",
+        (),
+        "Tips that have an interactive marker: links, tool frames or attached objects, with what of the pose counts: "
+        "hand, hand=position, camera=rz (free about z). Empty: the tips of all groups.",
+        read_only=True,
+    ),
+    Spec(
+        "markers.scale", 0.25, "Size of the handles of interactive markers (m).", 0.01, 10.0, read_only=True
+    ),
+    Spec(
         "fallback_chain",
         (),
         "Solvers that may take over from one that cannot, in this order. Empty: all that are installed.",
@@ -334,6 +352,7 @@ def declare(node: Node) -> None:
             declared = node.declare_parameter(spec.name, value, spec.descriptor(), ignore_override=True)
             _check_tool_frames(declared)
             _check_action_name(declared)
+            _check_marker_tips(declared)
             # A solver that is known and cannot run is no reason: others may take over.
             _check_solver_names(declared)
         except (KinoptError, InvalidParameterValueException) as error:
@@ -445,6 +464,12 @@ def _check_tool_frames(parameter: Parameter[Any]) -> None:
     """Raise InvalidRequestError for a text that describes no tool frames; links are checked against the robot."""
     if parameter.name == "tool_frames":
         tool_frames(parameter.value)
+
+
+def _check_marker_tips(parameter: Parameter[Any]) -> None:
+    """Raise InvalidRequestError for words that name no tips; tips are looked for when there is a robot."""
+    if parameter.name == marker_tips.PARAMETER:
+        marker_tips.read_tips(checked(parameter))
 
 
 def _check_action_name(parameter: Parameter[Any]) -> None:

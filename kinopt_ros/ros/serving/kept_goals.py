@@ -6,7 +6,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from rclpy.action.server import CancelResponse, GoalResponse
 
@@ -17,11 +17,12 @@ from kinopt_ros.ros.serving.goal_server import GoalServer
 from kinopt_ros.ros.serving.reply import Pace
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 
+G = TypeVar("G", bound="KeptGoal")
 RESULT_SECONDS = 60
 """Time that a result is kept for clients to fetch, s."""
 
 
-class KeptGoals:
+class KeptGoals(Generic[G]):
     """The goals of one action that have no result yet."""
 
     def __init__(
@@ -30,7 +31,7 @@ class KeptGoals:
         urgent: UrgentExecutor,
         type_: Any,
         name: str,
-        make: Callable[[KeptGoals, Any], KeptGoal],
+        make: Callable[[KeptGoals[G], Any], G],
     ) -> None:
         """
         Args:
@@ -43,7 +44,7 @@ class KeptGoals:
         self.context = context
         self.name = name.removeprefix("~/")
         self._make = make
-        self._goals: dict[bytes, KeptGoal] = {}
+        self._goals: dict[bytes, G] = {}
         """By the client's number; guarded by the server's lock, as the next one is."""
         self._early: set[bytes] = set()
         """Numbers of goals that were cancelled before they were taken."""
@@ -64,7 +65,7 @@ class KeptGoals:
         )
 
     @property
-    def present(self) -> list[KeptGoal]:
+    def present(self) -> list[G]:
         """Goals without a result. On any thread."""
         return list(self._goals.values())
 
@@ -72,7 +73,7 @@ class KeptGoals:
         """End what was told to end, and nothing after that."""
         self.server.close()
 
-    def forget(self, goal: KeptGoal) -> None:
+    def forget(self, goal: G) -> None:
         """Remove a goal that has its result."""
         with self.server.changing:
             self._goals.pop(goal.number, None)
@@ -116,11 +117,12 @@ def number_of(handle: Any) -> bytes:
 class KeptGoal(ABC):
     """One goal, from its arrival to its result."""
 
-    def __init__(self, goals: KeptGoals, handle: Any) -> None:
+    def __init__(self, goals: KeptGoals[Any], handle: Any) -> None:
         self.goals = goals
         self.handle = handle
         self.number = number_of(handle)
         self.arrived = time.monotonic()
+        # A controller may say no while the motion is still being sent to it, on the same thread.
         self._lock = threading.RLock()
         self._ended = False
 
@@ -145,12 +147,28 @@ class KeptGoal(ABC):
             transition: of the handle: ``succeed``, ``abort`` or ``canceled``.
             code: outcome, for the statistics.
         """
+        if self.take_end():
+            self.conclude(result, transition, code)
+
+    def take_end(self) -> bool:
+        """Check whether the caller may end the goal: the first one may, and has to."""
         with self._lock:
             first, self._ended = not self._ended, True
-        if not first:
-            return
+            return first
+
+    def conclude(
+        self, result: Any, transition: Callable[..., None], code: int, queue_time: float = 0.0
+    ) -> None:
+        """Give the goal its result; called once, by the one who took its end.
+
+        Args:
+            result: of the action's type.
+            transition: as of ``end``.
+            code: as of ``end``.
+            queue_time: that it waited for its turn, s.
+        """
         goals = self.goals
-        goals.context.statistics.record(goals.name, code, time.monotonic() - self.arrived, 0.0)
+        goals.context.statistics.record(goals.name, code, time.monotonic() - self.arrived, queue_time)
 
         def conclude(handle: Any) -> Any:
             del handle

@@ -4,6 +4,7 @@ Right after a compiler or a C library has held Python's lock, joint states that 
 refused then would be served a moment later.
 """
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -21,9 +22,12 @@ MOST_WAITING = 100
 
 
 class Retries:
-    """Requests that wait for another attempt. All of it on the executor's thread."""
+    """Requests that wait for another attempt, which the executor's thread makes. Thread-safe: goals of MoveIt's actions
+    ask from threads of their own."""
 
     def __init__(self, node: Any) -> None:
+        self._lock = threading.Lock()
+        """Held where the timer is stopped or started: it must run whenever a request waits."""
         self._waiting: deque[Callable[[], bool]] = deque()
         self._closed = False
         self._timer = node.create_timer(
@@ -38,23 +42,42 @@ class Retries:
 
     def add(self, attempt: Callable[[], bool]) -> None:
         """Call a function again and again until it returns True; it must not raise."""
-        if not self._waiting:
-            self._timer.reset()
-        self._waiting.append(attempt)
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                if not self._waiting:
+                    self._timer.reset()
+                self._waiting.append(attempt)
+        if closed:
+            attempt()
 
     def close(self) -> None:
         """Put nothing off any more, and make a last attempt of what waits."""
-        self._closed = True
-        while self._waiting:
-            self._waiting.popleft()()
+        with self._lock:
+            self._closed = True
+            left = [*self._waiting]
+            self._waiting.clear()
+        for attempt in left:
+            attempt()
 
     def _look(self) -> None:
         end = time.monotonic() + _ROUND_SECONDS
+        again: list[Callable[[], bool]] = []
         for _ in range(len(self._waiting)):
-            attempt = self._waiting.popleft()
+            with self._lock:
+                if not self._waiting:  # it was closed
+                    break
+                attempt = self._waiting.popleft()
             if not attempt():
-                self._waiting.append(attempt)
+                again.append(attempt)
             if time.monotonic() >= end:
                 break
-        if not self._waiting:
-            self._timer.cancel()
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._waiting.extend(again)
+            if not self._waiting:
+                self._timer.cancel()
+        if closed:
+            for attempt in again:
+                attempt()

@@ -38,12 +38,15 @@ def solve_plain(
 ) -> IkCandidates:
     """Return candidates for requests with the same held values; tolerances in m and rad."""
     work = _PlainWork.start(problem, prepared.packed, prepared.columns)
-    cut = np.zeros(problem.batch_size, dtype=np.bool_)
+    cut: Bool | None = None
     for effort, restarts in _passes(*tolerances, max_restarts):
-        if not work.done.all():
-            work.effort = effort
-            cut |= search(work, restarts, hopeless, problem.deadline, cores)
-    return work.candidates(problem, prepared.columns, cut & ~work.done, robot)
+        work.effort = effort
+        found = search(work, restarts, hopeless, problem.deadline, cores)
+        cut = found if cut is None else cut | found
+        if work.done.all():
+            break
+    assert cut is not None
+    return work.candidates(problem, prepared, cut & ~work.done, robot)
 
 
 @dataclass(eq=False)
@@ -65,7 +68,7 @@ class _PlainWork:
     def start(cls, problem: IkProblem, packed: "PackedChain", columns: Int64) -> "_PlainWork":
         """Return work of which nothing is tried yet: the state is the best attempt."""
         batch = problem.batch_size
-        state = np.ascontiguousarray(problem.state[:, packed.variables])
+        state = problem.state.take(packed.variables, axis=1)
         seeds = state[:, None]
         if problem.seeds.shape[1]:
             seeds = np.ascontiguousarray(np.concatenate([seeds, problem.seeds[:, :, columns]], axis=1))
@@ -75,7 +78,7 @@ class _PlainWork:
             seeds,
             state,
             np.minimum(np.maximum(state, packed.lower), packed.upper),
-            np.full(batch, np.inf),
+            np.full(batch, np.inf) if batch > 1 else np.array([np.inf]),
             np.zeros(batch, np.int64),
             np.zeros(batch, np.bool_),
             signed(problem.random_seed),
@@ -105,13 +108,16 @@ class _PlainWork:
         return True
 
     def candidates(
-        self, problem: IkProblem, columns: Int64, timed_out: Bool, robot: RobotModel
+        self, problem: IkProblem, prepared: "Prepared[PackedChain]", timed_out: Bool, robot: RobotModel
     ) -> IkCandidates:
         """Return candidates in the problem's variables; those that do not move the tip stay where they are."""
-        n = len(problem.variables)
-        attempt = standing(problem, robot) if len(columns) < n else np.empty((problem.batch_size, n))
-        attempt[:, columns] = self.q
-        q = np.where(self.done[:, None], attempt, np.nan)[:, None, :]
+        n, columns = len(problem.variables), prepared.columns
+        if prepared.in_order:
+            attempt = self.q
+        else:
+            attempt = standing(problem, robot) if len(columns) < n else np.empty((problem.batch_size, n))
+            attempt[:, columns] = self.q
+        q = (attempt if self.done.all() else np.where(self.done[:, None], attempt, np.nan))[:, None, :]
         return IkCandidates(q=q, attempt=attempt, iterations=self.steps, timed_out=timed_out)
 
 

@@ -114,12 +114,17 @@ class CpuSolver(Solver):
     def warm_up(self) -> None:
         """Compile what requests beyond the plain kind need, if it was not compiled on this machine before."""
         from kinopt_ros.solvers.cpu import nearest
+
+        self.warm_up_motions()
+        nearest.load_or_compile(may_compile=True)
+        load_or_compile_objectives(may_compile=True)
+
+    def warm_up_motions(self) -> None:
+        """Compile what motions need: a third less, on a new machine, than all."""
         from kinopt_ros.solvers.cpu.paths.compiling import load_or_compile
         from kinopt_ros.trajectory import path_timing
 
         _compile_general()
-        nearest.load_or_compile(may_compile=True)
-        load_or_compile_objectives(may_compile=True)
         load_or_compile(may_compile=True)
         path_timing.warm_up()
 
@@ -299,11 +304,4 @@ def _load_general() -> None:
 
 def _plain_tolerances(problem: IkProblem) -> tuple[float, float] | None:
     """Return tolerances (m, rad) of a problem that the quicker kernel can solve, else None."""
-    if (
-        len(problem.targets) > 1
-        or problem.num_solutions > 1
-        or problem.preference is not None
-        or problem.turns
-    ):
-        return None
-    return problem.targets[0].plain
+    return problem.targets[0].plain if problem.is_plain else None

@@ -5,8 +5,9 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
+from kinopt_ros.numba_cache import loaded_or_compiled
 from kinopt_ros.solvers.cpu.chain import PackedChain
-from kinopt_ros.solvers.cpu.kernels.plain import solve_one
+from kinopt_ros.solvers.cpu.kernels.plain import SOLVE_ONE, solve_one
 
 
 class ChainIk:
@@ -19,6 +20,7 @@ class ChainIk:
     __slots__ = ("_n", "_packed", "variables")
 
     def __init__(self, packed: PackedChain) -> None:
+        loaded_or_compiled(solve_one, SOLVE_ONE, may_compile=True)
         # One array costs less per call than two.
         self._packed = np.concatenate([packed.shape.view(np.float64), packed.numbers])
         self._n = len(packed.variables)

@@ -92,21 +92,15 @@ def search(
         Which requests were cut short by the deadline.
     """
     B = len(work.done)
-    cut = np.zeros(B, dtype=np.bool_)
     end = float("inf") if deadline is None else deadline
-    most = B if deadline is None else DATED_BLOCK
-    blocks = _Blocks(B)
-
-    def seeds() -> None:
-        size = FIRST_BLOCK
-        while (rows := blocks.take(size)) is not None:
-            start = time.monotonic()
-            if start >= end or not work.run(rows, True, 0, 0, False, end):
-                cut[rows] = True
-                continue
-            size = min(_pace(rows.stop - rows.start, time.monotonic() - start), most)
-
-    cores.run(seeds, B)
+    cut = np.zeros(B, dtype=np.bool_)
+    if B == 1:  # most requests, and most of them end here
+        cut[0] = time.monotonic() >= end or not work.run(slice(0, 1), True, 0, 0, False, end)
+        if work.done[0]:
+            cut[0] = False
+            return cut
+    else:
+        _seeds(work, cut, end, deadline is not None, cores)
     if work.done.all():
         return np.zeros(B, dtype=np.bool_)
     left = np.flatnonzero(~work.done)
@@ -136,6 +130,24 @@ def search(
 
     cores.run(hard, len(left) * WORTH_THREADS if len(left) > 1 and restarts > 0 else 1)
     return cut & ~work.done
+
+
+def _seeds(work: Work, cut: Annotated[Bool, "B"], end: float, dated: bool, cores: Cores) -> None:
+    """Try the seeds of every request; mark in ``cut`` those that there was no time for."""
+    B = len(cut)
+    most = DATED_BLOCK if dated else B
+    blocks = _Blocks(B)
+
+    def seeds() -> None:
+        size = FIRST_BLOCK
+        while (rows := blocks.take(size)) is not None:
+            start = time.monotonic()
+            if start >= end or not work.run(rows, True, 0, 0, False, end):
+                cut[rows] = True
+                continue
+            size = min(_pace(rows.stop - rows.start, time.monotonic() - start), most)
+
+    cores.run(seeds, B)
 
 
 class _Blocks:

@@ -96,7 +96,7 @@ def _states(c, at_knot, in_cell, breaks, pieces, state, slope, jerk, path):
             + in_cell[i, 1, 2] * c[i + 2]
             + in_cell[i, 1, 3] * c[i + 3]
         )
-    path_derivatives(breaks, pieces, state[:, 0], path)
+    path_derivatives(breaks, pieces, state[:, 0].copy(), path)  # as Python calls it: compiled once
 
 
 @njit(**_FAST)

@@ -5,6 +5,7 @@ import pytest
 
 from kinopt_ros.array import Float64
 from kinopt_ros.collision.field import SphereField
+from kinopt_ros.collision.kernels import field as field_kernel
 from kinopt_ros.geometry.shapes import Box, Capsule, PlacedShape, Sphere
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.robot.model import RobotModel
@@ -103,3 +104,15 @@ def test_a_lone_robot_costs_what_it_does_to_itself(robot: RobotModel) -> None:
     near = field.closeness(q, MARGIN)
     np.testing.assert_allclose(near.gradient[:, :3], 0.0, atol=1e-9)  # where it stands changes nothing
     assert near.cost.max() > 0.0
+
+
+def test_batches_of_any_size_run_what_was_compiled_for_one(robot: RobotModel, scene: Scene) -> None:
+    """Else the first batch waits for the compiler."""
+    field, q = SphereField(robot, scene), random_configurations(robot, 3, 2)
+    alone = [field.closeness(row[None], MARGIN) for row in q]
+    kernels = field_kernel.world_closeness, field_kernel.self_closeness
+    compiled = [len(kernel.signatures) for kernel in kernels]
+    together = field.closeness(q, MARGIN)
+    assert [len(kernel.signatures) for kernel in kernels] == compiled
+    np.testing.assert_array_equal(together.cost, [one.cost[0] for one in alone])
+    np.testing.assert_array_equal(together.distance, [one.distance[0] for one in alone])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support.cost_cases import DT, NUM_POINTS, ROBOTS, cost_cases
+from support.kept_compilations import kept_compilations
 
 from kinopt_ros.costs.base import Cost, numbers_of, structure_of
 from kinopt_ros.costs.registry import cost_kind, cost_names
@@ -45,11 +48,23 @@ def test_it_says_what_it_is(name: str, kind: str, robots: dict[str, RobotModel])
             assert not value.flags.writeable
 
 
+@pytest.fixture
+def quickly_compiled(kept_folder: Path) -> Iterator[None]:
+    """Most of the time is XLA's, which it needs but once, and less of without optimizations: numbers are the same."""
+    jax = pytest.importorskip("jax")
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    with kept_compilations(kept_folder / "xla"):
+        yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
 def residual(path: NumpyPath, cost: Cost, t: int) -> np.ndarray:
     return np.asarray(cost.residual(path[t]))
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quickly_compiled")
 @pytest.mark.parametrize(("name", "kind"), EVERY)
 def test_values_and_derivatives_of_jax(
     name: str, kind: str, robots: dict[str, RobotModel], paths: dict[str, np.ndarray]
@@ -68,19 +83,20 @@ def test_values_and_derivatives_of_jax(
     layout = layout_of(robot, problem)
     with jax.enable_x64(True):
 
-        def rows(numbers: jax.Array, q: jax.Array) -> object:
+        def rows(numbers: jax.Array, q: jax.Array) -> tuple[jax.Array, jax.Array]:
             costs, dt = unpack(objective, numbers)
-            return rows_at(layout, costs, dt, q)
+            plan = row_plan(layout, costs, dt)
+            blocks.extend(plan.blocks)
+            found = rows_at(layout, costs, dt, q)
+            unit = np.eye(NUM_POINTS * directions(robot).nv)
+            return found.r, jax.vmap(lambda by: plan.times(found.J, by))(unit)
 
-        found = jax.jit(rows)(pack(objective, DT), q)
-        costs, dt = unpack(objective, jax.numpy.asarray(pack(objective, DT)))
-        plan = row_plan(layout, costs, dt)
-        unit = np.eye(NUM_POINTS * directions(robot).nv)
-        J = np.array(jax.vmap(lambda by: plan.times(found.J, by))(unit))
+        blocks: list[tuple[int, ...]] = []
+        r, J = map(np.array, jax.jit(rows)(pack(objective, DT), q))
     points = objective.points_of(cost, NUM_POINTS)
     own = np.array([residual(NumpyPath(robot, q, DT), cost, t) for t in points])
-    assert plan.blocks == ((0, *own.shape),)
-    np.testing.assert_allclose(np.asarray(found.r), own.ravel(), atol=1e-9, rtol=1e-9)
+    assert blocks == [(0, *own.shape)]
+    np.testing.assert_allclose(r, own.ravel(), atol=1e-9, rtol=1e-9)
 
     known, step = directions(robot), 1e-7
     J = J.T.reshape(own.size, NUM_POINTS, known.nv)

@@ -112,6 +112,20 @@ def test_damaged_trees_are_refused(name: str) -> None:
         read_octree(data, resolution, binary)
 
 
+@pytest.mark.parametrize("binary", [True, False])
+def test_not_more_voxels_are_read_than_an_octomap_may_have(binary: bool) -> None:
+    """Two bytes were up to eight voxels of a hundred bytes each: those of 16 MB took gigabytes before they were
+    counted. Here they are counted before it is noticed that the tree was cut."""
+    if binary:
+        tree, inner = np.array([0xAAAA], dtype="<u2").tobytes(), b"\xff\xff"
+    else:
+        tree, inner = full_node(1.0, 0), full_node(0.0, 255)
+    for _ in range(6 if binary else 7):
+        tree = inner + 8 * tree
+    with pytest.raises(InvalidShapeError, match="more than 1000000 occupied voxels"):
+        read_octree(tree[:-10], 0.1, binary)
+
+
 @given(st.binary(max_size=60), st.booleans())
 def test_any_bytes_are_read_or_refused(data: bytes, binary: bool) -> None:
     with contextlib.suppress(InvalidShapeError):

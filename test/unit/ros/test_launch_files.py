@@ -7,6 +7,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 
 from kinopt_ros.robot.sources import find_robot
 
@@ -122,6 +123,22 @@ def test_each_has_an_argument_for_simulated_time(described: Any, file: str) -> N
     assert "use_sim_time" in arguments
     time = parameter(next(node for node in nodes if isinstance(node, Node)), "use_sim_time")
     assert time.options["value_type"] is bool
+
+
+def test_rviz_shows_what_the_node_offers(described: Any) -> None:
+    _, nodes = described("rviz.launch.py", tips="panda_link8=rz camera", rviz="true", simulated="true")
+    node, robot, state, rviz = nodes
+    assert parameter(node, "markers.interactive") is True
+    assert parameter(node, "markers.tips") == ["panda_link8=rz", "camera"]
+    assert robot.options["executable"] == "kinopt_simulated_robot"
+    assert "<robot" in parameter(state, "robot_description").words[0]
+    config = LAUNCH.parent.joinpath(*rviz.options["arguments"][1].words[0][1:])
+    shown = yaml.safe_load(config.read_text())["Visualization Manager"]
+    assert shown["Global Options"]["Fixed Frame"] == "panda_link0"
+    displays = {each["Class"].split("/")[1]: each for each in shown["Displays"]}
+    assert displays["InteractiveMarkers"]["Interactive Markers Namespace"] == "/kinopt/interactive_markers"
+    assert displays["MarkerArray"]["Topic"]["Value"] == "/kinopt/markers"
+    assert displays["RobotModel"]["Description Topic"]["Durability Policy"] == "Transient Local"
 
 
 def test_what_is_not_given_is_left_to_the_config(described: Any) -> None:

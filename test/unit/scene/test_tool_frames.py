@@ -35,6 +35,20 @@ def test_names_stand_for_links_tool_frames_and_attached_objects():
     np.testing.assert_array_equal(mug.T_link_tip, carrying().attached["mug"].T_link_object)
 
 
+def test_a_name_of_many_slashes_is_not_looked_at_slash_by_slash():
+    """A frame_id of 2 MB kept the node busy for ten minutes."""
+
+    class Name(str):
+        looks = 0
+
+        def rfind(self, *given):
+            Name.looks += 1
+            return super().rfind(*given)
+
+    assert object_frame(ROBOT, carrying(), Name("/" * 10_000)) is None
+    assert Name.looks < 500
+
+
 def test_objects_and_their_subframes_are_frames():
     sub, turned = pose(np.eye(3), np.array([0.0, 0.0, 0.1])), CAMERA.copy()
     shapes = (PlacedShape(Sphere(0.1), np.eye(4)),)

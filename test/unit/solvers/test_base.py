@@ -76,6 +76,19 @@ def test_a_solver_may_offer_trajectories_alone(mover: Solver) -> None:
         mover.solve_ik(ik_problem(ROBOT, np.eye(4), tip_link="l7"))
 
 
+def test_plans_without_a_deadline_wait_for_what_motions_need(
+    mover: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(Mover, "warm_up", lambda self: done.append("all"))
+    problem = trajectory_problem(ROBOT, GOAL, joints=ROBOT.variable_names)
+    assert plan_trajectory(mover, problem).success
+    assert done == ["all"]  # unless a plugin knows better
+    monkeypatch.setattr(Mover, "warm_up_motions", lambda self: done.append("motions"), raising=False)
+    assert plan_trajectory(mover, problem).success
+    assert done == ["all", "motions"]
+
+
 def test_another_solver_finds_configurations_at_poses_for_it(mover: Solver) -> None:
     T = forward_kinematics(ROBOT, GOAL, links=("l7",))[0]
     problem = trajectory_problem(ROBOT, T, tip_link="l7")

@@ -25,7 +25,8 @@ def new_memory(typing_context, size):
 
 @intrinsic
 def pointer_to(typing_context, array):
-    """Return a pointer to the first element of an array, which the caller keeps alive."""
+    """Return a pointer to the first element of an array, which the caller of the function keeps alive; see
+    ``borrowed``."""
 
     def generate(context, builder, sig, args):
         return context.make_array(sig.args[0])(context, builder, args[0]).data
@@ -35,7 +36,10 @@ def pointer_to(typing_context, array):
 
 @intrinsic
 def borrowed(typing_context, array):
-    """Return an array whose references are not counted; the caller keeps it alive."""
+    """Return an array whose references are not counted, and which the caller of the function keeps alive.
+
+    What the function itself has made is freed at once where no later line names it: borrow from arguments only.
+    """
 
     def generate(context, builder, sig, args):
         view = context.make_array(sig.args[0])(context, builder, args[0])

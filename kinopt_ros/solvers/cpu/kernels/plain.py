@@ -168,7 +168,11 @@ def _unpack(numbers, shape):
 _NUMBERS, _SHAPE = "float64[::1]", "int64[::1]"
 
 
-@njit("boolean(float64[:, ::1], float64[::1], float64[::1])", **FAST_OUTER)
+SOLVE_ONE = "boolean(float64[:, ::1], float64[::1], float64[::1])"
+"""Signature of ``solve_one``, which is compiled when somebody wants it: benchmarks do."""
+
+
+@njit(**FAST_OUTER)
 def solve_one(target, packed, q):
     """Search one answer the quickest way: table seeds, then random ones. Return whether q solves the target to 1e-6.
 

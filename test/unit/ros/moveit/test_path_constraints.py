@@ -1,6 +1,7 @@
 """Tolerances of orientations that hold all the way: what keeps ours keeps MoveIt's."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ pytest.importorskip("kinopt_msgs.msg")
 from kinopt_ros.errors import InvalidGoalError
 from kinopt_ros.kinematics.pose_errors import orientation_errors
 from kinopt_ros.kinematics.se3 import so3_exp, so3_log
+from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.moveit.constraints import euler_xyz
-from kinopt_ros.ros.moveit.path_constraints import narrowed
+from kinopt_ros.ros.moveit.path_constraints import broken, narrowed
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
 GIVEN = [
     [0.1, 0.1, 2.0 * math.pi],
@@ -67,3 +70,25 @@ def test_angles_of_which_two_are_free_are_refused() -> None:
 
 def test_all_free() -> None:
     assert narrowed([4.0, 4.0, 4.0], False) == [math.inf] * 3
+
+
+def test_a_slow_motion_is_looked_at_where_it_turns(moveit: Any) -> None:
+    """One of ten minutes was looked at every 1.2 s only, and left a box between two looks."""
+    from support.moveit_scenes import SceneWorld
+
+    robot = load_robot("panda")
+    joint = moveit.msg.JointConstraint(
+        joint_name="panda_joint1", tolerance_above=0.1, tolerance_below=0.1, weight=1.0
+    )
+    time = np.array([0.0, 300.4, 300.5, 300.6, 600.0])
+    position = np.zeros((5, 1))
+    position[2] = 0.2
+    still = np.zeros((5, 1))
+    motion = JointTrajectory(("panda_joint1",), time, position, still, still)
+    world, q = SceneWorld(robot), robot.default_q
+    constraints = moveit.msg.Constraints(joint_constraints=[joint])
+    assert "after 300.500 s" in broken(world.context, robot, constraints, motion, q, q)
+    position = position.copy()
+    position[2] = 0.05
+    motion = JointTrajectory(("panda_joint1",), time, position, still, still)
+    assert not broken(world.context, robot, constraints, motion, q, q)

@@ -436,6 +436,29 @@ def test_names_that_nothing_has_are_remarked(world: SceneWorld, moveit: Any) -> 
     assert "ghost" in world.log[0]
 
 
+def test_any_number_of_defaults_of_names_that_nothing_has_is_one_remark(
+    world: SceneWorld, moveit: Any
+) -> None:
+    """Each was compared with each, and remarked: a message of 4 MB kept all changes of the scene waiting for hours."""
+    defaults = {f"ghost {k}": k % 2 == 0 for k in range(600)}
+    given = matrix(moveit, [], [], box=True, **defaults)
+    world.moveit.apply_object(box(pose=at(1.0)))
+    world.moveit.apply_scene(scene_diff(allowed_collision_matrix=given))
+    assert world.scene.allowed == {frozenset(("box", ANY))}
+    [said] = world.log
+    assert "ghost 0" in said
+
+
+def test_defaults_may_not_allow_pairs_without_end(world: SceneWorld, moveit: Any) -> None:
+    many = scene_diff()
+    many.world.collision_objects = [box(f"box {k}", pose=at(1.0)) for k in range(500)]
+    world.moveit.apply_scene(many)
+    defaults = {f"box {k}": True for k in range(499)} | {"box 499": False}
+    with pytest.raises(KinoptError, match="more than 100000 pairs"):
+        world.moveit.apply_scene(scene_diff(allowed_collision_matrix=matrix(moveit, [], [], **defaults)))
+    assert not world.scene.allowed
+
+
 def test_padding_and_colours(world: SceneWorld, moveit: Any) -> None:
     message = scene_diff(link_padding=[moveit.msg.LinkPadding(link_name=HAND, padding=0.03)])
     message.link_scale = [moveit.msg.LinkScale(link_name=HAND, scale=1.0)]
@@ -713,3 +736,12 @@ def test_a_million_triangles_are_refused_before_they_are_read(world: SceneWorld)
         world.moveit.apply_scene(given)
     with pytest.raises(KinoptError, match="triangles"):
         world.moveit.apply_object(copy.copy(given.world.collision_objects[0]))
+
+
+def test_a_message_has_not_more_objects_than_a_scene_can_take(world: SceneWorld, moveit: Any) -> None:
+    """200,000 changes of one object kept all others waiting for minutes."""
+    world.moveit.apply_object(box("a"))
+    for many in (moveit.msg.PlanningSceneWorld(), scene_diff().world):
+        many.collision_objects = [collision_object("a")] * 2001
+        with pytest.raises(KinoptError, match="2001 objects were given"):
+            world.moveit.apply_world(many)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ from kinopt_ros.ros.actions import optimize_trajectory
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectory, _Goal
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot.joint_states import UNREAD_SECONDS
-from kinopt_ros.ros.serving import retries
+from kinopt_ros.ros.serving import kept_goals, retries
 from kinopt_ros.ros.serving.retries import MOST_WAITING, Retries
 from kinopt_ros.ros.serving.serving import Serving
 
@@ -37,7 +38,8 @@ class Node:
         def cancel() -> None:
             self.counts = False
 
-        return SimpleNamespace(reset=reset, cancel=cancel)
+        self.timer = SimpleNamespace(reset=reset, cancel=cancel)
+        return self.timer
 
 
 class Office:
@@ -71,7 +73,7 @@ class Office:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    return Clock(monkeypatch, retries, optimize_trajectory)
+    return Clock(monkeypatch, retries, optimize_trajectory, kept_goals)
 
 
 @pytest.fixture
@@ -166,21 +168,46 @@ def test_a_goal_begins_when_newer_joint_states_are_read(
         output=output,
         retries=office.retries,
         controllers=SimpleNamespace(chosen=lambda: None),
+    )
+    goals: Any = SimpleNamespace(
+        context=action.context,
+        name="optimize_trajectory",
         server=SimpleNamespace(notify_execute=lambda handle, conclude: ended.append(handle)),
     )
     request = OptimizeTrajectory.Goal(publish=publish)
     number = SimpleNamespace(uuid=[0] * 16)
     handle: Any = SimpleNamespace(goal_id=number, request=request, abort=print)
-    goal = _Goal(action, handle)
-    assert not goal.begin()
+    goal = _Goal(action, goals, handle)
+    assert not goal.read()
     # The newest who asks for the robot has it: one that came later must not lose it to this one.
     assert lost == ["another goal of ~/optimize_trajectory"] * publish
     office.fresh = True
-    assert goal.begin()
+    assert goal.read()
     assert (office.begun, ended) == (["goal"], [])
 
     office.fresh = False
-    late = _Goal(action, handle)
+    late = _Goal(action, goals, handle)
     office.clock.now += UNREAD_SECONDS
-    assert late.begin()
+    assert late.read()
     assert ended == [handle]
+
+
+def test_a_request_that_another_thread_puts_off_is_looked_at(office: Office) -> None:
+    """The executor found nobody waiting and stopped the timer, between the start of the timer and the entry: the
+    request, and all that came later, had no answer for ever."""
+    looks: list[threading.Thread] = []
+    reset = office.node.timer.reset
+
+    def started() -> None:
+        reset()
+        looks.append(threading.Thread(target=office.node.look))
+        looks[0].start()
+        looks[0].join(0.2)
+
+    office.node.timer.reset = started
+    office.send("a")
+    looks[0].join()
+    assert office.node.counts
+    office.fresh = True
+    office.node.look()
+    assert office.begun == ["a"]

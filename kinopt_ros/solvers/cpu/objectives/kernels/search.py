@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
-from kinopt_ros.compiler_options import FAST_INLINE, FAST_OUTER
+from kinopt_ros.compiler_options import FAST_INLINE, FAST_INNER, FAST_OUTER
 from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.kernels.memory import borrowed
 from kinopt_ros.solvers.cpu.objectives.kernels.descent import (
@@ -94,14 +94,20 @@ def search(counted, asked, budget, outcome):
     Returns:
         Whether the search is through. If not, ``budget`` steps are spent: call again to go on.
     """
-    nq = asked.starts.shape[2]
     d = counted.moving.scalar.shape[0]
     for k in range(counted.moving.quaternion.shape[0]):
         for m in range(1, 4):
             d += counted.moving.quaternion[k, m] >= 0
-    room_counted = new_room(counted, nq, d)
+    # numba frees what a variable holds after the last line that names it, whoever has borrowed from it: the room lives
+    # as long as this call only because it is its argument.
+    return _search_in(new_room(counted, asked.starts.shape[2], d), counted, asked, budget, outcome)
+
+
+@njit(**FAST_INNER)
+def _search_in(room_counted, counted, asked, budget, outcome):
+    """Do what ``search`` does, in memory that the caller keeps alive."""
     model, room = _without_counting(counted, room_counted)
-    costs = model.costs
+    costs, nq = model.costs, asked.starts.shape[2]
     spent = 0
     for b in range(asked.starts.shape[0]):
         if outcome.done[b]:

@@ -1,0 +1,1 @@
+"""``kinopt bench mbm``: MotionBenchMaker's problems, every motion judged independently."""

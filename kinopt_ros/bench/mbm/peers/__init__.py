@@ -1,0 +1,1 @@
+"""Other planners on the same problems, each in a file of its own."""

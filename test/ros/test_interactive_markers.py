@@ -1,0 +1,449 @@
+"""Interactive markers, by a client that speaks the protocol as rviz does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import Point, Pose, Quaternion
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from support.marker_client import MarkerClient
+from support.ros_requests import READY, StartNode, pose
+from visualization_msgs.msg import InteractiveMarkerFeedback, Marker, MarkerArray
+
+from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
+from kinopt_msgs.srv import ApplyScene, GetScene
+from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.simulated_robot import SimulatedRobotTopics
+from kinopt_ros.ros.messages.conversions import matrices_from_poses
+from kinopt_ros.status import Status
+from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
+
+pytest.importorskip("coal")
+pytestmark = pytest.mark.timeout(900)
+
+NAME = "markers_node"
+TIP = "tip/panda_link8"
+HAND = "tip/camera"
+PANDA = load_robot("panda")
+LONG = 60.0
+"""Time that no test waits unless it fails, s."""
+
+
+class Rviz:
+    """What an rviz user has: markers to drag, and what ~/markers shows."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client = client
+        self.markers = MarkerClient(client.node, f"/{NAME}/interactive_markers", name)
+        self.drawn: dict[tuple[str, int], Marker] = {}
+        self.arrays = 0
+        self._display = client.node.create_subscription(
+            MarkerArray, f"/{NAME}/markers", self._take, QoSProfile(depth=100)
+        )
+        self.wait(lambda: self.markers.connected and TIP in self.markers.markers)
+
+    def wait(self, condition: Any) -> None:
+        def holds() -> bool:
+            self.markers.step()
+            return bool(condition())
+
+        assert self.client.spin_until(holds, LONG), f"{self.text()}; {self.text('camera')}"
+
+    def close(self) -> None:
+        self.markers.close()
+        self.client.node.destroy_subscription(self._display)
+
+    def of(self, kind: str, tip: str = "panda_link8") -> list[Marker]:
+        return [marker for (ns, _), marker in sorted(self.drawn.items()) if ns == f"{kind}/{tip}"]
+
+    def text(self, tip: str = "panda_link8") -> str:
+        return " ".join(" ".join(marker.text for marker in self.of("text", tip)).split())
+
+    def is_green(self, tip: str = "panda_link8") -> bool:
+        ghost = self.of("ghost", tip)
+        return bool(ghost) and ghost[0].color.g > ghost[0].color.r
+
+    def is_red(self, tip: str = "panda_link8") -> bool:
+        ghost = self.of("ghost", tip)
+        return bool(ghost) and ghost[0].color.r > ghost[0].color.g
+
+    def _take(self, array: Any) -> None:
+        self.arrays += 1
+        for marker in array.markers:
+            if marker.action == Marker.DELETE:
+                self.drawn.pop((marker.ns, marker.id), None)
+            else:
+                self.drawn[marker.ns, marker.id] = marker
+
+
+@pytest.fixture(scope="module")
+def node(start_shared_node: StartNode, panda_parameters: dict[str, object]) -> Iterator[tuple[Any, Client]]:
+    process, client = start_shared_node(
+        NAME,
+        {
+            **panda_parameters,
+            "markers.interactive": True,
+            "markers.tips": ["panda_link8", "camera=position"],
+            "tool_frames": "camera: {link: panda_hand, pose: {xyz: [0, 0.05, 0.02], rpy: [0, 0, 1.57]}}",
+            "velocity_scaling": 0.5,
+            "acceleration_scaling": 0.5,
+        },
+    )
+    yield process, client
+    assert process.running, process.log_text()
+
+
+@pytest.fixture
+def rviz(node: tuple[Any, Client]) -> Iterator[Rviz]:
+    _, client = node
+    if client.call("get_scene", GetScene.Request()).scene.objects:
+        clear = SceneOperation(operation=SceneOperation.CLEAR)
+        client.call("apply_scene", ApplyScene.Request(operations=[clear]))
+    client.pretend_robot(READY)
+    user = Rviz(client, "rviz_1")
+    for tip in (TIP, HAND):
+        user.markers.select(tip, "back to the robot")
+    home = reached(client, list(READY.values()))[:3, 3]
+    user.wait(lambda: not user.of("ghost") and not user.of("ghost", "camera"))
+    user.wait(lambda: np.abs(position_of(user.markers.markers[TIP].pose) - home).max() < 1e-6)
+    yield user
+    user.close()
+
+
+def box(id: str, x: float, y: float, z: float, edge: float = 0.1) -> SceneOperation:
+    shape = Shape(type=Shape.BOX, dimensions=[edge] * 3)
+    shape.pose.orientation.w = 1.0
+    what = CollisionObject(id=id, shapes=[shape])
+    what.pose = Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(w=1.0))
+    return SceneOperation(operation=SceneOperation.ADD, object=what, replace=True)
+
+
+def position_of(pose: Any) -> Any:
+    return np.array([pose.position.x, pose.position.y, pose.position.z])
+
+
+def reached(client: Client, q: Any) -> Any:
+    state = PANDA.default_q.copy()
+    state[:7] = q
+    return forward_kinematics(PANDA, state, links=("panda_link8",))[0]
+
+
+def test_a_marker_for_each_tip_where_the_robot_is(rviz: Rviz) -> None:
+    markers = rviz.markers.markers
+    assert {name for name in markers if name.startswith("tip/")} == {TIP, HAND}
+    full, position = markers[TIP], markers[HAND]
+    assert full.header.frame_id == "panda_link0"
+    assert full.header.stamp.sec == full.header.stamp.nanosec == 0
+    np.testing.assert_allclose(
+        matrices_from_poses([full.pose])[0], reached(rviz.client, list(READY.values())), atol=1e-6
+    )
+    names = {"body", "move_x", "move_y", "move_z", "rotate_x", "rotate_y", "rotate_z"}
+    assert {control.name for control in full.controls} == names
+    assert not {control.name for control in position.controls} & {"rotate_x", "rotate_y", "rotate_z"}
+    assert [entry.id for entry in full.menu_entries] == list(range(1, len(full.menu_entries) + 1))
+    assert rviz.markers.is_ticked(TIP, "avoid collisions")
+
+
+def test_dragging_shows_a_ghost_that_reaches_the_target_and_moves_nothing(rviz: Rviz) -> None:
+    published = len(rviz.client.trajectories)
+    rviz.markers.drag(TIP, pose(0.45, -0.2, 0.4))
+    rviz.wait(rviz.is_green)
+    assert "cpu" in rviz.text()
+    assert len(rviz.of("manipulability")) == 1
+    rviz.wait(lambda: rviz.markers.markers[TIP].pose.position.x == 0.45)  # for others, too
+    hand = [marker for marker in rviz.of("ghost") if np.isfinite(marker.pose.position.x)]
+    near = min(np.linalg.norm([m.pose.position.x - 0.45, m.pose.position.y + 0.2]) for m in hand)
+    assert near < 0.15
+    rviz.client.spin(0.3)
+    assert len(rviz.client.trajectories) == published
+
+
+def test_a_target_out_of_reach_has_a_red_ghost_and_a_sentence(rviz: Rviz) -> None:
+    rviz.markers.drag(TIP, pose(3.0, 0.0, 0.4))
+    rviz.wait(rviz.is_red)
+    assert rviz.text().startswith("NO_IK_SOLUTION")
+    rviz.markers.select(TIP, "plan")
+    rviz.wait(lambda: "no solution" in rviz.text())
+    assert not rviz.of("way")
+
+
+def test_a_position_only_tip_may_turn(rviz: Rviz) -> None:
+    at = pose(0.5, 0.1, 0.5, q=(0.0, 1.0, 0.0, 0.0))
+    rviz.markers.drag(HAND, at)
+    rviz.wait(lambda: rviz.is_green("camera"))
+    rviz.markers.select(HAND, "what counts", "free about z")
+    rviz.wait(lambda: rviz.markers.is_ticked(HAND, "what counts", "free about z"))
+    names = {control.name for control in rviz.markers.markers[HAND].controls}
+    assert {"rotate_x", "rotate_y"} <= names
+    assert "rotate_z" not in names
+    rviz.markers.select(HAND, "what counts", "position only (3-DoF)")
+    rviz.wait(lambda: rviz.markers.is_ticked(HAND, "what counts", "position only (3-DoF)"))
+
+
+def test_only_what_is_shown_is_executed(rviz: Rviz) -> None:
+    published = len(rviz.client.trajectories)
+    rviz.markers.select(TIP, "execute the plan")
+    rviz.wait(lambda: "plan first" in rviz.text())
+    rviz.markers.drag(TIP, pose(0.45, -0.2, 0.4))
+    rviz.markers.select(TIP, "plan")  # as soon as the ghost is there
+    rviz.wait(lambda: rviz.text().startswith("planned"))
+    assert rviz.of("way")[0].type == Marker.LINE_STRIP
+    assert rviz.of("on_the_way")
+    assert len(rviz.client.trajectories) == published
+    rviz.markers.drag(TIP, pose(0.45, -0.1, 0.4))
+    rviz.wait(lambda: not rviz.of("way"))
+    rviz.markers.select(TIP, "execute the plan")
+    rviz.wait(lambda: "plan first" in rviz.text())
+    rviz.client.spin(0.2)
+    assert len(rviz.client.trajectories) == published
+    rviz.markers.select(TIP, "plan")
+    rviz.wait(lambda: rviz.text().startswith("planned"))
+    rviz.markers.select(TIP, "execute the plan")
+    rviz.wait(lambda: len(rviz.client.trajectories) > published)
+    sent = rviz.client.trajectories[-1]
+    at = reached(rviz.client, sent.points[-1].positions)
+    np.testing.assert_allclose(at[:3, 3], [0.45, -0.1, 0.4], atol=2e-4)
+    # The pretended robot stands still, and the node says that it does not do what it was sent.
+    rviz.wait(lambda: "CONTROL_FAILED" in rviz.text())
+
+
+def test_stop_ends_a_motion(rviz: Rviz) -> None:
+    published = len(rviz.client.trajectories)
+    rviz.markers.drag(TIP, pose(0.3, 0.4, 0.6))
+    rviz.markers.select(TIP, "plan")
+    rviz.wait(lambda: rviz.text().startswith("planned"))
+    rviz.markers.select(TIP, "execute the plan")
+    rviz.wait(lambda: len(rviz.client.trajectories) > published)
+    rviz.markers.select(TIP, "stop")
+    rviz.wait(lambda: any(report.status.code == Status.PREEMPTED for report in rviz.client.reports))
+    assert len(rviz.client.trajectories) > published + 1  # a stop
+    # Motions are allowed at once.
+    rviz.markers.select(TIP, "plan")
+    rviz.wait(lambda: rviz.text().startswith("planned"))
+
+
+@pytest.fixture
+def simulated(rviz: Rviz) -> Iterator[SimulatedRobotTopics]:
+    """A robot that does what is published, in place of the one that stands."""
+    rviz.client.stop_robot()
+    topics = SimulatedRobotTopics(
+        rviz.client.node, SimulatedRobot(PANDA, start=READY), [f"{NAME}/joint_trajectory"]
+    )
+    rviz.client.spin(0.3)
+    yield topics
+    topics.close()
+    rviz.client.pretend_robot(READY)
+    rviz.client.spin(1.0)
+
+
+def test_the_plan_is_done(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:
+    rviz.markers.drag(TIP, pose(0.45, -0.1, 0.4))
+    rviz.markers.select(TIP, "plan")
+    rviz.wait(lambda: rviz.text().startswith("planned"))
+    rviz.markers.select(TIP, "execute the plan")
+    rviz.wait(lambda: rviz.text() == "done")
+    assert not rviz.of("way")
+    _, q, _ = simulated.robot.states(simulated.now())
+    np.testing.assert_allclose(reached(rviz.client, q[:7])[:3, 3], [0.45, -0.1, 0.4], atol=1e-3)
+    rviz.markers.select(TIP, "execute the plan")  # it was done: not again from here
+    rviz.wait(lambda: "plan first" in rviz.text())
+
+
+def test_an_obstacle_in_the_way_of_a_motion_brakes_it(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:
+    rviz.client.call("apply_scene", ApplyScene.Request(operations=[box("crate", 0.0, -0.9, 0.1)]))
+    rviz.wait(lambda: "object/crate" in rviz.markers.markers)
+    rviz.markers.drag(TIP, pose(-0.1, 0.5, 0.5))
+    rviz.markers.select(TIP, "plan")
+    rviz.wait(lambda: rviz.text().startswith("planned"))
+    way = rviz.of("way")[0].points
+    published = len(rviz.client.trajectories)
+    rviz.markers.select(TIP, "execute the plan")
+    rviz.wait(lambda: len(rviz.client.trajectories) > published)
+    rviz.markers.drag("object/crate", Pose(position=way[-1], orientation=Quaternion(w=1.0)))
+    rviz.wait(lambda: any(r.status.code == Status.ENVIRONMENT_CHANGED for r in rviz.client.reports))
+    _, q, _ = simulated.robot.states(simulated.now())
+    at = reached(rviz.client, q[:7])[:3, 3]
+    assert np.linalg.norm(at - [way[-1].x, way[-1].y, way[-1].z]) > 0.1
+
+
+def test_states_random_poses_and_the_way_back(rviz: Rviz) -> None:
+    before = [position_of(rviz.markers.markers[TIP].pose).tolist()]
+    rviz.markers.select(TIP, "go to state", "home")
+    rviz.wait(lambda: rviz.text() == "home")
+    home = np.array(list(PANDA.groups["panda_arm"].states["home"].values()))
+    at = reached(rviz.client, home)[:3, 3]
+    rviz.wait(lambda: np.abs(position_of(rviz.markers.markers[TIP].pose) - at).max() < 1e-6)
+    before.append(position_of(rviz.markers.markers[TIP].pose).tolist())
+    rviz.markers.select(TIP, "random reachable pose")
+    rviz.wait(lambda: rviz.text() == "a random configuration")
+    rviz.wait(lambda: position_of(rviz.markers.markers[TIP].pose).tolist() not in before)
+    rviz.markers.select(TIP, "solve")
+    rviz.wait(rviz.is_green)
+    rviz.markers.select(TIP, "back to the robot")
+    rviz.wait(lambda: not rviz.of("ghost"))
+    at = reached(rviz.client, list(READY.values()))[:3, 3]
+    rviz.wait(lambda: np.abs(position_of(rviz.markers.markers[TIP].pose) - at).max() < 1e-6)
+
+
+def test_an_obstacle_is_dragged_into_the_way(rviz: Rviz) -> None:
+    answer = rviz.client.call("apply_scene", ApplyScene.Request(operations=[box("crate", 0.0, 0.8, 0.1)]))
+    assert answer.status.code == Status.SUCCESS, answer.status.message
+    rviz.wait(lambda: "object/crate" in rviz.markers.markers)
+    crate = rviz.markers.markers["object/crate"]
+    assert [control.name for control in crate.controls] == ["body"]
+    assert crate.controls[0].markers[0].scale.x == pytest.approx(0.1)
+    goal = pose(0.45, -0.2, 0.4)
+    rviz.markers.drag(TIP, goal)
+    rviz.wait(rviz.is_green)
+    rviz.markers.drag("object/crate", Pose(position=goal.position, orientation=Quaternion(w=1.0)))
+    rviz.wait(rviz.is_red)  # the scene has changed: solved again
+    scene = rviz.client.call("get_scene", GetScene.Request()).scene
+    assert scene.objects[0].pose.position == goal.position
+    rviz.markers.select(TIP, "avoid collisions")
+    rviz.wait(rviz.is_green)
+    rviz.wait(lambda: not rviz.markers.is_ticked(TIP, "avoid collisions"))
+    rviz.markers.select(TIP, "avoid collisions")
+    rviz.wait(rviz.is_red)
+    rviz.markers.select("object/crate", "arrows and rings")
+    rviz.wait(lambda: len(rviz.markers.markers["object/crate"].controls) == 7)
+    rviz.markers.select("object/crate", "remove")
+    rviz.wait(lambda: "object/crate" not in rviz.markers.markers)
+    rviz.wait(rviz.is_green)
+
+
+def test_another_solver(rviz: Rviz) -> None:
+    rviz.markers.select(TIP, "solver for inverse kinematics", "cpu")
+    rviz.wait(lambda: rviz.markers.is_ticked(HAND, "solver for inverse kinematics", "cpu"))  # of all markers
+    rviz.markers.select(TIP, "solver for inverse kinematics", "as the parameters say")
+    rviz.wait(lambda: rviz.markers.is_ticked(TIP, "solver for inverse kinematics", "as the parameters say"))
+
+
+def test_who_joins_late_has_everything(rviz: Rviz) -> None:
+    rviz.markers.drag(TIP, pose(0.45, -0.2, 0.4))
+    rviz.wait(rviz.is_green)
+    second = Rviz(rviz.client, "rviz_2")
+    try:
+        assert second.markers.markers.keys() == rviz.markers.markers.keys()
+        second.wait(second.is_green)
+
+        def both() -> bool:  # a publisher may find a listener later than that finds it
+            rviz.markers.drag(TIP, pose(0.46, -0.2, 0.4))
+            rviz.client.spin(0.1)
+            rviz.markers.step()
+            return bool(second.markers.numbers) and second.markers.markers == rviz.markers.markers
+
+        second.wait(both)
+        assert second.markers.markers[TIP].pose.position.x == 0.46
+    finally:
+        second.close()
+
+
+def test_of_two_clients_the_first_has_the_marker(rviz: Rviz) -> None:
+    second = Rviz(rviz.client, "rviz_2")
+    try:
+        rviz.markers.send(TIP, InteractiveMarkerFeedback.MOUSE_DOWN)
+        rviz.markers.drag(TIP, pose(0.45, -0.2, 0.4))
+        rviz.wait(lambda: rviz.markers.markers[TIP].pose.position.y == -0.2)
+        second.markers.drag(TIP, pose(0.3, 0.3, 0.5))
+        second.wait(lambda: any("'rviz_1'" in report.status.message for report in rviz.client.reports))
+        assert rviz.markers.markers[TIP].pose.position.y == -0.2
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:  # as rviz does while the mouse button is held
+            rviz.markers.send(TIP, InteractiveMarkerFeedback.KEEP_ALIVE)
+            rviz.client.spin(0.1)
+        second.markers.drag(TIP, pose(0.3, 0.3, 0.5))
+        rviz.client.spin(0.3)
+        assert rviz.markers.markers[TIP].pose.position.y == -0.2
+        rviz.client.spin(1.0)
+        second.markers.drag(TIP, pose(0.3, 0.3, 0.5))
+        rviz.wait(lambda: rviz.markers.markers[TIP].pose.position.y == 0.3)
+        second.markers.drag(HAND, pose(0.4, 0.3, 0.5))  # another one at the same time
+        second.wait(lambda: second.markers.markers[HAND].pose.position.y == 0.3)
+        rviz.markers.select(TIP, "stop")  # by whom does not matter
+        rviz.wait(lambda: rviz.text().startswith("stopped"))
+    finally:
+        rviz.client.spin(1.1)
+        second.close()
+
+
+def test_numbers_of_updates_have_no_gap(rviz: Rviz) -> None:
+    rviz.client.spin(1.1)
+    resets, begin = rviz.markers.resets, len(rviz.markers.numbers)
+    for k in range(90):
+        rviz.markers.drag(TIP, pose(0.4 + 0.001 * k, 0.0, 0.5))
+        rviz.client.spin(0.01)
+    rviz.wait(lambda: rviz.markers.markers[TIP].pose.position.x == pytest.approx(0.489))
+    numbers = rviz.markers.numbers[begin:]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    assert rviz.markers.resets == resets
+
+
+BAD = [
+    ({"pose": pose(float("nan"))}, "not finite"),
+    ({"pose": pose(float("inf"))}, "not finite"),
+    ({"pose": pose(1e9)}, "at most"),
+    ({"pose": pose(q=(0.0, 0.0, 0.0, 0.0))}, "length 0"),
+    ({"marker_name": "nobody"}, "there is no marker 'nobody'"),
+    ({"marker_name": "x" * 100_000}, "100000 characters"),
+    ({"client_id": "x" * 100_000}, "100000 characters"),
+    ({"event_type": 77}, "event_type is 77"),
+    ({"event_type": InteractiveMarkerFeedback.MENU_SELECT, "menu_entry_id": 4_000_000_000}, "no entry"),
+    ({"event_type": InteractiveMarkerFeedback.MENU_SELECT, "menu_entry_id": 0}, "no entry"),
+]
+
+
+@pytest.mark.parametrize(("fields", "said"), BAD, ids=[said for _, said in BAD])
+def test_bad_feedback_is_refused_with_a_sentence(rviz: Rviz, fields: dict[str, Any], said: str) -> None:
+    rviz.client.spin(1.1)  # refusals are not said more often
+    kept = rviz.markers.markers[TIP].pose
+    rviz.client.reports.clear()
+    rviz.markers.send(TIP, InteractiveMarkerFeedback.POSE_UPDATE, **fields)
+    rviz.wait(lambda: any(said in report.status.message for report in rviz.client.reports))
+    assert rviz.markers.markers[TIP].pose == kept
+
+
+def test_a_pose_in_another_frame_is_refused(rviz: Rviz) -> None:
+    rviz.client.spin(1.1)
+    rviz.client.reports.clear()
+    message = InteractiveMarkerFeedback(pose=pose())
+    message.header.frame_id = "map"
+    rviz.markers.send(TIP, InteractiveMarkerFeedback.POSE_UPDATE, header=message.header, pose=pose())
+    rviz.wait(lambda: any("frame 'map'" in report.status.message for report in rviz.client.reports))
+
+
+def test_a_flood_does_not_stop_the_node(node: tuple[Any, Client], rviz: Rviz) -> None:
+    """As many events as anybody sends, good and bad ones, as fast as they can be sent."""
+    process, client = node
+    good, bad = pose(0.45, -0.2, 0.4), pose(float("nan"))
+    for k in range(20_000):
+        rviz.markers.send((TIP, "nobody", HAND)[k % 3], k % 7, (good, good, bad)[k % 3], entry=2_000_000 + k)
+        if k % 500 == 0:
+            client.spin(0.0)
+            rviz.markers.step()
+    client.wait_until_ready(LONG)
+    assert process.running
+    rviz.client.spin(1.5)
+    rviz.markers.drag(TIP, pose(0.4, 0.2, 0.5))
+    rviz.wait(lambda: rviz.markers.markers[TIP].pose.position.y == 0.2)
+    rviz.wait(rviz.is_green)
+    assert process.log_text().count("interactive_markers") < 2_000
+
+
+def test_a_robot_that_is_silent(rviz: Rviz) -> None:
+    """Joint states that are too old: a sentence, no ghost of a guess; then it goes on."""
+    rviz.client.stop_robot()
+    rviz.client.spin(1.3)
+    rviz.markers.drag(TIP, pose(0.45, -0.2, 0.4))
+    rviz.wait(lambda: "ROBOT_STATE_STALE" in rviz.text())
+    rviz.client.publish_joint_state(JointState())
+    rviz.client.pretend_robot(READY)
+    rviz.client.spin(0.3)
+    rviz.markers.select(TIP, "solve")
+    rviz.wait(rviz.is_green)

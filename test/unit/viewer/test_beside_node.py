@@ -1,0 +1,65 @@
+"""The page beside a node, which is pretended here."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser", reason="viser is not installed: pip install 'kinopt_ros[view]'")
+from support.viewer_client import ViewerClient
+
+import kinopt_ros as ko
+from kinopt_ros.kinematics.se3 import matrix_to_quaternion
+from kinopt_ros.viewer.looks import looks_of
+from kinopt_ros.viewer.page.beside_node import BesideNode
+from kinopt_ros.viewer.page.page import GOAL, SEND, Page
+from kinopt_ros.viewer.server import start_server, url_of
+from kinopt_ros.viewer.session import Session
+
+
+class PretendedNode:
+    """Remembers what it is asked."""
+
+    def __init__(self) -> None:
+        self.on_state: Callable[[Mapping[str, float]], None] = lambda positions: None
+        self.on_report: Callable[[str], None] = lambda sentence: None
+        self.asked: list[np.ndarray] = []
+
+    def send(self, T_root_tip: np.ndarray, root_link: str) -> None:
+        assert root_link == "panda_link0"
+        self.asked.append(T_root_tip)
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    robot = ko.load_robot("panda")
+    page = Page(start_server(port=0), Session(robot), looks_of(robot), "panda")
+    assert page.wait(120.0)
+    yield page
+    page.close()
+
+
+def test_the_node_moves_the_robot_and_is_asked_when_a_gizmo_is_let_go(page: Page) -> None:
+    node = PretendedNode()
+    BesideNode(page, node)
+    assert page.mode.options == (SEND, GOAL)
+    client = ViewerClient(url_of(page.server))
+    assert client.wait_for("ReplayDoneMessage") is not None
+    node.on_state({"panda_joint1": 0.5, "wheel": 1.0})
+    assert page.session.q[0] == 0.5
+    assert client.wait_for("SetPositionMessage", name="/robot/8") is not None
+    before = page.session.q
+    T = page.session.targets["panda_link8"].copy()
+    T[:3, 3] += 0.0, 0.1, 0.0
+    client.drag(T[:3, 3], matrix_to_quaternion(T[:3, :3]))
+    client.send("TransformControlsDragEndMessage", name="/gizmo/0", owner="")
+    for _ in range(200):
+        list(client.messages(0.05))
+        if node.asked:
+            break
+    assert len(node.asked) == 1
+    assert node.asked[0] == pytest.approx(T, abs=1e-9)
+    assert (page.session.q == before).all()  # only the node moves it
+    node.on_report("the node moves the robot for 1.00 s")
+    assert any("moves the robot for 1.00 s" in str(message) for message in client.messages(1.0))
+    client.close()

@@ -1,0 +1,238 @@
+"""The page's server: where it listens, who may talk to it, and what it makes of messages that are none."""
+
+import os
+import re
+import socket
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser", reason="viser is not installed: pip install 'kinopt_ros[view]'")
+import msgspec.msgpack
+from support.viewer_client import ViewerClient
+from websockets.exceptions import ConnectionClosed
+
+import kinopt_ros as ko
+from kinopt_ros.errors import InvalidRequestError, MissingPackageError
+from kinopt_ros.kinematics.se3 import matrix_to_quaternion
+from kinopt_ros.viewer.looks import looks_of
+from kinopt_ros.viewer.page.page import Page
+from kinopt_ros.viewer.server import PortInUseError, is_own_page, start_server, url_of
+from kinopt_ros.viewer.session import Session
+
+TIP = "panda_link8"
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    robot = ko.load_robot("panda")
+    page = Page(start_server(port=0), Session(robot), looks_of(robot), "panda")
+    assert page.wait(120.0)
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def client(page: Page) -> Iterator[ViewerClient]:
+    client = ViewerClient(url_of(page.server))
+    assert client.wait_for("ReplayDoneMessage") is not None
+    yield client
+    client.close()
+
+
+def dragged(page: Page, client: ViewerClient, by: tuple[float, float, float]) -> np.ndarray:
+    T = page.session.targets[TIP].copy()
+    T[:3, 3] += by
+    client.drag(T[:3, 3], matrix_to_quaternion(T[:3, :3]))
+    return np.asarray(T[:3, 3])
+
+
+def listening(pid: int) -> set[str]:
+    """Return the addresses, as the kernel writes them, at which a process listens by TCP."""
+    own = {os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir() if file.is_symlink()}
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in own:
+                found.add(words[1].split(":")[0])
+    return found
+
+
+def test_it_listens_on_this_machine_only(page: Page) -> None:
+    assert listening(os.getpid()) == {"0100007F"}  # 127.0.0.1
+    assert url_of(page.server).startswith("http://127.0.0.1:")
+
+
+def test_the_page_is_served_and_asks_nobody_else(page: Page) -> None:
+    html = urllib.request.urlopen(url_of(page.server), timeout=20.0).read().decode()
+    assert "<html" in html
+    assert not re.findall(r"<(?:script|link)[^>]+(?:src|href)=[\"']?https?://", html)
+
+
+def test_a_dragged_gizmo_moves_the_drawn_robot(page: Page, client: ViewerClient) -> None:
+    wanted = dragged(page, client, (0.0, 0.1, 0.05))
+    assert client.wait_for("SetPositionMessage", name="/robot/8") is not None
+    assert page.wait(20.0)
+    reached = ko.forward_kinematics(page.session.robot, page.session.q, links=[TIP])[0, :3, 3]
+    assert reached == pytest.approx(wanted, abs=1e-4)
+    assert page.status.content.startswith("**Solved**")
+
+
+def test_two_see_the_same(page: Page, client: ViewerClient) -> None:
+    other = ViewerClient(url_of(page.server))
+    assert other.wait_for("ReplayDoneMessage") is not None
+    dragged(page, client, (0.0, -0.05, 0.0))
+    assert other.wait_for("SetPositionMessage", name="/robot/8") is not None
+    other.close()
+
+
+def test_who_comes_back_sees_what_was_moved_meanwhile(page: Page) -> None:
+    first = ViewerClient(url_of(page.server))
+    assert first.wait_for("ReplayDoneMessage") is not None
+    wanted = dragged(page, first, (0.02, 0.0, 0.03))
+    assert first.wait_for("SetPositionMessage", name="/robot/8") is not None
+    first.close()
+    again = ViewerClient(url_of(page.server))
+    seen = [m for m in again.messages(3.0) if m["type"] == "SetPositionMessage" and m["name"] == "/gizmo/0"]
+    assert seen[-1]["position"] == pytest.approx(wanted, abs=1e-6)
+    again.close()
+
+
+MALFORMED = {
+    "text": "hello",
+    "nothing": b"",
+    "noise": np.random.default_rng(0).bytes(1000),
+    "no mapping": msgspec.msgpack.encode([1, 2, 3]),
+    "no type": msgspec.msgpack.encode({"name": "/gizmo/0"}),
+    "unknown type": msgspec.msgpack.encode({"type": "MakeCoffeeMessage"}),
+    "missing fields": msgspec.msgpack.encode({"type": "TransformControlsUpdateMessage"}),
+    "unknown name": msgspec.msgpack.encode(
+        {
+            "type": "TransformControlsUpdateMessage",
+            "name": "/nobody",
+            "wxyz": [1, 0, 0, 0],
+            "position": [0, 0, 0],
+        }
+    ),
+    "words for numbers": msgspec.msgpack.encode(
+        {
+            "type": "TransformControlsUpdateMessage",
+            "name": "/gizmo/0",
+            "wxyz": ["a"] * 4,
+            "position": ["b"] * 3,
+        }
+    ),
+    "too few numbers": msgspec.msgpack.encode(
+        {"type": "TransformControlsUpdateMessage", "name": "/gizmo/0", "wxyz": [1], "position": [0, 0]}
+    ),
+    "not a number": msgspec.msgpack.encode(
+        {
+            "type": "TransformControlsUpdateMessage",
+            "name": "/gizmo/0",
+            "wxyz": [float("nan")] * 4,
+            "position": [float("inf")] * 3,
+        }
+    ),
+    "no control of that name": msgspec.msgpack.encode(
+        {"type": "GuiUpdateMessage", "uuid": "nobody", "updates": {"value": 1}}
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*does not match annotation")
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_malformed_messages_stop_nobody(page: Page, kind: str) -> None:
+    targets = page.session.targets[TIP]
+    bad = ViewerClient(url_of(page.server))
+    for _ in range(5):
+        try:
+            bad.connection.send(MALFORMED[kind])
+        except ConnectionClosed:
+            break
+    good = ViewerClient(url_of(page.server))
+    assert good.wait_for("ReplayDoneMessage") is not None
+    assert (page.session.targets[TIP] == targets).all()
+    dragged(page, good, (0.0, 0.005, 0.0))
+    assert good.wait_for("SetPositionMessage", name="/robot/8") is not None
+    good.close()
+    bad.close()
+
+
+def test_many_messages_leave_the_newest(page: Page, client: ViewerClient) -> None:
+    T = page.session.targets[TIP].copy()
+    wxyz = matrix_to_quaternion(T[:3, :3])
+    for k in range(5_000):
+        client.drag(T[:3, 3] + [0.0, 0.02 * np.sin(k / 50.0), 0.0], wxyz)
+    client.drag(T[:3, 3] + [0.01, 0.0, 0.0], wxyz)
+    for _ in range(600):
+        for _ in client.messages(0.1):
+            pass
+        if page.session.targets[TIP][0, 3] == pytest.approx(T[0, 3] + 0.01, abs=1e-9) and page.wait(0.0):
+            break
+    reached = ko.forward_kinematics(page.session.robot, page.session.q, links=[TIP])[0, :3, 3]
+    assert reached == pytest.approx(T[:3, 3] + [0.01, 0.0, 0.0], abs=1e-4)
+
+
+def test_pages_of_other_sites_are_refused(page: Page) -> None:
+    url = url_of(page.server)
+    own = ViewerClient(url, origin=url)
+    assert own.wait_for("ReplayDoneMessage") is not None
+    own.close()
+    for origin in ("http://example.com", "http://localhost:1", "null"):
+        foreign = ViewerClient(url, origin=origin)
+        assert foreign.is_closed(), origin
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "own"),
+    [
+        (None, "127.0.0.1:8080", True),
+        ("http://127.0.0.1:8080", "127.0.0.1:8080", True),
+        ("http://localhost:8080", "localhost:8080", True),
+        ("http://[::1]:8080", "[::1]:8080", True),
+        ("http://evil.example:8080", "evil.example:8080", False),  # a name that was pointed to this machine
+        ("http://evil.example", "127.0.0.1:8080", False),
+        ("http://robot.lab:8080", "robot.lab:8080", True),  # the name that --host gave
+        ("null", "127.0.0.1:8080", False),
+    ],
+)
+def test_own_pages_are_told_from_others(origin: str | None, host: str, own: bool) -> None:
+    headers = {"Host": host} if origin is None else {"Host": host, "Origin": origin}
+    assert is_own_page(headers, "robot.lab") is own
+
+
+def test_nothing_is_shared_by_others_servers(page: Page, client: ViewerClient) -> None:
+    client.send("ShareUrlRequest")
+    assert page.server.request_share_url() is None
+    assert page.server._share_tunnel is None
+
+
+def test_a_port_in_use_is_said() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            PortInUseError, match=f"port {port} of 127.0.0.1 is in use; name another one by --port"
+        ):
+            start_server(port=port)
+
+
+def test_what_is_no_address_is_said() -> None:
+    with pytest.raises(InvalidRequestError, match=r"no address 'nowhere.invalid'"):
+        start_server("nowhere.invalid", 0)
+    with pytest.raises(InvalidRequestError, match=r"cannot listen at '192.0.2.1'"):
+        start_server("192.0.2.1", 0)
+    with pytest.raises(InvalidRequestError, match=r"allowed is 0 to 65535"):
+        start_server(port=70_000)
+
+
+def test_a_missing_viser_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'kinopt_ros\[view\]'"):
+        start_server(port=0)

@@ -1,0 +1,1 @@
+"""Reference pages as Markdown, made from the sources."""
