@@ -91,5 +91,6 @@ def test_an_arm_waits_for_nobody_whose_way_it_may_cross(moving: Moving) -> None:
     assert status == SUCCEEDED, result.error_code.message
     q = PANDAS.default_q.copy()
     names, position, _ = moving.robot.robot.states(moving.robot.now())
-    q[[PANDAS.variable_index[name] for name in names]] = position
+    where = dict(zip(names, position.tolist(), strict=True))
+    q[:] = [where[name] for name in PANDAS.variable_names]
     assert first_in_collision(PANDAS, Scene(), q[None], 0.0) is None
