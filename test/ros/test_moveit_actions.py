@@ -28,7 +28,8 @@ from support.ros_requests import READY, StartNode, pose
 from support.trajectory_goals import until_prepared
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
-from kinopt_ros.ros.messages.conversions import matrices_from_poses
+from kinopt_ros.ros.messages.conversions import matrices_from_poses, trajectory_from_message
+from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 
 pytest.importorskip("coal")
@@ -109,6 +110,32 @@ def test_a_cartesian_path(moving: Moving) -> None:
     np.testing.assert_allclose(moving.tip()[:3, 3], matrices_from_poses([down])[0][:3, 3], atol=1e-3)
     assert sent.feedback == ["MONITOR", "IDLE"]
     kept_limits(moving)
+
+
+@pytest.mark.parametrize("scaling", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("planner", ["", "PTP", "LIN", "cartesian"])
+def test_every_answer_keeps_the_scaled_limits(moving: Moving, planner: str, scaling: float) -> None:
+    """MoveIt's exceed them: moveit2 issues 3778 (accelerations of 2.75 times the limit) and 3779 (scaling ignored)."""
+    T = moving.tip()
+    beside = Pose(position=Point(x=T[0, 3] - 0.05, y=T[1, 3] + 0.2, z=T[2, 3] - 0.1))
+    beside.orientation.x, beside.orientation.w = 1.0, 0.0
+    if planner == "cartesian":
+        request = moving.types.srv.GetCartesianPath.Request(
+            group_name="panda_arm", waypoints=[beside], max_step=0.01, avoid_collisions=True
+        )
+        request.start_state.is_diff = True
+        request.max_velocity_scaling_factor = request.max_acceleration_scaling_factor = scaling
+        message = moving.call(moving.cartesian, request).solution.joint_trajectory
+    else:
+        goal = pose_goal(moving.types, beside)
+        message = moving.trajectory(goal, scaling=scaling, planner_id=planner).joint_trajectory
+    motion = trajectory_from_message(message)
+    order = [PANDA.variable_index[name] for name in motion.joint_names]
+    _, velocity, acceleration = evaluate(motion, np.linspace(0.0, motion.time[-1], 5000))
+    limits = PANDA.limits
+    for values, most in ((velocity, limits.velocity), (acceleration, limits.acceleration)):
+        share = (np.abs(values) / most[order]).max()
+        assert share <= scaling * (1.0 + 1e-6)
 
 
 def stands(moving: Moving) -> None:

@@ -11,7 +11,7 @@ from support.moveit_moves import ABORTED, PATIENCE, SUCCEEDED, Moving, Slowly
 from support.moveit_requests import joint_goal
 from support.ros_requests import StartNode
 from support.trajectory_goals import until_prepared
-from support.two_pandas import PANDAS, START, TEXTS
+from support.two_pandas import LEFT, PANDAS, RIGHT, START, TEXTS
 
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
@@ -33,7 +33,7 @@ def moving(moveit: Any, control_msgs: None, start_shared_node: StartNode) -> Ite
         "state_timeout": 3.0,
     }
     _, client = start_shared_node("two_arms", parameters)
-    robot = Slowly(client.node, SimulatedRobot(PANDAS, start=START), [])
+    robot = Slowly(client.node, SimulatedRobot(PANDAS, {"left": LEFT, "right": RIGHT}, START), [])
     client.spin(0.3)
     until_prepared(client, left_joint1=0.1)
     yield Moving(client, robot, moveit)
@@ -91,5 +91,6 @@ def test_an_arm_waits_for_nobody_whose_way_it_may_cross(moving: Moving) -> None:
     assert status == SUCCEEDED, result.error_code.message
     q = PANDAS.default_q.copy()
     names, position, _ = moving.robot.robot.states(moving.robot.now())
-    q[[PANDAS.variable_index[name] for name in names]] = position
+    where = dict(zip(names, position.tolist(), strict=True))
+    q[:] = [where[name] for name in PANDAS.variable_names]
     assert first_in_collision(PANDAS, Scene(), q[None], 0.0) is None
