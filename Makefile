@@ -40,7 +40,7 @@ pip = PYTHONWARNINGS="ignore:Editable installation" \
 # The environment that pip makes to build a package in is held to them, too.
 pinned_build := --build-constraint $(constraints)
 
-.PHONY: help demo view pictures interfaces test test-matrix fuzz layers unit bench bench-beam bench-gpu lint docs release colcon env clean
+.PHONY: help demo view pictures interfaces test test-matrix fuzz layers unit bench bench-beam bench-gpu lint docs release colcon colcon-ros env clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -109,6 +109,10 @@ release: $(VENV)/.run $(VENV)/.release ## sdists and wheels in build/release, tr
 
 colcon: $(COLCON)/.tools ## build and test as a ROS workspace does, on the ROS wheels
 	@tools/colcon.sh $(COLCON) $(ARGS)
+
+# For machines with a ROS installation, as the containers of its distributions; WORKSPACE has the clone in src/.
+colcon-ros: ## build and test with an installed ROS (WORKSPACE=...)
+	@tools/colcon_ros.sh "$(WORKSPACE)"
 
 env: $(VENV)/.run $(VENV)/.test ## only make .venv, with everything the tests need
 

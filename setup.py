@@ -11,7 +11,9 @@ package_name = "kinopt_ros"
 here = Path(__file__).parent
 
 # The version stands in the package alone; importing that here would need its dependencies.
-version = re.search(r'^__version__ = "(.+)"$', (here / package_name / "__init__.py").read_text("utf-8"), re.MULTILINE)[1]
+version = re.search(
+    r'^__version__ = "(.+)"$', (here / package_name / "__init__.py").read_text("utf-8"), re.MULTILINE
+)[1]
 
 # ROS 2 Kilted as Python wheels, for machines without a ROS installation.
 ros_wheels = [

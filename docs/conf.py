@@ -1,6 +1,7 @@
 """Sphinx builds the book from the Markdown pages beside this file: `make docs`."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import NewType
 
@@ -8,13 +9,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 import numpy as np
 
-from kinopt_ros import __version__, array
+from kinopt_ros import __version__
 
-# Arrays are shown as the sources have them, Annotated[Float64, "B n"], and not as what these names stand for. Before other
-# modules take them.
-array.Float64 = NewType("Float64", np.ndarray)  # type: ignore[misc, assignment]
-array.Int64 = NewType("Int64", np.ndarray)  # type: ignore[misc, assignment]
-array.Bool = NewType("Bool", np.ndarray)  # type: ignore[misc, assignment]
+# (An attribute of kinopt_ros would import all of it first.)
+array = import_module("kinopt_ros.array")
+# Arrays are shown as the sources have them, Annotated[Float64, "B n"], and not as what these names stand for.
+# Before other modules take them.
+array.Float64 = NewType("Float64", np.ndarray)
+array.Int64 = NewType("Int64", np.ndarray)
+array.Bool = NewType("Bool", np.ndarray)
 
 project = "kinopt_ros"
 author = "kinopt_ros maintainers"

@@ -2,8 +2,8 @@
 
 python examples/pick_and_move.py 0.45 0.2 0.3 --robot-group panda_arm --tip panda_hand
 
-Needs a running node with a robot (`ros2 launch kinopt_ros panda.launch.py`). The tool points down, with turns about the vertical
-to choose from. Returns 0 if the motion was verified and sent.
+Needs a running node with a robot (`ros2 launch kinopt_ros panda.launch.py`). The tool points down, with turns about
+the vertical to choose from. Returns 0 if the motion was verified and sent.
 """
 
 import argparse
@@ -35,7 +35,9 @@ def grasps(x: float, y: float, z: float) -> list[Pose]:
     return poses
 
 
-def move(node: Node, kinopt: str, goal: OptimizeTrajectory.Goal, patience: float) -> OptimizeTrajectory.Result | None:
+def move(
+    node: Node, kinopt: str, goal: OptimizeTrajectory.Goal, patience: float
+) -> OptimizeTrajectory.Result | None:
     """Send a goal, and again while the node prepares what it needs; return the result, or None if nobody answers."""
     client = ActionClient(node, OptimizeTrajectory, f"{kinopt}/optimize_trajectory")
     if not client.wait_for_server(timeout_sec=patience):
@@ -89,7 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     last = result.trajectory.points[-1].time_from_start
     took = last.sec + 1e-9 * last.nanosec
-    print(f"a motion of {took:.2f} s, {'moving' if result.published else 'not sent'}; checked: {', '.join(result.checks)}")
+    print(
+        f"a motion of {took:.2f} s, {'moving' if result.published else 'not sent'}; checked: {', '.join(result.checks)}"
+    )
     return 0
 
 

@@ -2,9 +2,10 @@
 
 python examples/serve_camera_poses.py --ros-args -r detections:=/camera/object_pose -p height:=0.15
 
-Listens to `detections` (geometry_msgs/PoseStamped, in any frame that the node knows, as the camera's link or a tf frame) and sends
-targets to servo. Old detections are dropped, so that nothing moves after a gap; servo brakes by itself when targets end. What servo
-does is said whenever it changes. Needs a running node with a robot.
+Listens to `detections` (geometry_msgs/PoseStamped, in any frame that the node knows, as the camera's link or a tf
+frame) and sends targets to servo. Old detections are dropped, so that nothing moves after a gap. A target is followed
+until it is reached, or for servo.target_timeout: set that low, if the robot shall not go on to where something was seen
+last. What servo does is said whenever it changes. Needs a running node with a robot.
 """
 
 import sys
@@ -25,7 +26,9 @@ class ServeCameraPoses(Node):
 
     def __init__(self) -> None:
         super().__init__("serve_camera_poses")
-        self._height = self.declare_parameter("height", 0.15).value  # m, above what is seen, along z of the frame
+        self._height = self.declare_parameter(
+            "height", 0.15
+        ).value  # m, above what is seen, along z of the frame
         self._oldest = self.declare_parameter("oldest", 0.3).value  # s, age of a detection that still counts
         kinopt = self.declare_parameter("kinopt", "/kinopt").value
         self._dropped = 0
@@ -50,9 +53,10 @@ class ServeCameraPoses(Node):
         self._targets.publish(target)
 
     def _say(self, status: ServoStatus) -> None:
-        if status.status.message != self._said:
-            self._said = status.status.message
-            self.get_logger().info(f"servo: {self._said}")
+        said = f"servo: {status.state}" + (f", {status.status.message}" if status.status.message else "")
+        if said != self._said:
+            self._said = said
+            self.get_logger().info(said)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

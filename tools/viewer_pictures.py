@@ -41,7 +41,7 @@ def main() -> int:
     session = Session(robot)
     session.go_to_state("panda_arm/ready")
     page = Page(start_server(port=0), session, looks_of(robot), "panda")
-    assert page.wait(300.0)
+    assert page.wait(800.0)
     try:
         with browser() as started:
             tab = started.new_page(viewport=SIZE)

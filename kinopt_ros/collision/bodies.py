@@ -107,7 +107,10 @@ def self_pairs(robot: RobotModel, scene: Scene, names: Sequence[str]) -> list[tu
 
     Of ``names`` those of links are compared with what is carried. Two things on one link never move against each other.
     """
-    pairs = [pair for pair in checked_pairs(robot).checked if not scene.may_touch(*pair)]
+    checked = checked_pairs(robot).checked
+    if not (scene.allowed or scene.attached):  # nothing more may touch, and nothing is carried
+        return list(checked)
+    pairs = [pair for pair in checked if not scene.may_touch(*pair)]
     links = [name for name in names if name in robot.link_index]
     attached = list(scene.attached)
     for number, carried in enumerate(attached):

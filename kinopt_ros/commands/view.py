@@ -1,6 +1,7 @@
 """`kinopt view`: the robot in a browser, to drag."""
 
 import argparse
+import signal
 import sys
 import threading
 from contextlib import ExitStack
@@ -58,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the page until Ctrl-C; return 0."""
+    """Show the page until Ctrl-C or SIGTERM; return 0."""
     from kinopt_ros.viewer.looks import looks_of
     from kinopt_ros.viewer.page.beside_node import BesideNode
     from kinopt_ros.viewer.page.page import Page
@@ -66,8 +67,13 @@ def run(args: argparse.Namespace) -> int:
     from kinopt_ros.viewer.session import Session
 
     require_viser()
-    sys.setswitchinterval(_SWITCH_SECONDS)
+    ended = threading.Event()
     with ExitStack() as stack:
+        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        if threading.current_thread() is threading.main_thread():  # what was started ends, too
+            stack.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+            signal.signal(signal.SIGTERM, lambda *_: ended.set())
         link, text = None, None
         if args.node is not None or args.simulate:
             _require_ros()
@@ -92,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
             BesideNode(page, link)
         print(f"{robot.name} at {url_of(server)} (Ctrl-C ends it)", flush=True)
         try:
-            threading.Event().wait()
+            ended.wait()
         except KeyboardInterrupt:
             return 0
     return 0

@@ -30,7 +30,7 @@ from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.paths import PathRequest, Report
-from kinopt_ros.solvers.readiness import check_ready
+from kinopt_ros.solvers.readiness import check_ready, make_ready
 from kinopt_ros.solvers.scene_ready import wait_for_scene
 from kinopt_ros.solvers.trajectory_gate import OPTIMIZE, Gate
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
@@ -77,6 +77,8 @@ def plan_trajectory(
         solver.warm_up_motions()
         if ik_solver is not None:
             ik_solver.warm_up()
+        if problem.scene is not None:
+            make_ready(robot)  # the search has a deadline of its own, and would not wait
     else:
         check_compiled()
         if problem.scene is not None:

@@ -43,6 +43,14 @@ def check_ready(robot: RobotModel) -> None:
         )
 
 
+def make_ready(robot: RobotModel) -> None:
+    """Call ``prepare_collisions`` unless that was done before: for requests that have the time. Raises as it does."""
+    try:
+        check_ready(robot)
+    except PreparingError:
+        prepare_collisions(robot)
+
+
 def prepare_collisions(robot: RobotModel) -> None:
     """Read the robot's shapes, fit spheres to them, choose pairs and compile, so that no request waits for that.
 

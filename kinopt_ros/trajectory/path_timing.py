@@ -166,6 +166,8 @@ def time_path(
 def warm_up() -> None:
     """Compile what ``time_path`` needs, or load it from disk; SolverUnavailableError without numba."""
     global _ready
+    if _ready:
+        return
     one = np.ones(1)
     time_path(("joint",), [[0.0], [1.0]], one, one, one)
     _ready = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,7 @@ def panda_texts() -> tuple[str, str]:
 @pytest.fixture(scope="session")
 def panda_parameters() -> dict[str, object]:
     """Parameters of a node for the Panda. Requests have more time than usual, as tests share slow machines."""
-    more_time = {"ik.timeout": 10.0, "trajectory.timeout": 30.0}
+    more_time = {"ik.timeout": 30.0, "trajectory.timeout": 30.0}
     return {**bundled_parameters("panda"), "default_group": "panda_arm", **more_time}
 
 
@@ -111,7 +112,7 @@ def process(
 def client(process: NodeProcess) -> Iterator[Client]:
     """A client of that node, which is ready and sees a robot standing at READY."""
     connected = Client()
-    connected.wait_until_ready(120.0, lambda: process.running)
+    connected.wait_until_ready(600.0, lambda: process.running)
     connected.pretend_robot(READY)
     connected.spin(0.3)
     yield connected
@@ -131,23 +132,25 @@ def start_shared_node(ros: None) -> Iterator[StartNode]:
 
 
 def _starter() -> Iterator[StartNode]:
-    started: list[tuple[str, NodeProcess, Client]] = []
+    with ExitStack() as ends:
 
-    def start(name: str, parameters: dict[str, object], ready: bool = True) -> tuple[NodeProcess, Client]:
-        _nodes[name] = process = NodeProcess(parameters, name=name).__enter__()
-        client = Client(f"{name}_client", name)
-        started.append((name, process, client))
-        if ready:
-            client.wait_until_ready(120.0, lambda: process.running)
-        return process, client
+        def start(name: str, parameters: dict[str, object], ready: bool = True) -> tuple[NodeProcess, Client]:
+            _nodes[name] = process = ends.enter_context(NodeProcess(parameters, name=name))
+            client = Client(f"{name}_client", name)
+            ends.callback(_ended, name, process, client)
+            if ready:
+                client.wait_until_ready(600.0, lambda: process.running)
+            return process, client
 
-    yield start
-    for name, process, client in started:
-        _nodes.pop(name, None)
-        client.close()
-        state = _state(process)
-        process.stop()
-        assert " by SIG" not in state, f"the node died, {state}:\n{process.log_text()}"
-        assert "internal error" not in process.log_text(), process.log_text()
-        assert "Traceback" not in process.log_text(), process.log_text()
-        process.__exit__(None, None, None)
+        yield start
+
+
+def _ended(name: str, process: NodeProcess, client: Client) -> None:
+    _nodes.pop(name, None)
+    client.close()
+    state = _state(process)
+    process.stop()
+    log = process.log_text()
+    assert " by SIG" not in state, f"the node died, {state}:\n{log}"
+    assert "internal error" not in log, log
+    assert "Traceback" not in log, log

@@ -46,7 +46,7 @@ def test_two_nodes_share_an_executor(ros: None, panda_parameters: dict[str, obje
     thread.start()
     client = Client("beside_client", "/beside/kinopt")
     try:
-        client.wait_until_ready(120.0)
+        client.wait_until_ready(300.0)
         client.pretend_robot(READY)
         client.spin(0.3)
         before = other.count

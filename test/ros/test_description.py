@@ -123,7 +123,7 @@ def test_the_robot_is_rebuilt_when_its_description_changes(
     urdf, srdf = panda_texts
     before = bare_process.log_text().count("ready: robot")
     publish_description(bare, urdf)
-    bare.wait_until_ready(60.0)
+    bare.wait_until_ready(300.0)
     answer = bare.call("list_solvers", ListSolvers.Request())
     assert answer.robot == "panda"
     assert "panda_arm" not in answer.groups  # no SRDF yet: one group per leaf
@@ -151,7 +151,7 @@ def test_an_srdf_that_follows_is_waited_for(ros: None, panda_texts: tuple[str, s
         client.spin_until(lambda: all(each.get_subscription_count() > 0 for each in publishers), 10.0)
         for publisher, text in zip(publishers, panda_texts, strict=True):
             publisher.publish(String(data=text))
-        client.wait_until_ready(60.0)
+        client.wait_until_ready(300.0)
         client.spin(1.0)
         client.close()
         assert "default_group" not in process.log_text()

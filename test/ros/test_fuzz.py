@@ -488,7 +488,7 @@ def test_parameters(client: Client, name: str) -> None:
     fuzz()
     client.node.destroy_client(setter)
     client.node.destroy_client(getter)
-    assert client.wait_until_ready(60.0)
+    assert client.wait_until_ready(300.0)
     good = client.call("solve_ik", ik(pose()), timeout=30.0)
     assert good.status.code in (Status.SUCCESS, Status.NOT_READY), good.status.message
 
@@ -496,5 +496,5 @@ def test_parameters(client: Client, name: str) -> None:
 def test_and_it_still_serves(client: Client) -> None:
     clear = ApplyScene.Request(operations=[SceneOperation(operation="clear")])
     assert client.call("apply_scene", clear).status.code == Status.SUCCESS
-    client.wait_until_ready(60.0)
+    client.wait_until_ready(300.0)
     assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS

@@ -22,7 +22,7 @@ from kinopt_ros.verification.verify import ON_THE_WAY
 pytest.importorskip("coal")
 
 
-def solve(client: Client, *poses: Pose, timeout: float = 2.0, **fields: object) -> SolveIK.Response:
+def solve(client: Client, *poses: Pose, timeout: float = 30.0, **fields: object) -> SolveIK.Response:
     """An answer without collisions, as soon as the node can give one."""
     end = time.monotonic() + 200.0
     while True:

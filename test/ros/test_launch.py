@@ -121,7 +121,7 @@ def test_the_panda_without_a_robot(ros: None, tmp_path: Path) -> None:
     with _launched("panda.launch.py", log) as process:
         client = Client("launch_client")
         try:
-            assert "panda" in client.wait_until_ready(120.0, lambda: process.poll() is None)
+            assert "panda" in client.wait_until_ready(600.0, lambda: process.poll() is None)
         finally:
             client.close()
 
@@ -133,7 +133,7 @@ def test_several_robots_in_one_process(ros: None, tmp_path: Path) -> None:
         for namespace in ("left", "right"):
             client = Client(f"launch_client_{namespace}", node=f"/{namespace}/kinopt")
             try:
-                assert "panda" in client.wait_until_ready(120.0, lambda: process.poll() is None)
+                assert "panda" in client.wait_until_ready(600.0, lambda: process.poll() is None)
             finally:
                 client.close()
 
@@ -153,7 +153,7 @@ def test_beside_a_robot_in_a_namespace(ros: None, panda_texts: tuple[str, str], 
         try:
             for publisher, text in zip(publishers, panda_texts, strict=True):
                 publisher.publish(String(data=text))
-            assert "panda" in client.wait_until_ready(120.0, lambda: process.poll() is None)
+            assert "panda" in client.wait_until_ready(600.0, lambda: process.poll() is None)
             client.spin_until(lambda: client.node.count_publishers(topic) > 0, 5.0)
             nodes = client.node.get_publishers_info_by_topic(topic)
             assert [(node.node_namespace, node.node_name) for node in nodes] == [("/left", "kinopt")]

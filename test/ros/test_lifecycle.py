@@ -71,7 +71,7 @@ def with_box() -> ApplyScene.Request:
 
 def ready_again(client: Client) -> None:
     """Wait until the robot is in service; what is compiled is there already."""
-    client.wait_until_ready(120.0)
+    client.wait_until_ready(300.0)
 
 
 def test_each_state_does_what_it_says(managed: Managed) -> None:

@@ -86,10 +86,10 @@ class World:
         return SimpleNamespace(nanoseconds=self.now)
 
     def parameter(self, name: str) -> Any:
-        return {"servo.state_timeout": 1e6, "controller_joints": []}[name]
+        return {"servo.state_timeout": 1e6, "servo.tracking_tolerance": 0.05, "controller_joints": []}[name]
 
-    def claim(self) -> Claim:
-        return self.output.claim("somebody", self.run.lost, joints=ARM)
+    def claim(self, joints: tuple[str, ...] = ARM) -> Claim:
+        return self.output.claim("somebody", self.run.lost, joints=joints)
 
     def do(self, claim: Claim, joints: tuple[str, ...] = ARM) -> Any:
         goal = PANDA.default_q.copy()
@@ -130,7 +130,8 @@ def test_a_controller_that_fails() -> None:
 def test_a_controller_that_fails_has_the_others_brake() -> None:
     arm, hand = Controller("goes on", "succeeds"), Controller("fails", "succeeds")
     world = World({"arm": arm, "hand": hand})
-    status = world.do(world.claim(), (*ARM, "panda_finger_joint1"))
+    joints = (*ARM, "panda_finger_joint1")
+    status = world.do(world.claim(joints), joints)
     assert status.code == Status.CONTROL_FAILED
     assert [len(one.sent) for one in (arm, hand)] == [2, 2]
     assert len(arm.sent[1].points) == 1  # from wherever it is to rest

@@ -42,7 +42,7 @@ CONTROLLERS = ["panda_arm_controller=panda_arm", "hand_controller=hand"]
 def moving(
     moveit: Any, control_msgs: None, start_shared_node: StartNode, panda_parameters: dict[str, object]
 ) -> Iterator[Moving]:
-    parameters = {**panda_parameters, "controllers": CONTROLLERS, "state_timeout": 3.0}
+    parameters = {**panda_parameters, "controllers": CONTROLLERS, "state_timeout": 30.0}
     _, client = start_shared_node("kinopt", parameters)
     robot = Slowly(client.node, SimulatedRobot(PANDA, start=READY), [])
     client.spin(0.3)

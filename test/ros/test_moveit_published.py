@@ -28,7 +28,7 @@ def moving(
 ) -> Iterator[Moving]:
     """With a robot that follows what is published, or (parameter) does not hear it."""
     hears = getattr(request, "param", True)
-    _, client = start_node("kinopt", {**panda_parameters, "state_timeout": 3.0})
+    _, client = start_node("kinopt", {**panda_parameters, "state_timeout": 30.0})
     topics = ["kinopt/joint_trajectory"] if hears else []
     robot = Slowly(client.node, SimulatedRobot(PANDA, start=READY), topics)
     client.spin(0.3)
@@ -65,7 +65,7 @@ def test_a_published_motion_that_nobody_does_is_no_success(moving: Moving) -> No
 def test_what_stops_all_stops_motions_of_moveit(
     moveit: Any, control_msgs: None, start_node: StartNode, panda_parameters: dict[str, object], how: str
 ) -> None:
-    controllers = {"controllers": ["panda_arm_controller=panda_arm"], "state_timeout": 3.0}
+    controllers = {"controllers": ["panda_arm_controller=panda_arm"], "state_timeout": 30.0}
     process, client = start_node("kinopt", {**panda_parameters, **controllers})
     robot = Slowly(client.node, SimulatedRobot(PANDA, start=READY), [])
     client.spin(0.3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Transform, Vector3
 from rclpy.node import NodeNameNonExistentError
@@ -26,6 +28,7 @@ from support.moveit_requests import (
     pose_goal,
 )
 from support.moving_base import base_urdf
+from support.pages import filled, page
 from support.ros_requests import READY, StartNode, pose
 from support.trajectory_goals import until_prepared
 from trajectory_msgs.msg import JointTrajectoryPoint
@@ -140,6 +143,19 @@ def test_codes_are_those_of_moveit(moveit: Any) -> None:
         "INVALID_JOINT_NAME": "INVALID_ROBOT_STATE",
     }
     assert {code: values[other.get(code.name, code.name)] for code in MOVEIT_CODES} == MOVEIT_CODES
+
+
+def test_the_requests_of_the_tutorial(call: Call, moveit: Any) -> None:
+    found = re.findall(
+        r'^ros2 service call /(\w+) moveit_msgs/srv/(\w+) "(.*)"$',
+        page("tutorials/moveit_client"),
+        re.MULTILINE,
+    )
+    assert [name for name, *_ in found] == ["compute_ik", "plan_kinematic_path"]
+    for name, kind, text in found:
+        answer = call(name, filled(getattr(moveit.srv, kind).Request(), yaml.safe_load(text)))
+        code = getattr(answer, "motion_plan_response", answer).error_code
+        assert code.val == code.SUCCESS, code.message
 
 
 # compute_ik
@@ -1076,7 +1092,7 @@ def test_a_base_that_drives_is_planned_for(moveit: Any, tmp_path: Path) -> None:
     namespaces = {"yard": {"robot_description": base_urdf("planar")}}
     with NodeProcess({}, tmp_path / "node.log", namespaces=namespaces) as process:
         client = Client("yard_client", "yard/kinopt")
-        client.wait_until_ready(120.0, lambda: process.running)
+        client.wait_until_ready(600.0, lambda: process.running)
         plan = caller(client, moveit, "/yard/")
         given = moveit.msg.MotionPlanRequest(
             group_name="tool",

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-from support.pages import filled, page
+from support.book_blocks import blocks
+from support.pages import ROOT, filled, page
 from support.trajectory_goals import COMPILER, SUCCEEDED, Goals
 
 from kinopt_msgs.action import OptimizeTrajectory
@@ -30,6 +31,19 @@ GOALS = {what: request for what, request in MOTIONS if what not in PATHS}
 SCENES = ROW.findall(page("scene"))
 REQUESTS = dict(ROW.findall(page("ros")))
 PLACEHOLDER = "{...}"
+COMMAND = re.compile(
+    r"^ros2 (?:service call|action send_goal(?: --feedback)?|topic pub(?: --once| -r \d+)) "
+    r'(/\S+) (\w+)/(srv|action|msg)/(\w+) "(\{.*\})"$',
+    re.MULTILINE,
+)
+TUTORIALS = [
+    (tutorial.stem, *found)
+    for tutorial in sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+    for block in blocks(tutorial)
+    if block.language == "bash"
+    for found in COMMAND.findall(block.code)
+]
+"""Commands of the tutorials in their order: page, name, package, kind, type, values."""
 PUBLISHED = re.findall(r'`ros2 topic pub [^`]*(/kinopt/\S+) (\w+)/msg/(\w+) "(\{.*\})"`', page("servo"))
 
 
@@ -47,6 +61,19 @@ def test_there_are_requests() -> None:
     assert len(GOALS) >= 9
     assert len(PATHS) >= 2
     assert len(PUBLISHED) >= 5
+    lines = [line for line in all_lines() if line.startswith("ros2 ")]
+    assert len(TUTORIALS) == len(lines) >= 15
+
+
+def all_lines() -> list[str]:
+    """Lines of the tutorials' blocks of commands."""
+    return [
+        line
+        for tutorial in (ROOT / "docs" / "tutorials").glob("*.md")
+        for block in blocks(tutorial)
+        if block.language == "bash"
+        for line in block.code.splitlines()
+    ]
 
 
 def prepared(client: Client, service: str, request: Any) -> Any:
@@ -148,3 +175,49 @@ def test_a_message_that_is_published_has_its_topic(
         return any(one.topic_type == f"{package}/msg/{kind}" for one in found)
 
     assert client.spin_until(listened_to, 60.0)
+
+
+def answered(client: Client, name: str, made: Any) -> Any:
+    """The answer of one of the node's services, once what it needs is prepared."""
+    if hasattr(made, "timeout"):
+        made.timeout = 30.0
+    answer = client.call(name, made, timeout=160.0)
+    end = time.monotonic() + COMPILER
+    while (
+        getattr(answer, "status", None) and answer.status.code == Status.NOT_READY and time.monotonic() < end
+    ):
+        client.spin(0.5)
+        answer = client.call(name, made, timeout=160.0)
+    return answer
+
+
+@pytest.mark.timeout(900)
+def test_the_commands_of_the_tutorials_in_their_order(client: Client) -> None:
+    pytest.importorskip("coal")
+    goals = Goals(client)
+    for tutorial, name, package, kind, typename, text in TUTORIALS:
+        if package == "moveit_msgs":  # test_moveit_services.py pastes those
+            continue
+        form = getattr(import_module(f"{package}.{kind}"), typename)
+        values, short = yaml.safe_load(text), name.removeprefix("/kinopt/")
+        where = f"{tutorial}: {name}"
+        if kind == "srv":
+            answer = answered(client, short, filled(form.Request(), values))
+            status = getattr(answer, "status", None)
+            assert answer.success if status is None else status.code == Status.SUCCESS, f"{where}: {answer}"
+        elif kind == "action":
+            goal = filled(form.Goal(timeout=30.0), values)
+            result = goals.run(
+                **{field: getattr(goal, field) for field in goal.get_fields_and_field_types()}
+            )[1]
+            assert result.status.code == Status.SUCCESS, f"{where}: {result.status.message}"
+        else:
+            filled(form(), values)
+            found = client.node.get_subscriptions_info_by_topic
+            assert client.spin_until(
+                lambda found=found, name=name, typename=typename: any(
+                    one.topic_type.endswith(f"/{typename}") for one in found(name)
+                ),
+                60.0,
+            ), where
+    goals.close()

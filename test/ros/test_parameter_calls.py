@@ -88,7 +88,7 @@ def kept_values(call: Call, *names: str) -> Any:
 
 
 def serves(client: Client) -> None:
-    client.wait_until_ready(60.0)
+    client.wait_until_ready(300.0)
     good = client.call("solve_ik", ik(pose()))
     assert good.status.code == Status.SUCCESS, good.status.message
 
@@ -178,7 +178,7 @@ def test_twice_in_one_call_the_last_one_counts(call: Call) -> None:
 def test_a_robot_is_built_anew_only_for_another_value(
     client: Client, call: Call, process: NodeProcess
 ) -> None:
-    client.wait_until_ready(60.0)
+    client.wait_until_ready(300.0)
     # Robots are built one after the other: those that the tests before have asked for are there when this one is.
     (description,) = get(call, "robot_description")
     for name, urdf in (
@@ -191,7 +191,7 @@ def test_a_robot_is_built_anew_only_for_another_value(
             lambda: process.log_text().count(f"ready: robot '{name}'") > before,  # noqa: B023  # called at once
             60.0,
         )
-    client.wait_until_ready(60.0)
+    client.wait_until_ready(300.0)
     built = process.log_text().count("ready: robot")
     no = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=False)
     many = [Parameter(name="virtual_joint", value=no)] * MOST_SET
@@ -208,7 +208,7 @@ def test_a_robot_is_built_anew_only_for_another_value(
                 lambda: process.log_text().count("ready: robot") > built + k,  # noqa: B023  # called at once
                 60.0,
             )
-            client.wait_until_ready(60.0)  # while it is built, the same values begin anew
+            client.wait_until_ready(300.0)  # while it is built, the same values begin anew
     assert process.log_text().count("ready: robot") == built + 2
 
 

@@ -49,7 +49,7 @@ def process(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nod
 def clients(process: NodeProcess) -> Iterator[Clients]:
     made = {name: Client(f"client_{name}", f"/{name}/kinopt") for name in ROBOTS}
     for client in made.values():
-        client.wait_until_ready(120.0, lambda: process.running)
+        client.wait_until_ready(600.0, lambda: process.running)
     yield made
     for client in made.values():
         client.close()

@@ -73,7 +73,7 @@ def test_the_first_commands_of_the_readme_move_the_robot(
     ):
         client = Client()
         listener = Listener(client)
-        client.wait_until_ready(180.0, lambda: node.running)
+        client.wait_until_ready(600.0, lambda: node.running)
         assert client.spin_until(lambda: bool(listener.at), 60.0), robot.log_text()
         assert {name: listener.at[name] for name in READY} == pytest.approx(READY, abs=1e-3)
         for topic, package, kind, text in FIRST_BLOCK:
@@ -118,7 +118,7 @@ def test_a_node_finds_the_description_of_a_simulated_robot(start_node: StartNode
     with NodeProcess(
         parameters, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=["panda"]
     ) as robot:
-        assert "panda" in client.wait_until_ready(180.0, lambda: robot.running)
+        assert "panda" in client.wait_until_ready(600.0, lambda: robot.running)
         topics = dict(client.node.get_topic_names_and_types())
         assert "/arm/joint_trajectory" in topics
         assert robot.stop() == 0, robot.log_text()

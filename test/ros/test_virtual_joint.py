@@ -61,7 +61,7 @@ def test_a_free_flyer_goes_where_it_shall_be(
     assert not accepted
     assert "no virtual_joint" in reason
     assert set_to("robot_description_semantic", SRDF)[0]
-    client.wait_until_ready(120.0)
+    client.wait_until_ready(300.0)
     robot = robot_from_urdf(panda_texts[0], SRDF, virtual_joint=True)
     state = JointState(name=list(READY), position=list(READY.values()))
     state.name.append("panda_finger_joint1")

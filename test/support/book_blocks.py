@@ -36,6 +36,9 @@ def blocks(page: Path) -> list[Block]:
 
 
 def as_the_page_says(printed: str, said: str) -> bool:
-    """Compare what was printed with what a page says: ``...`` stands for anything, line ends and spaces for one another."""
+    """Compare what was printed with what a page says: ``...`` stands for anything, and spaces for line ends."""
     pattern = ".*".join(re.escape(" ".join(part.split())) for part in said.split("..."))
-    return re.fullmatch(pattern.replace(r"\ .*", ".*").replace(r".*\ ", ".*"), " ".join(printed.split())) is not None
+    return (
+        re.fullmatch(pattern.replace(r"\ .*", ".*").replace(r".*\ ", ".*"), " ".join(printed.split()))
+        is not None
+    )

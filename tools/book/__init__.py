@@ -1,7 +1,8 @@
 """The book: what Sphinx needs beyond the pages of docs/. `docs/conf.py` calls ``setup``.
 
-Pages are plain Markdown that a forge shows as well. A line ``<!-- generated: NAME -->`` stands for text that is made from the
-sources (``generated.py``), ``<!-- file: PATH -->`` for a file of the repository that is a page of the book, too.
+Pages are plain Markdown that a forge shows as well. A line ``<!-- generated: NAME -->`` stands for text that is made
+from the sources (``generated.py``), ``<!-- file: PATH -->`` for a file of the repository that is a page of the book,
+too.
 """
 
 from book.extension import setup

@@ -18,7 +18,15 @@ from book.repository import ROOT
 
 _GENERATED = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 _FILE = re.compile(r"^<!-- file: (\S+) -->$", re.MULTILINE)
-_LANGUAGES = {".py": "python", ".yaml": "yaml", ".json": "json", ".xml": "xml", ".urdf": "xml", ".srdf": "xml"}
+_LANGUAGES = {
+    ".py": "python",
+    ".yaml": "yaml",
+    ".json": "json",
+    ".xml": "xml",
+    ".urdf": "xml",
+    ".srdf": "xml",
+}
+_FULL_NAME = re.compile(r"~(?:\w+\.)+")
 _LONGEST = 200_000
 """Longest file that is shown, bytes."""
 
@@ -29,16 +37,26 @@ def setup(app: Sphinx) -> dict[str, Any]:
     shown: set[str] = set()
     app.connect("source-read", _read)
     app.connect("autodoc-process-docstring", _sections)
+    app.connect("autodoc-process-signature", _signature)
     app.connect("doctree-resolved", lambda app, doctree, page: _lead_to_shown(app, doctree, page, shown))
     app.connect("html-collect-pages", lambda app: _pages(app, shown))
     return {"parallel_read_safe": False, "parallel_write_safe": False}
 
 
 def _sections(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Make sections of a docstring (Args, Returns, Raises) what Sphinx shows. Napoleon as it is would take what stands before
-    the first colon of an attribute's docstring for its type."""
+    """Make sections of a docstring (Args, Returns, Raises) what Sphinx shows.
+
+    Napoleon as it is would take what stands before the first colon of an attribute's docstring for its type.
+    """
     if what not in ("attribute", "data", "property"):
         lines[:] = GoogleDocstring(lines, Config(), app, what, name, thing, options).lines()
+
+
+def _signature(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Shorten what Sphinx cannot read of a signature: it would show full names, and marks of its own."""
+    return signature and _FULL_NAME.sub("", signature).replace("<factory>", "..."), returned
 
 
 def _read(app: Sphinx, page: str, source: list[str]) -> None:

@@ -1,5 +1,6 @@
 """Emergency stop: the quickest way to end a motion."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -7,7 +8,8 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup
-from kinopt_ros.trajectory.braking import braking_time, pieces_to_rest, planning_limits
+from kinopt_ros.trajectory.braking import MotionState, braking_time, pieces_to_rest, planning_limits
+from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.verify import VerifiedMotion
 
@@ -15,6 +17,15 @@ SOFTER = 1.5
 """Times the quickest brake that one by a single quintic takes: its acceleration has a peak, where that one is even."""
 SHORTEST = 0.1
 """Least time of such a brake, s: what is measured may be a little beside where a controller has a joint."""
+_STEP = 1.1
+"""Factor between two times that are tried for a brake."""
+_SLOWEST, _LONGEST = 4.0, 1.0
+"""Times the quickest brake, and seconds, up to which longer ones are tried."""
+_WAYS = (0.5, 0.45, 0.4)
+"""Shares of the way at the velocity of its begin that are tried for a brake; a shorter one turns back."""
+_SAMPLES = 41
+_KEPT = 1.0 + 1e-6
+_PARTS = ("position", "velocity", "acceleration")
 LEAD = 10_000_000
 """Time until a brake begins, ns, as it has to arrive before."""
 
@@ -41,9 +52,6 @@ def brake_from_measured(
     setup: ServoSetup,
     position: Annotated[Float64, "n"],
     velocity: Annotated[Float64, "n"],
-    slower: float = 1.0,
-    least: float = 0.0,
-    acceleration: Annotated[Float64, "n"] | None = None,
 ) -> JointTrajectory:
     """Return a brake from a measured state, of two points: of a controller that gets the second one only, it does not
     matter what its clock says, or how long the message was on its way.
@@ -52,23 +60,50 @@ def brake_from_measured(
         setup: the robot, and the joints.
         position: as measured, rad or m.
         velocity: as measured, rad/s or m/s.
-        slower: times as long as it would take otherwise, for one that shall keep the limits wherever a controller has
-            the joints when it arrives.
-        least: least time that it takes, s.
-        acceleration: with which the controller has the joints, rad/s^2 or m/s^2; None: none.
     """
     still = np.zeros_like(velocity)
-    limits, index = setup.robot.limits, setup.variables
     quickest = braking_time(velocity, planning_limits(setup.unscaled), still)
-    seconds = max(slower * max(SOFTER * quickest, SHORTEST), least)
-    # Where a quintic ends that never turns back, and one whose acceleration ends as gently as it can; one that is
-    # measured outside its limits stays there.
-    further = 0.0 if acceleration is None else seconds * seconds / 12.0 * acceleration
+    return _brake(setup, MotionState(position, velocity, still), max(SOFTER * quickest, SHORTEST))
+
+
+def brake_from_any(setup: ServoSetup, states: Sequence[MotionState]) -> JointTrajectory:
+    """Return a brake of two points, as ``brake_from_measured``, that keeps the limits of velocity and acceleration from
+    whichever of some states a controller has the joints in when it comes. It is as quick as that allows; if nothing
+    does, it breaks them the least.
+
+    Args:
+        setup: the robot, and the joints.
+        states: in which the joints may be; the one in the middle is the most likely.
+    """
+    middle = states[len(states) // 2]
+    still = np.zeros_like(middle.velocity)
+    seconds = max(braking_time(middle.velocity, planning_limits(setup.unscaled), still), SHORTEST)
+    end = max(_SLOWEST * seconds, _LONGEST)
+    best, least = _brake(setup, middle, seconds), np.inf
+    while seconds <= end:
+        for way in _WAYS:
+            brake = _brake(setup, middle, seconds, way)
+            share = _share_of_limits(setup, states, brake.position[-1], seconds)
+            if share < least:
+                best, least = brake, share
+        if least <= _KEPT:
+            break
+        seconds *= _STEP
+    return best
+
+
+def _brake(setup: ServoSetup, state: MotionState, seconds: float, way: float = 0.5) -> JointTrajectory:
+    """Return a brake of two points that takes so long, and such a share of the way at the velocity of its begin."""
+    limits, index = setup.robot.limits, setup.variables
+    position, velocity = state.position, state.velocity
+    # Half the way is where a quintic ends whose acceleration ends as gently as it can; one that is measured outside its
+    # limits stays there.
     rest = np.clip(
-        position + 0.5 * seconds * velocity + further,
+        position + way * seconds * velocity + seconds * seconds / 12.0 * state.acceleration,
         np.minimum(limits.lower[index], position),
         np.maximum(limits.upper[index], position),
     )
+    still = np.zeros_like(velocity)
     return JointTrajectory(
         setup.joints,
         np.array([0.0, seconds]),
@@ -76,3 +111,26 @@ def brake_from_measured(
         np.array([velocity, still]),
         np.array([still, still]),
     )
+
+
+def _share_of_limits(
+    setup: ServoSetup, states: Sequence[MotionState], rest: Annotated[Float64, "n"], seconds: float
+) -> float:
+    """Return the largest share of a limit of velocity or acceleration on the quintics from some states to rest; who is
+    faster than that already need not be slower at once."""
+    begin = [np.concatenate([getattr(state, name) for state in states]) for name in _PARTS]
+    end = np.tile(rest, len(states))
+    still = np.zeros_like(end)
+    ways = JointTrajectory(
+        tuple(map(str, range(len(end)))),
+        np.array([0.0, seconds]),
+        *(np.array(rows) for rows in zip(begin, (end, still, still), strict=True)),
+    )
+    _, velocity, acceleration = evaluate(ways, np.linspace(0.0, seconds, _SAMPLES))
+    limits = setup.unscaled
+    most = [np.tile(limit, len(states)) for limit in (limits.velocity, limits.acceleration)]
+    shares = (
+        np.abs(values) / np.maximum(limit, np.abs(values[0]))
+        for values, limit in zip((velocity, acceleration), most, strict=True)
+    )
+    return max(float(share.max()) for share in shares)

@@ -4,30 +4,34 @@ They are for a controller that goes there from wherever its joints are when the 
 its clock says.
 """
 
+from typing import Annotated
+
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
-from kinopt_ros.planning.servo.brake import brake_from_measured
+from kinopt_ros.array import Float64
+from kinopt_ros.planning.servo.brake import brake_from_any
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion.published import Published
-from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
+from kinopt_ros.ros.robot.joint_states import FASTER, LATEST, RobotState
+from kinopt_ros.trajectory.braking import MotionState
+from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 BEYOND = 0.1
 """Distance beyond its position limits at which a joint may be measured, rad or m."""
 FARTHEST = 1e6
 """Farthest that a joint without limits may be measured from 0, rad or m."""
-SLOWER = 1.5
-"""Times the quickest brake that one takes: a controller has its joints a little farther on when it comes."""
-ON_THE_WAY = 0.02
-"""Time that a brake may be on its way, s."""
-_PEAK = 20.0
-"""Factor of the acceleration by which a quintic from rest to rest makes up for a distance: its peak is 5.8 distances
-per square of its time, and a third of the limit is for that."""
+ON_THE_WAY = (0.0, 0.015, 0.03)
+"""Times that a brake may be on its way, s."""
+LATEST_BEGIN, _LOOK_EVERY = 500_000_000, 2_500_000
+"""How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
+_ALIKE = 2e-3
+"""Difference between states that measurements do not tell apart, rad or m."""
 
 
 def credible(setup: ServoSetup, state: RobotState) -> bool:
@@ -57,18 +61,78 @@ def brake_of(context: Context, running: Published) -> TrajectoryMessage:
     """
     robot, joints = running.robot, tuple(running.message.joint_names)
     setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
-    index = setup.variables
-    commanded = commanded_of(running)
     now = int(context.node.get_clock().now().nanoseconds)
-    at = commanded.at(now)
-    position, velocity, unsure = at.position, at.velocity, LAG / NANOSECONDS_PER_SECOND
-    state = context.joint_states.of(robot)
-    heard = state.known[index].all() and state.age[index].max() <= context.parameter("servo.state_timeout")
-    if heard and credible(setup, state):
-        velocity, unsure = state.seen_velocity[index], float(state.behind[index].max()) + ON_THE_WAY
-        # It has gone on since it was measured, and drivers may measure whole turns less than controllers command.
-        position = setup.as_commanded(state.q[index] + state.behind[index] * velocity, at.position)
-    share = float(np.max(np.abs(velocity) / robot.limits.acceleration[index]))
-    least = float(np.sqrt(_PEAK * share * unsure))
-    brake = brake_from_measured(setup, position, velocity, SLOWER, least, at.acceleration)
-    return trajectory_message(brake, robot.root_link)
+    states = _where(setup, commanded_of(running), context.joint_states.of(robot), now, context)
+    return trajectory_message(brake_from_any(setup, states), robot.root_link)
+
+
+def _where(
+    setup: ServoSetup, commanded: Commanded, state: RobotState, now: int, context: Context
+) -> list[MotionState]:
+    """Return where a controller may have the joints of a motion when a brake comes."""
+    index = setup.variables
+    behind = float(state.behind[index].max())
+    heard = (
+        bool(state.known[index].all())
+        and state.age[index].max() <= context.parameter("servo.state_timeout")
+        and credible(setup, state)
+    )
+    if not heard:  # it is in the motion, and may be a little behind
+        return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)]
+    lead = round(behind * NANOSECONDS_PER_SECOND)
+    found = _times_in(setup, commanded, state, now - lead, context.parameter("servo.tracking_tolerance"))
+    if found is None:
+        velocity = state.seen_velocity[index]
+        at = [_gone_on(setup, commanded, state, behind + way, velocity, now) for way in ON_THE_WAY]
+    else:
+        at = _gone_on_in(setup, commanded, state, found, lead)
+    if lead <= LAG and (state.late[index] <= LATEST).all():
+        return at
+    # Messages that lie unread for long may be older than is known: the motion may have gone on as commanded.
+    return [commanded.at(now - LAG), *at, commanded.at(now)]
+
+
+def _gone_on_in(
+    setup: ServoSetup, commanded: Commanded, state: RobotState, begun: tuple[int, int], lead: int
+) -> list[MotionState]:
+    """Return states of joints that were in a motion at times that ``_times_in`` found, ``lead`` ns ago: what was
+    measured says how far behind the controller is, and the motion how it goes on from there."""
+    then = commanded.at(begun[1])
+    beside = setup.as_commanded(state.q[setup.variables], then.position) - then.position
+    ways = [round(way * NANOSECONDS_PER_SECOND) for way in ON_THE_WAY]
+    times = np.linspace(*begun, len(ways)).astype(np.int64).tolist()
+    at = [commanded.at(time + lead + way) for time, way in zip(times, ways, strict=True)]
+    return [MotionState(one.position + beside, one.velocity, one.acceleration) for one in at]
+
+
+def _gone_on(
+    setup: ServoSetup,
+    commanded: Commanded,
+    state: RobotState,
+    seconds: float,
+    velocity: Annotated[Float64, "n"],
+    now: int,
+) -> MotionState:
+    """Return the state of joints that have gone on for so many seconds as measured."""
+    # Drivers may measure whole turns less than controllers command.
+    position = setup.as_commanded(state.q[setup.variables] + seconds * velocity, commanded.at(now).position)
+    return MotionState(position, velocity, np.zeros_like(velocity))
+
+
+def _times_in(
+    setup: ServoSetup, commanded: Commanded, state: RobotState, measured: int, tolerance: float
+) -> tuple[int, int] | None:
+    """Return the earliest and the latest time (ns of the node's clock) of a motion at which the joints may have been
+    when they were measured: a controller may have begun later. None: they were not in it."""
+    times = measured - np.arange(0, LATEST_BEGIN, _LOOK_EVERY)
+    seconds = (times - commanded.start) / NANOSECONDS_PER_SECOND
+    position, velocity, _ = evaluate(commanded.trajectory, seconds)
+    index = setup.variables
+    away = np.array([setup.away(state.q[index], one) for one in position])
+    off = np.abs(velocity - state.seen_velocity[index]) * LAG / NANOSECONDS_PER_SECOND
+    unlike = (away + off).max(axis=1)
+    best = int(np.argmin(unlike))
+    if away[best].max() > tolerance:
+        return None
+    alike = times[unlike <= unlike[best] + _ALIKE]  # many, where the joints stand or hardly move
+    return max(int(alike.min()), int(alike.max()) - LAG), int(alike.max())

@@ -301,8 +301,13 @@ class MotionRun:
         joints = running.message.joint_names
         while self._brakes(joints) or not self._stands(running.robot, joints):
             if time.monotonic() > end:
+                age = self._context.joint_states.of(running.robot).age
+                index = [running.robot.variable_index[name] for name in joints]
+                # At the node's end nobody reads joint states any more.
                 self._context.node.get_logger().error(
                     f"the robot still moves {REST_SECONDS:g} s after its motion was stopped"
+                    if age[index].max() < REST_SECONDS / 2.0
+                    else "no joint states came since a motion was stopped: whether the robot stands is not known"
                 )
                 return
             time.sleep(LOOK_SECONDS)

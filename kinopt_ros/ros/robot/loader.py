@@ -206,9 +206,10 @@ class RobotLoader:
         def collisions() -> None:
             prepare_collisions(model)
 
-        # Last what only some requests need and takes its time: compiling, reading meshes; what most need comes first.
-        # All of it asks now and then whether the robot still serves, so that the next one need not wait.
-        for work in (collisions, guess, pool.warm_up_trajectories, pool.warm_up):
+        # Last what only some requests need and takes its time: compiling, reading meshes; what most need comes first,
+        # and motions last, as ``SolverPool.missing`` has it. All of it asks now and then whether the robot still
+        # serves, so that the next one need not wait.
+        for work in (collisions, guess, pool.warm_up, pool.warm_up_trajectories):
             if self._serves(model):
                 try:
                     with as_long_as(lambda: self._serves(model)):

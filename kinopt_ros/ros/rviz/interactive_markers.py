@@ -142,6 +142,7 @@ class InteractiveMarkers:
             self._server.erase(name)
         with suppress(RuntimeError):  # ROS was shut down first: clients notice by themselves
             self._server.apply()
+            self._drawing.clear()
 
     # On the executor's thread.
 
@@ -342,12 +343,13 @@ class InteractiveMarkers:
 
     def _rebuild(self, loaded: LoadedRobot, scene: Scene) -> None:
         """Make the markers those of a robot and a scene."""
-        robot = loaded.model
-        if loaded is not self._built:
+        robot, another_robot = loaded.model, loaded is not self._built
+        self._built = loaded  # also if it fails: it would again
+        if another_robot:
             self._make_tips(loaded, scene)
         held = self._scene is None or scene.attached != self._scene.attached
         self._objects.update(robot, scene)
-        another, self._scene, self._built = scene is not self._scene, scene, loaded
+        another, self._scene = scene is not self._scene, scene
         if another:
             look = robot_drawing(robot, scene) if held else None
             for tip in list(self._tips.values()):

@@ -16,6 +16,8 @@ from rosidl_parser.definition import (
     NamespacedType,
 )
 from sensor_msgs.msg import JointState
+from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerFeedback
+from visualization_msgs.srv import GetInteractiveMarkers
 
 from fuzz.kinds import robots
 from fuzz.source import ODD_NAMES, ODD_NUMBERS, Source
@@ -32,6 +34,7 @@ from kinopt_ros.ros.requests.trajectory import read_trajectory_request
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.frames import Frames
 from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.rviz.server import MarkerServer
 
 ROBOT = robot_from_urdf(robots.ARM, robots.ARM_SRDF)
 _WORDS = (
@@ -94,7 +97,7 @@ def _identity() -> Any:
 def feed(source: Source, folder: Path) -> None:
     """See ``kinds``."""
     here, now = context(), time.monotonic()
-    what = source.randrange(6)
+    what = source.randrange(7)
     if what == 0:
         request = message_of(source, SolveIK.Request, 0.2)
         if source.often(0.3):  # weights alone are refused before they are looked at
@@ -112,8 +115,30 @@ def feed(source: Source, folder: Path) -> None:
         request = message_of(source, CheckState.Request, 0.5)
         names = getattr(request, "joint_names", [])
         states_from_positions(here, ROBOT, names, getattr(request, "positions", []), ROBOT.default_q)
+    elif what == 5:
+        _drag(source)
     else:
         poses = message_of(source, SolveIK.Request, 0.7).poses
+        assert np.isfinite(matrices_from_poses(poses)).all()
+
+
+def _drag(source: Source) -> None:
+    """Move markers as clients do; whatever they send, all poses stay those of somewhere."""
+    server = MarkerServer(lambda update: None)
+    for name in _WORDS[:40]:
+        marker = InteractiveMarker(name=name, pose=_identity())
+        marker.header.frame_id = ROBOT.root_link
+        server.set(marker)
+    server.apply()
+    feedback = message_of(source, InteractiveMarkerFeedback, 0.5)
+    if source.often(0.7):  # what is meant for nobody is refused before it is looked at
+        feedback.marker_name, feedback.event_type = source.choice(_WORDS[:40]), source.randrange(6)
+        feedback.header.frame_id = source.choice(("", ROBOT.root_link, "table"))
+    try:
+        server.take(feedback)
+    finally:
+        server.apply()
+        poses = [one.pose for one in server.answer(GetInteractiveMarkers.Response()).markers]
         assert np.isfinite(matrices_from_poses(poses)).all()
 
 

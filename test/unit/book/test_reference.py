@@ -26,7 +26,9 @@ def test_every_command_is_described() -> None:
 
 def test_every_interface_is_there() -> None:
     titles = re.findall(r"^### (\w+)$", interfaces(), re.MULTILINE)
-    files = [file.stem for kind in ("srv", "action", "msg") for file in (ROOT / "kinopt_msgs" / kind).iterdir()]
+    files = [
+        file.stem for kind in ("srv", "action", "msg") for file in (ROOT / "kinopt_msgs" / kind).iterdir()
+    ]
     assert sorted(titles) == sorted(files)
 
 
@@ -52,7 +54,9 @@ def test_every_parameter_is_there() -> None:
 
 
 def test_every_status_code_is_explained() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (-?\d+) \| (.+) \| (.+) \|$", page("reference/status_codes"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)` \| (-?\d+) \| (.+) \| (.+) \|$", page("reference/status_codes"), re.MULTILINE
+    )
     assert {name: int(number) for name, number, *_ in rows} == {code.name: int(code) for code in Status}
 
 
@@ -62,7 +66,9 @@ def test_pages_are_listed_once() -> None:
 
 
 def test_links_that_leave_the_pages() -> None:
-    text = "[a](../../examples/plot_motion.py) [b](../ros.md#parameters) [c](../../kinopt_msgs/srv/SolveIK.srv)"
+    text = (
+        "[a](../../examples/plot_motion.py) [b](../ros.md#parameters) [c](../../kinopt_msgs/srv/SolveIK.srv)"
+    )
     text += " [d](../../CONTRIBUTING.md#style)\n```\n[e](../x)\n```\n"
     source = DOCS / "howto" / "choose_a_solver.md"
     changed = in_the_book(text, source, source)

@@ -17,7 +17,9 @@ NEEDS = {"gradients": ("jax",), "jax_batches": ("jax", "jaxlie"), "moveit": ("co
 
 def commands(block: Block) -> list[str]:
     """Lines of a block of commands; those that go on are put together."""
-    return [line for line in block.code.replace("\\\n", " ").splitlines() if line and not line.startswith("#")]
+    return [
+        line for line in block.code.replace("\\\n", " ").splitlines() if line and not line.startswith("#")
+    ]
 
 
 def test_a_page_is_compared_with_what_is_printed() -> None:

@@ -335,3 +335,13 @@ def test_a_deadline_does_not_wait_for_a_scene_or_a_robot(
     new = load_robot("panda")
     with pytest.raises(NotReadyError, match="prepare_collisions"):
         ask(new, create_solver("cpu", new), EMPTY_SCENE)
+
+
+def test_a_motion_without_a_deadline_prepares_what_it_needs() -> None:
+    """Around an obstacle of a robot that nobody has prepared: the search has a deadline of its own."""
+    pytest.importorskip("coal")
+    new = load_robot("panda")
+    start = new.default_q.copy()
+    start[:7] = START
+    problem = trajectory_problem(new, GOAL, group="panda_arm", start=start, scene=WALL)
+    assert plan_trajectory(create_solver("cpu", new), problem).status is Status.SUCCESS

@@ -31,7 +31,7 @@ TIP = "panda_link8"
 def page() -> Iterator[Page]:
     robot = ko.load_robot("panda")
     page = Page(start_server(port=0), Session(robot), looks_of(robot), "panda")
-    assert page.wait(120.0)
+    assert page.wait(800.0)
     yield page
     page.close()
 

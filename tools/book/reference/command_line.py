@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Iterator
 
 from book.reference.markdown import cell, code, table
-
 from kinopt_ros.cli import command_parser
 
 
@@ -32,7 +31,10 @@ def _described(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _left_out(action: argparse.Action) -> bool:
-    return isinstance(action, argparse._HelpAction | argparse._SubParsersAction) or action.help == argparse.SUPPRESS
+    return (
+        isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
+        or action.help == argparse.SUPPRESS
+    )
 
 
 def _row(action: argparse.Action, parser: argparse.ArgumentParser) -> tuple[str, str, str]:

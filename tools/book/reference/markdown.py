@@ -5,7 +5,13 @@ from collections.abc import Iterable, Sequence
 
 def cell(text: str) -> str:
     """Return a text as it may stand in a table."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")
+    return (
+        " ".join(text.split())
+        .replace("|", "\\|")
+        .replace("<", "&lt;")
+        .replace("*", "\\*")
+        .replace("_", "\\_")
+    )
 
 
 def code(text: str) -> str:

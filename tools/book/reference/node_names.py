@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import rclpy
-from book.reference.markdown import code, table
 from rclpy.action import get_action_server_names_and_types_by_node
 
+from book.reference.markdown import code, table
 from kinopt_ros.ros.client.isolation import isolate
 from kinopt_ros.ros.node import KinoptNode
 
@@ -39,11 +39,15 @@ def _tables(node: Any) -> str:
     published = sorted({_topic(one) for one in node.publishers} - {None})  # type: ignore[type-var]
     own = node.get_fully_qualified_name()
     services = sorted(
-        (name_of(one.srv_name, own), _type(one.srv_type)) for one in node.services if not _EVERY_NODE.search(one.srv_name)
+        (name_of(one.srv_name, own), _type(one.srv_type))
+        for one in node.services
+        if not _EVERY_NODE.search(one.srv_name)
     )
     actions = sorted(
         (name_of(name, own), kind)
-        for name, kinds in get_action_server_names_and_types_by_node(node, node.get_name(), node.get_namespace())
+        for name, kinds in get_action_server_names_and_types_by_node(
+            node, node.get_name(), node.get_namespace()
+        )
         for kind in kinds
     )
     return "\n".join(

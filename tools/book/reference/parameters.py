@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from book.reference.markdown import cell, code, table
-
 from kinopt_ros.ros.robot.parameters import SPECS
 from kinopt_ros.solvers.registry import list_solvers
 

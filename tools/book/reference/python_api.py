@@ -27,9 +27,13 @@ def python_api() -> str:
     names: dict[str, list[str]] = {room: [] for room in ROOMS}
     for name in public.__all__:
         names[_room(getattr(public, name))].append(name)
-    parts = [_section(title, "kinopt_ros.public", names[room]) for room, title in ROOMS.items() if names[room]]
+    parts = [
+        _section(title, "kinopt_ros.public", names[room]) for room, title in ROOMS.items() if names[room]
+    ]
     differentiable = import_module(DIFFERENTIABLE)
-    parts.append(_section("With gradients: kinopt_ros.differentiable", DIFFERENTIABLE, differentiable.__all__))
+    parts.append(
+        _section("With gradients: kinopt_ros.differentiable", DIFFERENTIABLE, differentiable.__all__)
+    )
     return "\n".join(parts)
 
 

@@ -12,6 +12,7 @@ from kinopt_ros.collision.obstacles import Obstacles, pack
 from kinopt_ros.collision.pairs import checked_pairs
 from kinopt_ros.collision.spheres import robot_spheres
 from kinopt_ros.geometry.shapes import PlacedShape
+from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.solvers.cpu.paths.moving_tree import MovingTree
@@ -112,7 +113,7 @@ def surroundings(robot: RobotModel, tree: MovingTree, scene: Scene | None) -> Su
     bodies = [bodies[k] for k in kept]
     counts = [len(body.radii) for body in bodies]
     node = np.array([body.node for body in bodies], dtype=np.int64)
-    ball = np.array([_ball(body.centers, body.radii) for body in bodies]).reshape(-1, 4)
+    ball = np.array([body.ball for body in bodies]).reshape(-1, 4)
     mask, padding, skipped, obstacles, owners = _world(scene, bodies)
     still = int((node == 0).sum())
     return Surroundings(
@@ -148,16 +149,26 @@ class _Body:
     """Centres of the spheres in the frame of the node, m."""
     radii: Annotated[Float64, "k"]
     source: Annotated[Int64, "k"]
+    ball: Annotated[Float64, "4"]
+    """Ball around them."""
 
 
-def _bodies(robot: RobotModel, tree: MovingTree, scene: Scene) -> list[_Body]:
-    """Return all bodies that have spheres."""
+@remembered
+def _links(robot: RobotModel, tree: MovingTree) -> tuple[_Body, ...]:
+    """Return all links that have spheres; they are the same in all scenes."""
     found = []
     spheres = robot_spheres(robot)
     for link in dict.fromkeys(spheres.link.tolist()):
         own = np.flatnonzero(spheres.link == link)
-        placed = _placed(tree, link, spheres.centers[own])
-        found.append(_Body(robot.link_names[link], *placed, spheres.radii[own], own))
+        node, centers = _placed(tree, link, spheres.centers[own])
+        radii = spheres.radii[own]
+        found.append(_Body(robot.link_names[link], node, centers, radii, own, _ball(centers, radii)))
+    return tuple(found)
+
+
+def _bodies(robot: RobotModel, tree: MovingTree, scene: Scene) -> list[_Body]:
+    """Return all bodies that have spheres."""
+    found = list(_links(robot, tree))
     for carried in scene.attached.values():
         covers = [
             covering_spheres(PlacedShape(item.shape, carried.T_link_object @ item.T_frame_shape))
@@ -166,8 +177,9 @@ def _bodies(robot: RobotModel, tree: MovingTree, scene: Scene) -> list[_Body]:
         if covers:
             radii = np.concatenate([cover.radii for cover in covers])
             centers = np.concatenate([cover.centers for cover in covers])
-            placed = _placed(tree, robot.link_index[carried.link], centers)
-            found.append(_Body(carried.id, *placed, radii, np.full(len(radii), -1)))
+            node, centers = _placed(tree, robot.link_index[carried.link], centers)
+            ball = _ball(centers, radii)
+            found.append(_Body(carried.id, node, centers, radii, np.full(len(radii), -1), ball))
     return found
 
 
@@ -198,7 +210,10 @@ def _world(
         # Obstacles have no padding of their own here: all get the largest, which is on the safe side.
         most = max((scene.padding_of(name) for name in scene.objects), default=0.0)
         for k, body in enumerate(bodies):
-            skipped = np.array([scene.may_touch(body.name, other) for other in owner], dtype=np.bool_)
+            if scene.allowed or scene.attached:
+                skipped = np.array([scene.may_touch(body.name, other) for other in owner], dtype=np.bool_)
+            else:
+                skipped = np.zeros(len(owner), dtype=np.bool_)
             padding[k] = scene.padding_of(body.name) + most
             if body.node == 0 or skipped.all():
                 continue

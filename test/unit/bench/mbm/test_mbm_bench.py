@@ -81,9 +81,12 @@ def test_peers_solve_the_same_problems(folder, name, capsys):
         for row in record["rows"]
         if (row["planner"], row["timing"], row["family"]) == (name, "kinopt", "all")
     ]
-    assert (row["problems"], row["solved"], row["rejected"]) == (2, 2, 0)
+    # How much of a path is shortened depends on the machine, and a rounded corner may touch the post: that is judged.
+    assert row["codes"] == {"SUCCESS": 2}
+    assert row["solved"] + row["rejected"] == row["problems"] == 2
+    assert all("in collision" in objection for objection in row["objections"])
     assert row["version"]
-    assert min(row["lengths"]) > 2.4
+    assert all(length > 2.4 for length in row["lengths"] if length is not None)
 
 
 def test_peers_that_are_missing_are_named(folder, monkeypatch, capsys):

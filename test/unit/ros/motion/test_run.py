@@ -64,10 +64,12 @@ class World:
             variable_index={"a": 0}, limits=SimpleNamespace(velocity=np.ones(1)), variable_names=("a",)
         )
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=time.monotonic_ns()))
-        log = SimpleNamespace(error=lambda sentence: None)
+        self.errors: list[str] = []
+        self.state = SimpleNamespace(seen_velocity=np.zeros(1), age=np.zeros(1))
+        log = SimpleNamespace(error=self.errors.append)
         context: Any = SimpleNamespace(
             node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: log),
-            joint_states=SimpleNamespace(of=lambda robot: SimpleNamespace(seen_velocity=np.zeros(1))),
+            joint_states=SimpleNamespace(of=lambda robot: self.state),
         )
         chosen: Any = SimpleNamespace(
             split=lambda message, *given: [Part(self.controller, message)],  # type: ignore[arg-type]
@@ -150,6 +152,22 @@ def test_a_published_motion_that_nobody_can_watch_is_braked(monkeypatch: pytest.
     assert world.end().code == Status.FAILURE
     (published,) = world.output.published
     assert published.message.points[-1].time_from_start.sec == 0
+
+
+@pytest.mark.parametrize(("age", "said"), [(0.1, "still moves"), (3.0, "is not known")])
+def test_a_robot_of_which_nothing_is_heard_is_not_said_to_move(
+    monkeypatch: pytest.MonkeyPatch, age: float, said: str
+) -> None:
+    """At the node's end the last joint states were of the motion: the log said that the robot went on moving."""
+    monkeypatch.setattr(module, "REST_SECONDS", 0.05 if age > 1.0 else 0.5)
+    monkeypatch.setattr(module, "brake_of", lambda context, running: motion(0))
+    world = World()
+    world.begin()
+    world.state.seen_velocity[:], world.state.age[:] = 1.0, age
+    world.output.halt("somebody")
+    world.end()
+    [error] = world.errors
+    assert said in error
 
 
 def test_controllers_that_are_named_and_that_nobody_knows_are_refused() -> None:

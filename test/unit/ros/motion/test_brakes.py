@@ -1,0 +1,134 @@
+"""Brakes of motions that controllers do keep the limits, however old the joint states are that they are made from."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS is not installed")
+
+from kinopt_ros.planning.motion import plan_joint_motion
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
+from kinopt_ros.ros.motion.brakes import brake_of
+from kinopt_ros.ros.motion.published import Published
+from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+
+PANDA = load_robot("panda")
+ARM = tuple(f"panda_joint{i + 1}" for i in range(7))
+VELOCITY, ACCELERATION = PANDA.limits.velocity[:7], PANDA.limits.acceleration[:7]
+START = 10**15
+
+
+def motion(seed: int) -> JointTrajectory:
+    """A motion as fast as the limits allow."""
+    rng = np.random.default_rng(seed)
+    start, goal = PANDA.default_q.copy(), PANDA.default_q.copy()
+    start[:7] += rng.uniform(-0.3, 0.3, 7)
+    goal[:7] = np.clip(
+        start[:7] + rng.uniform(-1.2, 1.2, 7), PANDA.limits.lower[:7] + 0.01, PANDA.limits.upper[:7] - 0.01
+    )
+    return plan_joint_motion(PANDA, ARM, start, np.zeros(PANDA.nq), goal, 1.0, 1.0).trajectory
+
+
+def brake(moving: JointTrajectory, t: float, behind: float, lag: float, way: float) -> JointTrajectory:
+    """What a controller does that begins the motion so late, and hears a brake made at ``t`` after so long a way."""
+    now = START + round(t * 1e9)
+    state: Any = measured(moving, t - behind - lag, behind, now)
+    end = trajectory_from_message(brake_of(in_it(state, now), published(moving)))
+    begin = [rows[0] for rows in evaluate(moving, np.array([t + way - lag]))]
+    rest = (end.position[-1], np.zeros(7), np.zeros(7))
+    rows = [np.array([first, last]) for first, last in zip(begin, rest, strict=True)]
+    return JointTrajectory(ARM, np.array([0.0, end.duration]), *rows)
+
+
+def published(moving: JointTrajectory) -> Published:
+    execution: Any = SimpleNamespace(over=False)
+    return Published(trajectory_message(moving, "base"), PANDA, START, execution)
+
+
+def in_it(state: RobotState, now: int) -> Any:
+    """A node's context in which this was measured."""
+    clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=now))
+    given = {"servo.state_timeout": 1.0, "servo.tracking_tolerance": 0.05}
+    return SimpleNamespace(
+        node=SimpleNamespace(get_clock=lambda: clock),
+        joint_states=SimpleNamespace(of=lambda robot: state),
+        parameter=given.__getitem__,
+    )
+
+
+def measured(moving: JointTrajectory, t: float, behind: float, now: int) -> RobotState:
+    position, velocity, _ = (rows[0] for rows in evaluate(moving, np.array([t])))
+    q, v, nothing = PANDA.default_q.copy(), np.zeros(PANDA.nq), np.zeros(PANDA.nq)
+    q[:7], v[:7] = position, velocity
+    known, stamp = np.ones(PANDA.nq, dtype=np.bool_), np.full(PANDA.nq, now, dtype=np.int64)
+    return RobotState(q, v, known, np.full(PANDA.nq, behind), stamp, nothing, nothing.copy(), nothing)
+
+
+@pytest.mark.parametrize(
+    ("behind", "lag", "way"),
+    [
+        (0.0, 0.0, 0.005),
+        (0.02, 0.0, 0.03),
+        (0.02, 0.05, 0.02),
+        (0.02, 0.15, 0.005),
+        (0.1, 0.05, 0.03),
+        (0.3, 0.0, 0.005),
+        (0.3, 0.1, 0.03),
+    ],
+)
+def test_a_brake_keeps_the_limits_whatever_the_joint_states_age(
+    behind: float, lag: float, way: float
+) -> None:
+    """Made of a state 0.3 s old, from which the robot was taken to go on evenly, it went back to there, at 20 times the
+    acceleration and 3.6 times the velocity that are allowed; of one 20 ms old at 1.9 times the acceleration."""
+    faster, harder = [], []
+    for seed in range(3):
+        moving = motion(seed)
+        for t in np.linspace(0.02, moving.duration - 0.02, 12):
+            way_to_rest = brake(moving, float(t), behind, lag, way)
+            _, velocity, acceleration = evaluate(way_to_rest, np.linspace(0.0, way_to_rest.duration, 201))
+            faster.append(np.max(np.abs(velocity) / VELOCITY))
+            harder.append(np.max(np.abs(acceleration) / ACCELERATION))
+    # A controller's quintic from a joint that is nearly as fast as it may be, and gets faster, overshoots in any case.
+    assert max(faster) < 1.12
+    assert max(harder) < 1.15
+    assert np.mean(np.array(faster) > 1.001) < 0.15
+    assert np.mean(np.array(harder) > 1.001) < 0.15
+
+
+def test_joint_states_that_lay_unread_for_long_take_no_robot_back_at_once() -> None:
+    """A motion was over, and the last joint state that had been read was of its middle: the robot went back there
+    within 0.1 s, at four times the velocity that is allowed."""
+    moving = motion(0)
+    now = START + round(1e9 * moving.duration)
+    state = measured(moving, 0.5 * moving.duration, 0.01, now)
+    state.late[:] = 0.6  # beyond what counts as its way
+    stop = trajectory_from_message(brake_of(in_it(state, now), published(moving)))
+    still = np.zeros((2, 7))
+    back = np.array([moving.position[-1], stop.position[-1]])
+    way = JointTrajectory(ARM, np.array([0.0, stop.duration]), back, still, still)
+    _, velocity, acceleration = evaluate(way, np.linspace(0.0, stop.duration, 201))
+    assert np.max(np.abs(velocity) / VELOCITY) < 1.001
+    assert np.max(np.abs(acceleration) / ACCELERATION) < 1.001
+
+
+def test_a_robot_that_is_elsewhere_is_stopped_from_where_it_is() -> None:
+    moving = motion(0)
+    t = 0.5 * moving.duration
+    away = JointTrajectory(
+        ARM, moving.time, moving.position + 0.3, 0.5 * moving.velocity, 0.5 * moving.acceleration
+    )
+    now = START + round(t * 1e9)
+    state = measured(away, t, 0.01, now)
+    running = Published(trajectory_message(moving, "base"), PANDA, START)
+    stop = trajectory_from_message(brake_of(in_it(state, now), running))
+    way = stop.position[-1] - state.q[:7]
+    assert (way * np.sign(state.velocity[:7]) >= 0.0).all()
+    assert np.abs(way).max() < np.abs(stop.position[-1] - running.commanded(ARM).at(now).position).max()  # type: ignore[union-attr]
