@@ -46,7 +46,7 @@ PARAMETERS = {
 
 def planned_for(robot: RobotModel) -> Any:
     """Return what a motion was planned for, where nobody checks it."""
-    return SimpleNamespace(loaded=SimpleNamespace(model=robot))
+    return SimpleNamespace(loaded=SimpleNamespace(model=robot), goes_on=False)
 
 
 class World:
