@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
             if args.simulate and args.srdf is not None:
                 raise InvalidRequestError("--srdf does not go with --simulate: bundled robots bring theirs")
             robot, text, link = stack.enter_context(
-                simulated(args.robot or _DEFAULT, print)
+                simulated(args.robot or _DEFAULT, args.group, next(iter(args.tip), None), print)
                 if args.simulate
                 else beside(args.robot, args.srdf, args.node)
             )

@@ -1,5 +1,6 @@
 """A planned motion as the page plays and plots it."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
@@ -7,6 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidRequestError, shown
 from kinopt_ros.kinematics.angled_robot import angled_robot
 from kinopt_ros.planning.turning import configurations_along
 from kinopt_ros.problems.trajectory import TrajectoryProblem
@@ -54,7 +56,13 @@ class PlannedMotion:
         return self.trajectory.duration
 
     def at(self, time: float) -> Annotated[Float64, "nq"]:
-        """Return the whole robot at a time (s) from the start; before and after, where it begins and ends."""
+        """Return the whole robot at a time (s) from the start; before and after, where it begins and ends.
+
+        Raises:
+            InvalidRequestError: the time is no number.
+        """
+        if math.isnan(time):
+            raise InvalidRequestError(f"the time is {shown(time)}; allowed are numbers")
         q = configurations_along(self.robot, self.problem, self.result, np.array([float(time)]))
         return np.asarray(q[0])
 

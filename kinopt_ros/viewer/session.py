@@ -327,10 +327,12 @@ class Session:
     def solve(self, num_solutions: int = 1) -> Solution:
         """Answer the gizmos' poses, and put the robot there if solutions move it. What cannot be asked is an answer,
         too: a sentence."""
+        before = self.q
         solution = self._answer(num_solutions)
         with self._lock:
             self._solution = solution
-            if self.moves_robot and solution.q is not None:
+            # Who has put the robot elsewhere meanwhile is not undone.
+            if self.moves_robot and solution.q is not None and self._q is before:
                 self._q = solution.q
         return solution
 

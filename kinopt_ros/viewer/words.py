@@ -30,6 +30,8 @@ def of_solution(solution: Solution, near: Near | None) -> str:
         lines.append(f"error: {errors}" if solution.found else f"best attempt: off by {errors}")
     if near is not None:
         lines.append(of_near(near))
+    if solution.found and solution.not_checked:
+        lines.append(f"not checked: {plain(', '.join(solution.not_checked))}")
     lines += [f"note: {plain(note)}" for note in solution.notes]
     return "  \n".join(lines)
 
@@ -64,6 +66,9 @@ def of_motion(motion: PlannedMotion) -> str:
         lines.append(f"not checked: {plain(', '.join(result.not_checked))}")
     lines += [f"note: {plain(note)}" for note in result.notes]
     return "  \n".join(lines)
+
+
+OUTDATED = "**The scene has changed since this motion was verified: plan again.**"
 
 
 def of_failure(status: Status, sentence: str) -> str:

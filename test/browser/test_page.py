@@ -17,7 +17,8 @@ from PIL import Image
 
 import kinopt_ros as ko
 from kinopt_ros.viewer.looks import looks_of
-from kinopt_ros.viewer.page.page import Page
+from kinopt_ros.viewer.page.gizmos import pose_of
+from kinopt_ros.viewer.page.page import FOLLOW, GOAL, Page
 from kinopt_ros.viewer.server import start_server, url_of
 from kinopt_ros.viewer.session import Session
 
@@ -82,8 +83,12 @@ def drag_tip(page: Page, tab: Any, distance: float) -> None:
     """Drag the gizmo along its blue axis by the mouse."""
     T = page.session.targets[TIP]
     grip = T[:3, 3] + 0.9 * page._gizmos._scale * T[:3, 2]
-    begin = np.array(on_screen(page.server, grip))
-    end = np.array(on_screen(page.server, grip + distance * T[:3, 2]))
+    drag(page, tab, grip, grip + distance * T[:3, 2])
+
+
+def drag(page: Page, tab: Any, grip: np.ndarray, to: np.ndarray) -> None:
+    """Drag what is at a point of the root link to another one by the mouse, m."""
+    begin, end = (np.array(on_screen(page.server, point)) for point in (grip, to))
     tab.mouse.move(*begin)
     settled(tab)
     tab.mouse.move(*(begin + 1.0))
@@ -182,6 +187,47 @@ def test_a_plan_is_made_and_played(page: Page, tab: Any) -> None:
     until(lambda: bool((page.session.q == motion.at(motion.duration)).all()))
     page.session.moves_robot = True
     open_tab(tab, "Solve")
+
+
+def test_an_obstacle_dragged_into_the_way_changes_the_plan(page: Page, tab: Any) -> None:
+    session = page.session
+    session.go_to_state("panda_arm/ready")
+    page.set_mode(GOAL)
+    start = session.q
+    session.set_variable("panda_joint1", 1.2)
+    goal = session.targets[TIP]
+    session.set_q(start)
+    session.set_target(TIP, goal)
+    id = session.obstacles.add("sphere", (0.12, 0.12, 0.12), (0.6, -0.4, 0.6))
+    page._draw()
+    page.obstacles.show()
+    page.solve()
+    page.plan.plan()
+    assert page.plan.wait(120.0), page.plan.said
+    free = session.motion
+    assert free is not None
+    until(lambda: not page.plan.is_playing)
+    middle = ko.forward_kinematics(session.robot, free.at(free.duration / 2), links=[TIP])[0, :3, 3]
+    gizmo = page.obstacles._handles[id][0]
+    gizmo.position = (float(middle[0]), float(middle[1]), float(middle[2]) + 0.2)
+    session.obstacles.move(id, pose_of(gizmo))
+    page.obstacles._changed()
+    assert "The scene has changed" in page.plan.said
+    assert page.wait(60.0)
+    settled(tab)
+    grip = np.asarray(gizmo.position) + np.array([0.0, 0.0, 0.9 * 0.15])
+    drag(page, tab, grip, grip - np.array([0.0, 0.0, 0.2]))
+    until(lambda: session.obstacles.scene.objects[id].T_root_object[2, 3] < middle[2] + 0.05)
+    page.plan.plan()
+    assert page.plan.wait(120.0), page.plan.said
+    around = session.motion
+    assert around is not None, page.plan.said
+    assert around.problem.scene is session.obstacles.scene
+    assert around.result.length > 1.005 * free.result.length
+    until(lambda: not page.plan.is_playing)
+    session.obstacles.remove(id)
+    page.obstacles.show()
+    page.set_mode(FOLLOW)
 
 
 def test_two_browsers_see_the_same_and_a_lost_connection_comes_back(

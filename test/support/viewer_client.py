@@ -23,6 +23,18 @@ class ViewerClient:
             **options,
         )
         self._zstd = zstandard.ZstdDecompressor()
+        self.send(  # who has said this counts among viser's clients
+            "ViewerCameraMessage",
+            wxyz=(1.0, 0.0, 0.0, 0.0),
+            position=(2.0, 0.0, 1.0),
+            fov=1.0,
+            near=0.01,
+            far=100.0,
+            image_height=640,
+            image_width=1000,
+            look_at=(0.0, 0.0, 0.0),
+            up_direction=(0.0, 0.0, 1.0),
+        )
 
     def send(self, kind: str, **fields: Any) -> None:
         """Send a message of viser's."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import rclpy
 from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.srv import GetParameters
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -15,7 +16,9 @@ from std_msgs.msg import String
 
 from kinopt_msgs.msg import MotionReport
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import NotReadyError, shown
+from kinopt_ros.errors import NotReadyError, said_by, shown
+from kinopt_ros.problems.chains import default_group
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.messages.conversions import poses_from_matrices
 from kinopt_ros.status import Status
 
@@ -36,6 +39,7 @@ class RobotLink:
         self._descriptions: dict[str, str] = {}
         self._heard = threading.Condition()
         self._targets = node.create_publisher(PoseStamped, f"{target_node}/target_pose", 1)
+        self._parameters: Any = node.create_client(GetParameters, f"{target_node}/get_parameters")
         namespace, slash, _ = target_node.rpartition("/")
         self._subscriptions = [
             node.create_subscription(JointState, f"{namespace}{slash}joint_states", self._take_state, 10),
@@ -58,11 +62,34 @@ class RobotLink:
         """Hear messages from now on."""
         self._thread.start()
 
-    def send(self, T_root_tip: Annotated[Float64, "4 4"], root_link: str) -> None:
-        """Ask the node to move its tip to a pose in the root link."""
+    def send(self, T_root_tip: Annotated[Float64, "4 4"], tip: str, robot: RobotModel) -> None:
+        """Ask the node to move a tip to a pose in the root link, if that is the tip which it places; else report which
+        one it does place. Returns at once."""
         message = PoseStamped(pose=poses_from_matrices(T_root_tip[None])[0])
-        message.header.frame_id = root_link
-        self._targets.publish(message)
+        message.header.frame_id = robot.root_link
+        if not self._parameters.service_is_ready():
+            self.on_report(f"there is no node {self._target_node!r} to ask")
+            return
+
+        def answered(future: Any) -> None:
+            try:
+                group, placed = (value.string_value for value in future.result().values)
+                if not placed:
+                    of_group = robot.groups[group] if group in robot.groups else default_group(robot)
+                    placed = of_group.tip_link or ""
+                if placed == tip:
+                    self._targets.publish(message)
+                else:
+                    self.on_report(
+                        f"the node does not move the robot: it places {placed!r}, not {tip!r}; its parameters "
+                        "target_pose.tip_link and default_group say so"
+                    )
+            except Exception as error:  # nothing ends the thread
+                self._defect(error)
+
+        self._parameters.call_async(
+            GetParameters.Request(names=["default_group", "target_pose.tip_link"])
+        ).add_done_callback(answered)
 
     def description(self, timeout: float) -> tuple[str, str]:
         """Wait for URDF and SRDF (empty without one) on the topics of that name, at most so long (s).
@@ -101,10 +128,19 @@ class RobotLink:
 
     def _take_state(self, message: Any) -> None:
         pairs = zip(message.name, message.position, strict=False)
-        self.on_state({name: value for name, value in pairs if math.isfinite(value)})
+        try:
+            self.on_state({name: value for name, value in pairs if math.isfinite(value)})
+        except Exception as error:  # nothing ends the thread
+            self._defect(error)
 
     def _take_report(self, message: Any) -> None:
-        self.on_report(report_sentence(message))
+        try:
+            self.on_report(report_sentence(message))
+        except Exception as error:  # as above
+            self._defect(error)
+
+    def _defect(self, error: Exception) -> None:
+        self._node.get_logger().error(f"in the page: {said_by(error)}", throttle_duration_sec=1.0)
 
 
 def report_sentence(report: Any) -> str:

@@ -52,16 +52,24 @@ def beside(
 
 
 @contextmanager
-def simulated(source: str, say: Callable[[str], None]) -> Iterator[tuple[RobotModel, str | None, RobotLink]]:
+def simulated(
+    source: str, group: str | None, tip: str | None, say: Callable[[str], None]
+) -> Iterator[tuple[RobotModel, str | None, RobotLink]]:
     """Start a node and a simulated robot, both on this machine only; yield as ``beside``.
+
+    Args:
+        source: name of the robot.
+        group: whose joints the node moves; None: the first one with a tip.
+        tip: link that it places; None: the group's.
+        say: told where they are.
 
     Raises:
         KinoptError: no such robot, or ROS cannot be kept on this machine.
     """
     robot = load_robot(source)
-    group = default_group(robot)
+    group = default_group(robot).name if group is None else group
     domain = isolate()
-    parameters = {**bundled_parameters(source), "default_group": group.name}
+    parameters = {**bundled_parameters(source), "default_group": group, "target_pose.tip_link": tip or ""}
     with NodeProcess(parameters) as process:
         rclpy.init(args=[])
         node = Node(_NODE)

@@ -111,8 +111,11 @@ class ObjectMarkers:
         with self._lock:
             waits = id in self._moved
             self._moved[id] = pose
-        if not waits:
-            self._updates.take(_update(SceneOperation.MOVE, id, frame), self._kind)
+        if not waits and not self._updates.offer(_update(SceneOperation.MOVE, id, frame), self._kind):
+            with self._lock:
+                self._moved.pop(id, None)
+                self._broken.add(id)  # its marker is to go back
+            self.stale = True
 
     def do(self, id: str, number: int) -> None:
         """Do what an entry of an object's menu asks for; KeyError if it has no such entry."""

@@ -181,12 +181,12 @@ class TipMarker:
 
     def follow(self) -> bool:
         """Put a target that nobody has touched yet where the robot has the tip; return whether it is elsewhere now."""
-        if self._touched:
-            return False
-        q = self._measured()
-        if self._followed is not None and np.abs(q - self._followed).max() < FOLLOWED:
-            return False
         with self._lock:
+            if self._touched:
+                return False
+            q = self._measured()
+            if self._followed is not None and np.abs(q - self._followed).max() < FOLLOWED:
+                return False
             self._pose, self._followed = self._pose_at(q), q
         return True
 
@@ -360,12 +360,13 @@ class TipMarker:
                 self._plan_wanted = True
                 return
             self._planning = True
+        avoid = self._bench.settings.avoid
         index = [robot.variable_index[name] for name in self.joints]
         request = PlanTrajectory.Request(
             group=self.group,
             tip_link="" if self.group else self.name,
             joint_goals=[JointState(name=list(self.joints), position=ghost[index].tolist())],
-            ignore_collisions=not self._bench.settings.avoid,
+            ignore_collisions=not avoid,
         )
         known = [i for i in index if state.known[i]]
         # At rest: what is measured of joints that stand is never quite 0, and a motion that begins otherwise is not
@@ -382,12 +383,13 @@ class TipMarker:
                 self._planning = False
                 newest, again = self._ghost, self._plan_wanted and self._ghost is not None
                 self._plan_wanted &= not again
-            if newest is not ghost:  # another target by now, or another scene
-                if again and newest is not None:
+            if newest is not ghost or self._bench.settings.avoid is not avoid:
+                # Another target by now, another scene, or the menu asks for another kind of plan.
+                if newest is not None and (again or newest is ghost):
                     self._plan(newest)
                 return
             if answer.status.code == Status.SUCCESS:
-                self._planned(ShownMotion(answer.trajectory, asked), ghost)
+                self._planned(ShownMotion(answer.trajectory, asked), ghost, avoid)
                 return
             sentence = f"no plan: {Status(answer.status.code).name}: {answer.status.message}"
             self._bench.say(f"{self.name}: {sentence}")
@@ -395,9 +397,10 @@ class TipMarker:
 
         self._bench.planning.ask(request, planned)
 
-    def _planned(self, motion: ShownMotion, ghost: Annotated[Float64, "nq"]) -> None:
+    def _planned(self, motion: ShownMotion, ghost: Annotated[Float64, "nq"], avoid: bool) -> None:
         with self._lock:
-            if self._ghost is not ghost or self._closed:
+            # Whoever changes what is to be avoided takes plans away afterwards: none slips through.
+            if self._ghost is not ghost or self._closed or self._bench.settings.avoid is not avoid:
                 return
             self.motion = motion
         robot, start = self.loaded.model, motion.asked.problem.start

@@ -75,6 +75,10 @@ class SceneUpdateTopic:
 
     def take(self, update: Any, kind: Kind = SCENE_UPDATE) -> None:
         """Make the changes, on a thread of its own."""
+        self.offer(update, kind)
+
+    def offer(self, update: Any, kind: Kind = SCENE_UPDATE) -> bool:
+        """Do as ``take``; return whether there is room for the changes."""
         taken = update
         try:
             kind.check(update)
@@ -95,6 +99,7 @@ class SceneUpdateTopic:
             self._worker.submit(self._work)
         if refused or taken is not update:
             let_go(update)
+        return not refused
 
     def lost(self, event: Any) -> None:
         """Count updates that the middleware could not deliver: they came faster than they could be taken."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Protocol
 
 from kinopt_ros.array import Float64
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.viewer.page.page import GOAL, SEND, Page
 from kinopt_ros.viewer.words import plain
 
@@ -18,8 +19,8 @@ class Link(Protocol):
     on_state: Callable[[Mapping[str, float]], None]
     on_report: Callable[[str], None]
 
-    def send(self, T_root_tip: Annotated[Float64, "4 4"], root_link: str) -> None:
-        """Ask the node for a motion of its tip."""
+    def send(self, T_root_tip: Annotated[Float64, "4 4"], tip: str, robot: RobotModel) -> None:
+        """Ask the node for a motion of a tip, if it is the one that the node places; else report what it places."""
 
 
 class BesideNode:
@@ -39,7 +40,7 @@ class BesideNode:
         if self._page.mode.value == SEND:
             session = self._page.session
             self._say("asked the node")
-            self._link.send(session.targets[tip], session.robot.root_link)
+            self._link.send(session.targets[tip], tip, session.robot)
 
     def _state(self, positions: Mapping[str, float]) -> None:
         session = self._page.session

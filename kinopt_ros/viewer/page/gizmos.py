@@ -52,8 +52,11 @@ class Gizmos:
 
         @handle.on_update  # type: ignore[untyped-decorator]
         async def _(event: Any) -> None:
-            self._dragged(tip, pose_of(event.target))
-            if event.phase == "end":
+            T = pose_of(event.target)
+            self._dragged(tip, T)
+            # viser says "end" of a drag, too, when its connection is lost: nobody has let the gizmo go then.
+            there = event.client_id in self._server.get_clients()
+            if event.phase == "end" and there and tip in self._handles and np.isfinite(T).all():
                 self._released(tip)
 
         return handle

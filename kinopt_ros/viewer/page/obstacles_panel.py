@@ -28,6 +28,7 @@ class ObstaclesPanel:
 
     def __init__(self, server: Any, session: Session, actions: Actions, changed: Callable[[], None]) -> None:
         self._server, self._session, self._changed = server, session, changed
+        self._actions = actions
         self._handles: dict[str, list[Any]] = {}
         gui = server.gui
         self._avoid = gui.add_checkbox("Avoid collisions", session.avoid_collisions)
@@ -91,9 +92,20 @@ class ObstaclesPanel:
 
         @gizmo.on_update  # type: ignore[untyped-decorator]
         async def _(event: Any) -> None:
-            if id in self._session.obstacles.scene.objects and np.isfinite(pose_of(event.target)).all():
+            if self._handles.get(id) is not handles:  # deleted, or of another scene
+                return
+            try:
                 self._session.obstacles.move(id, pose_of(event.target))
-                self._changed()
+            except (
+                Exception
+            ) as error:  # on viser's thread: it goes back to where it is, and the next drag counts
+                self._actions.failed(error)
+                body = self._session.obstacles.scene.objects.get(id)
+                if body is not None:
+                    T = body.T_root_object
+                    gizmo.wxyz, gizmo.position = matrix_to_quaternion(T[:3, :3]), T[:3, 3]
+                return
+            self._changed()
 
         return handles
 

@@ -68,12 +68,14 @@ class Page:
             self._solve_controls(gui)
             self._joints = JointsPanel(server, session, self.actions, self._moved_by_hand)
         with tabs.add_tab("Scene", icon="box"):
-            self.obstacles = ObstaclesPanel(server, session, self.actions, self.solve)
+            self.obstacles = ObstaclesPanel(server, session, self.actions, self._scene_changed)
         with tabs.add_tab("Plan", icon="route"):
             self.plan = PlanPanel(server, session, self.actions, self._robot.show, self._moved_by_hand)
         with tabs.add_tab("Weights", icon="adjustments"):
             folders = (SOLVING, NEAREST, PLANNING)
-            self.settings = SettingsPanel(server, session.settings, self.actions, self.solve, folders)
+            self.settings = SettingsPanel(
+                server, session.settings, self.actions, self._settings_changed, folders
+            )
         with tabs.add_tab("Copy", icon="clipboard"):
             RequestPanel(server, session, self.actions, source, srdf)
         for sentence in looks.missing[:5]:
@@ -180,6 +182,20 @@ class Page:
         else:
             self.solve()
 
+    def _scene_changed(self) -> None:
+        self.plan.look_again()
+        self.solve()
+
+    def _settings_changed(self) -> None:
+        if self.servo.on:  # it begins anew, by other limits, once the robot is at rest
+            self._worker.ask("servo", self._servo_anew)
+        self.solve()
+
+    def _servo_anew(self) -> None:
+        if self.servo.on:
+            self.servo.stop()
+            self.servo.start()
+
     def _set(self, name: str, value: bool) -> None:
         setattr(self.session, name, value)
         self.solve()
@@ -191,12 +207,17 @@ class Page:
     def _set_solver(self, name: str) -> None:
         self.status.content = f"{plain(name)} is being prepared ..."
         self.session.choose_solver(name)
+        if not self.session.ready:  # the one that was asked for at first cannot serve the robot
+            self.session.prepare()
         self._solve()
 
     def _set_group(self, name: str) -> None:
+        led = self.servo.on
         self.servo.stop()
         self.session.choose_group(name)
         self._draw()
+        if led:
+            self.servo.start()
         self.solve()
 
     def _random(self) -> None:
@@ -250,7 +271,7 @@ class Page:
         session = self.session
         solution = session.solve(ALL_SOLUTIONS if self._all else 1)
         if solution.q is not None and session.moves_robot and not self.plan.is_playing:
-            self._robot.show(solution.q)
+            self._robot.show(session.q)
         none = solution.all_q[:0]
         goal = none if solution.q is None or session.moves_robot else solution.q[None]
         q = session.q

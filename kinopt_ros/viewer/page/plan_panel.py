@@ -11,7 +11,7 @@ from kinopt_ros.viewer.page.actions import Actions
 from kinopt_ros.viewer.page.plots import Plots
 from kinopt_ros.viewer.planned import PlannedMotion
 from kinopt_ros.viewer.session import Session
-from kinopt_ros.viewer.words import of_failure, of_motion
+from kinopt_ros.viewer.words import OUTDATED, of_failure, of_motion
 
 _FRAME = 1.0 / 60.0
 """s between two pictures of a motion that is played."""
@@ -70,6 +70,16 @@ class PlanPanel:
         self._cancel.clear()
         self._worker.ask("plan", self._work)
 
+    def look_again(self) -> None:
+        """Say of a motion whether the scene is still the one that it was verified in."""
+        motion = self._session.motion
+        if motion is None or self._said.content == OUTDATED:
+            return
+        scene = motion.problem.scene
+        # What was planned without a scene does not hold once collisions are avoided.
+        if self._session.avoid_collisions if scene is None else scene is not self._session.obstacles.scene:
+            self._said.content = OUTDATED
+
     def wait(self, timeout: float) -> bool:
         """Wait for a plan, at most so long (s)."""
         return self._worker.wait(timeout)
@@ -90,6 +100,7 @@ class PlanPanel:
             self._said.content = (
                 of_failure(result.status, result.message) if motion is None else of_motion(motion)
             )
+            self.look_again()  # the scene may have changed while it was planned
         finally:
             self._plan.disabled, self._stop.visible = False, False
             if self._said.content == "planning ...":
@@ -118,15 +129,17 @@ class PlanPanel:
         begin = float(self._time.value)
         begin = 0.0 if begin >= motion.duration - 1e-3 else begin
         start = time.monotonic()
-        while self._playing.is_set() and motion is self._session.motion:
-            passed = begin + time.monotonic() - start
-            self._draw(motion.at(passed))
-            self._time.value = min(passed, motion.duration)
-            if passed >= motion.duration:
-                break
-            time.sleep(_FRAME)
-        self._playing.clear()
-        self._play.label = "Play"
+        try:
+            while self._playing.is_set() and motion is self._session.motion:
+                passed = begin + time.monotonic() - start
+                self._draw(motion.at(passed))
+                self._time.value = min(passed, motion.duration)
+                if passed >= motion.duration:
+                    break
+                time.sleep(_FRAME)
+        finally:  # else the robot would never be drawn again where it is
+            self._playing.clear()
+            self._play.label = "Play"
 
     def _show_at(self, seconds: float) -> None:
         self._playing.clear()

@@ -25,8 +25,8 @@ class PretendedNode:
         self.on_report: Callable[[str], None] = lambda sentence: None
         self.asked: list[np.ndarray] = []
 
-    def send(self, T_root_tip: np.ndarray, root_link: str) -> None:
-        assert root_link == "panda_link0"
+    def send(self, T_root_tip: np.ndarray, tip: str, robot: ko.RobotModel) -> None:
+        assert (tip, robot.root_link) == ("panda_link8", "panda_link0")
         self.asked.append(T_root_tip)
 
 
@@ -62,4 +62,21 @@ def test_the_node_moves_the_robot_and_is_asked_when_a_gizmo_is_let_go(page: Page
     assert (page.session.q == before).all()  # only the node moves it
     node.on_report("the node moves the robot for 1.00 s")
     assert any("moves the robot for 1.00 s" in str(message) for message in client.messages(1.0))
+    lost = ViewerClient(url_of(page.server))
+    assert lost.wait_for("ReplayDoneMessage") is not None
+    clients = len(page.server.get_clients())
+    lost.send("TransformControlsDragStartMessage", name="/gizmo/0", owner="")
+    lost.drag(T[:3, 3] + 0.05, matrix_to_quaternion(T[:3, :3]))
+    for _ in range(400):
+        if page.session.targets["panda_link8"][0, 3] == pytest.approx(T[0, 3] + 0.05, abs=1e-9):
+            break
+        list(client.messages(0.05))
+    lost.close()
+    for _ in range(400):
+        if len(page.server.get_clients()) < clients:
+            break
+        list(client.messages(0.05))
+    list(client.messages(0.5))
+    assert page.session.targets["panda_link8"][0, 3] == pytest.approx(T[0, 3] + 0.05, abs=1e-9)
+    assert len(node.asked) == 1  # a connection that is lost in the middle of a drag lets nothing go
     client.close()

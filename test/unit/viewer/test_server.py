@@ -4,8 +4,9 @@ import os
 import re
 import socket
 import sys
+import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,14 @@ def dragged(page: Page, client: ViewerClient, by: tuple[float, float, float]) ->
     T[:3, 3] += by
     client.drag(T[:3, 3], matrix_to_quaternion(T[:3, :3]))
     return np.asarray(T[:3, 3])
+
+
+def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never was"
+        time.sleep(0.02)
 
 
 def listening(pid: int) -> set[str]:
@@ -176,6 +185,38 @@ def test_many_messages_leave_the_newest(page: Page, client: ViewerClient) -> Non
             break
     reached = ko.forward_kinematics(page.session.robot, page.session.q, links=[TIP])[0, :3, 3]
     assert reached == pytest.approx(T[:3, 3] + [0.01, 0.0, 0.0], abs=1e-4)
+
+
+def test_an_obstacle_that_is_dragged_nowhere_goes_back(page: Page, client: ViewerClient) -> None:
+    obstacles = page.session.obstacles
+    id = obstacles.add("box", (0.1, 0.1, 0.1), (0.0, 0.9, 0.2))
+    page.obstacles.show()
+    gizmo = page.obstacles._handles[id][0]
+    for bad in (float("nan"), 1e300):
+        client.drag((bad, 0.0, 0.0), name=gizmo.name)
+        until(lambda: page.status.content.startswith("**") and "pose" in page.status.content)
+        until(lambda: tuple(gizmo.position) == (0.0, 0.9, 0.2))
+        page.status.content = ""
+        assert obstacles.scene.objects[id].T_root_object[1, 3] == 0.9
+    client.drag((0.0, 0.8, 0.2), name=gizmo.name)
+    until(lambda: obstacles.scene.objects[id].T_root_object[1, 3] == 0.8)
+    obstacles.remove(id)
+    page.obstacles.show()
+
+
+def test_a_plan_of_another_scene_is_not_called_verified(page: Page) -> None:
+    session = page.session
+    session.moves_robot = False
+    page.plan.plan()
+    assert page.plan.wait(60.0)
+    assert page.plan.said.startswith("**Verified motion**")
+    session.obstacles.add("box", (0.1, 0.1, 0.1), (0.0, 0.9, 0.2))
+    page.obstacles._changed()
+    assert "The scene has changed" in page.plan.said
+    page.plan.plan()
+    assert page.plan.wait(60.0)
+    assert page.plan.said.startswith("**Verified motion**")
+    session.moves_robot = True
 
 
 def test_pages_of_other_sites_are_refused(page: Page) -> None:

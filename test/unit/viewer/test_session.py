@@ -8,6 +8,7 @@ from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStat
 from kinopt_ros.kinematics.se3 import pose_error
 from kinopt_ros.status import Status
 from kinopt_ros.viewer.session import Session
+from kinopt_ros.viewer.solution import Solution
 
 TIP = "panda_link8"
 
@@ -206,3 +207,27 @@ def test_the_cloud_of_a_tip_holds_what_it_can_reach(session: Session) -> None:
     assert len(points) >= 1000
     assert np.linalg.norm(points - [0.0, 0.0, 0.333], axis=1).max() < 0.95
     assert np.array_equal(points, session.reachable_points(TIP))
+
+
+def test_an_answer_that_comes_late_does_not_undo_what_was_put_by_hand(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.set_target(TIP, shifted(session, (0.05, 0.0, 0.0)))
+    answer = session._answer
+
+    def late(num_solutions: int) -> Solution:
+        solution = answer(num_solutions)
+        session.set_variable("panda_joint1", 0.7)
+        return solution
+
+    monkeypatch.setattr(session, "_answer", late)
+    assert session.solve().found
+    assert session.q[0] == 0.7
+
+
+def test_a_time_that_is_no_number_is_refused(session: Session) -> None:
+    session.set_target(TIP, shifted(session, (0.0, 0.1, 0.0)))
+    assert session.plan().success
+    assert session.motion is not None
+    with pytest.raises(InvalidRequestError, match="the time is nan"):
+        session.motion.at(float("nan"))

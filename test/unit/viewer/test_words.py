@@ -1,6 +1,7 @@
 """What the page says."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,6 +28,11 @@ def test_solutions_and_failures_are_said(session: Session) -> None:
     assert said.startswith("**No solution** (")
     assert "out of reach" in said
     assert "best attempt: off by position" in said
+
+
+def test_what_was_not_checked_is_said(session: Session) -> None:
+    solution = replace(session.solve(), not_checked=("self-collision: no shapes",))
+    assert "not checked: self-collision: no shapes" in of_solution(solution, None)
 
 
 def test_collisions_are_said() -> None:
