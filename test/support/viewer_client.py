@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec.msgpack
@@ -23,7 +24,12 @@ class ViewerClient:
             **options,
         )
         self._zstd = zstandard.ZstdDecompressor()
-        self.send(  # who has said this counts among viser's clients
+        with suppress(ConnectionClosed):  # whoever is refused may know already
+            self._look()
+
+    def _look(self) -> None:
+        """Say where the camera is: who has said this counts among viser's clients."""
+        self.send(
             "ViewerCameraMessage",
             wxyz=(1.0, 0.0, 0.0, 0.0),
             position=(2.0, 0.0, 1.0),

@@ -59,7 +59,7 @@ class ObstaclesPanel:
         """Draw the scene as it is."""
         scene = self._session.obstacles.scene
         for id in [id for id in self._handles if id not in scene.objects]:
-            for handle in self._handles.pop(id):
+            for handle in reversed(self._handles.pop(id)):  # removing the first would remove the others, too
                 handle.remove()
         for i, (id, body) in enumerate(scene.objects.items()):
             if id not in self._handles:
@@ -146,7 +146,7 @@ class ObstaclesPanel:
             path.write_bytes(content)
             self._session.obstacles.load(path)
         for handles in self._handles.values():
-            for handle in handles:
+            for handle in reversed(handles):
                 handle.remove()
         self._handles.clear()
         self.show()
