@@ -64,13 +64,13 @@ def test_the_node_moves_the_robot_and_is_asked_when_a_gizmo_is_let_go(page: Page
     assert any("moves the robot for 1.00 s" in str(message) for message in client.messages(1.0))
     lost = ViewerClient(url_of(page.server))
     assert lost.wait_for("ReplayDoneMessage") is not None
-    clients = len(page.server.get_clients())
     lost.send("TransformControlsDragStartMessage", name="/gizmo/0", owner="")
     lost.drag(T[:3, 3] + 0.05, matrix_to_quaternion(T[:3, :3]))
     for _ in range(400):
         if page.session.targets["panda_link8"][0, 3] == pytest.approx(T[0, 3] + 0.05, abs=1e-9):
             break
         list(client.messages(0.05))
+    clients = len(page.server.get_clients())
     lost.close()
     for _ in range(400):
         if len(page.server.get_clients()) < clients:
