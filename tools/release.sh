@@ -28,7 +28,7 @@ install() {  # install FOLDER REQUIREMENT...
 build_messages() {  # build_messages PYTHON: its wheel of kinopt_msgs, from the sdist
     local folder=$elsewhere/build
     "$1" -m venv --clear "$folder"
-    python3 "$repository/tools/build_requires.py" "$repository/kinopt_msgs/pyproject.toml" >"$elsewhere/build.txt"
+    "$python" "$repository/tools/build_requires.py" "$repository/kinopt_msgs/pyproject.toml" >"$elsewhere/build.txt"
     install "$folder" --requirement "$elsewhere/build.txt"
     PATH=$folder/bin:$search_path logged "$folder/bin/python" -m pip --disable-pip-version-check wheel --no-deps \
         --no-build-isolation --wheel-dir "$output" "$output/kinopt_msgs-$version.tar.gz"
