@@ -25,7 +25,7 @@ copyright = "kinopt_ros maintainers, Apache-2.0"
 version = release = __version__
 
 exclude_patterns = ["README.md", "_static", "security"]
-extensions = ["book", "myst_parser", "sphinx.ext.autodoc"]
+extensions = ["book.extension", "myst_parser", "sphinx.ext.autodoc"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 myst_heading_anchors = 4
