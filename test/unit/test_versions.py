@@ -12,6 +12,7 @@ FILES = {
     "package.xml": None,
     "kinopt_msgs/package.xml": None,
     "kinopt_msgs/pyproject.toml": r'^version = "(.+)"$',
+    "conda/recipe.yaml": r'^  version: "(.+)"$',
     "CHANGELOG.rst": r"^(\d+\.\d+\.\d+) \(",
     "kinopt_msgs/CHANGELOG.rst": r"^(\d+\.\d+\.\d+) \(",
 }
