@@ -70,6 +70,11 @@ def one_variable_each(robot: RobotModel, names: Sequence[str]) -> tuple[str, ...
     return tuple(found)
 
 
+def one_variable_joints(robot: RobotModel) -> tuple[str, ...]:
+    """Return the names of the independent joints that have one variable, which are those of the variables, too."""
+    return tuple(name for name in robot.variable_names if name in robot.joint_by_name)
+
+
 def quaternion_starts(joints: Sequence[Joint]) -> list[int]:
     """Return the index in q of qw of every floating joint; qx, qy, qz follow."""
     return [joint.first_variable + 3 for joint in joints if joint.type is JointType.FLOATING]

@@ -56,6 +56,16 @@ class Rviz:
 
         assert self.client.spin_until(holds, LONG), f"{self.text()}; {self.text('camera')}"
 
+    def be_heard(self) -> None:
+        """Drag until the node hears it: it may find a publisher later than that finds the node."""
+        at = pose(0.45, 0.0, 0.45)
+        end = time.monotonic() + LONG
+        while self.markers.markers[TIP].pose.position.x != at.position.x:
+            assert time.monotonic() < end, "the node hears nothing"
+            self.markers.drag(TIP, at)
+            self.client.spin(0.2)
+            self.markers.step()
+
     def close(self) -> None:
         self.markers.close()
         self.client.node.destroy_subscription(self._display)
@@ -108,6 +118,7 @@ def rviz(node: tuple[Any, Client]) -> Iterator[Rviz]:
         client.call("apply_scene", ApplyScene.Request(operations=[clear]))
     client.pretend_robot(READY)
     user = Rviz(client, "rviz_1")
+    user.be_heard()
     for tip in (TIP, HAND):
         user.markers.select(tip, "back to the robot")
     home = reached(client, list(READY.values()))[:3, 3]

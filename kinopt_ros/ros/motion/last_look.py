@@ -331,6 +331,15 @@ def check_is_at_rest(robot: RobotModel, measured: RobotState, variables: Sequenc
         )
 
 
+def stands(robot: RobotModel, measured: RobotState, variables: Sequence[int]) -> bool:
+    """Check whether joints are at rest, as ``check_is_at_rest`` does."""
+    try:
+        check_is_at_rest(robot, measured, variables)
+    except MovingError:
+        return False
+    return True
+
+
 def check_others_at_rest(
     robot: RobotModel, measured: RobotState, others: Sequence[int], timeout: float
 ) -> None:

@@ -18,12 +18,13 @@ from kinopt_ros.errors import InvalidRequestError, KinoptError, StartStateError,
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import PATIENCE
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.variables import one_variable_joints
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message, status_message
 from kinopt_ros.ros.motion.beside import check_beside, variables_of, without
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of
 from kinopt_ros.ros.motion.controllers import ChosenControllers, SeveralExecutions
-from kinopt_ros.ros.motion.last_look import MovingError, PlannedFor, check_is_at, check_is_at_rest
+from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at_rest, stands
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Execution, Published
 from kinopt_ros.ros.motion.rights import Claim
@@ -82,15 +83,27 @@ class MotionRun:
         return self._stop is not None
 
     def wait_for_rest(self, joints: Sequence[str]) -> None:
-        """Wait until controllers have ended what they did with some joints, and these stand, for REST_SECONDS at most.
+        """Wait until controllers have ended what they did with some joints, and these stand, for REST_SECONDS at most;
+        so do joints that no motion of this node moves, as nobody knows where they go.
 
-        Who is told to stop takes a moment, and goals come one after the other.
+        Who is told to stop takes a moment, goals come one after the other, and joint states are late.
         """
         robot, end = self._context.loaded.model, time.monotonic() + REST_SECONDS
         while not self.stopped and time.monotonic() < end:
-            if not self._output.is_executed(joints) and self._stands(robot, joints):
+            if not self._output.is_executed(joints) and self._stands(robot, self._not_moved(robot, joints)):
                 return
             time.sleep(LOOK_SECONDS)
+
+    def _not_moved(self, robot: RobotModel, joints: Sequence[str]) -> list[str]:
+        """Return some joints, and all known ones that no motion of this node moves now."""
+        now, known = self._now(), self._context.joint_states.of(robot).known
+        moved = {name for one in self._output.published if one.runs(now) for name in one.message.joint_names}
+        others = [
+            name
+            for name in one_variable_joints(robot)
+            if name not in moved and name not in joints and known[robot.variable_index[name]]
+        ]
+        return [*joints, *others]
 
     def run(
         self,
@@ -341,11 +354,7 @@ class MotionRun:
 
     def _stands(self, robot: RobotModel, joints: Sequence[str]) -> bool:
         variables = [robot.variable_index[name] for name in joints]
-        try:
-            check_is_at_rest(robot, self._context.joint_states.of(robot), variables)
-        except MovingError:
-            return False
-        return True
+        return stands(robot, self._context.joint_states.of(robot), variables)
 
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)

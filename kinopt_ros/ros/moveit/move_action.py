@@ -14,8 +14,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.errors import EnvironmentChangedError, InvalidRequestError, UnsupportedFeatureError
-from kinopt_ros.robot.variables import one_variable_each
+from kinopt_ros.robot.variables import one_variable_each, one_variable_joints
 from kinopt_ros.ros.messages.conversions import error_message
+from kinopt_ros.ros.motion.last_look import stands
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.moveit.moving_goals import PLANNING, MoveItActions, MovingGoal, error_code
 from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
@@ -108,12 +109,17 @@ class MoveGroupGoal(MovingGoal):
             claim.give_up()
 
     def begin_at_rest(self, start: RobotState, joints: Sequence[str]) -> None:
-        """Complete the state that a motion begins with: at rest, where the joints are. What is measured of joints that
-        stand is never quite 0, and a motion that begins otherwise is not sent."""
+        """Complete the state that a motion begins with: at rest, where the joints are, and where others are that stand.
+        What is measured of joints that stand is never quite 0, and a motion that begins otherwise is not sent."""
         robot = self.context.loaded.model
         state, given = self.context.joint_states.of(robot), start.joint_state
+        others = [
+            name for name in one_variable_joints(robot) if stands(robot, state, [robot.variable_index[name]])
+        ]
         missing = [
-            name for name in joints if name not in given.name and state.known[robot.variable_index[name]]
+            name
+            for name in dict.fromkeys([*joints, *others])
+            if name not in given.name and state.known[robot.variable_index[name]]
         ]
         given.name = [*given.name, *missing]
         given.position = [*given.position, *(float(state.q[robot.variable_index[name]]) for name in missing)]

@@ -187,3 +187,37 @@ def test_two_parameters_that_name_controllers_are_refused() -> None:
     context: Any = SimpleNamespace(parameter=given.get)
     with pytest.raises(ControllerError, match="controller_action and controllers both"):
         Controllers(context, None).chosen()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("moved_by_us", [False, True])
+def test_joints_that_another_motion_has_just_left_are_waited_for(
+    monkeypatch: pytest.MonkeyPatch, moved_by_us: bool
+) -> None:
+    """Goals for a hand right after one for the arm were refused: joint states still said that the arm moves."""
+    world = World()
+    robot: Any = SimpleNamespace(
+        variable_index={"a": 0, "b": 1},
+        limits=SimpleNamespace(velocity=np.ones(2)),
+        variable_names=("a", "b"),
+        joint_by_name={"a": None, "b": None},
+    )
+    state = SimpleNamespace(seen_velocity=np.array([0.0, 0.3]), known=np.ones(2, dtype=np.bool_))
+    looks: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            state.seen_velocity[1] = 0.0
+
+    running: Any = SimpleNamespace(runs=lambda now: True, message=SimpleNamespace(joint_names=["b"]))
+    context: Any = SimpleNamespace(
+        loaded=SimpleNamespace(model=robot),
+        joint_states=SimpleNamespace(of=lambda robot: state),
+        node=world.run._context.node,
+    )
+    output: Any = SimpleNamespace(
+        is_executed=lambda joints: False, published=[running] if moved_by_us else []
+    )
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=sleep))
+    MotionRun(context, output, None).wait_for_rest(["a"])
+    assert len(looks) == (0 if moved_by_us else 3)
