@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import (
     EnvironmentChangedError,
     InvalidStateError,
@@ -338,6 +338,11 @@ def stands(robot: RobotModel, measured: RobotState, variables: Sequence[int]) ->
     except MovingError:
         return False
     return True
+
+
+def at_rest(robot: RobotModel, measured: RobotState) -> Annotated[Bool, "nq"]:
+    """Return which variables count as at rest: what sensors say of joints that stand is never quite 0."""
+    return np.asarray(np.abs(measured.seen_velocity) <= _allowed_at_rest(robot))
 
 
 def check_others_at_rest(

@@ -257,11 +257,17 @@ class MotionRun:
         return commanded_of(running).rest(max(running.start, self._now() - LAG))
 
     def _end(self, running: Published, planned: PlannedFor, names: Sequence[str]) -> None:
-        """Brake a motion that is not over; look whether a published one has led where it should."""
+        """Brake a motion that is not over; look whether a published one has led where it should.
+
+        Whoever hears that a motion has ended may plan the next one from what is measured. So it ends when that says
+        that the robot stands, too.
+        """
         if running.runs(self._now()):
             self._brake(running, planned, names)
             self.wait_until_still(running)
-        elif self._chosen is None and not self.stopped:
+        elif self._chosen is not None:
+            self.wait_until_still(running)
+        elif not self.stopped:
             self._check_arrives(running)
 
     def _brake(self, running: Published, planned: PlannedFor, names: Sequence[str]) -> None:
@@ -309,21 +315,28 @@ class MotionRun:
         return self._now() + round(LONGER * duration + SETTLE_SECONDS * NANOSECONDS_PER_SECOND)
 
     def wait_until_still(self, running: Published) -> None:
-        """Wait until the joints of a motion stand, for REST_SECONDS at most; say so if they do not."""
-        end = time.monotonic() + REST_SECONDS
+        """Wait until joint states of now say that the joints of a motion stand, for REST_SECONDS at most; say so if
+        they move."""
+        begin = time.monotonic()
         joints = running.message.joint_names
-        while self._brakes(joints) or not self._stands(running.robot, joints):
-            if time.monotonic() > end:
-                age = self._context.joint_states.of(running.robot).age
-                index = [running.robot.variable_index[name] for name in joints]
-                # At the node's end nobody reads joint states any more.
-                self._context.node.get_logger().error(
-                    f"the robot still moves {REST_SECONDS:g} s after its motion was stopped"
-                    if age[index].max() < REST_SECONDS / 2.0
-                    else "no joint states came since a motion was stopped: whether the robot stands is not known"
-                )
+        index = [running.robot.variable_index[name] for name in joints]
+        while True:
+            passed = time.monotonic() - begin
+            age = self._context.joint_states.of(running.robot).age[index].max()
+            still = not self._brakes(joints) and self._stands(running.robot, joints)
+            if still and age < passed:
                 return
+            if passed > REST_SECONDS:
+                break
             time.sleep(LOOK_SECONDS)
+        if not still:
+            what = "was stopped" if self.stopped else "ended"
+            # At the node's end nobody reads joint states any more.
+            self._context.node.get_logger().error(
+                f"the robot still moves {REST_SECONDS:g} s after its motion {what}"
+                if age < REST_SECONDS / 2.0
+                else f"no joint states came since a motion {what}: whether the robot stands is not known"
+            )
 
     def _brakes(self, joints: Sequence[str]) -> bool:
         """Check whether a motion of some joints is not over."""

@@ -47,7 +47,7 @@ from kinopt_ros.ros.messages.conversions import (
     matrices_from_poses,
     nonnegative,
 )
-from kinopt_ros.ros.motion.last_look import MovingError, check_is_at, check_is_at_rest
+from kinopt_ros.ros.motion.last_look import MovingError, at_rest, check_is_at, check_is_at_rest
 from kinopt_ros.ros.requests.costs import bounded_costs
 from kinopt_ros.ros.requests.ik import tips_of, tolerance_of, tool_of
 from kinopt_ros.ros.requests.timeouts import timeout_of
@@ -237,7 +237,8 @@ def start_state(
     if publish:
         measured.require_known(needed, robot)
     q = configuration_from_joint_state(given, robot, measured.q)
-    velocity = measured.velocity.copy()
+    # Motions that begin at what sensors say of a robot that stands would be refused by whoever executes them.
+    velocity = np.where(at_rest(robot, measured), 0.0, measured.velocity)
     if given.velocity and len(given.velocity) != len(given.name):
         raise InvalidStateError(
             f"state has {len(given.name)} names and {len(given.velocity)} velocities; they must be equal, or there are "

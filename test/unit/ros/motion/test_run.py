@@ -172,6 +172,32 @@ def test_a_robot_of_which_nothing_is_heard_is_not_said_to_move(
     assert said in error
 
 
+@pytest.mark.parametrize("late", ["moves", "nothing new"])
+def test_a_motion_ends_when_joint_states_say_so_too(monkeypatch: pytest.MonkeyPatch, late: str) -> None:
+    """Whoever planned from what was measured at the end of a motion got one that begins in its middle."""
+    world = World()
+    execution = world.begin()
+    if late == "moves":
+        world.state.seen_velocity[:] = 1.0
+    else:
+        world.state.age[:] = 10.0
+    slept = threading.Event()
+
+    def sleep(seconds: float) -> None:
+        slept.set()
+        time.sleep(seconds)
+
+    monkeypatch.setattr(module, "REST_SECONDS", 2.0 * PATIENCE)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+    execution.over = True
+    execution._ended(True, "")
+    assert slept.wait(PATIENCE)
+    assert not world.ends
+    world.state.seen_velocity[:], world.state.age[:] = 0.0, 0.0
+    assert world.end().code == Status.SUCCESS
+    assert not world.errors
+
+
 def test_controllers_that_are_named_and_that_nobody_knows_are_refused() -> None:
     world = World()
     world.run._chosen = None
