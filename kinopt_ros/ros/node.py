@@ -32,6 +32,7 @@ from kinopt_ros.ros.motion.controllers import Controllers, unheard
 from kinopt_ros.ros.motion.last_look import LastLook
 from kinopt_ros.ros.motion.output import ClosedError, InactiveError, MotionOutput
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END
+from kinopt_ros.ros.motion.watched import WatchedMotions
 from kinopt_ros.ros.moveit.offer import MakeTask, offer_moveit_services
 from kinopt_ros.ros.robot import joint_limits, kinematics_parameters, parameters
 from kinopt_ros.ros.robot.description import NAMING, Description, check_names
@@ -238,6 +239,7 @@ class KinoptNode(ManagedNode):
         self._retries.close()
         self._servo.close()
         self._target_pose.close()
+        self._watched.close()
         self._scene_updates.close()
         self._scene.close()
         self._markers.close()
@@ -260,7 +262,8 @@ class KinoptNode(ManagedNode):
             lambda: unheard(self._shared, motions),
         )
         self._controllers = Controllers(self._shared, self.urgent)
-        self._target_pose = TargetPoseTopic(self._shared, self._motions, self._reports)
+        self._watched = WatchedMotions(self.get_logger())
+        self._target_pose = TargetPoseTopic(self._shared, self._motions, self._watched, self._reports)
         self.create_subscription(PoseStamped, "~/target_pose", self._target_pose.take, _NEWEST)
         statuses = self.create_publisher(ServoStatus, "~/servo/status", _LATCHED)
         self._servo = ServoTopic(self._shared, self._motions, statuses)
@@ -321,6 +324,8 @@ class KinoptNode(ManagedNode):
             self._trajectory_scheduler,
             self._motions,
             self._controllers,
+            self._watched,
+            self._reports,
             self.urgent,
             self._retries,
         )

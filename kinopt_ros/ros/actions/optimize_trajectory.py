@@ -14,6 +14,8 @@ from typing import Any
 import rclpy
 
 from kinopt_msgs.action import OptimizeTrajectory
+from kinopt_msgs.msg import MotionReport
+from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.errors import StaleStateError
 from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.ros.context import Context
@@ -21,10 +23,12 @@ from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.messages.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
-from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers, SeveralExecutions
+from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
 from kinopt_ros.ros.motion.last_look import MovingError, PlannedFor
 from kinopt_ros.ros.motion.output import ClosedError, MotionOutput
 from kinopt_ros.ros.motion.rights import Claim
+from kinopt_ros.ros.motion.run import MotionRun
+from kinopt_ros.ros.motion.watched import WatchedMotions
 from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.requests.trajectory_work import plan
@@ -56,13 +60,28 @@ class OptimizeTrajectoryAction:
         scheduler: Scheduler,
         output: MotionOutput,
         controllers: Controllers,
+        watched: WatchedMotions,
+        reports: Any,
         urgent: UrgentExecutor,
         retries: Retries,
     ) -> None:
+        """
+        Args:
+            context: the node's.
+            scheduler: whose threads plan.
+            output: what motions are sent through.
+            controllers: who does them.
+            watched: watches them.
+            reports: publisher of ~/report.
+            urgent: hears cancels.
+            retries: begins goals once more that have to wait.
+        """
         self.context = context
         self.scheduler = scheduler
         self.output = output
         self.controllers = controllers
+        self.watched = watched
+        self.reports = reports
         controllers.needed_by(self._needs)
         self.retries = retries
         self._goals: KeptGoals[_Goal] = KeptGoals(
@@ -87,7 +106,7 @@ class _Goal(KeptGoal):
         self._action = action
         self._claim: Claim | None = None
         self.chosen: ChosenControllers | None = None
-        self._execution: SeveralExecutions | None = None
+        self._run: MotionRun | None = None
         self._queue_time = 0.0
         self._told = -FEEDBACK_SECONDS
         self._stages: set[str] = set()
@@ -189,27 +208,34 @@ class _Goal(KeptGoal):
         unchecked = "With ignore_collisions the robot moves unchecked"
         planned = PlannedFor(asked.loaded, problem.start, problem.scene, problem.clearance, unchecked)
 
+        run = MotionRun(self._action.context, self._action.output, self.chosen, judged=False)
+        watched = self._action.watched
         if self.chosen is None:
             # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
-            if claim.publish(message, planned, agreed=self.take_end):
+            if run.send(claim, message, planned, keep=False, agreed=self.take_end):
                 self.conclude(result, self.handle.succeed, result.status.code)
+                watched.begin(run, lambda status: self._say_stopped(message, status))
             return
-        parts = self.chosen.split(message, asked.loaded.model, problem.start)
-        self.chosen.wait(parts)
 
-        def ended(done: bool, sentence: str) -> None:
-            if not done:
-                result.status = status_message(Status.FAILURE, sentence)
-            self._end(result, self.handle.succeed if done else self.handle.abort)
+        def ended(status: StatusMsg) -> None:
+            if status.code == Status.SUCCESS:
+                self._end(result, self.handle.succeed)
+                return
+            result.status = status
+            self._end(result, self.handle.abort)
 
-        def send() -> SeveralExecutions | None:
-            with self._lock:
-                if not self._ended:
-                    self._execution = SeveralExecutions(ended)
-                    self._execution.send(parts)
-                return self._execution
+        with self._lock:
+            self._run = run
+            over = self._ended
+        if not over and run.send(claim, message, planned):
+            watched.begin(run, ended)
 
-        claim.hand_over(message, planned, send)
+    def _say_stopped(self, message: Any, status: StatusMsg) -> None:
+        """Report that a published motion had to be stopped: its goal has ended long since."""
+        if status.code in (Status.SUCCESS, Status.PREEMPTED):
+            return
+        self._action.context.node.get_logger().warning(f"~/{NAME}: {status.message}")
+        self._action.reports.publish(MotionReport(header=message.header, status=status))
 
     def _preempt(self, owner: str) -> None:
         result = _failed(Status.PREEMPTED, f"{owner} came later: the robot has one owner at a time")
@@ -225,8 +251,10 @@ class _Goal(KeptGoal):
         """Give the goal its result, and the robot to others."""
         if self._claim is not None:
             self._claim.give_up()
-        if self._execution is not None:
-            self._execution.cancel()  # unless it is done
+        with self._lock:
+            run = self._run
+        if run is not None:
+            run.cancel()  # unless it is done
         result.queue_time = self._queue_time
         result.wall_time = time.monotonic() - self.arrived
         super().conclude(result, transition, code, self._queue_time)

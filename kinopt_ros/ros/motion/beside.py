@@ -9,10 +9,10 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import StartStateError, quoted
-from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.brakes import commanded_of
 from kinopt_ros.ros.motion.published import Published
@@ -83,19 +83,43 @@ def check_beside(
 
 def left_of(one: Published, state: RobotState) -> JointTrajectory:
     """Return what is left of a motion from where its joints are measured; StartStateError if they are elsewhere."""
-    whole, commanded = trajectory_from_message(one.message), commanded_of(one)
-    setup = servo_setup(one.robot, one.robot.root_link, one.robot.root_link, tuple(whole.joint_names))
-    measured = state.q[setup.variables]
-    times = np.append(np.arange(0.0, whole.time[-1], STEP), whole.time[-1])
-    position, velocity, _ = evaluate(whole, times)
-    away = np.stack([setup.away(measured, row) for row in position])
-    there = (away <= OFF + STEP * np.abs(velocity)).all(axis=1)
+    times, away, there = _compared(one, state)
     if not there.any():
         row = int(np.argmin(away.max(axis=1)))
         k = int(np.argmax(away[row]))
         raise StartStateError(
-            f"{whole.joint_names[k]!r} is {away[row, k]:.3g} from the motion that this node has sent before, which is "
-            f"not over; allowed is {OFF:g}: nobody knows where it goes. Wait until it stands"
+            f"{one.message.joint_names[k]!r} is {away[row, k]:.3g} from the motion that this node has sent before, "
+            f"which is not over; allowed is {OFF:g}: nobody knows where it goes. Wait until it stands"
         )
     begin = max(0.0, times[int(np.argmax(there))] - STEP)
-    return commanded.rest(one.start + round(begin * NANOSECONDS_PER_SECOND))
+    return commanded_of(one).rest(one.start + round(begin * NANOSECONDS_PER_SECOND))
+
+
+def begun_by(one: Published, state: RobotState) -> int | None:
+    """Return the earliest time (ns of the node's clock) at which a motion leads where its joints are measured, or
+    nearest to that; None if that is not known.
+
+    Its controller may be behind by more than joint states are: some slow motions down.
+    """
+    variables = variables_of(one.robot, [one])
+    if not state.known[variables].all():
+        return None
+    times, away, there = _compared(one, state)
+    row = int(np.argmax(there) if there.any() else np.argmin(away.max(axis=1)))
+    return one.start + round(max(0.0, float(times[row]) - STEP) * NANOSECONDS_PER_SECOND)
+
+
+def _compared(
+    one: Published, state: RobotState
+) -> tuple[Annotated[Float64, "T"], Annotated[Float64, "T n"], Annotated[Bool, "T"]]:
+    """Return times of a motion (s from its begin), how far its joints are measured from there (rad or m), and whether
+    they may be there."""
+    whole = trajectory_from_message(one.message)
+    times = np.append(np.arange(0.0, whole.time[-1], STEP), whole.time[-1])
+    position, velocity, _ = evaluate(whole, times)
+    off = state.q[variables_of(one.robot, [one])] - position
+    # Drivers may measure whole turns less than controllers command.
+    turns = continuous_joints(one.robot, whole.joint_names)
+    away = np.abs(np.where(turns, np.remainder(off + np.pi, 2.0 * np.pi) - np.pi, off))
+    there: Annotated[Bool, "T"] = np.all(away <= OFF + STEP * np.abs(velocity), axis=1)
+    return times, away, there

@@ -155,6 +155,12 @@ class MotionOutput:
         )
 
     @property
+    def brakes(self) -> bool:
+        """Whether a motion is ended by a brake that is not over."""
+        now = self._clock()
+        return any(one.brakes and one.runs(now) for one in self._published)
+
+    @property
     def halted(self) -> bool:
         """Whether there is an emergency stop."""
         return self._halted
@@ -321,6 +327,7 @@ class MotionOutput:
         running: Published,
         message: JointTrajectory,
         send: Callable[[JointTrajectory], Execution | None],
+        agreed: Callable[[], bool] = agreed_by_all,
     ) -> bool:
         """End a motion by a brake, which is not looked at, as stops are not; return whether it was sent.
 
@@ -328,9 +335,10 @@ class MotionOutput:
             running: a motion that no later one has replaced.
             message: the brake, of the same joints, from where they are measured.
             send: hands it, without its first point, to those that do the motion; with None it is published.
+            agreed: asked right before; with False nothing is sent. Must return at once.
         """
         with self._lock:
-            if self.refuses or not any(one is running for one in self._published):
+            if self.refuses or not agreed() or not any(one is running for one in self._published):
                 return False  # who stops all has told controllers, or publishes a brake of its own
             begun = JointTrajectory(
                 header=message.header, joint_names=message.joint_names, points=message.points[1:]
@@ -338,7 +346,7 @@ class MotionOutput:
             execution = send(begun)
             if execution is None:
                 self._publisher.publish(begun)
-            self._keep(Published(message, running.robot, self._clock(), execution))
+            self._keep(Published(message, running.robot, self._clock(), execution, brakes=True))
             return True
 
     def _send(

@@ -49,6 +49,8 @@ class Published:
     """How far the controller is that it was handed to; None: it was published."""
     goes_on: bool = False
     """Whether it goes on from another motion, as ``PlannedFor.goes_on``."""
+    brakes: bool = False
+    """Whether it is the brake of one: where exactly that leads is up to the controller."""
 
     @property
     def end(self) -> int:

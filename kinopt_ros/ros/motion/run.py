@@ -2,11 +2,12 @@
 
 What controllers do with a motion takes seconds. Meanwhile obstacles come, clients cancel, a controller fails. So
 somebody looks, every few milliseconds, and brakes within the limits; controllers themselves would stop at once.
+Whatever sends whole motions has them watched so; ``watched.py`` does it for those who do not wait.
 """
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -21,13 +22,13 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_joints
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message, status_message
-from kinopt_ros.ros.motion.beside import check_beside, variables_of, without
+from kinopt_ros.ros.motion.beside import begun_by, check_beside, variables_of, without
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of
 from kinopt_ros.ros.motion.controllers import ChosenControllers, SeveralExecutions
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at_rest, stands
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Execution, Published
-from kinopt_ros.ros.motion.rights import Claim
+from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.robot.controller_names import SEVERAL
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.scene.scene import Scene
@@ -47,30 +48,53 @@ BRAKE_SECONDS = 0.5
 
 
 class MotionRun:
-    """One motion that is sent. ``run`` works on the caller's thread, all else may be called on any."""
+    """One motion that is sent. ``send``, ``watch`` and ``run`` work on the caller's thread, all else may be called on
+    any."""
 
-    def __init__(self, context: Context, output: MotionOutput, chosen: ChosenControllers | None) -> None:
+    def __init__(
+        self,
+        context: Context,
+        output: MotionOutput,
+        chosen: ChosenControllers | None,
+        judged: bool = True,
+    ) -> None:
         """
         Args:
             context: the node's.
             output: what it is sent through.
             chosen: who may do it; None: it is published.
+            judged: whether it fails if its controller takes far longer than it says, or the robot does not arrive
+                where a published one leads.
         """
         self._context = context
         self._output = output
         self._chosen = chosen
+        self._judged = judged
         self._wake = threading.Event()
         self._lock = threading.Lock()
         self._stop: tuple[Status, str] | None = None
+        self._cancelled = False
+        """Whether nothing of it is to be sent any more."""
         self._failed = ""
         """Why a controller did not do all of it."""
         self._execution: SeveralExecutions | None = None
+        self._running: Published | None = None
+        self._planned: PlannedFor | None = None
+        self._names: Sequence[str] = ()
 
     def stop(self, status: Status, sentence: str) -> None:
         """Stop it, or let it not begin; it ends with this status, unless it was told before. Returns at once."""
         with self._lock:
             if self._stop is None:
                 self._stop = status, sentence
+        self._wake.set()
+
+    def cancel(self) -> None:
+        """Have controllers stop it as they like, and send nothing of it any more, not even a brake; one that was sent
+        is left. Returns at once."""
+        with self._lock:
+            self._cancelled = True
+        self._cancel()
         self._wake.set()
 
     def lost(self, owner: str) -> None:
@@ -82,17 +106,18 @@ class MotionRun:
         """Whether it was told to stop."""
         return self._stop is not None
 
-    def wait_for_rest(self, joints: Sequence[str]) -> None:
-        """Wait until controllers have ended what they did with some joints, and these stand, for REST_SECONDS at most;
-        so do joints that no motion of this node moves, as nobody knows where they go.
+    def wait_for_rest(self, joints: Sequence[str], seconds: float = REST_SECONDS) -> float:
+        """Wait until controllers have ended what they did with some joints, and these stand, for so many seconds at
+        most; so do joints that no motion of this node moves, as nobody knows where they go. Return what is left, s.
 
         Who is told to stop takes a moment, goals come one after the other, and joint states are late.
         """
-        robot, end = self._context.loaded.model, time.monotonic() + REST_SECONDS
+        robot, end = self._context.loaded.model, time.monotonic() + seconds
         while not self.stopped and time.monotonic() < end:
             if not self._output.is_executed(joints) and self._stands(robot, self._not_moved(robot, joints)):
-                return
+                break
             time.sleep(LOOK_SECONDS)
+        return max(0.0, end - time.monotonic())
 
     def _not_moved(self, robot: RobotModel, joints: Sequence[str]) -> list[str]:
         """Return some joints, and all known ones that no motion of this node moves now."""
@@ -112,27 +137,58 @@ class MotionRun:
         planned: PlannedFor,
         names: Sequence[str] = (),
     ) -> StatusMsg:
-        """Send a verified motion, and return how it ended. The right to move the joints is kept.
+        """Send a verified motion, and return how it ended; arguments as of ``send``. The right to move is kept."""
+        try:
+            self.send(claim, message, planned, names)
+        except Exception as error:
+            self._note(error)
+        return self.watch()
+
+    def send(
+        self,
+        claim: Claim,
+        message: TrajectoryMessage,
+        planned: PlannedFor,
+        names: Sequence[str] = (),
+        keep: bool = True,
+        agreed: Callable[[], bool] = agreed_by_all,
+    ) -> bool:
+        """Send a verified motion; return whether that was done. Then it has to be watched.
 
         Args:
             claim: the right to move its joints.
             message: the motion.
             planned: what it was planned for.
             names: controllers that may do it; none: any.
+            keep: the right, of a motion that is published; else it is given up when that is.
+            agreed: asked right before one is published. Must return at once.
+
+        Raises:
+            KinoptError: it may not be sent, or nobody does it; nothing of it goes on.
         """
-        running: Published | None = None
+        self._planned, self._names = planned, names
         try:
-            running = self._send(claim, message, planned, names)
-            if running is not None:
-                self._watch(running, planned)
-                self._end(running, planned, names)
-        except KinoptError as error:
-            self.stop(error.status, error_message(error).message)
-            self._abandon(running, planned, names)
-        except Exception as error:  # a defect
-            said = log_defect(self._context.node.get_logger(), "in a motion", error)
-            self.stop(Status.FAILURE, said)
-            self._abandon(running, planned, names)
+            sent = self._send(claim, message, planned, names, keep, agreed)
+        except BaseException:
+            self._cancel()  # one of several controllers may have got its part
+            raise
+        self._running = next((one for one in self._output.published if one.message is message), None)
+        if self._running is None:  # somebody has sent another motion since
+            self._cancel()
+        return sent
+
+    def watch(self) -> StatusMsg:
+        """Watch the motion, if it was sent, until it is over, and return how it ended."""
+        running, planned = self._running, self._planned
+        if running is not None and planned is not None:
+            try:
+                if self._watch(running, planned):
+                    self._end(running, planned)
+                elif self._judged and not self._cancelled:
+                    self.wait_until_still(running)
+            except Exception as error:
+                self._note(error)
+                self._abandon(running, planned)
         if self._stop is not None:
             return status_message(*self._stop)
         if running is None:
@@ -143,19 +199,32 @@ class MotionRun:
             return status_message(Status.CONTROL_FAILED, self._failed)
         return status_message(Status.SUCCESS)
 
-    def _abandon(self, running: Published | None, planned: PlannedFor, names: Sequence[str]) -> None:
-        """Stop what may have been sent: nothing that moves is left to itself."""
+    def _note(self, error: Exception) -> None:
+        """End with an error; one that nobody meant is logged."""
+        if isinstance(error, KinoptError):
+            self.stop(error.status, error_message(error).message)
+        else:
+            self.stop(Status.FAILURE, log_defect(self._context.node.get_logger(), "in a motion", error))
+
+    def _abandon(self, running: Published, planned: PlannedFor) -> None:
+        """Stop what was sent: nothing that moves is left to itself."""
         try:
-            if running is not None and self._chosen is None and running.runs(self._now()):
-                self._brake(running, planned, names)
+            if self._chosen is None and running.runs(self._now()):
+                self._brake(running, planned)
         except Exception as error:  # a defect, too: say so
             log_defect(self._context.node.get_logger(), "in the brake of a motion", error)
         self._cancel()
 
     def _send(
-        self, claim: Claim, message: TrajectoryMessage, planned: PlannedFor, names: Sequence[str]
-    ) -> Published | None:
-        """Send the motion; return it, or None if somebody has told it to stop, or has the robot."""
+        self,
+        claim: Claim,
+        message: TrajectoryMessage,
+        planned: PlannedFor,
+        names: Sequence[str],
+        keep: bool,
+        agreed: Callable[[], bool],
+    ) -> bool:
+        """Send the motion; False if somebody has told it to stop, or has the robot."""
         chosen = self._chosen
         if chosen is None:
             if names:
@@ -163,19 +232,22 @@ class MotionRun:
                     f"controllers {shortened(list(names))} are named, but this node knows none (parameter {SEVERAL}): "
                     "set it, or name none, and the motion is published"
                 )
-            claim.publish(message, planned, keep=True, agreed=lambda: not self.stopped)
-        else:
-            parts = chosen.split(message, planned.loaded.model, planned.q, names)
-            chosen.wait(parts)
+            return claim.publish(message, planned, keep, lambda: not self._ends_early and agreed())
+        parts = chosen.split(message, planned.loaded.model, planned.q, names)
+        chosen.wait(parts)
 
-            def send() -> Execution | None:
-                if self.stopped:
+        def send() -> Execution | None:
+            with self._lock:  # who cancels meanwhile finds all that was sent
+                if self._ends_early:
                     return None
                 self._execution = SeveralExecutions(self._heard)
                 return self._execution.send(parts)
 
-            claim.hand_over(message, planned, send)
-        return next((one for one in self._output.published if one.message is message), None)
+        return claim.hand_over(message, planned, send) and self._execution is not None
+
+    @property
+    def _ends_early(self) -> bool:
+        return self._stop is not None or self._cancelled
 
     def _heard(self, done: bool, sentence: str) -> None:
         """Take notice that controllers have ended the motion."""
@@ -183,13 +255,15 @@ class MotionRun:
             self._failed = sentence
         self._wake.set()
 
-    def _watch(self, running: Published, planned: PlannedFor) -> None:
-        """Look at a motion until it is over, or has to stop."""
+    def _watch(self, running: Published, planned: PlannedFor) -> bool:
+        """Look at a motion until it is over, or has to stop; False if there is nothing left of it to end."""
         seen = None if planned.scene is None else planned.scene.version
         known = self._beside(running)
         latest = self._latest(running.end - running.start)
-        while running.runs(now := self._now()) and not (self.stopped or self._failed):
-            if now > latest:
+        while running.runs(now := self._now()) and not (self._ends_early or self._failed):
+            if not self._is_there(running):
+                break
+            if self._judged and now > latest:
                 self.stop(Status.TIMED_OUT, "the controller has not ended the motion in time")
             if seen is not None:
                 scene, beside = self._context.scene.of(running.robot), self._beside(running)
@@ -201,6 +275,19 @@ class MotionRun:
                 known = beside
             self._wake.wait(LOOK_SECONDS)
             self._wake.clear()
+        return not self._cancelled and (self._is_there(running) or self._overtaken())
+
+    def _is_there(self, running: Published) -> bool:
+        """Check whether no other motion has taken this one's place."""
+        return any(one is running for one in self._output.published)
+
+    def _overtaken(self) -> bool:
+        """Take notice that another motion, or a stop, has taken this one's place, whatever was found meanwhile. Return
+        False: it does not have to be ended."""
+        with self._lock:
+            if self._stop is None or self._stop[0] is not Status.PREEMPTED:
+                self._stop = Status.PREEMPTED, "another motion, or a stop, has taken its place"
+        return False
 
     def _beside(self, running: Published) -> list[Published]:
         """Return the motions of other joints that are not over."""
@@ -253,25 +340,29 @@ class MotionRun:
         return np.where(state.known, state.q, planned.q)
 
     def _left(self, running: Published) -> JointTrajectory:
-        """Return what is left of the motion; the controller may be behind."""
-        return commanded_of(running).rest(max(running.start, self._now() - LAG))
+        """Return what is left of the motion. The controller may be behind: a little, or, where it slows motions down,
+        as far as joint states say."""
+        late = max(running.start, self._now() - LAG)
+        begun = begun_by(running, self._context.joint_states.of(running.robot))
+        return commanded_of(running).rest(late if begun is None else min(late, begun))
 
-    def _end(self, running: Published, planned: PlannedFor, names: Sequence[str]) -> None:
+    def _end(self, running: Published, planned: PlannedFor) -> None:
         """Brake a motion that is not over; look whether a published one has led where it should.
 
         Whoever hears that a motion has ended may plan the next one from what is measured. So it ends when that says
         that the robot stands, too.
         """
         if running.runs(self._now()):
-            self._brake(running, planned, names)
-            self.wait_until_still(running)
+            if self._brake(running, planned) or self._judged:
+                self.wait_until_still(running)
         elif self._chosen is not None:
             self.wait_until_still(running)
-        elif not self.stopped:
+        elif self._judged and not self.stopped:
             self._check_arrives(running)
 
-    def _brake(self, running: Published, planned: PlannedFor, names: Sequence[str]) -> None:
-        """Brake, and have controllers stop as they like if they do not take that."""
+    def _brake(self, running: Published, planned: PlannedFor) -> bool:
+        """Brake, and have controllers stop as they like if they do not take that; False if another motion, or a stop,
+        has taken this one's place before."""
         brake: SeveralExecutions | None = None
         refused = threading.Event()
 
@@ -285,12 +376,13 @@ class MotionRun:
             nonlocal brake
             if self._chosen is None:
                 return None
-            parts = self._chosen.split(message, running.robot, planned.q, names)
+            parts = self._chosen.split(message, running.robot, planned.q, self._names)
             brake = SeveralExecutions(ended)
             return brake.send(parts)
 
         message = brake_of(self._context, running)
-        if self._output.brake(running, message, send) and brake is not None:
+        sent = self._output.brake(running, message, send, lambda: not self._cancelled)
+        if sent and brake is not None:
             length = message.points[-1].time_from_start
             latest = self._latest(length.sec * NANOSECONDS_PER_SECOND + length.nanosec)
             taken = time.monotonic() + BRAKE_SECONDS
@@ -304,6 +396,7 @@ class MotionRun:
                 brake.cancel()
         # Unless the brake has taken its place. Who stops all may have looked for controllers just before it was sent.
         self._cancel()
+        return sent or self._chosen is not None or self._is_there(running) or self._overtaken()
 
     def _cancel(self) -> None:
         """Tell controllers to stop the motion as they like. Returns at once."""

@@ -24,7 +24,7 @@ from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
 from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
 from kinopt_ros.ros.motion.output import ClosedError, MotionOutput
 from kinopt_ros.ros.motion.rights import Claim
-from kinopt_ros.ros.motion.run import MotionRun
+from kinopt_ros.ros.motion.run import REST_SECONDS, MotionRun
 from kinopt_ros.ros.moveit.codes import fill_error_code
 from kinopt_ros.ros.moveit.given_trajectory import check_given
 from kinopt_ros.ros.serving.defects import error_status
@@ -140,6 +140,8 @@ class MovingGoal(KeptGoal):
         self._sends = False
         """Whether the robot may move by it already: then it ends when that stands."""
         self._stopped: tuple[Status, str] | None = None
+        self._patience = REST_SECONDS
+        """For how long it still waits until the robot stands, s, in all: a joint may turn for ever."""
 
     def begin(self) -> None:
         """Have it worked on."""
@@ -193,9 +195,8 @@ class MovingGoal(KeptGoal):
         Raises:
             KinoptError: it may not be done.
         """
-        run = self._new_run()
         message.header.stamp = Time()
-        run.wait_for_rest(message.joint_names)
+        run = self.wait_for_rest(message.joint_names)
         planned = check_given(self.context, message, lambda: not self.stopped)
         if not self._may_send():
             return status_message(*(self._stopped or (Status.PREEMPTED, "")))
@@ -205,9 +206,12 @@ class MovingGoal(KeptGoal):
             self._sends = False
         return status
 
-    def wait_for_rest(self, joints: Sequence[str]) -> None:
-        """Wait a little until some joints stand, which a goal before may have moved; see ``MotionRun``."""
-        self._new_run().wait_for_rest(joints)
+    def wait_for_rest(self, joints: Sequence[str]) -> MotionRun:
+        """Wait a little until some joints stand, which a goal before may have moved, and return the motion that waits;
+        see ``MotionRun``."""
+        run = self._new_run()
+        self._patience = run.wait_for_rest(joints, self._patience)
+        return run
 
     def _new_run(self) -> MotionRun:
         """Return a motion that ends as this goal is told to."""

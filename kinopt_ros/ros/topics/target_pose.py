@@ -1,4 +1,5 @@
-"""~/target_pose: a pose in, one verified motion out on ~/joint_trajectory, and a report of what became of it."""
+"""~/target_pose: a pose in, one verified motion out on ~/joint_trajectory, and a report of what became of it; another
+one, if the scene gets into the way of it."""
 
 import threading
 import time
@@ -11,6 +12,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import MotionReport
+from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import (
     EnvironmentChangedError,
@@ -48,6 +50,8 @@ from kinopt_ros.ros.motion.last_look import (
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import check_clock, followed_motion
 from kinopt_ros.ros.motion.rights import Claim
+from kinopt_ros.ros.motion.run import MotionRun
+from kinopt_ros.ros.motion.watched import WatchedMotions
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
@@ -68,7 +72,7 @@ ready by then."""
 SEEN = 0.25
 """Greatest age of joint states, s, by which a robot counts as being in a motion that is to be left."""
 STOP_SECONDS = 2.0
-"""Longest time that a target waits until the robot stands that a controller was told to stop, s."""
+"""Longest time that a target waits until the robot stands that a controller was told to stop, or that brakes, s."""
 _LOOK_SECONDS = 0.02
 """Time between two looks whether all is prepared, or the robot stands, s."""
 _ALLOWED = "With parameter ik.avoid_collisions: false the robot moves unchecked"
@@ -77,9 +81,17 @@ _ALLOWED = "With parameter ik.avoid_collisions: false the robot moves unchecked"
 class TargetPoseTopic:
     """Handler of geometry_msgs/PoseStamped on ~/target_pose. Publishes a trajectory only if it was verified."""
 
-    def __init__(self, context: Context, output: MotionOutput, reports: Any) -> None:
+    def __init__(self, context: Context, output: MotionOutput, watched: WatchedMotions, reports: Any) -> None:
+        """
+        Args:
+            context: the node's.
+            output: what motions are sent through.
+            watched: watches them.
+            reports: publisher of ~/report.
+        """
         self._context = context
         self._output = output
+        self._watched = watched
         self._reports = reports
         self._lock = threading.Lock()
         self._newest: tuple[Any, int] | None = None
@@ -109,13 +121,13 @@ class TargetPoseTopic:
         start = time.monotonic()
         report = MotionReport(header=target.header)
         claim: Claim | None = None
+        run: MotionRun | None = None
         owners: list[str] = []
         """Name of who has the robot instead."""
         try:
             # Only now: targets that come in a steady stream must not keep one another from being reached.
             claim = self._output.claim("~/target_pose", owners.append, stops)
-            waited = self._wait_until_stopped(claim)
-            self._move(target, report, start + waited, claim)
+            run = self._move(target, report, start, claim)
         except Exception as error:  # nothing ends the thread
             report.status = error_status(self._context.node.get_logger(), "on ~/target_pose", error)
         if claim is not None:
@@ -126,28 +138,54 @@ class TargetPoseTopic:
         report.wall_time = time.monotonic() - start
         if report.status.code != Status.SUCCESS:
             self._context.node.get_logger().warning(f"~/target_pose: {report.status.message}")
-        self._reports.publish(report)
+        try:
+            self._reports.publish(report)
+        finally:
+            if run is not None:
+                self._watch(run, report, start)
 
-    def _move(self, target: Any, report: MotionReport, start: float, claim: Claim) -> None:
-        """Plan and publish; once more, in time, if what was planned for is no longer so."""
+    def _watch(self, run: MotionRun, report: MotionReport, start: float) -> None:
+        """Watch a motion that was published, and report if it had to be stopped before its end.
+
+        Args:
+            run: the motion.
+            report: what was reported of it.
+            start: when its target was taken, s (``time.monotonic()``).
+        """
+
+        def ended(status: StatusMsg) -> None:
+            # Of what another motion, or an emergency stop, has ended those have told.
+            if status.code in (Status.SUCCESS, Status.PREEMPTED):
+                return
+            stopped = MotionReport(header=report.header, group=report.group, solver_used=report.solver_used)
+            stopped.status, stopped.wall_time = status, time.monotonic() - start
+            stopped.position_error = stopped.orientation_error = float("nan")
+            self._context.node.get_logger().warning(f"~/target_pose: {status.message}")
+            self._reports.publish(stopped)
+
+        self._watched.begin(run, ended)
+
+    def _move(self, target: Any, report: MotionReport, start: float, claim: Claim) -> MotionRun | None:
+        """Plan and publish; once more, in time, if what was planned for is no longer so. Return the motion that is to
+        be watched, if one was published."""
         deadline, lead = start + self._context.parameter("ik.timeout"), LEAD
         for number in range(1, PLANS + 1):
+            deadline += self._wait_until_stopped(claim)
             self._wait_until_prepared(claim, deadline)
             begin = time.monotonic()
             planned = self._plan(target, report, deadline, lead)
             lead = 2 * max(lead, round(1e9 * (time.monotonic() - begin)))
             if planned is None:
-                return
+                return None
             try:
-                self._publish(*planned, report, claim)
+                return self._publish(*planned, report, claim)
             except (EnvironmentChangedError, StartStateError) as error:
                 replaced = self._context.loaded is not planned[1].loaded
                 if number == PLANS or replaced or time.monotonic() >= deadline:
                     times = f" (planned {number} times)" if number > 1 else ""
                     error.args = (f"{error}{times}",)
                     raise
-            else:
-                return
+        return None
 
     def _plan(
         self, target: Any, report: MotionReport, deadline: float, lead: int
@@ -236,7 +274,8 @@ class TargetPoseTopic:
         What was measured is too old to begin with while the robot moves: it would be set back, and its velocity, too.
         """
         now = self._now()
-        followed = followed_motion(self._output.published, setup, state, now, AWAY)
+        motions = (one for one in self._output.published if not one.brakes)
+        followed = followed_motion(motions, setup, state, now, AWAY)
         return None if followed is None else leaving(followed, now, lead, setup.planning)
 
     def _is_still_in(
@@ -280,15 +319,18 @@ class TargetPoseTopic:
         return int(self._context.node.get_clock().now().nanoseconds)
 
     def _wait_until_stopped(self, claim: Claim) -> float:
-        """Wait until a controller has ended the motion that this claim has ended, and the robot stands; return how
-        long, s."""
+        """Wait until a controller has ended the motion that this claim has ended, or a brake is over, and the robot
+        stands; return how long, s."""
         begin = time.monotonic()
-        if self._output.is_executed():
+        if self._is_stopping():
             while claim.holds and time.monotonic() < begin + STOP_SECONDS:
-                if not self._output.is_executed() and self._stands():
+                if not self._is_stopping() and self._stands():
                     break
                 time.sleep(_LOOK_SECONDS)
         return time.monotonic() - begin
+
+    def _is_stopping(self) -> bool:
+        return self._output.is_executed() or self._output.brakes
 
     def _stands(self) -> bool:
         """Check whether the robot is at rest, as far as is known."""
@@ -347,14 +389,16 @@ class TargetPoseTopic:
         agreed: Callable[[], bool],
         report: MotionReport,
         claim: Claim,
-    ) -> None:
-        if not claim.publish(message, planned, agreed=agreed):
+    ) -> MotionRun | None:
+        run = MotionRun(self._context, self._output, None, judged=False)
+        if not run.send(claim, message, planned, keep=False, agreed=agreed):
             report.status = status_message(
                 Status.PREEMPTED, "another motion was asked for: the robot has one owner"
             )
-            return
+            return None
         report.duration = duration
         report.status = status_message(Status.SUCCESS, report.status.message)
+        return run
 
 
 def _note_motion(motion: VerifiedMotion, report: MotionReport) -> bool:

@@ -1,0 +1,62 @@
+"""Motions that nobody waits for: watched on threads of their own until they are over (``run.py`` says how)."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from kinopt_msgs.msg import Status as StatusMsg
+from kinopt_ros.ros.motion.run import MotionRun
+from kinopt_ros.ros.serving.defects import log_defect
+from kinopt_ros.status import Status
+
+END_SECONDS = 1.0
+"""Longest time that the node's end waits for one of the threads, s."""
+
+
+class WatchedMotions:
+    """The motions of one node that are watched so. Thread-safe."""
+
+    def __init__(self, log: Any) -> None:
+        """``log``: the node's."""
+        self._log = log
+        self._lock = threading.Lock()
+        self._watched: dict[MotionRun, threading.Thread] = {}
+        self._closed = False
+
+    def begin(self, run: MotionRun, ended: Callable[[StatusMsg], None]) -> None:
+        """Watch a motion that was sent. Returns at once.
+
+        Args:
+            run: the motion.
+            ended: called with how it ended, on another thread.
+        """
+
+        def watch() -> None:
+            try:
+                ended(run.watch())
+            except Exception as error:  # nothing ends the thread unsaid
+                log_defect(self._log, "in the watch over a motion", error)
+            finally:
+                with self._lock:
+                    del self._watched[run]
+
+        # One for each: a brake takes a while, and nobody else may go unwatched meanwhile. There are few, as motions
+        # take each other's place.
+        thread = threading.Thread(target=watch, name="watched_motion", daemon=True)
+        with self._lock:
+            self._watched[run] = thread
+            closed = self._closed
+        if closed:
+            run.stop(Status.PREEMPTED, "the node is shutting down")
+        thread.start()
+
+    def close(self) -> None:
+        """Watch nothing any more; what moves was stopped."""
+        with self._lock:
+            self._closed = True
+            watched = dict(self._watched)
+        for run in watched:
+            run.stop(Status.PREEMPTED, "the node is shutting down")
+        for thread in watched.values():
+            if thread.is_alive():
+                thread.join(END_SECONDS)
