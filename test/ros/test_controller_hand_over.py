@@ -9,13 +9,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import rclpy
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
-from support.looks import Trusting
+from support.looks import Trusting, Unwatched
 from support.ros_requests import READY, StartNode
 from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
 
@@ -200,7 +201,7 @@ def test_a_motion_is_done_by_the_controller(goals: Goals, controller: Controller
 def test_a_controller_that_gives_up_or_refuses(goals: Goals, controller: Controller) -> None:
     controller.error_code = -4
     status, result = goals.run(joint_goals=[AWAY], publish=True)
-    assert (status, Status(result.status.code)) == (ABORTED, Status.FAILURE)
+    assert (status, Status(result.status.code)) == (ABORTED, Status.CONTROL_FAILED)
     assert "too far off" in result.status.message
     controller.accepts = False
     status, result = goals.run(joint_goals=[AWAY], publish=True)
@@ -605,12 +606,17 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
         tell(False, "the controller refuses the motion")  # on this thread, while the motion is being sent
         return SimpleNamespace(cancel=lambda: None, over=True)
 
-    action: Any = SimpleNamespace(
-        context=SimpleNamespace(
-            parameter=lambda name: "", statistics=SimpleNamespace(record=lambda *arguments: None)
+    now = SimpleNamespace(nanoseconds=0)
+    context: Any = SimpleNamespace(
+        parameter=lambda name: "",
+        statistics=SimpleNamespace(record=lambda *arguments: None),
+        node=SimpleNamespace(get_clock=lambda: SimpleNamespace(now=lambda: now)),
+        joint_states=SimpleNamespace(
+            of=lambda robot: SimpleNamespace(seen_velocity=np.zeros(1), age=np.zeros(1))
         ),
-        output=SimpleNamespace(),
     )
+    output, watched = MotionOutput(None, Trusting()), Unwatched()
+    action: Any = SimpleNamespace(context=context, output=output, watched=watched)
     goals: Any = SimpleNamespace(
         context=action.context,
         name="optimize_trajectory",
@@ -621,20 +627,29 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
     goal: Any = _Goal(action, goals, handle)
     controller: Any = SimpleNamespace(wait=lambda: None, send=send)
     goal.chosen = ChosenControllers({"arm": controller}, None, action.context)
-    claim = MotionOutput(None, Trusting()).claim("a goal", lambda owner: None)
+    claim = output.claim("a goal", lambda owner: None)
     goal._claim = claim
+    limits = SimpleNamespace(velocity=np.ones(1))
+    robot = SimpleNamespace(variable_index={"a": 0}, variable_names=("a",), limits=limits)
     asked = SimpleNamespace(
-        loaded=SimpleNamespace(model=None),
-        problem=SimpleNamespace(start=None, scene=None, clearance=0.0),
+        loaded=SimpleNamespace(model=robot),
+        problem=SimpleNamespace(start=np.zeros(1), scene=None, clearance=0.0),
         controller_joints=(),
     )
     result = OptimizeTrajectory.Result()
-    worker = threading.Thread(target=goal._publish, args=(asked, claim, result), daemon=True)
+    result.trajectory.joint_names = ["a"]
+
+    def work() -> None:
+        goal._publish(asked, claim, result)
+        [(run, tell)] = watched.begun
+        tell(run.watch())
+
+    worker = threading.Thread(target=work, daemon=True)
     worker.start()
-    worker.join(10.0)
+    worker.join(30.0)
     assert not worker.is_alive()
     assert ended == [handle]
-    assert result.status.code == Status.FAILURE
+    assert result.status.code == Status.CONTROL_FAILED
 
 
 @pytest.mark.parametrize(

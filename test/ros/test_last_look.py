@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
+from support.looks import Unwatched
 from support.ros_requests import pose, target
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -571,7 +572,7 @@ def moved(world: World, meanwhile: Callable[[int], None], at: PoseStamped | None
     world.loaded.pool = pool
     topic = SimpleNamespace(publish=world.sent.append)
     output = MotionOutput(topic, LastLook(world), lambda: NOW[0])  # type: ignore[arg-type]
-    handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
+    handler = TargetPoseTopic(world, output, Unwatched(), SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
     handler._handle(at or target(pose(0.4, 0.3, 0.5)), 0)
     handler.close()
     assert len(world.reports) == 1
@@ -657,7 +658,7 @@ def test_a_motion_that_runs_is_left_without_a_step(late: float, after: float) ->
     prepare_collisions(world.robot)
     world.loaded.pool = Pool(world.robot, lambda solved: None)
     output = MotionOutput(SimpleNamespace(publish=world.sent.append), LastLook(world), lambda: NOW[0])  # type: ignore[arg-type]
-    handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
+    handler = TargetPoseTopic(world, output, Unwatched(), SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
     handler._handle(target(pose(0.4, 0.3, 0.5)), 0)
     runs = trajectory_from_message(world.sent[0])
     begin = NOW[0]
@@ -691,7 +692,7 @@ def test_a_motion_that_nobody_does_is_not_left() -> None:
     prepare_collisions(world.robot)
     world.loaded.pool = Pool(world.robot, lambda solved: None)
     output = MotionOutput(SimpleNamespace(publish=world.sent.append), LastLook(world), lambda: NOW[0])  # type: ignore[arg-type]
-    handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
+    handler = TargetPoseTopic(world, output, Unwatched(), SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
     handler._handle(target(pose(0.4, 0.3, 0.5)), 0)
     NOW[0] += 500_000_000
     world.is_at(START)
@@ -714,7 +715,7 @@ def test_a_motion_that_is_not_ready_in_time_is_planned_again(monkeypatch: pytest
 
     world.loaded.pool = Pool(world.robot, spend)
     output = MotionOutput(SimpleNamespace(publish=world.sent.append), LastLook(world), lambda: NOW[0])  # type: ignore[arg-type]
-    handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
+    handler = TargetPoseTopic(world, output, Unwatched(), SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
     handler._handle(target(pose(0.4, 0.3, 0.5)), 0)
     NOW[0] += 20_000_000
     waits[0] = LEAD + 1
@@ -736,7 +737,7 @@ class Streamed(World):
         topic = SimpleNamespace(publish=self.sent.append)
         self.output = MotionOutput(topic, LastLook(self), lambda: NOW[0])  # type: ignore[arg-type]
         said = SimpleNamespace(publish=self.reports.append)
-        self.handler = TargetPoseTopic(self, self.output, said)  # type: ignore[arg-type]
+        self.handler = TargetPoseTopic(self, self.output, Unwatched(), said)  # type: ignore[arg-type]
         self.begin = NOW[0]
         self.move(0.3)
 
@@ -872,7 +873,7 @@ def test_goals_do_not_begin_where_the_robot_was_before_a_motion(
     controller = Controller() if handed_over else None
 
     def publish(q: np.ndarray, velocity: np.ndarray) -> None:
-        action: Any = SimpleNamespace(context=world, output=world.output)
+        action: Any = SimpleNamespace(context=world, output=world.output, watched=Unwatched())
         goal = _Goal(
             action, SimpleNamespace(), SimpleNamespace(goal_id=SimpleNamespace(uuid=bytes(16)), succeed=None)
         )
@@ -911,7 +912,7 @@ def test_a_target_waits_for_the_end_of_the_controllers_motion_that_it_has_ended(
     prepare_collisions(world.robot)
     world.loaded.pool = Pool(world.robot, lambda solved: None)
     output = MotionOutput(SimpleNamespace(publish=world.sent.append), LastLook(world), lambda: NOW[0])  # type: ignore[arg-type]
-    handler = TargetPoseTopic(world, output, SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
+    handler = TargetPoseTopic(world, output, Unwatched(), SimpleNamespace(publish=world.reports.append))  # type: ignore[arg-type]
     execution: Any = SimpleNamespace(over=False)
     claim = output.claim("a goal", lambda owner: None)
     planned = PlannedFor(world.loaded, START, None)

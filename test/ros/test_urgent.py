@@ -25,7 +25,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
-from support.looks import Trusting
+from support.looks import Trusting, Unwatched
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.action import OptimizeTrajectory
@@ -360,7 +360,10 @@ def test_goals_that_wait_get_a_result_when_the_node_ends(
     controllers = Controllers(context, served.urgent)
     output = MotionOutput(None, Trusting())
     retries = Retries(served.node)
-    action = OptimizeTrajectoryAction(context, scheduler, output, controllers, served.urgent, retries)
+    watched: Any = Unwatched()
+    action = OptimizeTrajectoryAction(
+        context, scheduler, output, controllers, watched, None, served.urgent, retries
+    )
     actions = ActionClient(served.client, OptimizeTrajectory, "served_twice/optimize_trajectory")
     served.start()
     try:

@@ -214,7 +214,8 @@ class _Goal(KeptGoal):
             # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
             if run.send(claim, message, planned, keep=False, agreed=self.take_end):
                 self.conclude(result, self.handle.succeed, result.status.code)
-                watched.begin(run, lambda status: self._say_stopped(message, status))
+                if planned.scene is not None:
+                    watched.begin(run, lambda status: self._say_stopped(message, status))
             return
 
         def ended(status: StatusMsg) -> None:

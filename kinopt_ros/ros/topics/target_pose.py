@@ -168,9 +168,13 @@ class TargetPoseTopic:
     def _move(self, target: Any, report: MotionReport, start: float, claim: Claim) -> MotionRun | None:
         """Plan and publish; once more, in time, if what was planned for is no longer so. Return the motion that is to
         be watched, if one was published."""
-        deadline, lead = start + self._context.parameter("ik.timeout"), LEAD
+        waited = self._wait_until_still(claim, self._output.is_executed)
+        deadline, lead = start + waited + self._context.parameter("ik.timeout"), LEAD
         for number in range(1, PLANS + 1):
-            deadline += self._wait_until_stopped(claim)
+            if (
+                number > 2
+            ):  # a brake that came meanwhile is left without a step, unless the robot is not seen in it
+                deadline += self._wait_until_still(claim, lambda: self._output.brakes)
             self._wait_until_prepared(claim, deadline)
             begin = time.monotonic()
             planned = self._plan(target, report, deadline, lead)
@@ -274,8 +278,7 @@ class TargetPoseTopic:
         What was measured is too old to begin with while the robot moves: it would be set back, and its velocity, too.
         """
         now = self._now()
-        motions = (one for one in self._output.published if not one.brakes)
-        followed = followed_motion(motions, setup, state, now, AWAY)
+        followed = followed_motion(self._output.published, setup, state, now, AWAY)
         return None if followed is None else leaving(followed, now, lead, setup.planning)
 
     def _is_still_in(
@@ -318,19 +321,15 @@ class TargetPoseTopic:
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)
 
-    def _wait_until_stopped(self, claim: Claim) -> float:
-        """Wait until a controller has ended the motion that this claim has ended, or a brake is over, and the robot
-        stands; return how long, s."""
+    def _wait_until_still(self, claim: Claim, stopping: Callable[[], bool]) -> float:
+        """Wait, if something is being stopped, until it is not any more, and the robot stands; return how long, s."""
         begin = time.monotonic()
-        if self._is_stopping():
+        if stopping():
             while claim.holds and time.monotonic() < begin + STOP_SECONDS:
-                if not self._is_stopping() and self._stands():
+                if not stopping() and self._stands():
                     break
                 time.sleep(_LOOK_SECONDS)
         return time.monotonic() - begin
-
-    def _is_stopping(self) -> bool:
-        return self._output.is_executed() or self._output.brakes
 
     def _stands(self) -> bool:
         """Check whether the robot is at rest, as far as is known."""
@@ -398,7 +397,9 @@ class TargetPoseTopic:
             return None
         report.duration = duration
         report.status = status_message(Status.SUCCESS, report.status.message)
-        return run
+        return (
+            None if planned.scene is None else run
+        )  # nobody minds collisions of one that was planned without
 
 
 def _note_motion(motion: VerifiedMotion, report: MotionReport) -> bool:
