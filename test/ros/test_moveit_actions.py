@@ -26,6 +26,7 @@ from support.moveit_moves import (
 from support.moveit_requests import joint_goal, pose_goal
 from support.ros_requests import READY, StartNode, pose
 from support.trajectory_goals import until_prepared
+from support.wall import box, free_of_the_wall
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_ros.ros.messages.conversions import matrices_from_poses, trajectory_from_message
@@ -237,13 +238,6 @@ def test_trajectories_that_may_not_be_done(moving: Moving, spoil: Any, code: str
     np.testing.assert_array_equal(moving.at(), before)
 
 
-def box(y: float) -> SceneOperation:
-    """A wall beside the robot, in the way of joint 1."""
-    given = CollisionObject(id="wall", shapes=[Shape(type="box", dimensions=[0.6, 0.02, 0.6])])
-    given.pose = Pose(position=Point(x=0.4, y=y, z=0.5))
-    return SceneOperation(operation="add", object=given)
-
-
 def test_a_trajectory_into_an_obstacle_is_refused(moving: Moving) -> None:
     trajectory = moving.trajectory(joint_goal(moving.types, **{**READY, "panda_joint1": 1.5}))
     moving.apply(box(0.3))
@@ -269,27 +263,8 @@ def test_an_obstacle_that_comes_in_the_way_stops_the_robot_before_it(moving: Mov
     assert "wall" in code.message
     stands(moving)
     kept_limits(moving)
-    free_of_the_wall(moving)
+    free_of_the_wall(position for _, position, _ in moving.robot.path)
     moving.apply(SceneOperation(operation="clear"))
-
-
-def free_of_the_wall(moving: Moving) -> None:
-    """Judge the way of the robot by the shapes themselves."""
-    from kinopt_ros.verification.collision import check_collisions
-
-    scene = wall_scene()
-    q = np.repeat(PANDA.default_q[None], len(moving.robot.path), axis=0)
-    q[:, :7] = [position for _, position, _ in moving.robot.path]
-    assert check_collisions(PANDA, scene, q, contacts=False).free.all()
-
-
-def wall_scene() -> Any:
-    from kinopt_ros.geometry.shapes import Box, PlacedShape
-    from kinopt_ros.scene.scene import Scene, SceneObject
-
-    T = np.eye(4)
-    T[:3, 3] = 0.4, 0.35, 0.5
-    return Scene(objects={"wall": SceneObject("wall", (PlacedShape(Box(0.6, 0.02, 0.6), np.eye(4)),), T)})
 
 
 def test_what_comes_in_the_way_is_planned_around_if_that_is_wanted(moving: Moving) -> None:

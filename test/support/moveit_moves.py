@@ -146,8 +146,9 @@ class Sent:
         return self.result()
 
 
-def kept_limits(moving: Moving, gentle: float = 1.0) -> None:
-    """Judge joint states: no step, velocities and accelerations within the limits."""
+def kept_limits(moving: Moving, gentle: float = 1.0, most: float = 1.0) -> None:
+    """Judge joint states: no step, velocities and accelerations within the limits; ``most``: times the accelerations,
+    of brakes for controllers that may be behind (docs/moveit.md says how far)."""
     times = np.array([time for time, *_ in moving.robot.path])
     position, velocity = (np.array([row[k] for row in moving.robot.path]) for k in (1, 2))
     moved = np.diff(times) > 1e-6
@@ -158,4 +159,4 @@ def kept_limits(moving: Moving, gentle: float = 1.0) -> None:
     assert (np.abs(velocity) <= gentle * limits.velocity[:7] + 1e-6).all()
     acceleration = np.diff(velocity, axis=0)[moved] / dt
     share = (np.abs(acceleration) / limits.acceleration[:7]).max()
-    assert share <= 1.0 + 1e-6
+    assert share <= most + 1e-6
