@@ -97,12 +97,15 @@ def watching(node: Watching) -> Iterator[Watching]:
     """A robot that stands at READY in a free scene, and hears what is published."""
     node.apply(SceneOperation(operation="clear"))
     node.use()
-    if np.abs(node.at()[:7] - list(READY.values())).max() > 1e-6:
-        fast = {"velocity_scaling": 1.0, "acceleration_scaling": 1.0}
-        status, result = node.goals.run(joint_goals=[joints(**READY)], publish=True, **fast)
-        assert status == SUCCEEDED, result.status.message
-        node.until(node.robot.at_rest)
+    fast = {"velocity_scaling": 1.0, "acceleration_scaling": 1.0}
+    for _ in range(10):
+        if np.abs(node.at()[:7] - list(READY.values())).max() <= 1e-4:
+            break
+        # A robot that stands a moment before the node has heard so is refused.
+        node.goals.run(joint_goals=[joints(**READY)], publish=True, **fast)
         node.client.spin(0.3)
+        node.until(node.robot.at_rest)
+    np.testing.assert_allclose(node.at()[:7], list(READY.values()), atol=1e-4)
     node.robot.path.clear()
     node.client.reports.clear()
     yield node
@@ -127,7 +130,7 @@ def test_an_obstacle_in_the_way_of_a_target_stops_the_robot_before_it(watching: 
     watching.client.publish_target(target(pose()))
     watching.until(lambda: len(watching.client.reports) == 3)
     assert watching.codes()[2] == Status.SUCCESS, watching.client.reports[2].status.message
-    watching.until(watching.robot.at_rest)
+    watching.until_it_moves(0.02)
     watching.stands()
 
 
@@ -180,6 +183,7 @@ def test_a_newer_target_takes_the_place_of_the_one_that_is_watched(watching: Wat
     watching.until_it_moves(0.03)
     watching.client.publish_target(target(pose()))
     watching.until(lambda: len(watching.client.reports) == 2)
+    watching.until_it_moves(0.02)
     watching.apply(box(AT[1]))
     watching.until(watching.robot.at_rest)
     watching.client.spin(0.3)
