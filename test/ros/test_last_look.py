@@ -25,6 +25,7 @@ from kinopt_ros.ros.actions.optimize_trajectory import _Goal
 from kinopt_ros.ros.context import Ways, moving
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion import last_look
+from kinopt_ros.ros.motion import run as motion_run
 from kinopt_ros.ros.motion.controllers import ChosenControllers
 from kinopt_ros.ros.motion.last_look import (
     LOOKS,
@@ -737,7 +738,8 @@ class Streamed(World):
         topic = SimpleNamespace(publish=self.sent.append)
         self.output = MotionOutput(topic, LastLook(self), lambda: NOW[0])  # type: ignore[arg-type]
         said = SimpleNamespace(publish=self.reports.append)
-        self.handler = TargetPoseTopic(self, self.output, Unwatched(), said)  # type: ignore[arg-type]
+        self.watched = Unwatched()
+        self.handler = TargetPoseTopic(self, self.output, self.watched, said)  # type: ignore[arg-type]
         self.begin = NOW[0]
         self.move(0.3)
 
@@ -817,6 +819,53 @@ def test_a_motion_that_is_replaced_by_a_brake_meanwhile_is_not_left() -> None:
     assert world.reports[-1].status.code == Status.SUCCESS, world.reports[-1].status.message
     [after] = others
     assert after.points[0].positions != first.points[0].positions
+
+
+@pytest.mark.usefixtures("_solver")
+@pytest.mark.parametrize("in_the_way", [True, False])
+def test_a_target_is_reported_once_more_when_an_obstacle_comes_in_its_way(
+    in_the_way: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was confirmed after the motion had begun, and hit."""
+    world = Streamed()
+    [(motion, ended)] = world.watched.begun
+    [report] = world.reports
+    assert report.status.code == Status.SUCCESS
+    world.go_on(0.4)
+    standing = world.joint_states.of(PANDA).q
+
+    def sleep(seconds: float) -> None:  # the robot brakes meanwhile
+        NOW[0] += 100_000_000
+        world.is_at(standing)
+
+    clock = SimpleNamespace(monotonic=lambda: NOW[0] / 1e9, sleep=sleep)
+    monkeypatch.setattr(motion_run, "time", clock)
+    world.parameters.update({"servo.state_timeout": 1.0, "servo.tracking_tolerance": 0.05})
+    world.put(0.25 if in_the_way else 3.0)
+    if not in_the_way:
+        NOW[0] += 10**11  # it is over, and the robot where it has led
+        world.is_at(np.concatenate([world.sent[0].points[-1].positions, START[7:]]))
+    ended(motion.watch())
+    if not in_the_way:
+        assert len(world.sent) == len(world.reports) == 1
+        return
+    again = world.reports[1]
+    assert again.status.code == Status.ENVIRONMENT_CHANGED, again.status.message
+    assert "'late'" in again.status.message
+    assert (again.header, again.group, again.duration) == (report.header, report.group, 0.0)
+    first, brake = world.sent
+    assert brake.joint_names == first.joint_names
+    assert len(brake.points) == 1
+
+
+@pytest.mark.usefixtures("_solver")
+def test_nobody_watches_what_was_planned_without_collisions() -> None:
+    world = Streamed()
+    world.parameters["ik.avoid_collisions"] = False
+    world.go_on(0.4)
+    world.move(-0.3)
+    assert [report.status.code for report in world.reports] == [Status.SUCCESS] * 2
+    assert len(world.watched.begun) == 1
 
 
 @pytest.mark.usefixtures("_solver")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -16,10 +17,12 @@ from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion import run
+from kinopt_ros.ros.motion.brakes import commanded_of
 from kinopt_ros.ros.motion.controller_hand_over import ControllerError
 from kinopt_ros.ros.motion.controllers import ChosenControllers
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.ros.robot.controller_names import groups_of_controllers
@@ -181,3 +184,167 @@ def test_motions_are_split_among_controllers() -> None:
 def test_words_that_name_no_controllers(words: list[str]) -> None:
     with pytest.raises(InvalidRequestError, match="controller"):
         groups_of_controllers(words)
+
+
+class Publishing(World):
+    """A node without controllers, whose robot is to turn joint 1 by a radian."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.messages: list[Any] = []
+        self.output = MotionOutput(
+            SimpleNamespace(publish=self.messages.append), Trusting(), lambda: self.now
+        )
+        context: Any = self
+        self.run = MotionRun(context, self.output, None, judged=False)
+
+    def message(self, turn: float = 1.0) -> JointTrajectory:
+        goal = PANDA.default_q.copy()
+        goal[0] += turn
+        planned = plan_joint_motion(PANDA, ARM, PANDA.default_q, np.zeros(PANDA.nq), goal, 0.5, 0.5)
+        return trajectory_message(planned.trajectory, "panda_link0")
+
+    def send(self) -> Published:
+        planned = PlannedFor(self.loaded, PANDA.default_q, None)
+        assert self.run.send(self.claim(), self.message(), planned, keep=False)
+        [running] = self.output.published
+        return running
+
+    def overtake(self) -> None:
+        """Another motion takes the place of the one that runs."""
+        claim = self.output.claim("another one", lambda owner: None, joints=ARM)
+        assert claim.publish(self.message(-1.0), PlannedFor(self.loaded, PANDA.default_q, None))
+
+    def measured(self, q: np.ndarray) -> None:
+        names = list(PANDA.variable_names)
+        self.joint_states.update(SimpleNamespace(name=names, position=q.tolist(), velocity=[]), 0, 0)
+
+
+def along(running: Published, share: float) -> np.ndarray:
+    """The configuration at a share of a motion's time."""
+    motion = commanded_of(running)
+    q = PANDA.default_q.copy()
+    q[:7] = motion.at(round(running.start + share * (running.end - running.start))).position
+    return q
+
+
+def test_what_a_slow_controller_has_not_done_yet_is_left_of_a_motion() -> None:
+    """What the motion should have done by now was not looked at, and the robot was still to go there."""
+    world = Publishing()
+    running = world.send()
+    world.now = round(running.start + 0.8 * (running.end - running.start))
+    world.measured(along(running, 0.8))
+    in_time = world.run._left(running).position[0, 0]
+    world.measured(along(running, 0.3))
+    slow = world.run._left(running).position[0, 0]
+    assert slow <= along(running, 0.3)[0] < in_time
+    assert slow >= along(running, 0.2)[0]
+    elsewhere = along(running, 0.5)
+    elsewhere[1] += 0.2  # beside its way: where it is nearest to
+    world.measured(elsewhere)
+    assert world.run._left(running).position[0, 0] <= elsewhere[0]
+
+
+def test_a_published_motion_is_watched_as_long_as_its_robot_is_on_the_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seconds = [0.0]
+    monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    world = Publishing()
+    running = world.send()
+    world.now = running.end + 10**9
+    for share in (0.5, 0.6, 0.7):
+        world.measured(along(running, share))
+        seconds[0] += 0.9 * run.LAG_SECONDS
+        assert world.run._runs(running)
+    seconds[0] += 2.0 * run.LAG_SECONDS  # it has stopped there
+    assert not world.run._runs(running)
+    world.measured(along(running, 0.8))
+    assert world.run._runs(running)
+    world.measured(along(running, 1.0))
+    assert not world.run._runs(running)
+
+
+def test_a_motion_whose_place_another_one_has_taken_is_left_alone() -> None:
+    world = Publishing()
+    world.send()
+    world.overtake()
+    assert world.run.watch().code == Status.PREEMPTED
+    assert len(world.messages) == 2
+
+
+def test_what_another_motion_has_left_before_it_could_be_braked_is_not_braked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The newer motion would be replaced by a brake from the middle of the one before."""
+    world = Publishing()
+    world.send()
+
+    def late(context: Any, running: Any) -> JointTrajectory:
+        world.overtake()
+        return world.message()
+
+    monkeypatch.setattr(run, "brake_of", late)
+    world.run.stop(Status.ENVIRONMENT_CHANGED, "a box has come")
+    assert world.run.watch().code == Status.PREEMPTED
+    assert len(world.messages) == 2
+
+
+def test_an_emergency_stop_is_not_followed_by_a_brake() -> None:
+    world = Publishing()
+    world.send()
+    world.output.halt("the emergency stop")
+    world.run.stop(Status.ENVIRONMENT_CHANGED, "a box has come")
+    assert world.run.watch().code == Status.PREEMPTED
+    assert len(world.messages) == 1
+
+
+@pytest.mark.parametrize("when", ["before", "while it is sent", "before the brake"])
+def test_a_motion_that_is_cancelled_is_stopped_at_once_and_not_braked(
+    when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller = Controller("goes on", "goes on")
+    world = World({"arm": controller, "hand": Controller()})
+    goal = PANDA.default_q.copy()
+    goal[0] += 0.5
+    motion = plan_joint_motion(PANDA, ARM, PANDA.default_q, np.zeros(PANDA.nq), goal, 0.5, 0.5)
+    message = trajectory_message(motion.trajectory, "panda_link0")
+    planned = PlannedFor(world.loaded, PANDA.default_q, None)
+    canceller = threading.Thread(target=world.run.cancel)
+    if when == "before":
+        world.run.cancel()
+    elif when == "while it is sent":  # on another thread, as cancels come: it finds what is being sent
+        send = controller.send
+
+        def sending(*given: Any) -> Any:
+            canceller.start()
+            return send(*given)
+
+        controller.send = sending  # type: ignore[method-assign]
+    sent = world.run.send(world.claim(), message, planned)
+    assert sent is (when != "before")
+    if when == "while it is sent":
+        canceller.join()
+    if when == "before the brake":
+
+        def late(context: Any, running: Any) -> JointTrajectory:
+            world.run.cancel()
+            return message
+
+        monkeypatch.setattr(run, "brake_of", late)
+        world.run.stop(Status.ENVIRONMENT_CHANGED, "a box has come")
+    world.run.watch()
+    assert len(controller.sent) == len(controller.cancelled) == sent
+
+
+def test_a_part_of_a_motion_is_not_left_to_itself_when_another_one_cannot_be_sent() -> None:
+    arm = Controller("goes on")
+    world = World({"arm": arm, "hand": Controller()})  # the hand's fails: it knows no motion
+    joints = (*ARM, "panda_finger_joint1")
+    goal = PANDA.default_q.copy()
+    goal[0] += 0.01
+    motion = plan_joint_motion(PANDA, joints, PANDA.default_q, np.zeros(PANDA.nq), goal, 0.5, 0.5)
+    message = trajectory_message(motion.trajectory, "panda_link0")
+    with pytest.raises(IndexError):
+        world.run.send(world.claim(joints), message, PlannedFor(world.loaded, PANDA.default_q, None))
+    assert len(arm.cancelled) == len(arm.sent)

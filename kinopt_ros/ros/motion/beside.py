@@ -109,6 +109,14 @@ def begun_by(one: Published, state: RobotState) -> int | None:
     return one.start + round(max(0.0, float(times[row]) - STEP) * NANOSECONDS_PER_SECOND)
 
 
+def is_at_end(one: Published, state: RobotState) -> bool:
+    """Check whether the joints of a motion are measured where it ends, or nobody knows where they are."""
+    variables = variables_of(one.robot, [one])
+    if not state.known[variables].all():
+        return True
+    return bool((_away(one, state, np.array(one.message.points[-1].positions)) <= OFF).all())
+
+
 def _compared(
     one: Published, state: RobotState
 ) -> tuple[Annotated[Float64, "T"], Annotated[Float64, "T n"], Annotated[Bool, "T"]]:
@@ -117,9 +125,16 @@ def _compared(
     whole = trajectory_from_message(one.message)
     times = np.append(np.arange(0.0, whole.time[-1], STEP), whole.time[-1])
     position, velocity, _ = evaluate(whole, times)
-    off = state.q[variables_of(one.robot, [one])] - position
-    # Drivers may measure whole turns less than controllers command.
-    turns = continuous_joints(one.robot, whole.joint_names)
-    away = np.abs(np.where(turns, np.remainder(off + np.pi, 2.0 * np.pi) - np.pi, off))
+    away = _away(one, state, position)
     there: Annotated[Bool, "T"] = np.all(away <= OFF + STEP * np.abs(velocity), axis=1)
     return times, away, there
+
+
+def _away(
+    one: Published, state: RobotState, position: Annotated[Float64, "... n"]
+) -> Annotated[Float64, "... n"]:
+    """Return how far the joints of a motion are measured from some positions, rad or m."""
+    off = state.q[variables_of(one.robot, [one])] - position
+    # Drivers may measure whole turns less than controllers command.
+    turns = continuous_joints(one.robot, one.message.joint_names)
+    return np.asarray(np.abs(np.where(turns, np.remainder(off + np.pi, 2.0 * np.pi) - np.pi, off)))

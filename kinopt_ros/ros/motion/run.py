@@ -22,7 +22,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_joints
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message, status_message
-from kinopt_ros.ros.motion.beside import begun_by, check_beside, variables_of, without
+from kinopt_ros.ros.motion.beside import begun_by, check_beside, is_at_end, variables_of, without
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of
 from kinopt_ros.ros.motion.controllers import ChosenControllers, SeveralExecutions
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at_rest, stands
@@ -43,6 +43,9 @@ LOOK_SECONDS = 5e-3
 """Time between two looks at a motion that runs, s."""
 LONGER, SETTLE_SECONDS = 1.2, 1.0
 """A motion may take so many times as long as it says, and so many seconds more, until it is stopped."""
+MOVED, LAG_SECONDS = 1e-3, 0.5
+"""How far a joint of a published motion that should be over has to be measured to move, rad or m, within how many
+seconds, for the motion to be watched on: some controllers slow motions down."""
 BRAKE_SECONDS = 0.5
 """Longest time until a controller takes a brake, s; then it is told to stop as it likes."""
 
@@ -81,6 +84,8 @@ class MotionRun:
         self._running: Published | None = None
         self._planned: PlannedFor | None = None
         self._names: Sequence[str] = ()
+        self._moved: tuple[Annotated[Float64, "n"], float] | None = None
+        """Where its joints were when they had last moved, and when, s."""
 
     def stop(self, status: Status, sentence: str) -> None:
         """Stop it, or let it not begin; it ends with this status, unless it was told before. Returns at once."""
@@ -184,8 +189,11 @@ class MotionRun:
             try:
                 if self._watch(running, planned):
                     self._end(running, planned)
-                elif self._judged and not self._cancelled:
-                    self.wait_until_still(running)
+                else:
+                    # Who stops all may have looked for controllers just before it was handed over.
+                    self._cancel()
+                    if self._judged:
+                        self.wait_until_still(running)
             except Exception as error:
                 self._note(error)
                 self._abandon(running, planned)
@@ -209,7 +217,7 @@ class MotionRun:
     def _abandon(self, running: Published, planned: PlannedFor) -> None:
         """Stop what was sent: nothing that moves is left to itself."""
         try:
-            if self._chosen is None and running.runs(self._now()):
+            if self._chosen is None and self._runs(running):
                 self._brake(running, planned)
         except Exception as error:  # a defect, too: say so
             log_defect(self._context.node.get_logger(), "in the brake of a motion", error)
@@ -260,10 +268,8 @@ class MotionRun:
         seen = None if planned.scene is None else planned.scene.version
         known = self._beside(running)
         latest = self._latest(running.end - running.start)
-        while running.runs(now := self._now()) and not (self._ends_early or self._failed):
-            if not self._is_there(running):
-                break
-            if self._judged and now > latest:
+        while self._is_there(running) and self._runs(running) and not (self._ends_early or self._failed):
+            if self._judged and self._now() > latest:
                 self.stop(Status.TIMED_OUT, "the controller has not ended the motion in time")
             if seen is not None:
                 scene, beside = self._context.scene.of(running.robot), self._beside(running)
@@ -278,8 +284,22 @@ class MotionRun:
         return not self._cancelled and (self._is_there(running) or self._overtaken())
 
     def _is_there(self, running: Published) -> bool:
-        """Check whether no other motion has taken this one's place."""
-        return any(one is running for one in self._output.published)
+        """Check whether no other motion, and no stop, has taken this one's place."""
+        return not self._output.refuses and any(one is running for one in self._output.published)
+
+    def _runs(self, running: Published) -> bool:
+        """Check whether a motion is not over, by time, as its controller says, or as joint states do."""
+        return running.runs(self._now()) or (running.execution is None and self._lags(running))
+
+    def _lags(self, running: Published) -> bool:
+        """Check whether joints are still on their way in a published motion that should be over."""
+        state, now = self._context.joint_states.of(running.robot), time.monotonic()
+        if is_at_end(running, state):
+            return False
+        q = state.q[variables_of(running.robot, [running])]
+        if self._moved is None or np.abs(q - self._moved[0]).max() > MOVED:
+            self._moved = q, now
+        return now < self._moved[1] + LAG_SECONDS
 
     def _overtaken(self) -> bool:
         """Take notice that another motion, or a stop, has taken this one's place, whatever was found meanwhile. Return
@@ -352,7 +372,7 @@ class MotionRun:
         Whoever hears that a motion has ended may plan the next one from what is measured. So it ends when that says
         that the robot stands, too.
         """
-        if running.runs(self._now()):
+        if self._runs(running):
             if self._brake(running, planned) or self._judged:
                 self.wait_until_still(running)
         elif self._chosen is not None:

@@ -48,7 +48,11 @@ class WatchedMotions:
             closed = self._closed
         if closed:
             run.stop(Status.PREEMPTED, "the node is shutting down")
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:  # the system has no threads left: what nobody can watch may not move
+            run.stop(Status.FAILURE, "no thread was left to watch the motion: the robot brakes")
+            watch()
 
     def close(self) -> None:
         """Watch nothing any more; what moves was stopped."""
@@ -58,5 +62,5 @@ class WatchedMotions:
         for run in watched:
             run.stop(Status.PREEMPTED, "the node is shutting down")
         for thread in watched.values():
-            if thread.is_alive():
+            if thread.is_alive():  # else it has not been started, or could not be
                 thread.join(END_SECONDS)
