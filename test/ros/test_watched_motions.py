@@ -73,7 +73,7 @@ class Watching:
         before = self.at()
         self.client.spin(0.3)
         np.testing.assert_array_equal(self.at(), before)
-        kept_limits(self, most=1.5)  # type: ignore[arg-type]
+        kept_limits(self, braked=True)  # type: ignore[arg-type]
         free_of_the_wall(position for _, position, _ in self.robot.path)
 
     def codes(self) -> list[Status]:

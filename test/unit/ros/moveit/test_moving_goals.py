@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS is not installed")
-pytest.importorskip("moveit_msgs", reason="MoveIt's messages are not installed")
-
-from kinopt_ros.ros.moveit.moving_goals import MovingGoal
 
 
-class Goal(MovingGoal):
-    """One that does nothing."""
-
-    def read(self) -> None:
-        """All is well."""
-
-    def work(self) -> Any:
-        raise AssertionError
-
-
-def test_a_goal_waits_once_for_a_robot_that_never_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_goal_waits_once_for_a_robot_that_never_rests(
+    moveit: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A joint that always turns cost it two seconds before planning, and two more before the motion was sent."""
+    from kinopt_ros.ros.moveit.moving_goals import MovingGoal  # it needs MoveIt's messages
+
+    class Goal(MovingGoal):
+        def read(self) -> None:
+            """All is well."""
+
+        def work(self) -> Any:
+            raise AssertionError
+
     waited: list[float] = []
 
     class Run:
