@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from geometry_msgs.msg import PoseStamped
-from support.looks import Trusting
+from support.looks import Trusting, Unwatched
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.errors import EnvironmentChangedError, KinoptError
@@ -246,7 +246,7 @@ class Unready(TargetPoseTopic):
         self.robot: Any = Unprepared()
         self.planned = threading.Event()
         context: Any = self
-        super().__init__(context, output, SimpleNamespace(publish=self.reports.append))
+        super().__init__(context, output, Unwatched(), SimpleNamespace(publish=self.reports.append))
 
     # In place of its context.
 
