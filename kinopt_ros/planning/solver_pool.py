@@ -28,6 +28,7 @@ from kinopt_ros.solvers.paths import Report
 from kinopt_ros.solvers.readiness import PreparingError, check_ready
 from kinopt_ros.solvers.registry import AUTO, solver_class, solver_names
 from kinopt_ros.solvers.result import IkResult
+from kinopt_ros.solvers.scene_ready import PreparingSceneError
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.wanted import AbandonedError, check_wanted
 
@@ -368,6 +369,11 @@ class SolverPool:
         unable = (SolverUnavailableError, UnsupportedFeatureError, NotReadyError)
         try:
             return Pooled(self._ask(ask, self.get(solver), allow_fallback), "")
+        except (
+            PreparingError,
+            PreparingSceneError,
+        ):  # no other solver could do without, and large ones would be loaded
+            raise
         except unable as refusal:
             if not allow_fallback:
                 raise

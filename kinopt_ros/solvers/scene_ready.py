@@ -22,6 +22,10 @@ PAIRS = 8
 but a robot of hundreds of links has 100,000."""
 
 
+class PreparingSceneError(NotReadyError):
+    """A scene takes longer to be prepared than a request may wait."""
+
+
 def wait_for_scene(robot: RobotModel, scene: Scene, deadline: float) -> None:
     """Have a scene with large or many shapes, or any scene for a robot of many shapes, prepared for a robot that is, by
     a thread that others wait for, too.
@@ -32,7 +36,7 @@ def wait_for_scene(robot: RobotModel, scene: Scene, deadline: float) -> None:
         deadline: value of time.monotonic().
 
     Raises:
-        NotReadyError: the deadline came before. The work goes on, so that a later request finds it done.
+        PreparingSceneError: the deadline came before. The work goes on, so that a later request finds it done.
     """
     shapes = [thing.shapes for thing in scene.objects.values()]
     shapes += [carried.shapes for carried in scene.attached.values()]
@@ -49,7 +53,7 @@ def wait_for_scene(robot: RobotModel, scene: Scene, deadline: float) -> None:
             done = known[robot] = threading.Event()
             threading.Thread(target=_prepare, args=(robot, scene, done), daemon=True).start()
     if not done.wait(max(deadline - time.monotonic(), 0.0)):
-        raise NotReadyError(
+        raise PreparingSceneError(
             "the scene is being prepared, as it or the robot has large shapes, or many: no deadline waits for that; "
             "ask again later, or call prepare_scene(robot, scene) before"
         )

@@ -23,6 +23,7 @@ from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.scene.scene import EMPTY_SCENE
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.solvers.scene_ready import PreparingSceneError
 from kinopt_ros.trajectory import path_timing
 
 ROBOT = seven_revolute()
@@ -131,6 +132,21 @@ def test_no_solver_is_prepared_because_collision_checks_are_not_ready() -> None:
     problem = replace(PROBLEM, scene=EMPTY_SCENE, deadline=time.monotonic() + 10.0)
     with pytest.raises(NotReadyError, match="collision checks of this robot are being prepared"):
         pool.solve_ik(problem, "able")
+    assert not asked
+
+
+def test_no_solver_is_prepared_because_a_scene_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node loaded JAX and Warp, and compiled programs of half a gigabyte, because a cloud had come: in vain."""
+    asked: list[str] = []
+    pool = SolverPool(ROBOT, chain=("able", "unable"), on_demand=asked.append)
+    pool.prepare("able")
+
+    def waits(*given: object, **options: object) -> None:
+        raise PreparingSceneError("the scene is being prepared")
+
+    monkeypatch.setattr(Able, "_solve_ik", waits)
+    with pytest.raises(PreparingSceneError, match="the scene is being prepared"):
+        pool.solve_ik(PROBLEM, "able")
     assert not asked
 
 
