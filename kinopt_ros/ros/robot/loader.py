@@ -15,6 +15,7 @@ from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.problems.builder import default_group, ik_problem
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.robot.freed_memory import give_back
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import AUTO
 from kinopt_ros.verification.collision import left_out_by_guess
@@ -218,6 +219,7 @@ class RobotLoader:
                     return
                 except Exception as error:  # as above
                     tell([said_by(error)])
+        give_back()  # what was needed to get ready, and by the robot before
         if not pool.missing:
             tell([f"robot {model.name!r}: all is prepared"])
 
