@@ -7,7 +7,7 @@ the version that the answer names.
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
@@ -235,17 +235,16 @@ class _PlannedMotions:
         return "; ".join(self._judge(problem, trajectory))
 
 
-class CancelledGoals(Disturbance):
-    """Motions to random joint values, half of them cancelled at a random moment; the others are judged."""
+class Goals(Disturbance):
+    """Goals of an action for motions to random joint values, half of them cancelled at a random moment; the results of
+    the others are judged."""
 
-    name = "motion"
-    period = 1.0 / GOAL_HZ
-
-    def __init__(self, node: Node, target: str, scene: MovingScene) -> None:
+    def __init__(self, client: Any, scene: MovingScene, seed: int) -> None:
+        """``client``: of the action."""
         super().__init__()
-        self._client: Any = ActionClient(node, OptimizeTrajectory, f"{target}/optimize_trajectory")
+        self._client = client
         self._scene = scene
-        self._judged = _PlannedMotions(5)
+        self._judged = _PlannedMotions(seed)
         self._handle: Any = None
         self._cancel_after = math.inf
 
@@ -253,19 +252,20 @@ class CancelledGoals(Disturbance):
         """Whether the node offers the action."""
         return bool(self._client.server_is_ready())
 
+    @abstractmethod
+    def _goal(self, names: Sequence[str], start: Sequence[float], goal: Sequence[float]) -> Any:
+        """Return the goal of a motion of the arm, from a state of all joints to values of the arm's, the first of
+        them."""
+
+    @abstractmethod
+    def _judge_result(self, succeeded: bool, result: Any) -> tuple[Outcome, str]:
+        """Return what a result is worth that was not cancelled, and why it is wrong if it is."""
+
     def _send(self) -> Any:
         self._cancel_after = self._judged.next()
         self._handle = None
-        names, start, goal = self._judged.names, self._judged.start, self._judged.goal
-        given = OptimizeTrajectory.Goal(
-            group=_GROUP,
-            joint_goals=[JointState(name=names[:7], position=goal[:7].tolist())],
-            state=JointState(name=names, position=start.tolist()),
-            timeout=10.0,
-            velocity_scaling=SCALING,
-            acceleration_scaling=SCALING,
-        )
-        return self._client.send_goal_async(given)
+        start, goal = self._judged.start.tolist(), self._judged.goal[:7].tolist()
+        return self._client.send_goal_async(self._goal(self._judged.names, start, goal))
 
     def _meanwhile(self, elapsed: float) -> None:
         if self._handle is not None and elapsed > self._cancel_after:
@@ -280,10 +280,32 @@ class CancelledGoals(Disturbance):
             self._future = answer.get_result_async()
             return Outcome.RIGHT, ""
         self._handle = None
-        result = answer.result
         if answer.status == GoalStatus.STATUS_CANCELED:
             return Outcome.RIGHT, ""
-        if answer.status != GoalStatus.STATUS_SUCCEEDED:
+        return self._judge_result(answer.status == GoalStatus.STATUS_SUCCEEDED, answer.result)
+
+
+class CancelledGoals(Goals):
+    """Goals of ~/optimize_trajectory, whose answers name the scene that they hold in."""
+
+    name = "motion"
+    period = 1.0 / GOAL_HZ
+
+    def __init__(self, node: Node, target: str, scene: MovingScene) -> None:
+        super().__init__(ActionClient(node, OptimizeTrajectory, f"{target}/optimize_trajectory"), scene, 5)
+
+    def _goal(self, names: Sequence[str], start: Sequence[float], goal: Sequence[float]) -> Any:
+        return OptimizeTrajectory.Goal(
+            group=_GROUP,
+            joint_goals=[JointState(name=names[:7], position=goal)],
+            state=JointState(name=names, position=start),
+            timeout=10.0,
+            velocity_scaling=SCALING,
+            acceleration_scaling=SCALING,
+        )
+
+    def _judge_result(self, succeeded: bool, result: Any) -> tuple[Outcome, str]:
+        if not succeeded:
             if result.status.code in _WHERE_MOTIONS_MAY_FAIL and not result.trajectory.points:
                 return Outcome.UNSOLVED, result.status.message
             return Outcome.WRONG, f"code {result.status.code}: {result.status.message}"
@@ -294,39 +316,30 @@ class CancelledGoals(Disturbance):
         return (Outcome.WRONG, wrong) if wrong else (Outcome.RIGHT, "")
 
 
-class MoveItGoals(Disturbance):
-    """Goals of MoveIt's move_action that are planned only, half of them cancelled at a random moment; the others are
-    judged. Its answers name no scene, so a motion must be right in one of those that there were meanwhile."""
+class MoveItGoals(Goals):
+    """Goals of MoveIt's move_action that are planned only. Its answers name no scene, so a motion must be right in one
+    of those that there were meanwhile."""
 
     name = "move_action"
     period = 1.0 / MOVEIT_HZ
 
     def __init__(self, node: Node, target: str, scene: MovingScene) -> None:
-        super().__init__()
         self._action = import_module("moveit_msgs.action").MoveGroup
         self._types: Any = import_module("moveit_msgs.msg")
         namespace, slash, _ = target.rpartition("/")
-        self._client: Any = ActionClient(node, self._action, f"{namespace}{slash}move_action")
-        self._scene = scene
-        self._judged = _PlannedMotions(11)
+        super().__init__(ActionClient(node, self._action, f"{namespace}{slash}move_action"), scene, 11)
         self._first = 0
-        self._handle: Any = None
-        self._cancel_after = math.inf
-
-    def ready(self) -> bool:
-        """Whether the node offers the action."""
-        return bool(self._client.server_is_ready())
 
     def _send(self) -> Any:
-        self._cancel_after = self._judged.next()
         self._first = self._scene.version
-        self._handle = None
-        names, start, goal = self._judged.names, self._judged.start, self._judged.goal
+        return super()._send()
+
+    def _goal(self, names: Sequence[str], start: Sequence[float], goal: Sequence[float]) -> Any:
         given = self._action.Goal()
         given.request.group_name = _GROUP
         given.request.allowed_planning_time = 10.0
         given.request.max_velocity_scaling_factor = given.request.max_acceleration_scaling_factor = SCALING
-        given.request.start_state.joint_state = JointState(name=names, position=start.tolist())
+        given.request.start_state.joint_state = JointState(name=names, position=start)
         given.request.goal_constraints = [
             self._types.Constraints(
                 joint_constraints=[
@@ -337,33 +350,18 @@ class MoveItGoals(Disturbance):
                         tolerance_below=1e-4,
                         weight=1.0,
                     )
-                    for name, value in zip(names[:7], goal[:7].tolist(), strict=True)
+                    for name, value in zip(names[:7], goal, strict=True)
                 ]
             )
         ]
         given.planning_options.plan_only = True
         given.planning_options.planning_scene_diff.is_diff = True
-        return self._client.send_goal_async(given)
+        return given
 
-    def _meanwhile(self, elapsed: float) -> None:
-        if self._handle is not None and elapsed > self._cancel_after:
-            self._cancel_after = math.inf
-            self._handle.cancel_goal_async()
-
-    def _judge(self, answer: Any) -> tuple[Outcome, str]:
-        if self._handle is None:  # the goal was taken; its result follows
-            if not answer.accepted:
-                return Outcome.WRONG, "a goal was rejected"
-            self._handle = answer
-            self._future = answer.get_result_async()
-            return Outcome.RIGHT, ""
-        self._handle = None
-        result = answer.result
-        if answer.status == GoalStatus.STATUS_CANCELED:
-            return Outcome.RIGHT, ""
+    def _judge_result(self, succeeded: bool, result: Any) -> tuple[Outcome, str]:
         code, motion = result.error_code, result.planned_trajectory.joint_trajectory
         said = f"code {code.val}: {getattr(code, 'message', '')}"
-        if answer.status != GoalStatus.STATUS_SUCCEEDED:
+        if not succeeded:
             internal = code.val in (0, code.SUCCESS) or motion.points
             return (Outcome.WRONG if internal else Outcome.UNSOLVED), said
         if code.val != code.SUCCESS or not motion.points:
@@ -487,7 +485,8 @@ class Targets(Disturbance):
         self._joint_states.publish(self._state)
 
     def _take_report(self, report: MotionReport) -> None:
-        if self._future is not None and report.header.stamp == self._stamp:
+        # A motion that the scene gets in the way of is reported once more.
+        if self._future is not None and not self._future.done() and report.header.stamp == self._stamp:
             self._future.set_result(report)
 
     def _send(self) -> Any:
