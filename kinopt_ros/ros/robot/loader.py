@@ -115,6 +115,9 @@ class RobotLoader:
             self._refusal = _none_yet()
         if loaded is not None:
             loaded.pool.retire()  # running requests keep it until they are done
+        with self._lock:
+            if not self._closed:
+                self._afterwards.submit(give_back)
 
     def close(self) -> None:
         """Stop loading and close the solvers. Nothing is reported any more."""
