@@ -14,7 +14,7 @@ from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from support.moveit_moves import PANDA, PATIENCE, Slowly, kept_limits
 from support.ros_requests import READY, StartNode, pose, target
-from support.trajectory_goals import ABORTED, SUCCEEDED, Goals, joints, until_prepared
+from support.trajectory_goals import ABORTED, SUCCEEDED, Goal, Goals, joints, until_prepared
 from support.wall import AT, box, free_of_the_wall
 
 from kinopt_msgs.msg import SceneOperation
@@ -67,6 +67,26 @@ class Watching:
         begin = self.at()
         self.until(lambda: np.abs(self.at() - begin).max() > by)
 
+    def begin(self, end: dict[str, float], by: float) -> Goal:
+        """Send a goal that is to move the robot, until it has; a node that has not heard yet that the robot stands
+        refuses it."""
+        for _ in range(20):
+            at = self.at()
+            goal = self.goals.send(joint_goals=[joints(**end)], publish=True)
+            goal.accepted()
+
+            def moved(at: np.ndarray = at) -> bool:
+                return bool(np.abs(self.at() - at).max() > by)
+
+            def refused(goal: Goal = goal) -> bool:
+                return goal.done and goal.result()[1].status.code == Status.START_STATE_INVALID
+
+            self.until(lambda moved=moved, refused=refused: moved() or refused())
+            if moved():
+                return goal
+            self.client.spin(0.5)
+        raise AssertionError(goal.result()[1].status.message)
+
     def stands(self) -> None:
         """The robot stands, and has kept the limits and away from the wall."""
         self.until(self.robot.at_rest)
@@ -105,6 +125,7 @@ def watching(node: Watching) -> Iterator[Watching]:
         node.goals.run(joint_goals=[joints(**READY)], publish=True, **fast)
         node.client.spin(0.3)
         node.until(node.robot.at_rest)
+        node.client.spin(1.0)
     np.testing.assert_allclose(node.at()[:7], list(READY.values()), atol=1e-4)
     node.robot.path.clear()
     node.client.reports.clear()
@@ -135,9 +156,8 @@ def test_an_obstacle_in_the_way_of_a_target_stops_the_robot_before_it(watching: 
 
 
 def test_an_obstacle_in_the_way_of_a_published_goal_stops_the_robot_before_it(watching: Watching) -> None:
-    status, result = watching.goals.run(joint_goals=[joints(**FAR)], publish=True)
+    status, result = watching.begin(FAR, 0.05).result()
     assert status == SUCCEEDED, result.status.message  # it has been sent
-    watching.until_it_moves()
     watching.apply(box(AT[1]))
     watching.until(lambda: bool(watching.client.reports))
     [report] = watching.client.reports
@@ -148,9 +168,7 @@ def test_an_obstacle_in_the_way_of_a_published_goal_stops_the_robot_before_it(wa
 
 def test_an_obstacle_in_the_way_of_a_controllers_motion_stops_the_robot_before_it(watching: Watching) -> None:
     watching.use("panda_arm_controller=panda_arm")
-    goal = watching.goals.send(joint_goals=[joints(**FAR)], publish=True)
-    goal.accepted()
-    watching.until_it_moves()
+    goal = watching.begin(FAR, 0.05)
     watching.apply(box(AT[1]))
     status, result = goal.result()
     assert (status, Status(result.status.code)) == (ABORTED, Status.ENVIRONMENT_CHANGED), (
@@ -166,8 +184,7 @@ def test_what_is_not_in_the_way_stops_nothing(watching: Watching, handed_over: b
     if handed_over:
         watching.use("panda_arm_controller=panda_arm")
     end = {**READY, "panda_joint1": 0.15}
-    goal = watching.goals.send(joint_goals=[joints(**end)], publish=True)
-    watching.until_it_moves(0.02)
+    goal = watching.begin(end, 0.02)
     watching.apply(box(0.6))
     watching.apply(SceneOperation(operation="remove", object=box(0.6).object))
     status, result = goal.result()
