@@ -11,9 +11,13 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
 from interface_packages import BuildError, provide
+
+if TYPE_CHECKING:
+    from kinopt_ros.viewer.page.page import Page
 
 FOLDER = Path(__file__).parent
 ROS, SLOW = 10, 100
@@ -81,6 +85,22 @@ def moveit(interface_packages: None) -> ModuleType:
     for name in ("action", "msg", "srv"):
         import_module(f"moveit_msgs.{name}")
     return import_module("moveit_msgs")
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    """The viewer's page of the Panda, served on this machine, ready."""
+    from kinopt_ros.robot.sources import load_robot
+    from kinopt_ros.viewer.looks import looks_of
+    from kinopt_ros.viewer.page.page import Page
+    from kinopt_ros.viewer.server import start_server
+    from kinopt_ros.viewer.session import Session
+
+    robot = load_robot("panda")
+    served = Page(start_server(port=0), Session(robot), looks_of(robot), "panda")
+    assert served.wait(800.0)
+    yield served
+    served.close()
 
 
 @pytest.fixture(scope="session", autouse=True)
