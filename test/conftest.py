@@ -41,17 +41,18 @@ import kinopt_ros as ko
 from kinopt_ros.planning.trajectory_warm_up import warm_up_trajectories
 robot = ko.load_robot("panda")
 solver = ko.create_solver("cpu", robot)
-solver.warm_up()
-ko.prepare_collisions(robot)
-warm_up_trajectories(solver)
 """
+PARTS = ("solver.warm_up(); ko.prepare_collisions(robot)", "warm_up_trajectories(solver)")
+"""What has little in common: two processes compile it in half the time, and load what the other one has kept."""
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile once what every one of several processes would compile for itself: three minutes of work where numba has
     kept nothing yet. What fails here is for the tests to tell."""
     if session.config.getoption("numprocesses", None):  # the processes themselves have none
-        subprocess.run([sys.executable, "-c", COMPILE], check=False)
+        compilers = [subprocess.Popen([sys.executable, "-c", COMPILE + part]) for part in PARTS]
+        for compiler in compilers:
+            compiler.wait()
 
 
 @pytest.fixture(scope="session")
