@@ -18,7 +18,7 @@ if _MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
 else:
     import rclpy
-    from support.ros_requests import READY, StartNode
+    from support.ros_requests import StartNode, stand
 
     from kinopt_ros.ros.client.client import Client
     from kinopt_ros.ros.client.isolation import isolate
@@ -88,8 +88,11 @@ def panda_texts() -> tuple[str, str]:
 
 @pytest.fixture(scope="session")
 def panda_parameters() -> dict[str, object]:
-    """Parameters of a node for the Panda. Requests have more time than usual, as tests share slow machines."""
-    more_time = {"ik.timeout": 30.0, "trajectory.timeout": 30.0}
+    """Parameters of a node for the Panda.
+
+    Requests have more time than usual, and joint states may be older, as tests share slow machines.
+    """
+    more_time = {"ik.timeout": 30.0, "trajectory.timeout": 30.0, "state_timeout": 30.0}
     return {**bundled_parameters("panda"), "default_group": "panda_arm", **more_time}
 
 
@@ -113,8 +116,7 @@ def client(process: NodeProcess) -> Iterator[Client]:
     """A client of that node, which is ready and sees a robot standing at READY."""
     connected = Client()
     connected.wait_until_ready(600.0, lambda: process.running)
-    connected.pretend_robot(READY)
-    connected.spin(0.3)
+    stand(connected)
     yield connected
     connected.close()
 

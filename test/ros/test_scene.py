@@ -370,7 +370,7 @@ def test_a_burst_of_updates_is_made_wholly(empty: Client) -> None:
     reports = len(empty.reports)
     deep = empty.node.create_publisher(SceneUpdate, "kinopt/scene_update", 1000)
     assert empty.spin_until(lambda: deep.get_subscription_count() > 0, 60.0)
-    empty.spin(1.0)  # the node's side may be a moment behind ours
+    empty.wait_until_heard()
     burst = 500
     for k in range(burst):
         deep.publish(SceneUpdate(operations=[add(f"o{k % 5}", at=pose(2.0 + k), replace=True)]))

@@ -1,5 +1,6 @@
 """~/servo and ~/emergency_stop through a real node, whose motions a simulated controller does."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
-from support.ros_requests import READY, StartNode, pose, target
+from support.ros_requests import READY, StartNode, pose, set_parameter, stand, target
 from support.simulated_controller import SimulatedController
 from support.trajectory_goals import COMPILER, Goals, joints
 
@@ -31,7 +32,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PATIENT = {
     "servo.period": 0.05,
     "servo.timeout": 1.0,
-    "servo.state_timeout": 1.0,
+    "servo.state_timeout": 10.0,
     "servo.target_timeout": 60.0,
     "servo.tracking_tolerance": 0.1,
     "velocity_scaling": 0.3,
@@ -208,9 +209,14 @@ def test_a_target_pose_is_reached(client: Client, servo: Servo, robot: Simulated
 
 
 def test_the_robot_has_one_owner(client: Client, servo: Servo, robot: SimulatedController) -> None:
-    servo.stream(0.5, 0.0, 0.05, 0.0)
-    servo.statuses.clear()
-    report, trajectory = client.move_to(target(pose(0.35, 0.0, 0.5)))
+    end = time.monotonic() + 120.0
+    while True:
+        servo.stream(0.5, 0.0, 0.05, 0.0)
+        servo.statuses.clear()
+        report, trajectory = client.move_to(target(pose(0.35, 0.0, 0.5)))
+        if report.status.code != Status.ROBOT_STATE_STALE:  # too old on a busy machine, to leave a motion
+            break
+        assert time.monotonic() < end
     assert report.status.code == Status.SUCCESS, report.status.message
     assert trajectory is not None
     assert client.spin_until(lambda: any(s.status.code == Status.PREEMPTED for s in servo.statuses), 60.0)
@@ -327,12 +333,17 @@ def test_a_bad_message_stops_what_moves(client: Client, servo: Servo, robot: Sim
 
 def test_without_joint_states_nothing_moves(client: Client, servo: Servo, robot: SimulatedController) -> None:
     robot.close()
-    client.spin(1.2)
-    sent = len(client.trajectories)
-    servo.twist(0.0, 0.05, 0.0)
-    said = servo.until(ServoStatus.IDLE, Status.ROBOT_STATE_STALE)
-    assert "panda_joint" in said.status.message
-    assert len(client.trajectories) == sent
+    assert set_parameter(client, "kinopt", "servo.state_timeout", 0.05).successful
+    try:
+        client.spin(0.1)
+        sent = len(client.trajectories)
+        servo.twist(0.0, 0.05, 0.0)
+        said = servo.until(ServoStatus.IDLE, Status.ROBOT_STATE_STALE)
+        assert "panda_joint" in said.status.message
+        assert len(client.trajectories) == sent
+    finally:
+        patience = PATIENT["servo.state_timeout"]
+        assert set_parameter(client, "kinopt", "servo.state_timeout", patience).successful
 
 
 def test_a_robot_that_does_not_follow_is_stopped_until_the_commands_pause(
@@ -362,14 +373,17 @@ def test_a_latched_emergency_stop_holds_for_a_node_that_starts_later(
 ) -> None:
     latched = client.node.create_publisher(Bool, "kinopt_late/emergency_stop", LATCHED)
     latched.publish(Bool(data=True))
+    statuses: list[ServoStatus] = []
+    client.node.create_subscription(ServoStatus, "kinopt_late/servo/status", statuses.append, LATCHED)
     _, other = start_node("kinopt_late", panda_parameters)
-    other.pretend_robot(READY)
-    other.spin(0.3)
+    stand(other)
+    stopped = lambda: bool(statuses) and statuses[-1].state == ServoStatus.EMERGENCY  # noqa: E731
+    assert client.spin_until(stopped, 60.0)
     report, trajectory = other.move_to(target(pose()))
     assert report.status.code == Status.EMERGENCY_STOP
     assert trajectory is None
     latched.publish(Bool(data=False))
-    other.spin(0.5)
+    assert client.spin_until(lambda: not stopped(), 60.0)
     report, trajectory = other.move_to(target(pose()))
     assert report.status.code == Status.SUCCESS, report.status.message
     client.node.destroy_publisher(latched)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.parameter import Parameter
-from support.ros_requests import READY, ik
+from support.ros_requests import READY, ik, stand
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_msgs.srv import ApplyScene, ComputeFK, GetScene
@@ -101,8 +101,7 @@ def test_links_of_the_other_robot_are_unknown(clients: Clients) -> None:
 def test_joint_states_of_one_are_not_those_of_the_other(
     clients: Clients, models: dict[str, RobotModel]
 ) -> None:
-    clients["left"].pretend_robot(READY)
-    clients["left"].spin(0.5)
+    stand(clients["left"])
     try:
         q = models["left"].default_q.copy()
         q[[models["left"].variable_index[name] for name in READY]] = list(READY.values())

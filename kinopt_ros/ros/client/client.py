@@ -36,10 +36,6 @@ class Client:
         self._target_node = node
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
-        self._clients: dict[str, Any] = {
-            service.name: self.node.create_client(service.type, f"{node}/{service.name}", qos_profile=QUEUED)
-            for service in SERVICES
-        }
         self._targets = self.node.create_publisher(PoseStamped, f"{node}/target_pose", 1)
         self._scene_updates = self.node.create_publisher(SceneUpdate, f"{node}/scene_update", 100)
         namespace, slash, _ = node.rpartition("/")
@@ -54,6 +50,11 @@ class Client:
         self.node.create_subscription(MotionReport, f"{node}/report", self.reports.append, 10)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.node.create_subscription(Scene, f"{node}/scene", self.scenes.append, latched)
+        # The last ones to be made: a node discovers in this order, so who answers hears and is heard on all topics.
+        self._clients: dict[str, Any] = {
+            service.name: self.node.create_client(service.type, f"{node}/{service.name}", qos_profile=QUEUED)
+            for service in SERVICES
+        }
 
     def call(self, service: str, request: Any, timeout: float = 30.0) -> Any:
         """Send a request; return the node's answer.
@@ -96,6 +97,27 @@ class Client:
             except NodeTimeoutError:
                 if time.monotonic() > end:
                     raise
+
+    def wait_until_heard(self, timeout: float = 60.0) -> None:
+        """Wait until the node knows all publishers, subscriptions and clients that this process has made so far: it
+        discovers them in the order in which they were made, and answers one that is made here.
+
+        Raises:
+            NodeTimeoutError: no answer came within the timeout (s).
+        """
+        end = time.monotonic() + timeout
+        newest = self.node.create_client(Trigger, f"{self._target_node}/ready", qos_profile=QUEUED)
+        try:
+            while not (
+                self.spin_until(newest.service_is_ready, min(2.0, timeout))
+                and self.spin_until(newest.call_async(Trigger.Request()).done, 2.0)
+            ):
+                if time.monotonic() > end:
+                    raise NodeTimeoutError(
+                        f"{self._target_node} did not discover this client in {timeout:g} s"
+                    )
+        finally:
+            self.node.destroy_client(newest)
 
     def wait_until_ready(self, timeout: float = 180.0, alive: Callable[[], bool] = lambda: True) -> str:
         """Wait until a robot is in service; returns the node's sentence about it."""
