@@ -156,7 +156,7 @@ def shared_controller(goals: Goals) -> Iterator[Controller]:
 def controller(goals: Goals, shared_controller: Controller) -> Controller:
     """The one that the tests share, as if it were new."""
     # A cancelled goal of the test before has its result sooner than the controller.
-    assert goals.client.spin_until(lambda: not shared_controller.runs, 30.0)
+    assert goals.client.spin_until(lambda: not shared_controller.runs, 60.0)
     shared_controller.begin_anew()
     goals.client.trajectories.clear()
     return shared_controller

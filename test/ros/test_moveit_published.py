@@ -82,7 +82,7 @@ def test_what_stops_all_stops_motions_of_moveit(
         process.interrupt()
     status, result = sent.result()
     assert (status, result.error_code.val) == (ABORTED, result.error_code.PREEMPTED)
-    assert client.spin_until(robot.at_rest, 20.0)
+    assert client.spin_until(robot.at_rest, 60.0)
     stopped = moving.at()
     client.spin(0.3)
     np.testing.assert_array_equal(moving.at(), stopped)
@@ -93,6 +93,6 @@ def test_what_stops_all_stops_motions_of_moveit(
         assert "EMERGENCY_STOP" in result.error_code.message
         np.testing.assert_array_equal(moving.at(), stopped)
     else:
-        assert client.spin_until(lambda: not process.running, 30.0)
+        assert client.spin_until(lambda: not process.running, 60.0)
         assert process.stop() == 0, process.log_text()
     robot.close()

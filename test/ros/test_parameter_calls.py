@@ -50,7 +50,7 @@ def caller(client: Client, node: str) -> Iterator[Call]:
     clients = {name: client.node.create_client(kind, f"{node}/{name}") for name, kind in SERVICES.items()}
 
     def ask(service: str, request: Any) -> Any:
-        assert clients[service].wait_for_service(10.0)
+        assert clients[service].wait_for_service(60.0)
         future = clients[service].call_async(request)
         assert client.spin_until(future.done, 60.0), f"no answer of {service}"
         return future.result()

@@ -453,7 +453,7 @@ def test_another_robot_keeps_the_obstacles(
     version = changed(client, add("table"), add("mug"), op("attach", "mug", link="panda_hand"))
     bare = '<robot name="bare"><link name="panda_link0"/></robot>'
     setting = client.node.create_client(SetParameters, "changing/set_parameters")
-    assert setting.wait_for_service(10.0)
+    assert setting.wait_for_service(60.0)
     names = ("robot_description", "robot_description_semantic", "default_group")
     wanted = [
         Parameter(name, value=text).to_parameter_msg()

@@ -49,7 +49,7 @@ def answers(client: Client, requests: Sequence[Any]) -> list[Any]:
     """Return answers to requests that are sent at once, by a client that keeps more than rclpy's default of ten."""
     deep = client.node.create_client(SolveIK, "kinopt/solve_ik", qos_profile=QoSProfile(depth=1000))
     try:
-        assert deep.wait_for_service(10.0)
+        assert deep.wait_for_service(60.0)
         client.wait_until_heard()
         futures = [deep.call_async(request) for request in requests]
         assert client.spin_until(lambda: all(future.done() for future in futures), PATIENCE), (

@@ -122,7 +122,7 @@ def test_parameters_and_scenes_are_their_own(clients: Clients) -> None:
     def of_node(name: str, kind: type, service: str, request: object) -> object:
         node = clients[name].node
         asking = node.create_client(kind, f"/{name}/kinopt/{service}")
-        assert asking.wait_for_service(10.0)
+        assert asking.wait_for_service(60.0)
         future = asking.call_async(request)
         assert clients[name].spin_until(future.done, 60.0)
         node.destroy_client(asking)

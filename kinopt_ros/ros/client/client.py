@@ -106,7 +106,7 @@ class Client:
             NodeTimeoutError: no answer came within the timeout (s).
         """
         end = time.monotonic() + timeout
-        newest = self.node.create_client(Trigger, f"{self._target_node}/ready", qos_profile=QUEUED)
+        newest: Any = self.node.create_client(Trigger, f"{self._target_node}/ready", qos_profile=QUEUED)
         try:
             while not (
                 self.spin_until(newest.service_is_ready, min(2.0, timeout))
