@@ -39,6 +39,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 _nodes: dict[str, NodeProcess] = {}
 """Nodes of the tests that run, by name."""
+_PATIENCE = 120.0
+"""Longest time that tests wait for an answer, s: on a busy machine a cloud of a million points takes half a minute."""
 _LOG = 6000
 """Characters of a node's log that are shown with a test that failed."""
 
@@ -114,7 +116,7 @@ def process(
 @pytest.fixture(scope="module")
 def client(process: NodeProcess) -> Iterator[Client]:
     """A client of that node, which is ready and sees a robot standing at READY."""
-    connected = Client()
+    connected = Client(patience=_PATIENCE)
     connected.wait_until_ready(600.0, lambda: process.running)
     stand(connected)
     yield connected
@@ -138,7 +140,7 @@ def _starter() -> Iterator[StartNode]:
 
         def start(name: str, parameters: dict[str, object], ready: bool = True) -> tuple[NodeProcess, Client]:
             _nodes[name] = process = ends.enter_context(NodeProcess(parameters, name=name))
-            client = Client(f"{name}_client", name)
+            client = Client(f"{name}_client", name, _PATIENCE)
             ends.callback(_ended, name, process, client)
             if ready:
                 client.wait_until_ready(600.0, lambda: process.running)

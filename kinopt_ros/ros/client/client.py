@@ -19,6 +19,8 @@ from kinopt_ros.ros.services.every import SERVICES
 
 PREPARED_SECONDS = 800.0
 """Longest time to wait for the node's compilers on a new and busy machine, s."""
+ANSWER_SECONDS = 30.0
+"""Longest time that clients wait for an answer, s."""
 
 
 class NodeTimeoutError(Exception):
@@ -31,8 +33,12 @@ class Client:
     It also publishes joint states where that node listens. Call rclpy.init before, close after.
     """
 
-    def __init__(self, name: str = "kinopt_client", node: str = "kinopt") -> None:
+    def __init__(
+        self, name: str = "kinopt_client", node: str = "kinopt", patience: float = ANSWER_SECONDS
+    ) -> None:
+        """``patience``: longest time to wait for an answer where a call says nothing else, s."""
         self.node = Node(name)
+        self._patience = patience
         self._target_node = node
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
@@ -56,12 +62,13 @@ class Client:
             for service in SERVICES
         }
 
-    def call(self, service: str, request: Any, timeout: float = 30.0) -> Any:
+    def call(self, service: str, request: Any, timeout: float | None = None) -> Any:
         """Send a request; return the node's answer.
 
         Raises:
             NodeTimeoutError: none came within the timeout (s).
         """
+        timeout = self._patience if timeout is None else timeout
         future = self.send(service, request, timeout)
         self._executor.spin_until_future_complete(future, timeout)
         if not future.done():
@@ -71,12 +78,13 @@ class Client:
             )
         return future.result()
 
-    def send(self, service: str, request: Any, timeout: float = 30.0) -> Any:
+    def send(self, service: str, request: Any, timeout: float | None = None) -> Any:
         """Send a request and return the future of its answer, which comes while this client spins.
 
         Raises:
             NodeTimeoutError: the service is not there within the timeout (s).
         """
+        timeout = self._patience if timeout is None else timeout
         client = self._clients[service]
         if not client.wait_for_service(timeout):
             raise NodeTimeoutError(f"service {self._target_node}/{service} is not there after {timeout:g} s")
@@ -172,13 +180,14 @@ class Client:
         self._targets.publish(target)
 
     def move_to(
-        self, target: PoseStamped, timeout: float = 30.0, patience: float = PREPARED_SECONDS
+        self, target: PoseStamped, timeout: float | None = None, patience: float = PREPARED_SECONDS
     ) -> tuple[MotionReport, JointTrajectory | None]:
         """Ask for a motion; return the report, and the trajectory if one was published.
 
         While the node prepares what it needs for that, ask again, for ``patience`` (s).
         """
         end = time.monotonic() + patience
+        timeout = self._patience if timeout is None else timeout
         while True:
             report, trajectory = self._move_to(target, timeout)
             if report.status.code != report.status.NOT_READY or time.monotonic() > end:
