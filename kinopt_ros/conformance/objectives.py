@@ -24,9 +24,9 @@ from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.tangent import difference, directions
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import objective_problem
-from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.registry import create_solver, solver_class
+from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
 
 PLANE = (1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
@@ -149,8 +149,6 @@ class ObjectiveConformance:
 
     def test_a_floating_base(self, shared: SharedMaker) -> None:
         """With the base free, any pose is reached; with rotations locked, they stay."""
-        if JointType.FLOATING not in solver_class(self.solver).capabilities.joint_types:
-            pytest.skip(f"{self.solver} moves no floating joints")
         robot = flying()
         known, solver = directions(robot), shared(robot)
         state, other = random_configurations(robot, 2, 6)
