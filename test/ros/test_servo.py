@@ -363,11 +363,11 @@ def test_a_robot_that_does_not_follow_is_stopped_until_the_commands_pause(
             break
     said = next(s for s in servo.statuses if s.status.code == Status.CONTROL_FAILED)
     assert "servo.tracking_tolerance" in said.status.message
-    sent = -1
-    while len(client.trajectories) != sent:  # the stop may come later than what is said of it
+    for _ in range(60):  # the stop may come later than what is said of it
         sent = len(client.trajectories)
-        client.spin(1.0)
-    servo.stream(0.5, 0.0, 0.1, 0.0)
+        servo.stream(0.5, 0.0, 0.1, 0.0)
+        if len(client.trajectories) == sent:
+            break
     assert len(client.trajectories) == sent
     client.spin(1.4)
     robot.plays = True
