@@ -68,19 +68,22 @@ def busy(start_shared_node: StartNode, panda_parameters: dict[str, object]) -> C
 
 
 def test_a_quick_request_does_not_wait_for_slow_ones(client: Client) -> None:
-    slow = [client.send("solve_ik", hard(3000, timeout=8.0)) for _ in range(3)]
-    client.spin(0.3)
-    for i in range(10):
-        assert client.call("solve_ik", easy(i)).status.code == Status.SUCCESS
-        assert client.call("ready", Trigger.Request()).success
-        assert (
-            client.call("compute_fk", ComputeFK.Request(links=["panda_link8"])).status.code == Status.SUCCESS
-        )
-    assert not any(future.done() for future in slow), "not slow enough to tell"
-    assert client.spin_until(lambda: all(future.done() for future in slow), PATIENCE)
-    for future in slow:
-        assert future.result().status.code in (Status.NO_IK_SOLUTION, Status.TIMED_OUT)
-        assert not len(future.result().positions)
+    for timeout in (8.0, 40.0):  # on a busy machine quick requests may take longer than the first
+        slow = [client.send("solve_ik", hard(3000, timeout=timeout)) for _ in range(3)]
+        client.spin(0.3)
+        for i in range(10):
+            assert client.call("solve_ik", easy(i)).status.code == Status.SUCCESS
+            assert client.call("ready", Trigger.Request()).success
+            where = client.call("compute_fk", ComputeFK.Request(links=["panda_link8"]))
+            assert where.status.code == Status.SUCCESS
+        sooner = not any(future.done() for future in slow)
+        assert client.spin_until(lambda slow=slow: all(future.done() for future in slow), PATIENCE)
+        for future in slow:
+            assert future.result().status.code in (Status.NO_IK_SOLUTION, Status.TIMED_OUT)
+            assert not len(future.result().positions)
+        if sooner:
+            return
+    pytest.fail("quick requests took longer than slow ones")
 
 
 def test_a_burst_gets_the_answers_of_single_requests(client: Client) -> None:
