@@ -7,7 +7,7 @@ arrays alive. So it must not make arrays, nor return them; numba refuses the for
 caller is of ``ALLOCATING``.
 """
 
-OUTER = {"cache": True, "nogil": True, "error_model": "numpy"}
+OUTER = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": True}
 """Options of functions that Python calls. Their machine code is kept on disk."""
 ALLOCATING = OUTER | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of functions that compiled code calls, and that make arrays. Wrappers for Python and files of their own only
