@@ -247,7 +247,9 @@ def _as_declared(kind: type[Cost], declared: _Declared, value: Any) -> Any:
     tuples, arrays become read-only float64 ones; refuse other types, and numbers that are not finite."""
     if type(value) is np.ndarray and value.dtype == np.float64 and declared.takes_arrays:
         array = np.array(value)
-        if math.isfinite(np.add.reduce(array, axis=None)):  # else something is not, or the sum is beyond 1e308
+        if math.isfinite(
+            np.add.reduce(array, axis=None)
+        ):  # else something is not, or the sum is beyond 1e308
             array.setflags(write=False)
             return array
     who = f"cost {kind.name!r}: {declared.name}"

@@ -18,8 +18,8 @@ POSE, DISTANCE, LIMITS, INDEX, ALIGNMENT, LOOK_AT, CENTER_OF_MASS = range(7)
 ``manipulability``; the others by name."""
 FORMULA, FRAME, BASE, FIRST, SIZE, NUMBERS, LISTED, COUNT, VARIANT, ONE_SIDED, HOLDS = range(11)
 """Columns of ``Plan.costs``: formula; frame, and frame of the base link or -1; first row and number of them; where its
-numbers begin; where what it lists begins in ``Plan.lists``, and its length; a switch; whether r <= 0 is content; whether
-it has a tolerance."""
+numbers begin; where what it lists begins in ``Plan.lists``, and its length; a switch; whether r <= 0 is content;
+whether it has a tolerance."""
 COLUMNS = 11
 TOOL, IN_BASE_AXES = 1, 2
 """Variants of POSE, which can be added: numbers of a tool follow; the residual is along the axes of the base link."""
