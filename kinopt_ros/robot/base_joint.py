@@ -66,8 +66,8 @@ def with_base(
     longest = max((root, *variable_names_of(name, joint_type), *groups), key=len)
     if len(longest) > MAX_NAME_LENGTH:
         raise InvalidRequestError(
-            f"a base cannot be called {shown(name)}: {quoted(longest, 60)} would have {len(longest)} characters; "
-            f"allowed are at most {MAX_NAME_LENGTH}"
+            f"a base cannot be called {shown(name)}: {quoted(longest, 60)} is too long for a name; allowed are at most "
+            f"{MAX_NAME_LENGTH} characters"
         )
     if taken:
         raise InvalidRequestError(
