@@ -112,8 +112,8 @@ def judged_at_once(
     objectives, B = problem.objectives, problem.batch_size
     packed = _packed(robot, _Structure(problem.objective))
     numbers, weights, tolerances = packed.numbers_of(robot, objectives)
-    right, met = np.empty(B, np.bool_), np.empty((B, len(problem.objective)), np.bool_)
-    residual, value = np.zeros(weights.shape), np.empty(met.shape)
+    right, met = np.empty((2, B), np.bool_)
+    residual, value = np.zeros(weights.shape), np.empty((B, len(problem.objective)))
     judge(
         packed.plan,
         Claims(
@@ -127,9 +127,9 @@ def judged_at_once(
         most_held,
         Verdict(right, residual, value, met),
     )
-    if not right.all() or not np.isfinite(value).all() or not np.isfinite(residual).all():
+    if not right.all():
         return None
-    return Judgement(Judged(objectives, packed.ends, residual, value), met.all(axis=1))
+    return Judgement(Judged(objectives, packed.ends, residual, value), met)
 
 
 class _Structure:

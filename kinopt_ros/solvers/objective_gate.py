@@ -71,7 +71,7 @@ def verified(
             status[b], messages[b] = Status.VERIFICATION_FAILED, f"solver {solver} {wrong[b]}"
         else:
             status[b], messages[b] = _outcome(robot, problem, b, best[b], terms[b], bool(claims.timed_out[b]))
-    q = np.where((status == Status.SUCCESS)[:, None, None], best, np.nan)
+    q = best.copy() if not len(unclear) else np.where((status == Status.SUCCESS)[:, None, None], best, np.nan)
     return ObjectiveResult(
         robot.variable_names,
         q,

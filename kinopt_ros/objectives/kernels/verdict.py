@@ -82,12 +82,12 @@ class Verdict(NamedTuple):
     """What is found."""
 
     right: Annotated[Bool, "B"]
-    """Whether the numbers are finite, within limits, and what is held is."""
+    """Whether the numbers are finite, those of the costs, too, within limits, and what is held is."""
     residual: Annotated[Float64, "B R"]
     value: Annotated[Float64, "B K"]
     """Sums of weighted squares."""
-    met: Annotated[Bool, "B K"]
-    """Which costs hold, or need not."""
+    met: Annotated[Bool, "B"]
+    """Whether all costs hold that have to."""
 
 
 @njit(**INNER)
@@ -395,8 +395,11 @@ def _center(plan, row, numbers, frames, r):
 
 @njit(**INNER)
 def _value(row, weights, r):
+    """Return the sum of weighted squares; NaN if a residual is not finite."""
     total = 0.0
     for k in range(r.shape[0]):
+        if not np.isfinite(r[k]):
+            return np.nan
         x = weights[k] * (max(r[k], 0.0) if row[ONE_SIDED] else r[k])
         total += x * x
     return total
@@ -423,7 +426,7 @@ def _met(row, weights, tolerances, r):
 @njit(**INNER)
 def _judge_in(plan, claims, most_held, verdict, motions, frames, T, J):
     for b in range(claims.q.shape[0]):
-        verdict.right[b] = _right(claims, b, most_held)
+        verdict.right[b], verdict.met[b] = _right(claims, b, most_held), True
         if not verdict.right[b]:
             continue
         q, numbers = claims.q[b], claims.numbers[b]
@@ -445,7 +448,10 @@ def _judge_in(plan, claims, most_held, verdict, motions, frames, T, J):
             else:
                 _direction(row, numbers, frames, r)
             verdict.value[b, k] = _value(row, weights, r)
-            verdict.met[b, k] = not row[HOLDS] or _met(row, weights, claims.tolerances[b, first:last], r)
+            if not np.isfinite(verdict.value[b, k]):
+                verdict.right[b] = False
+            if row[HOLDS] and not _met(row, weights, claims.tolerances[b, first:last], r):
+                verdict.met[b] = False
 
 
 @njit(**OUTER)
