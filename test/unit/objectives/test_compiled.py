@@ -25,7 +25,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers import objective_gate
 from kinopt_ros.solvers.objective_gate import HELD, verified
 
-N = 24  # even, so that a median is no value itself
+N = 12  # even, so that a median is no value itself
 
 
 @pytest.fixture(scope="module", autouse=True)
