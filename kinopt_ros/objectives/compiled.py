@@ -221,7 +221,9 @@ def _packed(robot: RobotModel, of: _Structure) -> _Packed:
     table = np.zeros((len(costs), kernel.COLUMNS), dtype=np.int64)
     tree = _Tree(robot)
     lists: list[int] = []
-    ends, columns, at = [], [], 0
+    ends: list[int] = []
+    columns: list[slice] = []
+    at = 0
     for row, cost in zip(table, costs, strict=True):
         rows = _KINDS[type(cost)].rows(robot, tree, cost)
         numbers = sum(part.shape[-1] for part in _KINDS[type(cost)].numbers(robot, [cost]))
