@@ -82,12 +82,33 @@ def njit(signature: Any = None, *, cache: Any = False, **options: Any) -> Callab
             return function
         if cache:
             compiled._cache = _cache_of(function)
+        if options.get("_nrt") is False:
+            _refuse_returned_arrays(compiled)
         if signature is not None:
             compiled.compile(signature)
             compiled.disable_compile()
         return compiled
 
     return decorate
+
+
+def _refuse_returned_arrays(compiled: Any) -> None:
+    """Let the compiler refuse to return arrays from a function that does not count references: its caller would free
+    what others use."""
+    add = compiled.add_overload
+
+    def checked(result: Any) -> None:
+        if _has_arrays(result.signature.return_type):
+            raise TypeError(f"{compiled.__name__} returns arrays, and does not count references to them")
+        add(result)
+
+    compiled.add_overload = checked
+
+
+def _has_arrays(kind: Any) -> bool:
+    if isinstance(kind, numba.types.BaseTuple):
+        return any(_has_arrays(part) for part in kind)
+    return isinstance(kind, numba.types.Array)
 
 
 def loaded_or_compiled(function: Any, signature: Any, may_compile: bool) -> bool:

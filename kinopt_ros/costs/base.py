@@ -19,7 +19,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kinopt_ros.array import Float64, Immutable
-from kinopt_ros.costs.fields import allowed, alternatives, fits, fits_one, takes_arrays, takes_floats
+from kinopt_ros.costs.fields import (
+    allowed,
+    alternatives,
+    fits,
+    fits_one,
+    length_of_floats,
+    takes_arrays,
+    takes_floats,
+)
 from kinopt_ros.costs.point import Point
 from kinopt_ros.errors import InvalidRequestError, UnknownLinkError, quoted, said_by, shown
 from kinopt_ros.robot.model import RobotModel
@@ -67,7 +75,7 @@ class Cost(Immutable, ABC):
             value = getattr(self, declared.name)
             if value is declared.default:  # checked once
                 continue
-            converted = _as_declared(type(self), declared, value)
+            converted = value if _is_plain(declared, value) else _as_declared(type(self), declared, value)
             if converted is not value:
                 object.__setattr__(self, declared.name, converted)
         self._check_common()
@@ -175,7 +183,11 @@ def structure_of(cost: Cost) -> tuple[Any, ...]:
         if name in ("label", "tolerance"):
             continue
         value = getattr(cost, name)
-        if _is_numeric(value):
+        if type(value) is float:
+            shapes.append((name, ()))
+        elif value is None or type(value) is str:
+            rest.append((name, value))
+        elif _is_numeric(value):
             shapes.append((name, np.shape(value)))
         else:
             rest.append((name, value))
@@ -211,11 +223,35 @@ class _Declared(NamedTuple):
     takes_arrays: bool
     takes_floats: bool
     alternatives: tuple[Any, ...]
+    tuple_length: int | None
+    """Length of tuples of floats that it may hold; 0: any; None: it may hold none."""
+
+
+def _is_plain(declared: _Declared, value: Any) -> bool:
+    """Return whether a value is one of the usual ones that ``_as_declared`` would leave as it is; it takes longer."""
+    kind = type(value)
+    if kind is str:
+        return str in declared.alternatives
+    if kind is float:
+        return float in declared.alternatives and (math.isfinite(value) or declared.name == "tolerance")
+    if kind is not tuple or declared.tuple_length is None or declared.tuple_length not in (0, len(value)):
+        return False
+    for item in value:
+        if type(item) is not float or not (math.isfinite(item) or declared.name == "tolerance"):
+            return False
+    return bool(value)
 
 
 def _as_declared(kind: type[Cost], declared: _Declared, value: Any) -> Any:
     """Return a field's value as its kind declares it: whole numbers where floats are meant become floats, lists become
     tuples, arrays become read-only float64 ones; refuse other types, and numbers that are not finite."""
+    if type(value) is np.ndarray and value.dtype == np.float64 and declared.takes_arrays:
+        array = np.array(value)
+        if math.isfinite(
+            np.add.reduce(array, axis=None)
+        ):  # else something is not, or the sum is beyond 1e308
+            array.setflags(write=False)
+            return array
     who = f"cost {kind.name!r}: {declared.name}"
     if isinstance(value, list):
         value = _array(who, value) if declared.takes_arrays else _tuple(value)
@@ -312,6 +348,7 @@ def _declared(kind: type[Cost]) -> tuple[_Declared, ...]:
                 takes_arrays(hint),
                 takes_floats(hint),
                 alternatives(hint),
+                length_of_floats(hint),
             )
             for field in fields(kind)
             for hint in (hints.get(field.name, Any),)

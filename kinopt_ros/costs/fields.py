@@ -69,6 +69,17 @@ def takes_floats(hint: Any) -> bool:
     return any(one is float or float in get_args(one) for one in alternatives(hint))
 
 
+def length_of_floats(hint: Any) -> int | None:
+    """Return the length of tuples of floats that a field may hold, 0 for any; None if it may hold none."""
+    for one in alternatives(hint):
+        items = get_args(one) if get_origin(one) is tuple else ()
+        if len(items) == 2 and items[1] is Ellipsis and items[0] is float:
+            return 0
+        if items and all(item is float for item in items):
+            return len(items)
+    return None
+
+
 def allowed(hint: Any) -> str:
     """Return in words what a field may hold."""
     return " or ".join(dict.fromkeys(map(_words, alternatives(hint))))

@@ -11,7 +11,10 @@ from kinopt_ros.robot.model import RobotModel
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LookAt(Cost):
-    """Angle between an axis of a link and the line to a place, as a rotation vector."""
+    """Angle between an axis of a link and the line to a place, as a rotation vector.
+
+    Where the place is the link's own origin there is no line, and it is half a turn.
+    """
 
     name: ClassVar[str] = "look_at"
     formula: ClassVar[str] = "r = angle(R a, c - p) * (R a x (c - p)) / |R a x (c - p)|"

@@ -70,7 +70,15 @@ def _term(path: NumpyPath, cost: Cost, title: str, points: tuple[int, ...]) -> T
     residual = np.array(residuals)
     counted = np.maximum(residual, 0.0) if cost.one_sided else residual
     weighted = (np.asarray(cost.weight) * counted).ravel()
-    value = float(weighted @ weighted)
+    return term_of(cost, title, residual, float(weighted @ weighted))
+
+
+def term_of(cost: Cost, title: str, residual: Annotated[Float64, "P m"], value: float) -> Term:
+    """Return what became of a cost whose residuals at P points, and their weighted sum of squares, are known.
+
+    Raises:
+        CostError: its magnitudes are no numbers of at least 0, or fewer or more than its tolerances.
+    """
     magnitude = magnitudes_of(cost, title, residual)
     tolerance = None
     if cost.tolerance is not None:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kinopt_ros.array import Immutable
+from kinopt_ros.array import Float64, Immutable
 from kinopt_ros.costs.base import Cost
 from kinopt_ros.errors import InvalidRequestError, shown
 from kinopt_ros.objectives.cost_error import blamed
@@ -72,7 +72,7 @@ class Objective(Immutable):
         for cost, title in zip(self.costs, self.titles, strict=True):
             with blamed(cost, title, refusals=True):
                 cost.check(robot)
-            if cost.holds and not np.any(cost.weight):
+            if cost.tolerance is not None and not _counts(cost.weight):
                 raise InvalidRequestError(
                     f"cost {title!r} has a tolerance, but no component with a weight: nothing would have to hold"
                 )
@@ -83,6 +83,8 @@ class Objective(Immutable):
                 )
             if cost.span > 1 and cost.order:
                 raise InvalidRequestError(f"cost {title!r} has a span and an order; allowed is one of them")
+            if cost.points is None and cost.span == 1:
+                continue
             for number in cost.points or ():
                 if not -num_points <= number < num_points:
                     raise InvalidRequestError(
@@ -100,3 +102,7 @@ class Objective(Immutable):
         if cost.points is None:
             return tuple(range(last))
         return tuple(sorted({number % num_points for number in cost.points if number % num_points < last}))
+
+
+def _counts(weight: float | tuple[float, ...] | Float64) -> bool:
+    return weight != 0.0 if isinstance(weight, float) else bool(np.any(weight))

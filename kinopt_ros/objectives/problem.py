@@ -20,8 +20,9 @@ from kinopt_ros.scene.scene import Scene
 
 MOST_POINTS = 512
 """Most points of a trajectory."""
-MOST_VARIABLES = 4096
-"""Most directions times points."""
+MOST_VARIABLES = 1024
+"""Most directions times points: the last stage factorizes a dense matrix of so many rows at every step. With 1024 that
+takes some hundredths of a second, and grows with the cube."""
 DEFAULT_STARTS = 16
 """Random starts of the search, besides the state and the seeds."""
 RUGGED_STARTS = 128
@@ -129,23 +130,28 @@ def objective_problem(
             raise InvalidRequestError(f"{what} is {shown(list(names))}; allowed are names")
     B = len(objectives)
     free = _free(robot, tuple(joints), tuple(locked))
-    if not free.sum() * num_points <= MOST_VARIABLES:
+    if not np.count_nonzero(free) * num_points <= MOST_VARIABLES:
         raise InvalidRequestError(
-            f"{free.sum()} directions at {num_points} points are more than {MOST_VARIABLES} variables"
+            f"{np.count_nonzero(free)} directions at {num_points} points are more than {MOST_VARIABLES} variables"
         )
     starts = _default_starts(objectives[0], num_points) if num_starts is None else num_starts
     _check_numbers(dt, clearance, starts, deadline, random_seed)
-    q = robot.default_q if state is None else _as_array("state", state)
-    known = np.empty((B, 0, num_points, robot.nq)) if seeds is None else _as_array("seeds", seeds)
-    if seeds is not None and known.ndim == 3:
-        known = np.broadcast_to(known, (B, *known.shape))
-    _check_states(robot, "state", q, ((robot.nq,), (B, robot.nq)))
-    _check_states(
-        robot, "seeds", known, ((B, known.shape[1] if known.ndim > 1 else 0, num_points, robot.nq),)
-    )
     states = np.empty((B, robot.nq))
-    states[:] = q
+    if state is None:
+        states[:] = robot.default_q
+    else:
+        q = _as_array("state", state)
+        _check_states(robot, "state", q, ((robot.nq,), (B, robot.nq)))
+        states[:] = q
     states = _of_length_1(robot, states)
+    known = np.empty((B, 0, num_points, robot.nq))
+    if seeds is not None:
+        known = _as_array("seeds", seeds)
+        if known.ndim == 3:
+            known = np.broadcast_to(known, (B, *known.shape))
+        _check_states(
+            robot, "seeds", known, ((B, known.shape[1] if known.ndim > 1 else 0, num_points, robot.nq),)
+        )
     if known.size:  # what is held is the state's
         held_at = states[:, None, None]
         steps = np.where(free, difference(directions(robot), held_at, known), 0.0)

@@ -1,5 +1,6 @@
 """Answers to objectives: what a solver claims, and what was verified of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -41,7 +42,7 @@ class ObjectiveResult(Immutable):
     NO_IK_SOLUTION or PLANNING_FAILED: something does not hold. Others: see ``Status``."""
     messages: tuple[str, ...]
     """Why a request failed, one sentence; empty where it succeeded."""
-    terms: tuple[tuple[Term, ...], ...]
+    terms: Sequence[tuple[Term, ...]]
     """Per request all costs at ``best``: value, residual, magnitudes, tolerance."""
     multipliers: tuple[Annotated[Float64, "B P m"], ...]
     """Per cost its Lagrange multipliers at ``best``, as the solver says; zeros for what need not hold."""
@@ -107,7 +108,7 @@ def with_rows(
         best=best,
         status=status,
         messages=tuple(messages),
-        terms=tuple(terms),
+        terms=terms,
         multipliers=multipliers,
         iterations=iterations,
         history=history,

@@ -16,7 +16,7 @@ from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
 from kinopt_ros.objectives.result import ObjectiveResult
 from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
 from kinopt_ros.problems.rows import rows_of
-from kinopt_ros.problems.target_errors import target_errors
+from kinopt_ros.problems.target_errors import target_words, what_is_met
 from kinopt_ros.robot.chain import chain_between, with_tool
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.status import Status
@@ -61,16 +61,30 @@ def ik_objective(robot: RobotModel, problem: IkProblem, costs: Sequence[Cost]) -
 
 
 def with_targets_met(robot: RobotModel, problem: IkProblem, result: ObjectiveResult) -> ObjectiveResult:
-    """Return an answer whose successes meet the targets as inverse kinematics judges them, too.
+    """Return an answer whose successes meet the targets as inverse kinematics judges them, too, and whose messages say
+    what is met of targets that are only to be come near to.
 
     The two differ where rotations about some axes are free: there a target counts swing or twist
     (``kinematics.pose_errors``), and a link pose components of the rotation vector.
     """
-    met = result.success
+    met, words = result.success, []
     for target in problem.targets:
         chain = with_tool(chain_between(robot, problem.base_link, target.link), target.T_link_tool)
-        T = chain_pose(chain, result.best[:, 0, chain.variables])
-        met = met & target_errors(target, target.T_base_target, T)[2]
+        of_target = what_is_met(
+            target, target.T_base_target, chain_pose(chain, result.best[:, 0, chain.variables])
+        )
+        met = met & of_target.position & of_target.orientation
+        if problem.nearest:
+            words.append(target_words(target, of_target, len(problem.targets) > 1))
+    if problem.nearest:
+        near = result.status == Status.NEAREST
+        told = ["; ".join(parts) for parts in zip(*words, strict=True)]
+        return replace(
+            result,
+            messages=tuple(
+                new if is_near else old for is_near, new, old in zip(near, told, result.messages, strict=True)
+            ),
+        )
     missed = result.success & ~met
     if not missed.any():
         return result

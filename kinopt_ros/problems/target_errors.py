@@ -50,6 +50,24 @@ def what_is_met(
     return Met(distance, angle, position_met, orientation_met)
 
 
+def target_words(target: PoseTarget, met: Met, several: bool) -> list[str]:
+    """Say what is met of a target, and by how much what is not."""
+    prefix = f"{target.link!r}: " if several else ""
+    position, orientation = (
+        ["free"] * len(met.distance)
+        if all(free)
+        else [
+            f"met (off by {error:.3g} {unit})" if near else f"off by {error:.3g} {unit}"
+            for error, near in zip(errors.tolist(), within.tolist(), strict=True)
+        ]
+        for free, errors, within, unit in (
+            (target.free_position, met.distance, met.position, "m"),
+            (target.free_orientation, met.angle, met.orientation, "rad"),
+        )
+    )
+    return [f"{prefix}position {p}, orientation {o}" for p, o in zip(position, orientation, strict=True)]
+
+
 def _within(
     errors: Annotated[Float64, "N 3"], tolerance: Tolerance
 ) -> tuple[Annotated[Float64, "N"], Annotated[Bool, "N"]]:

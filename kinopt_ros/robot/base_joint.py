@@ -12,11 +12,12 @@ from typing import Annotated, Literal
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidRequestError, shown
+from kinopt_ros.errors import InvalidRequestError, quoted, shown
 from kinopt_ros.robot.limits import LARGEST_LIMIT
 from kinopt_ros.robot.model import Joint, JointGroup, JointType, RobotModel
 from kinopt_ros.robot.new_joint import names_taken, with_new_joint
 from kinopt_ros.robot.variables import variable_names_of
+from kinopt_ros.robot.xml_text import MAX_NAME_LENGTH
 
 _BOUNDED = {"planar": ("x", "y", "theta"), "floating": ("x", "y", "z")}
 """What of a base can have bounds, in the order of its variables."""
@@ -48,8 +49,8 @@ def with_base(
             floating one (m, rad); what is not named has no bounds, nor has an infinite one.
 
     Raises:
-        InvalidRequestError: another kind, no text for a name, bounds that are no range of such a base, or names that
-            the robot has already.
+        InvalidRequestError: another kind, no text for a name or a long one, bounds that are no range of such a base, or
+            names that the robot has already.
     """
     if not isinstance(kind, str) or kind not in _BOUNDED:
         raise InvalidRequestError(f"kind is {shown(kind)}; allowed are 'planar' and 'floating'")
@@ -62,6 +63,12 @@ def with_base(
     virtual = robot.virtual_joint
     if virtual is not None and virtual.name == name:
         taken.append(f"the virtual_joint {name}")
+    longest = max((root, *variable_names_of(name, joint_type), *groups), key=len)
+    if len(longest) > MAX_NAME_LENGTH:
+        raise InvalidRequestError(
+            f"a base cannot be called {shown(name)}: {quoted(longest, 60)} is too long for a name; allowed are at most "
+            f"{MAX_NAME_LENGTH} characters"
+        )
     if taken:
         raise InvalidRequestError(
             f"a base cannot be called {name!r}: robot {robot.name!r} has {', '.join(taken)} already; give another name"

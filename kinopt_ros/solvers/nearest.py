@@ -12,8 +12,8 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
-from kinopt_ros.problems.ik import IkProblem, PoseTarget
-from kinopt_ros.problems.target_errors import Met, weighted_cost, what_is_met
+from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.target_errors import Met, target_words, weighted_cost, what_is_met
 from kinopt_ros.solvers.collision_gate import EXPLAINED, collision_reason, lazily_free
 from kinopt_ros.solvers.failures import at_limits, most_named
 from kinopt_ros.solvers.judgement import Case
@@ -184,7 +184,7 @@ def _say_what_is_met(
     named = at_limits(case.robot, problem.variables, said.q[found[: most_named(problem, len(found))]])
     several = len(problem.targets) > 1
     parts = [
-        _target_words(target, _met(problem, said, found, number), several)
+        target_words(target, _met(problem, said, found, number), several)
         for number, target in enumerate(problem.targets)
     ]
     for row, b in enumerate(found.tolist()):
@@ -200,24 +200,6 @@ def _met(problem: IkProblem, said: _Said, found: Annotated[Int64, "F"], number: 
         distance, angle = said.position_error[found], said.orientation_error[found]
         return Met(distance, angle, distance <= target.plain[0], angle <= target.plain[1])
     return what_is_met(target, target.T_base_target[found], said.T_base_tool[found, number])
-
-
-def _target_words(target: PoseTarget, met: Met, several: bool) -> list[str]:
-    """Say what is met of a target, and by how much what is not."""
-    prefix = f"{target.link!r}: " if several else ""
-    position, orientation = (
-        ["free"] * len(met.distance)
-        if all(free)
-        else [
-            f"met (off by {error:.3g} {unit})" if near else f"off by {error:.3g} {unit}"
-            for error, near in zip(errors.tolist(), within.tolist(), strict=True)
-        ]
-        for free, errors, within, unit in (
-            (target.free_position, met.distance, met.position, "m"),
-            (target.free_orientation, met.angle, met.orientation, "rad"),
-        )
-    )
-    return [f"{prefix}position {p}, orientation {o}" for p, o in zip(position, orientation, strict=True)]
 
 
 def _say_why_not(

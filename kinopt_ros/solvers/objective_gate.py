@@ -1,6 +1,7 @@
 """Gate that claims of plugins for objectives pass, in float64: numbers, limits, what is held, costs, collisions."""
 
 import time
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import shortened
 from kinopt_ros.kinematics.tangent import difference, directions
+from kinopt_ros.objectives.compiled import judged_at_once
 from kinopt_ros.objectives.evaluation import Term, evaluate_along
 from kinopt_ros.objectives.numpy_point import numpy_paths
 from kinopt_ros.objectives.problem import ObjectiveProblem
@@ -47,29 +49,36 @@ def verified(
     _check_form(robot, problem, claims, solver)
     best = np.array(claims.q, dtype=np.float64)
     status = np.full(B, int(Status.SUCCESS), dtype=np.int64)
-    messages, terms = [], []
-    wrong = (
-        {} if _all_right(robot, problem, best) else {b: _wrong(robot, problem, b, best[b]) for b in range(B)}
-    )
-    for b, what in wrong.items():
-        if what:
+    messages = [""] * B
+    wrong: dict[int, str] = {}
+    if directions(robot).quaternions or T > 1:
+        wrong = _all_wrong(robot, problem, best)
+    judged = None if wrong else judged_at_once(robot, problem, best, HELD)
+    terms: Sequence[tuple[Term, ...]]
+    if judged is not None:
+        terms, unclear = judged.terms, np.arange(B)
+        if problem.scene is None and problem.objective.has_to_hold:
+            unclear = np.flatnonzero(~judged.met)
+    else:
+        wrong = wrong or _all_wrong(robot, problem, best)
+        for b in wrong:
             best[b] = np.array(np.broadcast_to(problem.state[b], (T, robot.nq)))
-    for b, path in enumerate(numpy_paths(robot, best, problem.dt)):
-        found = evaluate_along(path, problem.objectives[b])
-        terms.append(found)
-        if wrong.get(b):
-            status[b], message = Status.VERIFICATION_FAILED, f"solver {solver} {wrong[b]}"
+        paths = numpy_paths(robot, best, problem.dt)
+        terms = [evaluate_along(path, problem.objectives[b]) for b, path in enumerate(paths)]
+        unclear = np.arange(B)
+    for b in unclear.tolist():
+        if b in wrong:
+            status[b], messages[b] = Status.VERIFICATION_FAILED, f"solver {solver} {wrong[b]}"
         else:
-            status[b], message = _outcome(robot, problem, b, best[b], found, bool(claims.timed_out[b]))
-        messages.append(message)
-    q = np.where((status == Status.SUCCESS)[:, None, None], best, np.nan)
+            status[b], messages[b] = _outcome(robot, problem, b, best[b], terms[b], bool(claims.timed_out[b]))
+    q = best.copy() if not len(unclear) else np.where((status == Status.SUCCESS)[:, None, None], best, np.nan)
     return ObjectiveResult(
         robot.variable_names,
         q,
         best,
         status,
         tuple(messages),
-        tuple(terms),
+        terms,
         claims.multipliers,
         _own(claims.iterations),
         np.array(claims.history),
@@ -112,6 +121,16 @@ def _not_checked(robot: RobotModel, problem: ObjectiveProblem) -> tuple[str, ...
     if problem.scene is None:
         return (HELD_LIMITS, SELF_COLLISION, WORLD_COLLISION, *between)
     return (HELD_LIMITS, *not_checked(robot), *between)
+
+
+def _all_wrong(
+    robot: RobotModel, problem: ObjectiveProblem, q: Annotated[Float64, "B T nq"]
+) -> dict[int, str]:
+    """Return which claims break what no solver may, and how, in words that follow its name."""
+    if _all_right(robot, problem, q):
+        return {}
+    found = {b: _wrong(robot, problem, b, q[b]) for b in range(len(q))}
+    return {b: what for b, what in found.items() if what}
 
 
 def _all_right(robot: RobotModel, problem: ObjectiveProblem, q: Annotated[Float64, "B T nq"]) -> bool:

@@ -18,6 +18,8 @@ def first_starts(problem: ObjectiveProblem) -> Annotated[Float64, "B T nq"]:
     """Return the first seeds, or the states where there are none."""
     if problem.seeds.shape[1]:
         return np.array(problem.seeds[:, 0])
+    if problem.num_points == 1:
+        return problem.state[:, None].copy()
     return np.repeat(problem.state[:, None], problem.num_points, axis=1)
 
 

@@ -27,6 +27,7 @@ ONLY_IN = {
         "numba_cache.py",
         "solvers/cpu",
         "collision",
+        "objectives/kernels",
         "trajectory/kernels",
         "verification/kernels",
     ),

@@ -25,6 +25,7 @@ from rich.table import Table
 import kinopt_ros.bench.pyroki
 from kinopt_ros.array import Float64
 from kinopt_ros.bench.machine import machine
+from kinopt_ros.bench.objective.index import SMALLEST, run_index_bench
 from kinopt_ros.bench.progress import Report, no_report, progress_bar
 from kinopt_ros.costs.base import Cost
 from kinopt_ros.costs.link_pose import LinkPose
@@ -97,6 +98,7 @@ def run_objective_bench(
     pyroki_python: Path = Path(".venv-pyroki/bin/python"),
     seed: int = 0,
     report: Report = no_report,
+    solvers: Sequence[str] = SOLVERS,
 ) -> list[Row]:
     """Measure all on all tasks.
 
@@ -107,6 +109,7 @@ def run_objective_bench(
         pyroki_python: interpreter of PyRoki's environment.
         seed: of the targets.
         report: told of every size of every task.
+        solvers: ours.
 
     Raises:
         SolverUnavailableError: PyRoki cannot run here.
@@ -118,7 +121,7 @@ def run_objective_bench(
         count = max(size * calls for size, calls in plan)
         T = forward_kinematics(robot, random_configurations(robot, count, seed), task.links)
         rows += _theirs(task, robot, plan, T, pyroki_python, report)
-        for name in SOLVERS:
+        for name in solvers:
             rows += _ours(name, task, robot, plan, T, report)
     return rows
 
@@ -310,11 +313,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pyroki-python", type=Path, default=Path(".venv-pyroki/bin/python"), metavar="PYTHON"
     )
+    parser.add_argument(
+        "--solvers",
+        default=",".join(SOLVERS),
+        help=f"ours, separated by commas (default {','.join(SOLVERS)})",
+    )
+    parser.add_argument(
+        "--index",
+        action="store_true",
+        help="measure instead how often a higher weight of manipulability lowers the index, at met poses, by the first "
+        "of --solvers",
+    )
+    parser.add_argument(
+        "--starts", default="16,64,128", help="random starts of --index, a row for each (default 16,64,128)"
+    )
+    parser.add_argument("--cases", type=int, default=1000, help="steps of weight of --index (default 1000)")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure and print; return 0 if all could be measured."""
+    """Measure and print; return 0 if all could be measured, with ``--index`` if no index fell from the most starts."""
+    solvers = [name.strip() for name in args.solvers.split(",")]
+    if not set(solvers) <= set(SOLVERS) or args.cases < 1:
+        raise InvalidRequestError(
+            f"solvers are {solvers}, cases {args.cases}; allowed are {', '.join(SOLVERS)}, and 1 or more"
+        )
+    if args.index:
+        return _main_index(args, solvers[0])
     names = [name.strip() for name in args.tasks.split(",")]
     unknown = sorted(set(names) - {task.name for task in TASKS})
     if unknown or args.targets < 1:
@@ -325,8 +350,8 @@ def main(args: argparse.Namespace) -> int:
     tasks = [task for task in TASKS if task.name in names]
     sizes = [int(size) for size in args.sizes.split(",")]
     shown = not args.json and sys.stderr.isatty()
-    with progress_bar("objectives", (1 + len(SOLVERS)) * len(tasks) * len(sizes), enabled=shown) as report:
-        rows = run_objective_bench(tasks, sizes, args.targets, args.pyroki_python, args.seed, report)
+    with progress_bar("objectives", (1 + len(solvers)) * len(tasks) * len(sizes), enabled=shown) as report:
+        rows = run_objective_bench(tasks, sizes, args.targets, args.pyroki_python, args.seed, report, solvers)
     if args.json:
         print(json.dumps({"machine": machine(), "objective": [asdict(row) for row in rows]}, indent=2))
         return 0
@@ -348,3 +373,22 @@ def main(args: argparse.Namespace) -> int:
         )
     Console().print(table)
     return 0
+
+
+def _main_index(args: argparse.Namespace, solver: str) -> int:
+    rows = run_index_bench(solver, [int(number) for number in args.starts.split(",")], args.cases, args.seed)
+    if args.json:
+        print(json.dumps({"machine": machine(), "index": [asdict(row) for row in rows]}, indent=2))
+    else:
+        table = Table("solver", "starts", "steps", f"falls beyond {SMALLEST:g}", "largest fall", "mean rise")
+        for row in rows:
+            table.add_row(
+                row.solver,
+                str(row.starts),
+                str(row.steps),
+                str(row.falls),
+                f"{row.largest_fall:.1e}",
+                f"{row.mean_rise:.4f}",
+            )
+        Console().print(table)
+    return 0 if max(rows, key=lambda row: row.starts).falls == 0 else 2

@@ -9,7 +9,7 @@ from kinopt_ros.collision.kernels.ball_distances import ball_distance
 from kinopt_ros.collision.kernels.box_gaps import box_gap
 from kinopt_ros.collision.kernels.hull_gap import CENTER, FIRST, LAST, REACH, ROUNDING, hull_gap, plane_gap
 from kinopt_ros.collision.kernels.tree import place_links
-from kinopt_ros.compiler_options import INLINE, INNER, OUTER
+from kinopt_ros.compiler_options import ALLOCATING, INLINE, INNER, OUTER
 from kinopt_ros.numba_cache import njit
 
 HULLS, GROUND, BALLS, BOXES = range(4)
@@ -256,7 +256,7 @@ def _above(a, b, shapes, placed, enough):
     return max(best, lowest)
 
 
-@njit(**INNER)
+@njit(**ALLOCATING)
 def _from_obstacle(a, obstacle, packed, placed, least, enough):
     """Return the least distance of a's balls from an obstacle."""
     numbers, reach, balls = packed.shapes.numbers, packed.shapes.reach, packed.shapes.balls

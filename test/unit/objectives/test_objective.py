@@ -99,6 +99,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("num_points", {"num_points": 0}, "num_points is 0"),
     ("num_points", {"num_points": True}, "num_points is True"),
+    ("too large", {"num_points": 400}, "are more than 1024 variables"),
     ("num_points", {"num_points": 513}, "num_points is 513"),
     ("num_points", {"num_points": 2.0}, "num_points is 2.0"),
     ("dt", {"dt": 0.0}, "dt is 0.0"),

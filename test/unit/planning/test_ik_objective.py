@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -71,6 +72,30 @@ def test_a_success_meets_targets_as_inverse_kinematics_judges_them() -> None:
     assert np.isnan(result.q[1]).all()
     assert result.messages[1]
     assert with_targets_met(ROBOT, problem, judged) is judged
+
+
+def test_what_is_near_says_what_of_the_targets_is_met() -> None:
+    q = ROBOT.default_q
+    [there] = forward_kinematics(ROBOT, q, ["panda_link8"])
+    off = there.copy()
+    off[0, 3] += 0.01
+    problem = ik_problem(
+        ROBOT,
+        np.stack([there, off]),
+        base_link="panda_link0",
+        tip_link="panda_link8",
+        nearest=PoseWeights(10.0, 0.1),
+    )
+    asked = ik_objective(ROBOT, problem, [Rest(weight=0.1)])
+    best = np.repeat(q[None, None], 2, axis=0)
+    multipliers = tuple(np.zeros((2, 1, 1)) for _ in asked.objective)
+    claims = ObjectiveCandidates(best, multipliers, np.zeros(2, int), np.zeros((2, 0)), np.zeros(2, bool))
+    result = with_targets_met(ROBOT, problem, verified(ROBOT, asked, claims, "nobody", 0.0))
+    assert result.status.tolist() == [Status.NEAREST] * 2
+    assert re.fullmatch(
+        r"position met \(off by \S+ m\), orientation met \(off by \S+ rad\)", result.messages[0]
+    )
+    assert re.fullmatch(r"position off by 0.01 m, orientation met \(off by \S+ rad\)", result.messages[1])
 
 
 @pytest.mark.parametrize(

@@ -25,29 +25,15 @@ def new_memory(typing_context, size):
 
 @intrinsic
 def pointer_to(typing_context, array):
-    """Return a pointer to the first element of an array, which the caller of the function keeps alive; see
-    ``borrowed``."""
+    """Return a pointer to the first element of an array, which the caller of the function keeps alive.
+
+    What the function itself has made is freed at once where no later line names it: point to arguments only.
+    """
 
     def generate(context, builder, sig, args):
         return context.make_array(sig.args[0])(context, builder, args[0]).data
 
     return types.CPointer(array.dtype)(array), generate
-
-
-@intrinsic
-def borrowed(typing_context, array):
-    """Return an array whose references are not counted, and which the caller of the function keeps alive.
-
-    What the function itself has made is freed at once where no later line names it: borrow from arguments only.
-    """
-
-    def generate(context, builder, sig, args):
-        view = context.make_array(sig.args[0])(context, builder, args[0])
-        view.meminfo = ir.Constant(view.meminfo.type, None)
-        view.parent = ir.Constant(view.parent.type, None)
-        return view._getvalue()
-
-    return array(array), generate
 
 
 @intrinsic

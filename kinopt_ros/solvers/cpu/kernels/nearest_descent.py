@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.compiler_options import FAST_INLINE
+from kinopt_ros.compiler_options import FAST_ALLOCATING, FAST_INLINE
 from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.kernels.layout import LOWER, STEP_LIMIT, UPPER
 from kinopt_ros.solvers.cpu.kernels.memory import _copy
@@ -58,7 +58,7 @@ class Room(NamedTuple):
     """Variables that are not solved for: 1."""
 
 
-@njit(**FAST_INLINE)
+@njit(**FAST_ALLOCATING)
 def new_room(T, M, n):
     """Return memory for T targets, M motions and n variables."""
     tips = Tips(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 
@@ -45,23 +45,37 @@ class Kind:
     """One kind of costs."""
 
     rows: Callable[[RobotModel, Any], Rows]
-    numbers: Callable[[RobotModel, Any], Annotated[Float64, "n"]]
+    numbers: Callable[[RobotModel, list[Any]], tuple[Float64, ...]]
+    """Those of B costs, in parts of (B, n), or of (n,) that are the same for all."""
 
 
-def _pose_numbers(T: Float64, tool: Float64 | None) -> Float64:
-    numbers = np.empty((2, 12))
-    for row, pose in zip(numbers, (T, _IDENTITY if tool is None else tool), strict=True):
-        row[:9].reshape(3, 3)[:] = pose[:3, :3]
-        row[9:] = pose[:3, 3]
-    return numbers.reshape(24)
+def _twelve(poses: list[Float64]) -> Annotated[Float64, "B 12"]:
+    T = np.array(poses)
+    numbers = np.empty((len(T), 12))
+    numbers[:, :9].reshape(-1, 3, 3)[:] = T[:, :3, :3]
+    numbers[:, 9:] = T[:, :3, 3]
+    return numbers
 
 
-_IDENTITY = np.eye(4)
+_IDENTITY = _twelve([np.eye(4)])[0]
 
 
-def _unit(vector: tuple[float, ...]) -> Float64:
-    given = np.array(vector)
-    unit: Float64 = given / np.sqrt((given * given).sum())
+def _link_pose_numbers(robot: RobotModel, costs: list[LinkPose]) -> tuple[Float64, ...]:
+    targets = _twelve([cost.T_base_target for cost in costs])
+    if costs[0].T_link_tool is None:  # that is structure: all of them have none
+        return targets, _IDENTITY
+    return targets, _twelve([cast(Float64, cost.T_link_tool) for cost in costs])
+
+
+def _rest_numbers(robot: RobotModel, costs: list[Rest]) -> tuple[Float64, ...]:
+    if costs[0].q is None:
+        return (robot.default_q,)
+    return (np.array([cost.q for cost in costs]),)
+
+
+def _unit(vectors: list[tuple[float, ...]]) -> Annotated[Float64, "B 3"]:
+    given = np.array(vectors)
+    unit: Float64 = given / np.sqrt((given * given).sum(axis=1, keepdims=True))
     return unit
 
 
@@ -104,27 +118,33 @@ KINDS: dict[type[Cost], Kind] = {
         lambda robot, cost: Rows(
             "POSE", 6, cost.link, cost.base_link, variant="IN_BASE_AXES" if cost.frame == "base" else ""
         ),
-        lambda robot, cost: _pose_numbers(cost.T_base_target, cost.T_link_tool),
+        _link_pose_numbers,
     ),
     RelativePose: Kind(
         lambda robot, cost: Rows("POSE", 6, cost.link_b, cost.link_a),
-        lambda robot, cost: _pose_numbers(cost.T_a_b, None),
+        lambda robot, costs: (_twelve([cost.T_a_b for cost in costs]), _IDENTITY),
     ),
-    Rest: Kind(_rest_rows, lambda robot, cost: robot.default_q if cost.q is None else cost.q),
-    Reference: Kind(_rest_rows, lambda robot, cost: cost.q[0]),
-    PositionLimits: Kind(_limit_rows, lambda robot, cost: np.array([cost.margin])),
-    Manipulability: Kind(_index_rows, lambda robot, cost: np.empty(0)),
+    Rest: Kind(_rest_rows, _rest_numbers),
+    Reference: Kind(_rest_rows, lambda robot, costs: (np.array([cost.q[0] for cost in costs]),)),
+    PositionLimits: Kind(_limit_rows, lambda robot, costs: (np.array([[cost.margin] for cost in costs]),)),
+    Manipulability: Kind(_index_rows, lambda robot, costs: ()),
     Alignment: Kind(
         lambda robot, cost: Rows("ALIGNMENT", 3, cost.link),
-        lambda robot, cost: np.concatenate([_unit(cost.axis), _unit(cost.direction)]),
+        lambda robot, costs: (
+            _unit([cost.axis for cost in costs]),
+            _unit([cost.direction for cost in costs]),
+        ),
     ),
     LookAt: Kind(
         lambda robot, cost: Rows("LOOK_AT", 3, cost.link, cost.base_link),
-        lambda robot, cost: np.concatenate([_unit(cost.axis), cost.place]),
+        lambda robot, costs: (
+            _unit([cost.axis for cost in costs]),
+            np.array([cost.place for cost in costs]),
+        ),
     ),
     CenterOfMass: Kind(
         lambda robot, cost: Rows("CENTER_OF_MASS", 3, base_link=cost.base_link, masses=True),
-        lambda robot, cost: np.array(cost.place),
+        lambda robot, costs: (np.array([cost.place for cost in costs]),),
     ),
 }
 """The kinds that are compiled, by class: one of a subclass may have another residual."""

@@ -4,12 +4,14 @@ import threading
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.costs.base import structure_of
+from kinopt_ros.objectives import compiled as verdicts
 from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.result import ObjectiveCandidates
 from kinopt_ros.robot.model import RobotModel
@@ -43,10 +45,10 @@ class ObjectiveSearch:
         structure = self._packed(problem)
         work = _Work.start(problem, structure, self._first(problem, structure))
         cut = search(work, 0, lambda: ~work.done, problem.deadline, self._cores)
-        outcome, ends = work.outcome, np.cumsum(structure.sizes)[:-1]
+        outcome, ends = work.outcome, structure.ends
         return ObjectiveCandidates(
             outcome.q[:, None],
-            tuple(part[:, None] for part in np.split(outcome.multipliers, ends, axis=1)),
+            tuple(outcome.multipliers[:, None, first:last] for first, last in pairwise((0, *ends))),
             outcome.steps,
             outcome.history,
             cut,
@@ -95,7 +97,7 @@ class _Work:
 
         B = problem.batch_size
         numbers, weights = structure.pack(problem.objectives)
-        R, d = sum(structure.sizes), int(problem.free.sum())
+        R, d = structure.ends[-1], int(np.count_nonzero(problem.free))
         done = np.zeros(B, np.bool_)
         return cls(
             structure,
@@ -134,7 +136,7 @@ _ready = False
 
 
 def load_or_compile(may_compile: bool) -> bool:
-    """Make the kernel ready; return whether it is.
+    """Make the kernel ready; return whether it is. The verdict on what it finds becomes ready with it, if it can.
 
     It is loaded if it was compiled before, else compiled if that may be. While another thread compiles, one that may
     not does not wait for it.
@@ -150,6 +152,7 @@ def load_or_compile(may_compile: bool) -> bool:
 
         signature = tuple(numba.typeof(argument) for argument in _no_arguments())
         _ready = loaded_or_compiled(compiled, signature, may_compile)
+        verdicts.load_or_compile(may_compile)
     finally:
         _compiling.release()
     return _ready

@@ -147,7 +147,7 @@ def _solved(
     R, S = starts.shape[:2]
     N, n = R * S, len(packed.variables)
     own = np.ascontiguousarray(starts[:, :, packed.variables]).reshape(N, n)
-    q = np.clip(own, packed.lower, packed.upper)
+    q = np.minimum(np.maximum(own, packed.lower), packed.upper)
     solve_many(
         np.ascontiguousarray(T),
         own[:, None],

@@ -25,8 +25,8 @@ class Structure:
     robot: RobotModel
     model: "Model"
     rows: tuple[Rows, ...]
-    sizes: tuple[int, ...]
-    """Rows of each cost."""
+    ends: tuple[int, ...]
+    """Where the rows of each cost end."""
     num_numbers: int
     anchors: tuple[Anchor, ...]
     """Link poses that starts are led to."""
@@ -36,15 +36,17 @@ class Structure:
     ) -> tuple[Annotated[Float64, "B N"], Annotated[Float64, "B R"]]:
         """Return the numbers and weights of objectives of this structure."""
         numbers = np.empty((len(objectives), self.num_numbers))
-        weights = np.empty((len(objectives), sum(self.sizes)))
-        for own, weight, objective in zip(numbers, weights, objectives, strict=True):
-            first = at = 0
-            for cost, rows in zip(objective.costs, self.rows, strict=True):
-                for part in (KINDS[type(cost)].numbers(self.robot, cost), rows.constant):
-                    own[first : first + len(part)] = part
-                    first += len(part)
-                weight[at : at + rows.size] = cost.weight
-                at += rows.size
+        weights = np.empty((len(objectives), self.ends[-1]))
+        first = at = 0
+        for k, (rows, last) in enumerate(zip(self.rows, self.ends, strict=True)):
+            costs = [objective.costs[k] for objective in objectives]
+            for part in (*KINDS[type(costs[0])].numbers(self.robot, costs), rows.constant):
+                width = part.shape[-1]
+                numbers[:, first : first + width] = part
+                first += width
+            weight = np.array([cost.weight for cost in costs])
+            weights[:, at:last] = weight[:, None] if weight.ndim == 1 else weight
+            at = last
         return numbers, weights
 
 
@@ -73,8 +75,10 @@ def pack_structure(robot: RobotModel, objective: Objective, free: Annotated[Bool
         table[k, codes.VARIANT] = getattr(codes, own.variant) if own.variant else 0
         lists += own.listed
         first += own.size
-        numbers += len(KINDS[type(cost)].numbers(robot, cost)) + len(own.constant)
-    sizes = tuple(own.size for own in rows)
+        numbers += sum(part.shape[-1] for part in KINDS[type(cost)].numbers(robot, [cost])) + len(
+            own.constant
+        )
+    sizes = [own.size for own in rows]
     anchors = anchors_of(robot, objective, free)
     costs: Costs = codes.Costs(
         table,
@@ -82,7 +86,8 @@ def pack_structure(robot: RobotModel, objective: Objective, free: Annotated[Bool
         np.repeat([cost.holds for cost in objective], sizes),
         np.repeat([cost.one_sided for cost in objective], sizes),
     )
-    return Structure(robot, codes.Model(tree, _moving(robot, free), costs), rows, sizes, numbers, anchors)
+    ends = tuple(np.cumsum(sizes).tolist())
+    return Structure(robot, codes.Model(tree, _moving(robot, free), costs), rows, ends, numbers, anchors)
 
 
 def _moving(robot: RobotModel, free: Annotated[Bool, "nv"]) -> "Moving":

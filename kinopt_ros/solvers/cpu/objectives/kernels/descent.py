@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64
-from kinopt_ros.compiler_options import FAST_INNER
+from kinopt_ros.compiler_options import FAST_ALLOCATING, FAST_INNER
 from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.objectives.kernels.linear import (
     add_gram,
@@ -100,7 +100,7 @@ class Room(NamedTuple):
     history: Annotated[Float64, "H"]
 
 
-@njit(**FAST_INNER)
+@njit(**FAST_ALLOCATING)
 def new_room(model, nq, d):
     """Return memory for a model, nq variables and d directions that move."""
     tree = model.tree

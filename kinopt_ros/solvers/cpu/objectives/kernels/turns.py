@@ -43,12 +43,12 @@ def inverse_left_jacobian(x, y, z):
 @njit(**FAST_INLINE)
 def angle_between(ax, ay, az, bx, by, bz, out):
     """Write to ``out`` (21,) the rotation vector that turns unit vector a into b, and its derivatives by both, row by
-    row; b may be 0, for no direction."""
+    row; b may be 0, for no direction: half a turn."""
     nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
     cosine, squared = ax * bx + ay * by + az * bz, nx * nx + ny * ny + nz * nz
     for k in range(21):
         out[k] = 0.0
-    if squared < _PARALLEL and cosine < 0.0:
+    if squared < _PARALLEL and cosine < 0.5:
         # Half a turn about any axis at right angles; it becomes less as a turns about it.
         ux, uy, uz = 1.0, 0.0, 0.0
         if abs(az) < min(abs(ax), abs(ay)):

@@ -20,7 +20,7 @@ joint's entries, as composite bodies give those of a mass matrix (R. Featherston
 import numpy as np
 
 from kinopt_ros.collision.kernels.ball_distances import ball_distance
-from kinopt_ros.compiler_options import FAST_INNER
+from kinopt_ros.compiler_options import FAST_ALLOCATING, FAST_INNER
 from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.paths.kernels.frames import add_point_row, set_frames
 from kinopt_ros.solvers.cpu.paths.kernels.spheres import (
@@ -40,7 +40,7 @@ MOST_BETWEEN = 16
 """Most checks between two points."""
 
 
-@njit(**FAST_INNER)
+@njit(**FAST_ALLOCATING)
 def world_rows(around, gaps, places, less, wanted, accepted, positions, known, found, pushed, f, W):
     """Compute the cost of all spheres at one configuration against obstacles.
 
@@ -86,7 +86,7 @@ def world_rows(around, gaps, places, less, wanted, accepted, positions, known, f
                 W[m, i, k] += w[i] * w[k]
 
 
-@njit(**FAST_INNER)
+@njit(**FAST_ALLOCATING)
 def _spread(parent, turns, column, multiplier, frames, pushed, f, W, screws, g, H):
     """Add the effect of wrenches on nodes on the variables: g (n,), H (n, n), upper half. Clears ``pushed``."""
     some = False
@@ -192,7 +192,7 @@ def self_rows(tree, around, floor, less, gap, frames, positions, wanted, accepte
                         H[i, j] += row[i] * row[j]
 
 
-@njit(**FAST_INNER)
+@njit(**FAST_ALLOCATING)
 def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, kept, work, found, g, D, E):
     """Add the cost of a path's nearness, with its derivatives.
 

@@ -1,0 +1,403 @@
+"""Verdicts on many configurations in one compiled call, where all costs are of kinds that are known here; others, and
+trajectories, go the way of ``evaluation.py``.
+
+What is judged is packed here, from the robot and the costs themselves: nothing that a solver has packed is looked at.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, overload
+
+import numpy as np
+
+from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.costs.alignment import Alignment
+from kinopt_ros.costs.base import Cost, structure_of
+from kinopt_ros.costs.center_of_mass import CenterOfMass
+from kinopt_ros.costs.joints import counted
+from kinopt_ros.costs.link_pose import LinkPose
+from kinopt_ros.costs.look_at import LookAt
+from kinopt_ros.costs.manipulability import Manipulability
+from kinopt_ros.costs.position_limits import PositionLimits
+from kinopt_ros.costs.reference import Reference
+from kinopt_ros.costs.relative_pose import RelativePose
+from kinopt_ros.costs.rest import Rest
+from kinopt_ros.kinematics.tangent import directions
+from kinopt_ros.objectives.evaluation import Term, term_of
+from kinopt_ros.objectives.objective import Objective
+from kinopt_ros.objectives.problem import ObjectiveProblem
+from kinopt_ros.robot.chain import JointMotion, Motion, joint_motions
+from kinopt_ros.robot.memo import remembered
+from kinopt_ros.robot.model import RobotModel
+
+if TYPE_CHECKING:
+    from kinopt_ros.objectives.kernels.verdict import Plan
+
+
+class Judged(Sequence[tuple[Term, ...]]):
+    """Terms of B requests, made of arrays when somebody looks at them."""
+
+    def __init__(
+        self, objectives: Sequence[Objective], ends: Sequence[int], residual: Annotated[Float64, "B R"],
+        value: Annotated[Float64, "B K"],
+    ) -> None:  # fmt: skip
+        self._objectives, self._ends, self._residual, self._value = objectives, ends, residual, value
+        self._made: dict[int, tuple[Term, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._objectives)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Term, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> "list[tuple[Term, ...]]": ...
+    def __getitem__(self, index: int | slice) -> "tuple[Term, ...] | list[tuple[Term, ...]]":
+        if isinstance(index, slice):
+            return [self[b] for b in range(*index.indices(len(self)))]
+        b = range(len(self))[index]
+        if b not in self._made:
+            parts = np.split(self._residual[b], self._ends[:-1])
+            objective = self._objectives[b]
+            self._made[b] = tuple(
+                term_of(cost, title, part[None], value)
+                for cost, title, part, value in zip(
+                    objective.costs, objective.titles, parts, self._value[b].tolist(), strict=True
+                )
+            )
+        return self._made[b]
+
+    def __iter__(self) -> Iterator[tuple[Term, ...]]:
+        return map(self.__getitem__, range(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """A verdict on B claims that are finite, within limits, and where what is held is."""
+
+    terms: Judged
+    met: Annotated[Bool, "B"]
+    """Which of them hold everything that has to."""
+
+
+def load_or_compile(may_compile: bool) -> bool:
+    """Make the kernel ready; return whether it is. Where numba is not installed it never is.
+
+    It is loaded if it was compiled before, else compiled if that may be.
+    """
+    try:
+        from kinopt_ros.objectives.kernels import ready
+    except ImportError:
+        return False
+    return ready.load_or_compile(may_compile)
+
+
+def judged_at_once(
+    robot: RobotModel, problem: ObjectiveProblem, q: Annotated[Float64, "B 1 nq"], most_held: float
+) -> Judgement | None:
+    """Judge claims; None if that has to go another way: a cost is of another kind or not finite, a claim is not right
+    in itself, numba is not installed or the program not compiled.
+
+    Args:
+        robot: the robot.
+        problem: what was asked.
+        q: what is claimed; quaternions in it are of length 1, and held where they have to be.
+        most_held: how far what is held may have moved, rad or m.
+    """
+    if problem.num_points > 1 or any(type(cost) not in _KINDS for cost in problem.objective):
+        return None
+    if not load_or_compile(may_compile=False):
+        return None
+    from kinopt_ros.objectives.kernels.verdict import Claims, Verdict, judge
+
+    objectives, B = problem.objectives, problem.batch_size
+    packed = _packed(robot, _Structure(problem.objective))
+    numbers, weights, tolerances = packed.numbers_of(robot, objectives)
+    right, met = np.empty((2, B), np.bool_)
+    residual, value = np.zeros(weights.shape), np.empty((B, len(problem.objective)))
+    judge(
+        packed.plan,
+        Claims(
+            q.reshape(B, robot.nq),
+            np.array(problem.state),
+            *_checked(robot, problem.free.tobytes()),
+            numbers,
+            weights,
+            tolerances,
+        ),
+        most_held,
+        Verdict(right, residual, value, met),
+    )
+    if not right.all():
+        return None
+    return Judgement(Judged(objectives, packed.ends, residual, value), met)
+
+
+class _Structure:
+    """Costs, compared by their structure."""
+
+    __slots__ = ("_key", "objective")
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        self._key = tuple(map(structure_of, objective.costs))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Structure) and self._key == other._key
+
+
+@remembered
+def _checked(robot: RobotModel, free: bytes) -> tuple[Int64, Int64, Float64, Float64, Int64]:
+    """Return what is held, what moves and its limits, and mimic joints driven by it, as ``verdict.Claims`` has them."""
+    known, limits = directions(robot), robot.limits
+    moves = np.frombuffer(free, np.bool_)[known.scalar_directions]
+    held, moving = known.scalar_variables[~moves], known.scalar_variables[moves]
+    driven = [joint for joint in robot.mimic_joints if joint.first_variable in moving]
+    rows = [(joint.multiplier, joint.offset, joint.lower, joint.upper) for joint in driven]
+    return (
+        held,
+        moving,
+        np.column_stack([limits.lower[moving], limits.upper[moving]]),
+        np.array(rows, dtype=np.float64).reshape(-1, 4),
+        np.array([joint.first_variable for joint in driven], dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Packed:
+    """What the kernel needs of a robot and a structure of costs."""
+
+    plan: "Plan"
+    ends: tuple[int, ...]
+    """Where the rows of each cost end."""
+    columns: tuple[slice, ...]
+    """Where the numbers of each cost are."""
+
+    def numbers_of(
+        self, robot: RobotModel, objectives: Sequence[Objective]
+    ) -> tuple[Annotated[Float64, "B N"], Annotated[Float64, "B R"], Annotated[Float64, "B R"]]:
+        """Return numbers, weights and tolerances of objectives of this structure."""
+        B, first = len(objectives), 0
+        numbers = np.empty((B, self.columns[-1].stop))
+        weights, tolerances = np.empty((B, self.ends[-1])), np.full((B, self.ends[-1]), np.inf)
+        for k, (last, columns) in enumerate(zip(self.ends, self.columns, strict=True)):
+            costs = [objective.costs[k] for objective in objectives]
+            at, cost = 0, costs[0]
+            own = numbers[:, columns]
+            for part in _KINDS[type(cost)].numbers(robot, costs):
+                width = part.shape[-1]
+                own[:, at : at + width] = part
+                at += width
+            weight = np.array([cost.weight for cost in costs])
+            weights[:, first:last] = weight[:, None] if weight.ndim == 1 else weight
+            if cost.holds:
+                for b, cost in enumerate(costs):
+                    _write_tolerance(cost, tolerances[b, first:last])
+            first = last
+        return numbers, weights, tolerances
+
+
+def _write_tolerance(cost: Cost, rows: Annotated[Float64, "m"]) -> None:
+    if not isinstance(cost.tolerance, tuple):
+        rows[:] = cost.tolerance
+    elif isinstance(cost, LinkPose | RelativePose):
+        rows[0], rows[3] = cost.tolerance[0], cost.tolerance[-1]
+    elif np.ndim(cost.weight) == 0:
+        rows[:] = cost.tolerance
+    else:
+        rows[np.asarray(cost.weight) != 0.0] = cost.tolerance
+
+
+@remembered
+def _packed(robot: RobotModel, of: _Structure) -> _Packed:
+    from kinopt_ros.objectives.kernels import verdict as kernel
+
+    costs = of.objective.costs
+    massive = robot.inertials if any(type(cost) is CenterOfMass for cost in costs) else {}
+    masses = {name: inertial for name, inertial in massive.items() if inertial.mass > 0.0}
+    frames = list(masses)
+    table = np.zeros((len(costs), kernel.COLUMNS), dtype=np.int64)
+    tree = _Tree(robot)
+    lists: list[int] = []
+    ends: list[int] = []
+    columns: list[slice] = []
+    at = 0
+    for row, cost in zip(table, costs, strict=True):
+        rows = _KINDS[type(cost)].rows(robot, tree, cost)
+        numbers = sum(part.shape[-1] for part in _KINDS[type(cost)].numbers(robot, [cost]))
+        for column, link in ((kernel.FRAME, rows.link), (kernel.BASE, rows.base_link)):
+            if link and link not in frames:
+                frames.append(link)
+            row[column] = frames.index(link) if link else -1
+        row[kernel.FORMULA], row[kernel.VARIANT] = getattr(kernel, rows.formula), rows.variant
+        row[kernel.FIRST], row[kernel.SIZE], row[kernel.NUMBERS] = ends[-1] if ends else 0, rows.size, at
+        row[kernel.LISTED], row[kernel.COUNT] = len(lists), len(rows.listed)
+        row[kernel.ONE_SIDED], row[kernel.HOLDS] = cost.one_sided, cost.holds
+        lists += rows.listed
+        ends.append((ends[-1] if ends else 0) + rows.size)
+        columns.append(slice(at, at + numbers))
+        at += numbers
+    known = directions(robot)
+    total = sum(inertial.mass for inertial in masses.values())
+    plan: Plan = kernel.Plan(
+        np.array(tree.parent, dtype=np.int64),
+        np.array([step.motion for step in tree.steps], dtype=np.int64),
+        np.array([step.variable for step in tree.steps], dtype=np.int64),
+        np.array(tree.direction, dtype=np.int64),
+        np.array([(step.multiplier, step.offset) for step in tree.steps], dtype=np.float64).reshape(-1, 2),
+        np.array([step.axis for step in tree.steps], dtype=np.float64).reshape(-1, 3),
+        np.array(tree.basis).reshape(-1, 4, 3, 4),
+        np.array([tree.of_link[name][0] for name in frames], dtype=np.int64),
+        np.array([tree.of_link[name][1][:3] for name in frames]).reshape(-1, 3, 4),
+        table,
+        np.array(lists, dtype=np.int64),
+        np.column_stack([known.lower, known.upper]),
+        np.array([(inertial.mass / total, *inertial.center_of_mass) for inertial in masses.values()]).reshape(
+            -1, 4
+        ),
+    )
+    return _Packed(plan, tuple(ends), tuple(columns))
+
+
+class _Tree:
+    """All elementary motions of a robot, and for each link the one it is fixed to, and where."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        known = directions(robot)
+        first = dict(zip(known.scalar_variables.tolist(), known.scalar_directions.tolist(), strict=True))
+        first |= dict(known.quaternions)
+        self.parent: list[int] = []
+        self.steps: list[JointMotion] = []
+        self.direction: list[int] = []
+        self.basis: list[Float64] = []
+        self.of_link: dict[str, tuple[int, Float64]] = {robot.root_link: (-1, np.eye(4))}
+        for joint in robot.joints:
+            motion, T = self.of_link[joint.parent_link]
+            T = T @ joint.T_parent_joint
+            for step in joint_motions(joint):
+                self.parent.append(motion)
+                self.steps.append(step)
+                self.direction.append(first[step.variable])
+                self.basis.append(_basis(step, T)[:, :3])
+                motion, T = len(self.steps) - 1, np.eye(4)
+            self.of_link[joint.child_link] = motion, T
+
+    def chain(self, link: str) -> list[int]:
+        """Return the motions that move a link."""
+        found, at = [], self.of_link[link][0]
+        while at >= 0:
+            found.append(at)
+            at = self.parent[at]
+        return found
+
+
+def _basis(step: JointMotion, T: Annotated[Float64, "4 4"]) -> Annotated[Float64, "4 4 4"]:
+    """Return what (1, sin v, cos v, v) are multiplied by to give a motion behind a fixed transform."""
+    x, y, z = step.axis
+    basis = np.zeros((4, 4, 4))
+    basis[0] = T
+    if step.motion == Motion.ROTATION:
+        K = np.zeros((4, 4))
+        K[:3, :3] = (0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)
+        basis[0], basis[1], basis[2] = T + T @ K @ K, T @ K, -T @ K @ K
+    elif step.motion == Motion.TRANSLATION:
+        basis[3, :, 3] = T @ (x, y, z, 0.0)
+    return basis
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Structure of a cost."""
+
+    formula: str
+    """Name of the formula in ``kernels/verdict.py``."""
+    size: int
+    link: str = ""
+    base_link: str = ""
+    variant: int = 0
+    listed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Kind:
+    rows: Callable[[RobotModel, _Tree, Any], _Rows]
+    numbers: Callable[[RobotModel, list[Any]], tuple[Float64, ...]]
+    """Of several costs, as arrays of (B, n) or (n,)."""
+
+
+def _stack(arrays: list[Any]) -> Float64:
+    """Return arrays of one shape as rows."""
+    return np.concatenate(arrays, axis=None).reshape(len(arrays), -1)
+
+
+def _pose_rows(robot: RobotModel, tree: _Tree, cost: LinkPose) -> _Rows:
+    variant = (cost.T_link_tool is not None) + 2 * (cost.frame == "base")
+    return _Rows("POSE", 6, cost.link, "" if cost.base_link == robot.root_link else cost.base_link, variant)
+
+
+def _pose_numbers(robot: RobotModel, costs: list[LinkPose]) -> tuple[Float64, ...]:
+    targets = _stack([cost.T_base_target for cost in costs])
+    if costs[0].T_link_tool is None:
+        return (targets,)
+    return targets, _stack([cost.T_link_tool for cost in costs])
+
+
+def _distance_rows(robot: RobotModel, tree: _Tree, cost: Rest | Reference) -> _Rows:
+    known = directions(robot)
+    of_direction = {v + k: (i, k) for i, v in known.quaternions for k in range(3)}
+    of_direction |= {
+        v: (i, -1)
+        for i, v in zip(known.scalar_variables.tolist(), known.scalar_directions.tolist(), strict=True)
+    }
+    own = [of_direction[v] for v in counted(robot, cost.joints).tolist()]
+    return _Rows("DISTANCE", len(own), listed=tuple(number for pair in own for number in pair))
+
+
+def _rest_numbers(robot: RobotModel, costs: list[Rest]) -> tuple[Float64, ...]:
+    return (robot.default_q if costs[0].q is None else _stack([cost.q for cost in costs]),)
+
+
+def _limit_rows(robot: RobotModel, tree: _Tree, cost: PositionLimits) -> _Rows:
+    known = directions(robot)
+    variable = dict(zip(known.scalar_directions.tolist(), known.scalar_variables.tolist(), strict=True))
+    own = counted(robot, cost.joints).tolist()
+    listed = tuple(number for v in own for number in (variable.get(v, -1), v))
+    return _Rows("LIMITS", 2 * len(own), listed=listed)
+
+
+def _index_rows(robot: RobotModel, tree: _Tree, cost: Manipulability) -> _Rows:
+    counts = np.zeros(directions(robot).nv, dtype=np.int64)
+    counts[counted(robot, cost.joints)] = 1
+    variant = {"translation": 30, "rotation": 33, "full": 60}[cost.part]
+    return _Rows("INDEX", 1, cost.link, "", variant, (*counts.tolist(), *tree.chain(cost.link)))
+
+
+_KINDS: dict[type[Cost], _Kind] = {
+    LinkPose: _Kind(_pose_rows, _pose_numbers),
+    RelativePose: _Kind(
+        lambda robot, tree, cost: _Rows("POSE", 6, cost.link_b, cost.link_a),
+        lambda robot, costs: (_stack([cost.T_a_b for cost in costs]),),
+    ),
+    Rest: _Kind(_distance_rows, _rest_numbers),
+    Reference: _Kind(_distance_rows, lambda robot, costs: (_stack([cost.q[0] for cost in costs]),)),
+    PositionLimits: _Kind(_limit_rows, lambda robot, costs: (_stack([cost.margin for cost in costs]),)),
+    Manipulability: _Kind(_index_rows, lambda robot, costs: ()),
+    Alignment: _Kind(
+        lambda robot, tree, cost: _Rows("ALIGNMENT", 3, cost.link),
+        lambda robot, costs: (
+            _stack([cost.axis for cost in costs]),
+            _stack([cost.direction for cost in costs]),
+        ),
+    ),
+    LookAt: _Kind(
+        lambda robot, tree, cost: _Rows("LOOK_AT", 3, cost.link, cost.base_link),
+        lambda robot, costs: (_stack([cost.axis for cost in costs]), _stack([cost.place for cost in costs])),
+    ),
+    CenterOfMass: _Kind(
+        lambda robot, tree, cost: _Rows("CENTER_OF_MASS", 3, "", cost.base_link),
+        lambda robot, costs: (_stack([cost.place for cost in costs]),),
+    ),
+}
+"""The kinds that are compiled, by class: one of a subclass may have another residual."""
