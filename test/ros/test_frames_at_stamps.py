@@ -6,7 +6,6 @@ tf2_ros is none of the wheels: a buffer of the tests' own with its interface tak
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,13 +86,13 @@ def tf(
     interface_packages: None,
     start_shared_node: StartNode,
     panda_parameters: dict[str, object],
-) -> Iterator[Tf]:
+) -> Tf:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(BUFFER), prepend=":")
         _, client = start_shared_node("kinopt", {**panda_parameters, "tf_timeout": PATIENCE})
     client.pretend_robot(READY)
     client.spin(0.3)
-    yield Tf(client)
+    return Tf(client)
 
 
 def ik(frame: str, sec: int, x: float) -> SolveIK.Request:

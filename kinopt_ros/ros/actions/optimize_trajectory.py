@@ -111,7 +111,8 @@ class _Goal(KeptGoal):
 
     def read(self) -> bool:
         """Read the goal and put it in line, or refuse it; False if it is to begin once more a little later, when the
-        robot stands, or joint states that may lie unread are read, or tf has what its stamp asks for. On the executor's thread."""
+        robot stands, joint states that may lie unread are read, or tf has what its stamp asks for. On the executor's
+        thread."""
         action, request = self._action, self.handle.request
         if self._stops is None:
             self._stops = action.output.stops

@@ -1,4 +1,4 @@
-"""What the node uses of tf2_ros, for tests where it is not installed: transforms from their parent only, not chained."""
+"""What the node uses of tf2_ros, for tests where it is not installed. Transforms are not chained."""
 
 from __future__ import annotations
 
