@@ -156,7 +156,7 @@ def test_the_robot_stops_before_each_box(moving: Moving) -> None:
         sent = moving.send(moving.move, moving.goal(goal, scaling=scaling))
         begin, by = moving.at()[0], random.uniform(0.03, 0.5)
         assert moving.client.spin_until(
-            lambda at=begin, by=by: abs(moving.at()[0] - at) > by or sent.done, 300.0
+            lambda at=begin, by=by, sent=sent: abs(moving.at()[0] - at) > by or sent.done, 300.0
         )
         assert not sent.done, sent.result()
         _, position, velocity = moving.robot.robot.states(moving.robot.now())
