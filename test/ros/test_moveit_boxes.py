@@ -1,6 +1,7 @@
 """Boxes that are put in the way of a robot that moves: it stops before each, by the judgement of coal.
 
-Simulated time stands still while the node or the robot is late, so that what counts is the way of the robot in it.
+In simulated time the node has a processor core of its own, so that what counts is the time that it needs, and not who
+else is at work on the machine.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ pytestmark = pytest.mark.timeout(7200)
 
 BOXES = int(os.environ.get("KINOPT_BOXES", "5"))
 """How many; 100 takes half an hour."""
+SAYS = BOXES > 5
+"""Whether each box is a line of the output."""
 WALL = (0.4, 0.02, 0.6)
 HEARD = 0.1
 """Time from the message with the box to the beginning of the stop that the robot is given, s."""
-ARM_REACH = 0.36
+ARM_REACH = 0.4
 """Half of the angle that the arm covers as seen from joint 1, rad: nearer the box would be in it at once."""
 
 
@@ -39,9 +42,9 @@ ARM_REACH = 0.36
 def moving(
     moveit: Any, control_msgs: None, start_shared_node: StartNode, panda_parameters: dict[str, object]
 ) -> Iterator[Moving]:
-    clock = PatientClock(moveit.srv.QueryPlannerInterfaces, "query_planner_interface")
+    clock = PatientClock()
     clock.start()
-    _, client = start_shared_node(
+    process, client = start_shared_node(
         "kinopt",
         {
             **panda_parameters,
@@ -53,6 +56,7 @@ def moving(
     robot = LockedRobot(clock, client.node, SimulatedRobot(PANDA, start=READY), [], rate=100.0)
     client.spin(0.3)
     until_prepared(client)
+    clock.pid = process.pid
     yield Moving(client, robot, moveit)
     clock.close()
     robot.close()
@@ -152,7 +156,7 @@ def test_the_robot_stops_before_each_box(moving: Moving) -> None:
     while len(nearest) < BOXES:
         assert passed <= 10 + BOXES, "hardly any box was in the way"
         goal = joint_goal(moving.types, **{**READY, "panda_joint1": 1.5 * sign})
-        scaling = float(random.choice([0.1, 0.3, 0.5]))
+        scaling = float(random.choice([0.3, 0.5]))
         sent = moving.send(moving.move, moving.goal(goal, scaling=scaling))
         begin, by = moving.at()[0], random.uniform(0.03, 0.5)
         assert moving.client.spin_until(
@@ -167,7 +171,9 @@ def test_the_robot_stops_before_each_box(moving: Moving) -> None:
         status, result = sent.result()
         path = [arm for _, arm, _ in moving.robot.path[first:]]
         away = judge.least(path, T)
-        assert away > 0.0, (len(nearest), scaling, away, result.error_code.message)
+        if SAYS:
+            print(f"box {len(nearest) + passed}: {scaling} {velocity[0]:.3f} rad/s, {away:.4f} m", flush=True)
+        assert away > 0.0, (len(nearest), scaling, velocity[0], away, result.error_code.message)
         if status == SUCCEEDED:  # it was out of the way
             passed += 1
         else:

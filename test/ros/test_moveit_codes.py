@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,6 +26,8 @@ from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(1200)  # a compiler may be at work on a new and busy machine
 
+PLANS = int(os.environ.get("KINOPT_PLANS", "8"))
+"""Motions that are planned and then executed at once, one after the other."""
 TOUCHES = {"panda_joint2": 1.7, "panda_joint4": -3.0, "panda_joint6": 0.5}
 """Joint values by which the Panda touches itself."""
 
@@ -201,7 +204,7 @@ def test_contacts_of_starts_and_goals_are_shown(moving: Moving, shown: Shown, wh
 
 
 def test_what_is_planned_can_be_executed_at_once(moving: Moving) -> None:
-    for number in range(8):
+    for number in range(PLANS):
         trajectory = moving.trajectory(arm(moving, panda_joint1=0.06 * (number % 3) - 0.05), scaling=1.0)
         goal = moving.types.action.ExecuteTrajectory.Goal(trajectory=trajectory)
         status, result = moving.send(moving.execute, goal).result()

@@ -1,12 +1,12 @@
-"""Simulated time that stands still while the node or the simulated robot is late, so that a busy machine is none."""
+"""Simulated time in which the node always has a processor core of its own, however busy the machine is."""
 
 from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from support.moveit_moves import Slowly
@@ -16,51 +16,63 @@ TICK = 5_000_000
 BEHIND = 60_000_000
 """By how much simulated time may be ahead of the last look of the simulated robot at it, ns."""
 START = 10**18
+_LOOK = 5e-4
 
 
 class PatientClock(threading.Thread):
-    """Publishes /clock, no faster than real time. Before each tick the node has answered a request that has waited in
-    its line of callbacks, and the robot has moved by the time before."""
+    """Publishes /clock, no faster than real time. Before each tick the node has computed for as long as the tick is, or
+    has nothing to do, and the robot has moved by the time before."""
 
-    def __init__(self, service: Any, name: str) -> None:
-        """``service``: a type and the name of a service of the node that costs little."""
+    def __init__(self) -> None:
         super().__init__(name="patient_clock", daemon=True)
         self.sim = START
         self.robot: LockedRobot | None = None
+        self.pid: int | None = None
+        """Process of the node, once it is known."""
         self._end = threading.Event()
         self._node = Node("clock_of_test")
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self._node)
         self._clock = self._node.create_publisher(Clock, "/clock", 10)
-        self._service, self._client = service, self._node.create_client(service, name)
 
     def run(self) -> None:
         """Let the time pass."""
         while not self._end.is_set():
             begin = time.monotonic()
-            self._client_answered()
+            self._node_had_its_time()
             while self.robot is not None and self.sim > self.robot.seen + BEHIND and not self._end.is_set():
-                time.sleep(1e-3)
+                time.sleep(_LOOK)
             self.sim += TICK
             message = Clock()
             message.clock.sec, message.clock.nanosec = divmod(self.sim, 10**9)
             self._clock.publish(message)
             time.sleep(max(0.0, begin + TICK / 1e9 - time.monotonic()))
 
-    def _client_answered(self) -> None:
-        if not self._client.service_is_ready():  # the node starts
+    def _node_had_its_time(self) -> None:
+        if self.pid is None:
             return
-        answer = self._client.call_async(self._service.Request())
-        end = time.monotonic() + 5.0  # the first answers may be lost
-        while not answer.done() and not self._end.is_set() and time.monotonic() < end:
-            self._executor.spin_once(timeout_sec=0.1)
+        before, _ = _computed(self.pid)
+        while not self._end.is_set():
+            time.sleep(_LOOK)
+            now, wants_more = _computed(self.pid)
+            if not wants_more or now - before >= TICK:
+                return
 
     def close(self) -> None:
         """Let it stand."""
         self._end.set()
         self.join(10.0)
-        self._executor.shutdown(timeout_sec=1.0)
         self._node.destroy_node()
+
+
+def _computed(pid: int) -> tuple[int, bool]:
+    """Return the processor time of a process (ns), and whether one of its threads runs or wants to."""
+    total, wants_more = 0, False
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            total += int((task / "schedstat").read_text().split()[0])
+            wants_more |= (task / "stat").read_text().rpartition(")")[2].split()[0] in ("R", "D")
+        except OSError:  # it has ended
+            continue
+    return total, wants_more
 
 
 class LockedRobot(Slowly):
