@@ -1,7 +1,8 @@
-"""Simulated time in which the node always has a processor core of its own, however busy the machine is."""
+"""Simulated time in which node and robot always have a processor core each, however busy the machine is."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -21,7 +22,7 @@ _LOOK = 5e-4
 
 class PatientClock(threading.Thread):
     """Publishes /clock, no faster than real time. Before each tick the node has computed for as long as the tick is, or
-    has nothing to do, and the robot has moved by the time before."""
+    has nothing to do, so has this process, where the robot is, and the robot has moved by the time before."""
 
     def __init__(self) -> None:
         super().__init__(name="patient_clock", daemon=True)
@@ -37,7 +38,7 @@ class PatientClock(threading.Thread):
         """Let the time pass."""
         while not self._end.is_set():
             begin = time.monotonic()
-            self._node_had_its_time()
+            self._all_had_their_time()
             while self.robot is not None and self.sim > self.robot.seen + BEHIND and not self._end.is_set():
                 time.sleep(_LOOK)
             self.sim += TICK
@@ -46,15 +47,16 @@ class PatientClock(threading.Thread):
             self._clock.publish(message)
             time.sleep(max(0.0, begin + TICK / 1e9 - time.monotonic()))
 
-    def _node_had_its_time(self) -> None:
+    def _all_had_their_time(self) -> None:
         if self.pid is None:
             return
-        before, _ = _computed(self.pid)
-        while not self._end.is_set():
+        begun = {pid: _computed(pid)[0] for pid in (self.pid, os.getpid())}
+        while begun and not self._end.is_set():
             time.sleep(_LOOK)
-            now, wants_more = _computed(self.pid)
-            if not wants_more or now - before >= TICK:
-                return
+            for pid, before in tuple(begun.items()):
+                now, wants_more = _computed(pid)
+                if not wants_more or now - before >= TICK:
+                    del begun[pid]
 
     def close(self) -> None:
         """Let it stand."""
@@ -66,7 +68,10 @@ class PatientClock(threading.Thread):
 def _computed(pid: int) -> tuple[int, bool]:
     """Return the processor time of a process (ns), and whether one of its threads runs or wants to."""
     total, wants_more = 0, False
+    own = str(threading.get_native_id())
     for task in Path(f"/proc/{pid}/task").iterdir():
+        if task.name == own:  # which would always run
+            continue
         try:
             total += int((task / "schedstat").read_text().split()[0])
             wants_more |= (task / "stat").read_text().rpartition(")")[2].split()[0] in ("R", "D")
