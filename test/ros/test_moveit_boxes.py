@@ -32,7 +32,7 @@ BOXES = int(os.environ.get("KINOPT_BOXES", "5"))
 SAYS = BOXES > 5
 """Whether each box is a line of the output."""
 WALL = (0.4, 0.02, 0.6)
-HEARD = 0.1
+HEARD = 0.25
 """Time from the message with the box to the beginning of the stop that the robot is given, s."""
 ARM_REACH = 0.4
 """Half of the angle that the arm covers as seen from joint 1, rad: nearer the box would be in it at once."""
@@ -146,7 +146,7 @@ class Wall:
 
 def room_to_stop(speed: float, scaling: float) -> float:
     """The way of joint 1 until it stands: what it does until the stop begins, and the stop itself, rad."""
-    braking = scaling * PANDA.limits.acceleration[0]
+    braking = scaling * PANDA.limits.acceleration[0] / 1.5  # as its jerk is limited, too
     return float(abs(speed) * HEARD + speed**2 / (2.0 * braking))
 
 

@@ -26,7 +26,7 @@ from kinopt_ros.ros.robot.bundled import bundled_parameters
 CONTROLLERS = ["panda_arm_controller=panda_arm", "hand_controller=hand"]
 LONGEST = 120.0
 """Time after which a request without an answer, or a goal without a result, counts as lost, s."""
-_FOUND_SECONDS = 60.0
+_FOUND_SECONDS = 600.0
 _LOOK_SECONDS = 0.5
 _DEEP = QoSProfile(depth=1000)
 """Answers of a service come to all of its clients: with rclpy's ten, those to others would push a client's own out."""
