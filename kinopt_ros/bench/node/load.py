@@ -233,7 +233,7 @@ def _watch(
 ) -> _Watched:
     watched = _Watched()
     subscription = _watch_diagnostics(observer, watched)
-    begin, used = time.monotonic(), _processor_time(process.pid)
+    begin, computed = time.monotonic(), _processor_time(process.pid)
     while (elapsed := time.monotonic() - begin) < duration and process.running:
         report(elapsed / duration)
         start = time.perf_counter()
@@ -246,7 +246,7 @@ def _watch(
             watched.used.append((elapsed, *used(process.pid)))
         observer.spin(_HEALTH_PERIOD)
     report(1.0)
-    watched.node_cpu = _processor_time(process.pid) - used
+    watched.node_cpu = _processor_time(process.pid) - computed
     if subscription is not None:
         observer.node.destroy_subscription(subscription)
     return watched
@@ -329,11 +329,11 @@ def growth(samples: Sequence[tuple[float, float]], unit: str) -> dict[str, float
         return {}
     times, used = np.array(samples).T
     settled = times >= _SETTLED * times[-1]
-    growth = np.polyfit(times[settled], used[settled], 1)[0] if settled.sum() > 2 else float("nan")
+    slope = np.polyfit(times[settled], used[settled], 1)[0] if settled.sum() > 2 else float("nan")
     return {
         f"first{unit}": float(used[0]),
         f"settled{unit}": float(used[settled][0]),
         f"last{unit}": float(used[-1]),
         f"max{unit}": float(used.max()),
-        f"growth{unit}_per_hour": float(growth) * 3600.0,
+        f"growth{unit}_per_hour": float(slope) * 3600.0,
     }

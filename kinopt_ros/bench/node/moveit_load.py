@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import rclpy
-from rclpy.action import ActionClient
+from rclpy.action.client import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -158,11 +158,11 @@ class _Sender(threading.Thread):
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(node)
         try:
-            self._services = {
+            self._services: dict[str, Any] = {
                 name: node.create_client(kind, name, qos_profile=_DEEP)
                 for name, (kind, _) in requests.services.items()
             }
-            self._actions = {
+            self._actions: dict[str, Any] = {
                 name: ActionClient(
                     node,
                     kind,

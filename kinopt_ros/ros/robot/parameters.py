@@ -267,7 +267,7 @@ SPECS = (
         0.5,
         "How long a request waits for tf where the stamp of its header asks for a transform that is not there yet (s).",
         0.0,
-        10.0,
+        60.0,
     ),
     Spec("velocity_scaling", 0.1, "Share of the joint velocity limits that motions use.", 1e-3, 1.0),
     Spec("acceleration_scaling", 0.1, "Share of the joint acceleration limits that motions use.", 1e-3, 1.0),
