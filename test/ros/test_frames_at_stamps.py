@@ -89,7 +89,8 @@ def tf(
 ) -> Tf:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(BUFFER), prepend=":")
-        _, client = start_shared_node("kinopt", {**panda_parameters, "tf_timeout": PATIENCE})
+        own = {"tf_timeout": PATIENCE, "moveit_services": False}  # another node offers those, too
+        _, client = start_shared_node("kinopt", {**panda_parameters, **own})
     client.pretend_robot(READY)
     client.spin(0.3)
     return Tf(client)
