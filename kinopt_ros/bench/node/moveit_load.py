@@ -62,9 +62,9 @@ def measure_moveit(
                 f"--moveit speaks to the node by {package}, which is not there; `make interfaces` builds it, and says "
                 "what to source"
             )
-    isolate()
     ours = not rclpy.ok()
-    if ours:
+    if ours:  # else who has called it is isolated already
+        isolate()
         rclpy.init(args=[])
     panda = {**bundled_parameters("panda"), "controllers": CONTROLLERS}
     observer = Client("kinopt_load_observer")
