@@ -7,23 +7,13 @@
 """
 
 from launch.actions import DeclareLaunchArgument
-from launch.conditions import IfCondition
-from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 
-from kinopt_ros.ros.robot.bundled import bundled_parameters
+from kinopt_ros.ros.client.launched import panda_and_node
 from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
     """The node with the Panda's description as parameters, and the robot."""
-    # Texts must be marked as such, or launch takes them for YAML.
-    parameters = {
-        name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
-        for name, value in bundled_parameters("panda").items()
-    }
-    sim_time = ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool)
     return LaunchDescription(
         [
             DeclareLaunchArgument(
@@ -34,21 +24,6 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument(
                 "use_sim_time", default_value="false", description="Whether time comes from /clock."
             ),
-            Node(
-                package="kinopt_ros",
-                executable="kinopt_node",
-                name="kinopt",
-                output="screen",
-                parameters=[{**parameters, "default_group": "panda_arm", "use_sim_time": sim_time}],
-            ),
-            Node(
-                package="kinopt_ros",
-                executable="kinopt_simulated_robot",
-                name="simulated_robot",
-                output="screen",
-                arguments=["panda"],
-                parameters=[{"start": "ready", "use_sim_time": sim_time}],
-                condition=IfCondition(LaunchConfiguration("simulated")),
-            ),
+            *panda_and_node({}),
         ]
     )

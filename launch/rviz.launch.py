@@ -11,10 +11,9 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from kinopt_ros.ros.robot.bundled import bundled_parameters
+from kinopt_ros.ros.client.launched import described, panda_and_node, sim_time
 from launch import LaunchContext, LaunchDescription
 
 
@@ -42,38 +41,17 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def _nodes(context: LaunchContext) -> list[Node]:
-    # Texts must be marked as such, or launch takes them for YAML.
-    described = {
-        name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
-        for name, value in bundled_parameters("panda").items()
-    }
-    sim_time = {"use_sim_time": ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool)}
     tips = LaunchConfiguration("tips").perform(context).split()
     markers = {"markers.interactive": True, **({"markers.tips": tips} if tips else {})}
     config = PathJoinSubstitution([FindPackageShare("kinopt_ros"), "config", "markers.rviz"])
     return [
-        Node(
-            package="kinopt_ros",
-            executable="kinopt_node",
-            name="kinopt",
-            output="screen",
-            parameters=[{**described, "default_group": "panda_arm", **markers, **sim_time}],
-        ),
-        Node(
-            package="kinopt_ros",
-            executable="kinopt_simulated_robot",
-            name="simulated_robot",
-            output="screen",
-            arguments=["panda"],
-            parameters=[{"start": "ready", **sim_time}],
-            condition=IfCondition(LaunchConfiguration("simulated")),
-        ),
+        *panda_and_node(markers),
         Node(
             package="robot_state_publisher",
             executable="robot_state_publisher",
             name="robot_state_publisher",
             output="screen",
-            parameters=[{"robot_description": described["robot_description"], **sim_time}],
+            parameters=[{"robot_description": described("panda")["robot_description"], **sim_time()}],
         ),
         Node(
             package="rviz2",
@@ -81,7 +59,7 @@ def _nodes(context: LaunchContext) -> list[Node]:
             name="rviz",
             output="screen",
             arguments=["-d", config],
-            parameters=[sim_time],
+            parameters=[sim_time()],
             condition=IfCondition(LaunchConfiguration("rviz")),
         ),
     ]

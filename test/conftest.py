@@ -11,9 +11,13 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
 from interface_packages import BuildError, provide
+
+if TYPE_CHECKING:
+    from kinopt_ros.viewer.page.page import Page
 
 FOLDER = Path(__file__).parent
 ROS, SLOW = 10, 100
@@ -37,17 +41,18 @@ import kinopt_ros as ko
 from kinopt_ros.planning.trajectory_warm_up import warm_up_trajectories
 robot = ko.load_robot("panda")
 solver = ko.create_solver("cpu", robot)
-solver.warm_up()
-ko.prepare_collisions(robot)
-warm_up_trajectories(solver)
 """
+PARTS = ("solver.warm_up(); ko.prepare_collisions(robot)", "warm_up_trajectories(solver)")
+"""What has little in common: two processes compile it in half the time, and load what the other one has kept."""
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile once what every one of several processes would compile for itself: three minutes of work where numba has
     kept nothing yet. What fails here is for the tests to tell."""
     if session.config.getoption("numprocesses", None):  # the processes themselves have none
-        subprocess.run([sys.executable, "-c", COMPILE], check=False)
+        compilers = [subprocess.Popen([sys.executable, "-c", COMPILE + part]) for part in PARTS]
+        for compiler in compilers:
+            compiler.wait()
 
 
 @pytest.fixture(scope="session")
@@ -81,6 +86,22 @@ def moveit(interface_packages: None) -> ModuleType:
     for name in ("action", "msg", "srv"):
         import_module(f"moveit_msgs.{name}")
     return import_module("moveit_msgs")
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    """The viewer's page of the Panda, served on this machine, ready."""
+    from kinopt_ros.robot.sources import load_robot
+    from kinopt_ros.viewer.looks import looks_of
+    from kinopt_ros.viewer.page.page import Page
+    from kinopt_ros.viewer.server import start_server
+    from kinopt_ros.viewer.session import Session
+
+    robot = load_robot("panda")
+    served = Page(start_server(port=0), Session(robot), looks_of(robot), "panda")
+    assert served.wait(800.0)
+    yield served
+    served.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,7 +7,8 @@ In a plugin's own test suite::
     class TestMySolver(IkConformance):
         solver = "my_solver"          # its name in the entry-point group kinopt_ros.solvers
 
-A plugin that optimizes trajectories alone subclasses ``kinopt_ros.conformance.trajectories.TrajectoryConformance``.
+A plugin that optimizes trajectories alone subclasses ``kinopt_ros.conformance.trajectories.TrajectoryConformance``; one
+that solves objectives, ``kinopt_ros.conformance.objectives.ObjectiveConformance``, too.
 
 Needs pytest.
 """

@@ -1,5 +1,7 @@
 """Small robots, one for each thing that a solver must get right."""
 
+from functools import lru_cache
+
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
 
@@ -173,6 +175,44 @@ def two_arms() -> RobotModel:
                 _joint(f"{side}_{i + 1}", "revolute", parent, f"l{first + i}", xyz, "0 0 0", axis, limit)
             )
     return _robot("two_arms", 14, joints)
+
+
+@lru_cache(maxsize=1)
+def two_hands() -> RobotModel:
+    """Three joints about z with a hand, and another hand behind a fourth one: a plane, quick to compile for."""
+    limit = _LIMIT.format(lower=-2.5, upper=2.5)
+    rows = [
+        ("j0", "revolute", "l0", "l1", "0"),
+        ("j1", "revolute", "l1", "l2", "0.4"),
+        ("j2", "revolute", "l2", "l3", "0.4"),
+        ("tool", "fixed", "l3", "hand", "0.2"),
+        ("j3", "revolute", "l1", "l5", "0.3"),
+        ("other_tool", "fixed", "l5", "other_hand", "0.4"),
+    ]
+    joints = [
+        _joint(name, kind, parent, child, f"{x} 0 0", "0 0 0", "0 0 1", limit if kind == "revolute" else "")
+        for name, kind, parent, child, x in rows
+    ]
+    links = "".join(f'<link name="{link}"/>' for link in ("l0", *(row[3] for row in rows)))
+    return robot_from_urdf(f'<robot name="two_hands">{links}{"".join(joints)}</robot>')
+
+
+def flying() -> RobotModel:
+    """A floating joint with four joints of other types on it; the last link is ``l5``."""
+    limit = _LIMIT.format(lower=-1.5, upper=1.5)
+    rows = [
+        ("fly", "floating", "0 0 0", ""),
+        ("a", "revolute", "0.1 0 0.2", limit),
+        ("c", "continuous", "0.2 0.1 0", ""),
+        ("p", "prismatic", "0 0 0.3", limit),
+        ("b", "revolute", "0.1 0.1 0.1", limit),
+    ]
+    axes = ("0 0 1", "0 1 0", "1 0 0", "0 0 1", "0 1 0")
+    joints = [
+        _joint(name, kind, f"l{k}", f"l{k + 1}", xyz, "0.1 0.2 0", axis, extra)
+        for k, ((name, kind, xyz, extra), axis) in enumerate(zip(rows, axes, strict=True))
+    ]
+    return _robot("flying", 6, joints)
 
 
 ROBOTS = {

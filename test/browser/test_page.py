@@ -16,25 +16,14 @@ if why:
 from PIL import Image
 
 import kinopt_ros as ko
-from kinopt_ros.viewer.looks import looks_of
 from kinopt_ros.viewer.page.gizmos import pose_of
 from kinopt_ros.viewer.page.page import FOLLOW, GOAL, Page
-from kinopt_ros.viewer.server import start_server, url_of
-from kinopt_ros.viewer.session import Session
+from kinopt_ros.viewer.server import url_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 TIP = "panda_link8"
 PATIENCE = 120_000
 """ms; a browser without a graphics card on a busy machine."""
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    robot = ko.load_robot("panda")
-    page = Page(start_server(port=0), Session(robot), looks_of(robot), "panda")
-    assert page.wait(800.0)
-    yield page
-    page.close()
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ if _MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
 else:
     import rclpy
-    from support.ros_requests import READY, StartNode
+    from support.ros_requests import StartNode, stand
 
     from kinopt_ros.ros.client.client import Client
     from kinopt_ros.ros.client.isolation import isolate
@@ -39,6 +39,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 _nodes: dict[str, NodeProcess] = {}
 """Nodes of the tests that run, by name."""
+_PATIENCE = 120.0
+"""Longest time that tests wait for an answer, s: on a busy machine a cloud of a million points takes half a minute."""
 _LOG = 6000
 """Characters of a node's log that are shown with a test that failed."""
 
@@ -88,8 +90,11 @@ def panda_texts() -> tuple[str, str]:
 
 @pytest.fixture(scope="session")
 def panda_parameters() -> dict[str, object]:
-    """Parameters of a node for the Panda. Requests have more time than usual, as tests share slow machines."""
-    more_time = {"ik.timeout": 30.0, "trajectory.timeout": 30.0}
+    """Parameters of a node for the Panda.
+
+    Requests have more time than usual, and joint states may be older, as tests share slow machines.
+    """
+    more_time = {"ik.timeout": 30.0, "trajectory.timeout": 30.0, "state_timeout": 30.0}
     return {**bundled_parameters("panda"), "default_group": "panda_arm", **more_time}
 
 
@@ -111,10 +116,9 @@ def process(
 @pytest.fixture(scope="module")
 def client(process: NodeProcess) -> Iterator[Client]:
     """A client of that node, which is ready and sees a robot standing at READY."""
-    connected = Client()
+    connected = Client(patience=_PATIENCE)
     connected.wait_until_ready(600.0, lambda: process.running)
-    connected.pretend_robot(READY)
-    connected.spin(0.3)
+    stand(connected)
     yield connected
     connected.close()
 
@@ -136,7 +140,7 @@ def _starter() -> Iterator[StartNode]:
 
         def start(name: str, parameters: dict[str, object], ready: bool = True) -> tuple[NodeProcess, Client]:
             _nodes[name] = process = ends.enter_context(NodeProcess(parameters, name=name))
-            client = Client(f"{name}_client", name)
+            client = Client(f"{name}_client", name, _PATIENCE)
             ends.callback(_ended, name, process, client)
             if ready:
                 client.wait_until_ready(600.0, lambda: process.running)

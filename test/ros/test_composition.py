@@ -8,7 +8,7 @@ import rclpy
 from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from support.ros_requests import READY, ik, pose
+from support.ros_requests import ik, pose, stand
 
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.node import KinoptNode
@@ -47,8 +47,7 @@ def test_two_nodes_share_an_executor(ros: None, panda_parameters: dict[str, obje
     client = Client("beside_client", "/beside/kinopt")
     try:
         client.wait_until_ready(300.0)
-        client.pretend_robot(READY)
-        client.spin(0.3)
+        stand(client)
         before = other.count
         assert client.call("solve_ik", ik(pose(x=0.4))).status.code == Status.SUCCESS
         assert client.spin_until(lambda: other.count > before, 60.0)

@@ -58,7 +58,7 @@ def ask(client: Client, solver: str) -> tuple[Status, str]:
 
 
 def until_prepared(client: Client, solver: str) -> tuple[Status, str]:
-    for _ in range(100):
+    for _ in range(1000):
         status, message = ask(client, solver)
         if status is not Status.NOT_READY:
             break

@@ -81,7 +81,7 @@ def test_a_service_goes_on(node: Node, executor: GuardedExecutor) -> None:
     raises = Raises()
     node.create_service(Trigger, "asked", lambda request, response: raises(request, response))
     client = node.create_client(Trigger, "asked")
-    assert client.wait_for_service(10.0)
+    assert client.wait_for_service(60.0)
     lost = client.call_async(Trigger.Request())
     assert spin(executor, lambda: raises.calls == 1)
     answered = client.call_async(Trigger.Request())

@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from geometry_msgs.msg import Point, Pose
-from rcl_interfaces.srv import SetParameters
-from rclpy.parameter import Parameter
-from support.ros_requests import READY, StartNode, ik, pose, target
+from support.ros_requests import READY, StartNode, ik, pose, set_parameter, target
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_msgs.srv import ApplyScene, CheckState, ComputeFK, SolveIK
@@ -199,11 +197,7 @@ def test_motions_keep_clear_unless_a_parameter_says_otherwise_and_requests_say_s
     assert "world collision at the goal" in report.checks
     assert ON_THE_WAY in report.checks
     apply(client, ball("ball", 0.15, 0.4, 0.1, 0.5))
-    setting = client.node.create_client(SetParameters, "careful/set_parameters")
-    assert setting.wait_for_service(10.0)
-    wanted = Parameter("ik.avoid_collisions", value=False).to_parameter_msg()
-    future = setting.call_async(SetParameters.Request(parameters=[wanted]))
-    assert client.spin_until(future.done, 60.0)
+    assert set_parameter(client, "careful", "ik.avoid_collisions", False).successful
     report, trajectory = client.move_to(target(pose()))
     assert report.status.code == Status.SUCCESS, report.status.message
     assert {"world collision", ON_THE_WAY} <= set(report.not_checked)

@@ -12,7 +12,7 @@ from geometry_msgs.msg import Point, Pose, Quaternion
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from support.marker_client import MarkerClient
-from support.ros_requests import READY, StartNode, pose
+from support.ros_requests import READY, StartNode, pose, set_parameter, stand, until_seen
 from visualization_msgs.msg import InteractiveMarkerFeedback, Marker, MarkerArray
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
@@ -252,11 +252,10 @@ def simulated(rviz: Rviz) -> Iterator[SimulatedRobotTopics]:
     topics = SimulatedRobotTopics(
         rviz.client.node, SimulatedRobot(PANDA, start=READY), [f"{NAME}/joint_trajectory"]
     )
-    rviz.client.spin(0.3)
+    until_seen(rviz.client)
     yield topics
     topics.close()
-    rviz.client.pretend_robot(READY)
-    rviz.client.spin(1.0)
+    stand(rviz.client)
 
 
 def test_the_plan_is_done(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:
@@ -452,14 +451,17 @@ def test_a_flood_does_not_stop_the_node(node: tuple[Any, Client], rviz: Rviz) ->
     assert process.log_text().count("interactive_markers") < 2_000
 
 
-def test_a_robot_that_is_silent(rviz: Rviz) -> None:
+def test_a_robot_that_is_silent(rviz: Rviz, panda_parameters: dict[str, object]) -> None:
     """Joint states that are too old: a sentence, no ghost of a guess; then it goes on."""
     rviz.client.stop_robot()
-    rviz.client.spin(1.3)
-    rviz.markers.drag(TIP, pose(0.45, -0.2, 0.4))
-    rviz.wait(lambda: "ROBOT_STATE_STALE" in rviz.text())
+    assert set_parameter(rviz.client, NAME, "state_timeout", 0.05).successful
+    try:
+        rviz.client.spin(0.1)
+        rviz.markers.drag(TIP, pose(0.45, -0.2, 0.4))
+        rviz.wait(lambda: "ROBOT_STATE_STALE" in rviz.text())
+    finally:
+        assert set_parameter(rviz.client, NAME, "state_timeout", panda_parameters["state_timeout"]).successful
     rviz.client.publish_joint_state(JointState())
-    rviz.client.pretend_robot(READY)
-    rviz.client.spin(0.3)
+    stand(rviz.client)
     rviz.markers.select(TIP, "solve")
     rviz.wait(rviz.is_green)

@@ -4,7 +4,8 @@ import time
 from typing import Any
 
 import pytest
-from support.ros_requests import READY, StartNode, ik, pose
+from support.ros_requests import StartNode, ik, pose, stand
+from support.trajectory_goals import COMPILER
 
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
@@ -21,7 +22,7 @@ def ask(client: Client, **fields: Any) -> Any:
 
 def asked_until(client: Client, wanted: str, **fields: Any) -> Any:
     """The first answer of a solver; until it is ready others answer, or none."""
-    end = time.monotonic() + 120.0
+    end = time.monotonic() + COMPILER
     while time.monotonic() < end:
         answer = ask(client, **fields)
         if answer.solver_used == wanted:
@@ -35,8 +36,7 @@ def test_a_node_is_served_by_the_solver_of_its_parameter(
     start_node: StartNode, panda_parameters: dict[str, object]
 ) -> None:
     _, client = start_node("jax_node", {**panda_parameters, "solver": "jax_lm"})
-    client.pretend_robot(READY)
-    client.spin(0.3)
+    stand(client)
     answer = ask(client)
     assert answer.status.code == Status.SUCCESS
     assert (answer.solver_used, answer.fallback_reason) == ("jax_lm", "")
@@ -51,8 +51,7 @@ def test_a_solver_is_prepared_when_it_is_asked_for(
     start_node: StartNode, panda_parameters: dict[str, object]
 ) -> None:
     _, client = start_node("cpu_node", panda_parameters)
-    client.pretend_robot(READY)
-    client.spin(0.3)
+    stand(client)
     first = ask(client, solver="jax_lm")
     assert first.status.code == Status.SUCCESS
     assert first.solver_used == "cpu"

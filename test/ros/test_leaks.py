@@ -3,12 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-from rcl_interfaces.msg import SetParametersResult
-from rcl_interfaces.srv import SetParameters
-from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 from support.process_size import size_of
-from support.ros_requests import StartNode, ik, pose
+from support.ros_requests import StartNode, ik, pose, set_parameter
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_msgs.srv import ApplyScene
@@ -28,16 +25,6 @@ def arm(number: int) -> str:
         for i in range(3)
     )
     return f'<robot name="arm{number}">{links}{joints}</robot>'
-
-
-def set_parameter(client: Client, node: str, name: str, value: object) -> SetParametersResult:
-    service = client.node.create_client(SetParameters, f"{node}/set_parameters")
-    assert service.wait_for_service(30.0)
-    given = [Parameter(name, value=value).to_parameter_msg()]
-    future = service.call_async(SetParameters.Request(parameters=given))
-    assert client.spin_until(future.done, 60.0)
-    client.node.destroy_client(service)
-    return future.result().results[0]
 
 
 def new_cloud(client: Client, rng: np.random.Generator) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
-from support.ros_requests import READY, StartNode, ik, pose, target
+from support.ros_requests import READY, StartNode, ik, pose, set_parameter, stand, target
 
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
@@ -82,23 +82,24 @@ def test_a_bad_target_publishes_nothing(client: Client, bad: Any, frame: str, co
     assert trajectory is None
 
 
-def test_a_stale_state_is_no_start(client: Client) -> None:
+def test_a_stale_state_is_no_start(client: Client, panda_parameters: dict[str, object]) -> None:
     client.stop_robot()
-    client.spin(1.2)
-    report, trajectory = client.move_to(target(pose()))
-    client.pretend_robot(READY)
-    client.spin(0.2)
+    assert set_parameter(client, "kinopt", "state_timeout", 0.05).successful
+    try:
+        client.spin(0.1)
+        report, trajectory = client.move_to(target(pose()))
+    finally:
+        assert set_parameter(client, "kinopt", "state_timeout", panda_parameters["state_timeout"]).successful
+        stand(client)
     assert report.status.code == Status.ROBOT_STATE_STALE
     assert "panda_joint1" in report.status.message
     assert trajectory is None
 
 
 def test_a_start_outside_the_limits_is_refused(client: Client) -> None:
-    client.pretend_robot({**READY, "panda_joint4": 0.1})
-    client.spin(0.2)
+    stand(client, {**READY, "panda_joint4": 0.1})
     report, trajectory = client.move_to(target(pose()))
-    client.pretend_robot(READY)
-    client.spin(0.2)
+    stand(client)
     assert report.status.code == Status.START_STATE_INVALID
     assert "panda_joint4" in report.status.message
     assert trajectory is None
@@ -121,8 +122,7 @@ def test_bad_joint_states_are_dropped_and_the_node_goes_on(client: Client) -> No
 def standing(start_node: StartNode, name: str, parameters: dict[str, object]) -> Client:
     """Client of a node of its own that sees a robot at READY."""
     _, client = start_node(name, parameters)
-    client.pretend_robot(READY)
-    client.spin(0.3)
+    stand(client)
     return client
 
 
@@ -165,15 +165,13 @@ def test_moveits_joint_limits_parameters_count(
 )
 def test_a_start_outside_the_limits(client: Client, excess: float, code: Status) -> None:
     upper = PANDA.limits.upper[PANDA.variable_index["panda_joint4"]]
-    client.pretend_robot({**READY, "panda_joint4": upper + excess})
-    client.spin(0.2)
+    stand(client, {**READY, "panda_joint4": upper + excess})
     try:
         # A state outside the limits is no reason to refuse a request either.
         assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS
         report, trajectory = client.move_to(target(pose(0.4, 0.1, 0.5)))
     finally:
-        client.pretend_robot(READY)
-        client.spin(0.2)
+        stand(client)
     assert Status(report.status.code) is code, report.status.message
     if code is not Status.SUCCESS:
         assert "start_state_tolerance" in report.status.message

@@ -18,13 +18,14 @@ from support.moveit_moves import (
     CANCELED,
     PANDA,
     PATIENCE,
+    SLOWLY,
     SUCCEEDED,
     Moving,
     Slowly,
     kept_limits,
 )
 from support.moveit_requests import joint_goal, pose_goal
-from support.ros_requests import READY, StartNode, pose
+from support.ros_requests import READY, StartNode, pose, until_seen
 from support.trajectory_goals import until_prepared
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
@@ -42,10 +43,10 @@ CONTROLLERS = ["panda_arm_controller=panda_arm", "hand_controller=hand"]
 def moving(
     moveit: Any, control_msgs: None, start_shared_node: StartNode, panda_parameters: dict[str, object]
 ) -> Iterator[Moving]:
-    parameters = {**panda_parameters, "controllers": CONTROLLERS, "state_timeout": 30.0}
+    parameters = {**panda_parameters, **SLOWLY, "controllers": CONTROLLERS}
     _, client = start_shared_node("kinopt", parameters)
     robot = Slowly(client.node, SimulatedRobot(PANDA, start=READY), [])
-    client.spin(0.3)
+    until_seen(client)
     until_prepared(client)
     yield Moving(client, robot, moveit)
     robot.close()

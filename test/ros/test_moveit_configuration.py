@@ -40,7 +40,7 @@ def test_kinematics_yaml_counts_for_compute_ik(node: tuple[NodeProcess, Client],
     request.ik_request.robot_state.is_diff = True
     request.ik_request.pose_stamped.header.frame_id = "panda_link0"
     request.ik_request.pose_stamped.pose = pose(0.0, 0.0, 1.1, (0.0, 1.0, 0.0, 0.0))  # out of reach downwards
-    assert service.wait_for_service(30.0)
+    assert service.wait_for_service(60.0)
     for _ in range(20):
         future = service.call_async(request)
         if client.spin_until(future.done, 5.0) and future.result().error_code.val == 1:

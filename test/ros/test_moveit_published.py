@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from std_msgs.msg import Bool
-from support.moveit_moves import ABORTED, CANCELED, PANDA, SUCCEEDED, Moving, Slowly, kept_limits
+from support.moveit_moves import ABORTED, CANCELED, PANDA, SLOWLY, SUCCEEDED, Moving, Slowly, kept_limits
 from support.moveit_requests import joint_goal
-from support.ros_requests import READY, StartNode
+from support.ros_requests import READY, StartNode, until_seen
 from support.trajectory_goals import until_prepared
 
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
@@ -28,10 +28,10 @@ def moving(
 ) -> Iterator[Moving]:
     """With a robot that follows what is published, or (parameter) does not hear it."""
     hears = getattr(request, "param", True)
-    _, client = start_node("kinopt", {**panda_parameters, "state_timeout": 30.0})
+    _, client = start_node("kinopt", {**panda_parameters, **SLOWLY})
     topics = ["kinopt/joint_trajectory"] if hears else []
     robot = Slowly(client.node, SimulatedRobot(PANDA, start=READY), topics)
-    client.spin(0.3)
+    until_seen(client)
     until_prepared(client)
     yield Moving(client, robot, moveit)
     robot.close()
@@ -65,10 +65,10 @@ def test_a_published_motion_that_nobody_does_is_no_success(moving: Moving) -> No
 def test_what_stops_all_stops_motions_of_moveit(
     moveit: Any, control_msgs: None, start_node: StartNode, panda_parameters: dict[str, object], how: str
 ) -> None:
-    controllers = {"controllers": ["panda_arm_controller=panda_arm"], "state_timeout": 30.0}
-    process, client = start_node("kinopt", {**panda_parameters, **controllers})
+    controllers = {"controllers": ["panda_arm_controller=panda_arm"]}
+    process, client = start_node("kinopt", {**panda_parameters, **SLOWLY, **controllers})
     robot = Slowly(client.node, SimulatedRobot(PANDA, start=READY), [])
-    client.spin(0.3)
+    until_seen(client)
     until_prepared(client)
     moving = Moving(client, robot, moveit)
     far = joint_goal(moveit, **{**READY, "panda_joint1": 1.5})
@@ -82,7 +82,7 @@ def test_what_stops_all_stops_motions_of_moveit(
         process.interrupt()
     status, result = sent.result()
     assert (status, result.error_code.val) == (ABORTED, result.error_code.PREEMPTED)
-    assert client.spin_until(robot.at_rest, 20.0)
+    assert client.spin_until(robot.at_rest, 60.0)
     stopped = moving.at()
     client.spin(0.3)
     np.testing.assert_array_equal(moving.at(), stopped)
@@ -93,6 +93,6 @@ def test_what_stops_all_stops_motions_of_moveit(
         assert "EMERGENCY_STOP" in result.error_code.message
         np.testing.assert_array_equal(moving.at(), stopped)
     else:
-        assert client.spin_until(lambda: not process.running, 30.0)
+        assert client.spin_until(lambda: not process.running, 60.0)
         assert process.stop() == 0, process.log_text()
     robot.close()

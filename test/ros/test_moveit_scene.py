@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Empty
 from support.moveit_requests import TIP, joint_goal, motion_request
 from support.moveit_scenes import at, attached_object, collision_object, primitive, scene_diff
-from support.ros_requests import READY, pose
+from support.ros_requests import READY, pose, stand
 
 from kinopt_msgs.msg import MotionReport, SceneOperation
 from kinopt_msgs.srv import ApplyScene, GetScene
@@ -33,7 +33,7 @@ LONG = 60.0
 
 @pytest.fixture(scope="module")
 def panda_parameters(panda_parameters: dict[str, object], moveit: Any) -> dict[str, object]:
-    return {**panda_parameters, "state_timeout": 10.0}
+    return panda_parameters
 
 
 class MoveItClient:
@@ -128,10 +128,9 @@ def mover(client: Client, moveit: Any) -> MoveItClient:
 @pytest.fixture(autouse=True)
 def standing(mover: MoveItClient) -> None:
     """A free scene around a robot that stands at READY."""
-    mover.client.pretend_robot(READY)
+    stand(mover.client)
     clear = ApplyScene.Request(operations=[SceneOperation(operation="clear")])
     assert mover.client.call("apply_scene", clear).status.code == Status.SUCCESS
-    mover.client.spin(0.1)
     mover.reports.clear()
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.moveit_moves import ABORTED, PATIENCE, SUCCEEDED, Moving, Slowly
+from support.moveit_moves import ABORTED, PATIENCE, SLOWLY, SUCCEEDED, Moving, Slowly
 from support.moveit_requests import joint_goal
-from support.ros_requests import StartNode
+from support.ros_requests import StartNode, until_seen
 from support.trajectory_goals import until_prepared
 from support.two_pandas import LEFT, PANDAS, RIGHT, START, TEXTS
 
@@ -30,11 +30,12 @@ def moving(moveit: Any, control_msgs: None, start_shared_node: StartNode) -> Ite
         "controllers": ["left=left_arm", "right=right_arm"],
         "trajectory.timeout": 30.0,
         "ik.timeout": 10.0,
-        "state_timeout": 3.0,
+        "state_timeout": 30.0,
+        **SLOWLY,
     }
     _, client = start_shared_node("two_arms", parameters)
     robot = Slowly(client.node, SimulatedRobot(PANDAS, {"left": LEFT, "right": RIGHT}, START), [])
-    client.spin(0.3)
+    until_seen(client, START, links=())
     until_prepared(client, left_joint1=0.1)
     yield Moving(client, robot, moveit)
     robot.close()

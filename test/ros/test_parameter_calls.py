@@ -20,7 +20,7 @@ from rcl_interfaces.srv import (
     SetParametersAtomically,
 )
 from rclpy.parameter import parameter_value_to_python
-from support.ros_requests import READY, StartNode, ik, pose
+from support.ros_requests import StartNode, ik, pose, stand
 
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.client.process import NodeProcess
@@ -50,7 +50,7 @@ def caller(client: Client, node: str) -> Iterator[Call]:
     clients = {name: client.node.create_client(kind, f"{node}/{name}") for name, kind in SERVICES.items()}
 
     def ask(service: str, request: Any) -> Any:
-        assert clients[service].wait_for_service(10.0)
+        assert clients[service].wait_for_service(60.0)
         future = clients[service].call_async(request)
         assert client.spin_until(future.done, 60.0), f"no answer of {service}"
         return future.result()
@@ -397,6 +397,6 @@ def test_a_dump_starts_a_node_that_is_the_same(
     assert not differing
     assert "parameters of no joint" not in again_process.log_text()
     for each in (client, again):
-        each.pretend_robot(READY)
+        stand(each)
     asked = ik(pose(), random_seed=3)
     assert list(client.call("solve_ik", asked).positions) == list(again.call("solve_ik", asked).positions)

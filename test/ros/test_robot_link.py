@@ -33,7 +33,7 @@ def test_states_come_in_and_targets_move_the_robot(client: Client, link: RobotLi
     reports: list[str] = []
     link.on_state = lambda positions: states.append(dict(positions))
     link.on_report = reports.append
-    assert client.spin_until(lambda: len(states) > 3, 30.0)
+    assert client.spin_until(lambda: len(states) > 3, 60.0)
     robot = ko.load_robot("panda")
     q = robot.default_q.copy()
     for name, value in states[-1].items():
@@ -43,7 +43,7 @@ def test_states_come_in_and_targets_move_the_robot(client: Client, link: RobotLi
     said = ""
     for _ in range(60):  # until the node's collision checks are prepared
         link.send(T, "panda_link8", robot)
-        client.spin_until(lambda: bool(reports), 10.0)
+        client.spin_until(lambda: bool(reports), 60.0)
         said = reports[-1] if reports else ""
         if said and "NOT_READY" not in said:
             break
@@ -52,16 +52,16 @@ def test_states_come_in_and_targets_move_the_robot(client: Client, link: RobotLi
     assert said.startswith("the node moves the robot for "), said
     reports.clear()
     link.send(T, "panda_link4", robot)  # a gizmo of another link does not lead the node's tip there
-    assert client.spin_until(lambda: bool(reports), 30.0)
+    assert client.spin_until(lambda: bool(reports), 60.0)
     assert "it places 'panda_link8', not 'panda_link4'" in reports[-1]
     reports.clear()
     T[0, 3] += 3.0
     link.send(T, "panda_link8", robot)
-    assert client.spin_until(lambda: bool(reports), 30.0)
+    assert client.spin_until(lambda: bool(reports), 60.0)
     assert reports[-1].startswith("the node does not move the robot (")
     assert "out of reach" in reports[-1]
     link.send(np.full((4, 4), np.nan), "panda_link8", robot)
-    assert client.spin_until(lambda: len(reports) > 1, 30.0)
+    assert client.spin_until(lambda: len(reports) > 1, 60.0)
     assert "does not move" in reports[-1]
 
 

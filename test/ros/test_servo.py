@@ -1,6 +1,7 @@
 """~/servo and ~/emergency_stop through a real node, whose motions a simulated controller does."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
-from support.ros_requests import READY, StartNode, pose, target
+from support.ros_requests import READY, StartNode, pose, set_parameter, stand, target
 from support.simulated_controller import SimulatedController
 from support.trajectory_goals import COMPILER, Goals, joints
 
@@ -31,9 +32,9 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PATIENT = {
     "servo.period": 0.05,
     "servo.timeout": 1.0,
-    "servo.state_timeout": 1.0,
+    "servo.state_timeout": 10.0,
     "servo.target_timeout": 60.0,
-    "servo.tracking_tolerance": 0.1,
+    "servo.tracking_tolerance": 0.5,
     "velocity_scaling": 0.3,
     "acceleration_scaling": 0.3,
 }
@@ -81,7 +82,14 @@ class Servo:
             self.twist(*linear)
             self.client.spin(0.1)
 
-    def until(self, state: str, code: Status, seconds: float = 20.0) -> ServoStatus:
+    def stream_until(self, holds: Callable[[], bool], *linear: float) -> None:
+        """A velocity until something is so."""
+        end = time.monotonic() + 60.0
+        while not holds():
+            assert time.monotonic() < end, "it never was"
+            self.stream(0.1, *linear)
+
+    def until(self, state: str, code: Status, seconds: float = 60.0) -> ServoStatus:
         """The next status of that state and code."""
         begin = len(self.statuses)
 
@@ -176,7 +184,7 @@ def test_a_twist_moves_the_tip_until_no_more_come(
     assert "joint_states has no value for panda_finger_joint1" in moving[-1].status.message
     stopped = servo.until(ServoStatus.IDLE, Status.TIMED_OUT)  # nobody says anything any more
     assert "twist" in stopped.status.message
-    assert client.spin_until(robot.is_at_rest, 10.0)
+    assert client.spin_until(robot.is_at_rest, 60.0)
     messages = client.trajectories[sent:]
     assert len(messages) > 5
     assert_ends_at_rest(messages)
@@ -200,17 +208,22 @@ def test_axes_of_the_tip(client: Client, servo: Servo, robot: SimulatedControlle
 def test_a_target_pose_is_reached(client: Client, servo: Servo, robot: SimulatedController) -> None:
     goal = pose(0.35, 0.1, 0.55)
     servo.to(goal)
-    done = servo.until(ServoStatus.IDLE, Status.SUCCESS, 30.0)
+    done = servo.until(ServoStatus.IDLE, Status.SUCCESS, 60.0)
     assert "reached" in done.status.message
-    assert client.spin_until(robot.is_at_rest, 10.0)
+    assert client.spin_until(robot.is_at_rest, 60.0)
     np.testing.assert_allclose(tip(robot), matrices_from_poses([goal])[0], atol=5e-3)
     assert done.position_error <= 1e-4
 
 
 def test_the_robot_has_one_owner(client: Client, servo: Servo, robot: SimulatedController) -> None:
-    servo.stream(0.5, 0.0, 0.05, 0.0)
-    servo.statuses.clear()
-    report, trajectory = client.move_to(target(pose(0.35, 0.0, 0.5)))
+    end = time.monotonic() + 120.0
+    while True:
+        servo.stream(0.5, 0.0, 0.05, 0.0)
+        servo.statuses.clear()
+        report, trajectory = client.move_to(target(pose(0.35, 0.0, 0.5)))
+        if report.status.code != Status.ROBOT_STATE_STALE:  # too old on a busy machine, to leave a motion
+            break
+        assert time.monotonic() < end
     assert report.status.code == Status.SUCCESS, report.status.message
     assert trajectory is not None
     assert client.spin_until(lambda: any(s.status.code == Status.PREEMPTED for s in servo.statuses), 60.0)
@@ -219,10 +232,10 @@ def test_the_robot_has_one_owner(client: Client, servo: Servo, robot: SimulatedC
     sent = len(client.trajectories)
     client.spin(0.3)
     assert len(client.trajectories) == sent  # servo keeps quiet
-    servo.stream(0.5, 0.0, 0.05, 0.0)  # until it is asked again, in the middle of that motion
-    assert len(client.trajectories) > sent
+    # Until it is asked again, in the middle of that motion.
+    servo.stream_until(lambda: len(client.trajectories) > sent, 0.0, 0.05, 0.0)
     servo.until(ServoStatus.IDLE, Status.TIMED_OUT)
-    assert client.spin_until(robot.is_at_rest, 10.0)
+    assert client.spin_until(robot.is_at_rest, 60.0)
 
 
 def test_an_emergency_stop_ends_servo_and_lasts(
@@ -235,7 +248,7 @@ def test_an_emergency_stop_ends_servo_and_lasts(
     servo.emergency(True)
     try:
         assert client.spin_until(lambda: any(s.state == ServoStatus.EMERGENCY for s in servo.statuses), 60.0)
-        assert client.spin_until(robot.is_at_rest, 10.0)
+        assert client.spin_until(robot.is_at_rest, 60.0)
         said = next(s for s in servo.statuses if s.state == ServoStatus.EMERGENCY)
         assert said.status.code == Status.EMERGENCY_STOP
         assert "brakes" in said.status.message or "sooner" in said.status.message, said.status.message
@@ -261,8 +274,7 @@ def test_an_emergency_stop_ends_servo_and_lasts(
     servo.stream(1.5, 0.0, 0.05, 0.0)  # which was never interrupted: nothing moves because a stop has ended
     assert len(client.trajectories) == sent
     client.spin(1.4)
-    servo.stream(0.5, 0.0, 0.05, 0.0)
-    assert len(client.trajectories) > sent
+    servo.stream_until(lambda: len(client.trajectories) > sent, 0.0, 0.05, 0.0)
     servo.until(ServoStatus.IDLE, Status.TIMED_OUT)
 
 
@@ -278,7 +290,7 @@ def test_an_emergency_stop_ends_a_motion_of_target_pose(
     servo.emergency(True)
     try:
         assert client.spin_until(lambda: len(client.trajectories) > sent, 60.0)
-        assert client.spin_until(robot.is_at_rest, 10.0)
+        assert client.spin_until(robot.is_at_rest, 60.0)
         stop = client.trajectories[-1]
         assert_ends_at_rest([stop])
         assert motion is not None
@@ -322,17 +334,22 @@ def test_a_bad_message_stops_what_moves(client: Client, servo: Servo, robot: Sim
     servo.stream(0.5, 0.0, 0.05, 0.0)
     servo.to(pose(float("nan")))
     servo.until(ServoStatus.IDLE, Status.INVALID_GOAL_CONSTRAINTS)
-    assert client.spin_until(robot.is_at_rest, 10.0)
+    assert client.spin_until(robot.is_at_rest, 60.0)
 
 
 def test_without_joint_states_nothing_moves(client: Client, servo: Servo, robot: SimulatedController) -> None:
     robot.close()
-    client.spin(1.2)
-    sent = len(client.trajectories)
-    servo.twist(0.0, 0.05, 0.0)
-    said = servo.until(ServoStatus.IDLE, Status.ROBOT_STATE_STALE)
-    assert "panda_joint" in said.status.message
-    assert len(client.trajectories) == sent
+    assert set_parameter(client, "kinopt", "servo.state_timeout", 0.05).successful
+    try:
+        client.spin(0.1)
+        sent = len(client.trajectories)
+        servo.twist(0.0, 0.05, 0.0)
+        said = servo.until(ServoStatus.IDLE, Status.ROBOT_STATE_STALE)
+        assert "panda_joint" in said.status.message
+        assert len(client.trajectories) == sent
+    finally:
+        patience = PATIENT["servo.state_timeout"]
+        assert set_parameter(client, "kinopt", "servo.state_timeout", patience).successful
 
 
 def test_a_robot_that_does_not_follow_is_stopped_until_the_commands_pause(
@@ -346,14 +363,15 @@ def test_a_robot_that_does_not_follow_is_stopped_until_the_commands_pause(
             break
     said = next(s for s in servo.statuses if s.status.code == Status.CONTROL_FAILED)
     assert "servo.tracking_tolerance" in said.status.message
-    client.spin(0.5)
-    sent = len(client.trajectories)
-    servo.stream(0.5, 0.0, 0.1, 0.0)
+    for _ in range(60):  # the stop may come later than what is said of it
+        sent = len(client.trajectories)
+        servo.stream(0.5, 0.0, 0.1, 0.0)
+        if len(client.trajectories) == sent:
+            break
     assert len(client.trajectories) == sent
     client.spin(1.4)
     robot.plays = True
-    servo.stream(0.5, 0.0, 0.05, 0.0)
-    assert len(client.trajectories) > sent
+    servo.stream_until(lambda: len(client.trajectories) > sent, 0.0, 0.05, 0.0)
     servo.until(ServoStatus.IDLE, Status.TIMED_OUT)
 
 
@@ -362,14 +380,17 @@ def test_a_latched_emergency_stop_holds_for_a_node_that_starts_later(
 ) -> None:
     latched = client.node.create_publisher(Bool, "kinopt_late/emergency_stop", LATCHED)
     latched.publish(Bool(data=True))
+    statuses: list[ServoStatus] = []
+    client.node.create_subscription(ServoStatus, "kinopt_late/servo/status", statuses.append, LATCHED)
     _, other = start_node("kinopt_late", panda_parameters)
-    other.pretend_robot(READY)
-    other.spin(0.3)
+    stand(other)
+    stopped = lambda: bool(statuses) and statuses[-1].state == ServoStatus.EMERGENCY  # noqa: E731
+    assert client.spin_until(stopped, 60.0)
     report, trajectory = other.move_to(target(pose()))
     assert report.status.code == Status.EMERGENCY_STOP
     assert trajectory is None
     latched.publish(Bool(data=False))
-    other.spin(0.5)
+    assert client.spin_until(lambda: not stopped(), 60.0)
     report, trajectory = other.move_to(target(pose()))
     assert report.status.code == Status.SUCCESS, report.status.message
     client.node.destroy_publisher(latched)
@@ -382,25 +403,23 @@ def test_simulated_time(start_node: StartNode, panda_parameters: dict[str, objec
     client.pretend_robot(READY)
     clock = client.node.create_publisher(rosgraph.Clock, "/clock", 10)
     servo = Servo(client, "kinopt_simulated")
-    time = [1000.0]
+    now = [1000.0]
 
     def tick() -> None:
-        time[0] += 0.01
+        now[0] += 0.01
         message = rosgraph.Clock()
-        message.clock.sec, message.clock.nanosec = int(time[0]), int(time[0] % 1.0 * 1e9)
+        message.clock.sec, message.clock.nanosec = int(now[0]), int(now[0] % 1.0 * 1e9)
         clock.publish(message)
 
     timer = client.node.create_timer(0.01, tick)
     prepared(servo)
-    servo.stream(0.6, 0.0, 0.05, 0.0)
-    assert len(client.trajectories) > 2
+    servo.stream_until(lambda: len(client.trajectories) > 2, 0.0, 0.05, 0.0)
     assert_ends_at_rest(client.trajectories)
     stamps = [m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in client.trajectories]
-    assert 1000.0 < stamps[0] < stamps[-1] <= time[0]
-    time[0] = 500.0  # set back while the robot moves, as simulators do
+    assert 1000.0 < stamps[0] < stamps[-1] <= now[0]
+    now[0] = 500.0  # set back while the robot moves, as simulators do
     sent = len(client.trajectories)
-    servo.stream(1.5, 0.0, 0.05, 0.0)
-    assert len(client.trajectories) > sent + 2
+    servo.stream_until(lambda: len(client.trajectories) > sent + 5, 0.0, 0.05, 0.0)
     assert 500 <= client.trajectories[-1].header.stamp.sec < 600
     client.node.destroy_timer(timer)
     client.spin(0.3)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.parameter import Parameter
-from support.ros_requests import READY, ik
+from support.ros_requests import READY, ik, stand
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_msgs.srv import ApplyScene, ComputeFK, GetScene
@@ -101,8 +101,7 @@ def test_links_of_the_other_robot_are_unknown(clients: Clients) -> None:
 def test_joint_states_of_one_are_not_those_of_the_other(
     clients: Clients, models: dict[str, RobotModel]
 ) -> None:
-    clients["left"].pretend_robot(READY)
-    clients["left"].spin(0.5)
+    stand(clients["left"])
     try:
         q = models["left"].default_q.copy()
         q[[models["left"].variable_index[name] for name in READY]] = list(READY.values())
@@ -123,7 +122,7 @@ def test_parameters_and_scenes_are_their_own(clients: Clients) -> None:
     def of_node(name: str, kind: type, service: str, request: object) -> object:
         node = clients[name].node
         asking = node.create_client(kind, f"/{name}/kinopt/{service}")
-        assert asking.wait_for_service(10.0)
+        assert asking.wait_for_service(60.0)
         future = asking.call_async(request)
         assert clients[name].spin_until(future.done, 60.0)
         node.destroy_client(asking)

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from geometry_msgs.msg import Pose
-from rcl_interfaces.srv import SetParameters
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
-from support.ros_requests import READY, ik, pose, target
+from support.ros_requests import READY, ik, pose, set_parameter, target
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_msgs.srv import ApplyScene, ComputeFK, GetJacobian
@@ -48,21 +46,14 @@ def carrying(client: Client) -> Client:
 @pytest.fixture
 def tip_parameter(process: NodeProcess, carrying: Client) -> Iterator[object]:
     """Sets parameters of the node; they are unset afterwards."""
-    setting = carrying.node.create_client(SetParameters, "kinopt/set_parameters")
 
     def set_to(name: str, value: str) -> tuple[bool, str]:
-        assert setting.wait_for_service(10.0)
-        future = setting.call_async(
-            SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
-        )
-        assert carrying.spin_until(future.done, 60.0)
-        result = future.result().results[0]
+        result = set_parameter(carrying, "kinopt", name, value)
         return bool(result.successful), str(result.reason)
 
     yield set_to
     set_to("target_pose.tip_link", "")
     set_to("tool_frames", FRAMES)
-    carrying.node.destroy_client(setting)
 
 
 def configuration(names: list[str], values: list[float]) -> np.ndarray:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from rcl_interfaces.srv import SetParameters
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
-from support.ros_requests import READY, StartNode, ik, pose
+from support.ros_requests import READY, StartNode, ik, pose, set_parameter
 
 from kinopt_msgs.srv import ComputeFK
 from kinopt_ros.kinematics.forward import forward_kinematics
@@ -30,24 +28,18 @@ SRDF = (
 
 
 @pytest.fixture
-def setting(start_node: StartNode, panda_parameters: dict[str, object]) -> Iterator[tuple[Client, Set]]:
+def setting(start_node: StartNode, panda_parameters: dict[str, object]) -> tuple[Client, Set]:
     """A node that waits for the SRDF of a robot whose virtual joint shall move, and a way to set parameters."""
     parameters = {**panda_parameters, "default_group": "", "virtual_joint": True}
     parameters["robot_description_semantic"] = ""
     _, client = start_node("rover", parameters, ready=False)
     client.wait_until_found()
-    service = client.node.create_client(SetParameters, "rover/set_parameters")
-    assert service.wait_for_service(10.0)
 
     def set_to(name: str, value: object) -> tuple[bool, str]:
-        future = service.call_async(
-            SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
-        )
-        assert client.spin_until(future.done, 60.0)
-        return bool(future.result().results[0].successful), str(future.result().results[0].reason)
+        result = set_parameter(client, "rover", name, value)
+        return bool(result.successful), str(result.reason)
 
-    yield client, set_to
-    client.node.destroy_client(service)
+    return client, set_to
 
 
 def test_a_free_flyer_goes_where_it_shall_be(

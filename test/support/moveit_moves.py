@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
+from rclpy.time import Time
+from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 from support.moveit_requests import TIP, motion_request
 
@@ -28,8 +30,12 @@ PATIENCE = 60.0
 """Longest time that a test waits for anything, s."""
 
 
+SLOWLY = {"use_sim_time": True}
+"""Parameters of a node beside such a robot: without them it would not wait for a robot that is late."""
+
+
 class Slowly(SimulatedRobotTopics):
-    """A simulated robot whose clock stands still while this process does, and that remembers where it was."""
+    """A simulated robot that remembers where it was, and the time of all: it stands still while this process does."""
 
     most = 20_000_000
     """Longest time between two looks at its clock, ns."""
@@ -38,7 +44,13 @@ class Slowly(SimulatedRobotTopics):
         self.own = 0
         self.path: list[tuple[float, np.ndarray, np.ndarray]] = []
         """Times (s), positions and velocities."""
+        self._time = given[0].create_publisher(Clock, "/clock", 10)
         super().__init__(*given, **options)
+
+    def close(self) -> None:
+        """Leave the graph."""
+        super().close()
+        self._node.destroy_publisher(self._time)
 
     def now(self) -> int:
         real = super().now()
@@ -60,6 +72,7 @@ class Slowly(SimulatedRobotTopics):
         now = self.now()
         _, position, velocity = self.robot.states(now)
         self.path.append((now / 1e9, position[:7], velocity[:7]))
+        self._time.publish(Clock(clock=Time(nanoseconds=now).to_msg()))
 
 
 class Moving:
@@ -77,7 +90,7 @@ class Moving:
             assert client.spin_until(one.server_is_ready, PATIENCE)
         for service in (self.cartesian, self.plan):
             assert client.spin_until(service.service_is_ready, PATIENCE)
-        client.spin(0.3)
+        client.wait_until_heard()
 
     def request(self, *goals: Any, scaling: float = 0.5, **fields: Any) -> Any:
         """A MotionPlanRequest as MoveGroupInterface makes it."""

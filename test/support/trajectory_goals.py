@@ -98,7 +98,7 @@ class Goals:
             cancel_service_qos_profile=deep,
         )
         assert client.spin_until(self._actions.server_is_ready, 60.0), "the action is not there"
-        client.spin(0.3)  # the node's side may be a moment behind ours
+        client.wait_until_heard()
 
     def send(self, **fields: Any) -> Goal:
         """Send a goal of some fields."""

@@ -19,6 +19,8 @@ from kinopt_ros.ros.services.every import SERVICES
 
 PREPARED_SECONDS = 800.0
 """Longest time to wait for the node's compilers on a new and busy machine, s."""
+ANSWER_SECONDS = 30.0
+"""Longest time that clients wait for an answer, s."""
 
 
 class NodeTimeoutError(Exception):
@@ -31,15 +33,15 @@ class Client:
     It also publishes joint states where that node listens. Call rclpy.init before, close after.
     """
 
-    def __init__(self, name: str = "kinopt_client", node: str = "kinopt") -> None:
+    def __init__(
+        self, name: str = "kinopt_client", node: str = "kinopt", patience: float = ANSWER_SECONDS
+    ) -> None:
+        """``patience``: longest time to wait for an answer where a call says nothing else, s."""
         self.node = Node(name)
+        self._patience = patience
         self._target_node = node
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
-        self._clients: dict[str, Any] = {
-            service.name: self.node.create_client(service.type, f"{node}/{service.name}", qos_profile=QUEUED)
-            for service in SERVICES
-        }
         self._targets = self.node.create_publisher(PoseStamped, f"{node}/target_pose", 1)
         self._scene_updates = self.node.create_publisher(SceneUpdate, f"{node}/scene_update", 100)
         namespace, slash, _ = node.rpartition("/")
@@ -54,13 +56,19 @@ class Client:
         self.node.create_subscription(MotionReport, f"{node}/report", self.reports.append, 10)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.node.create_subscription(Scene, f"{node}/scene", self.scenes.append, latched)
+        # The last ones to be made: a node discovers in this order, so who answers hears and is heard on all topics.
+        self._clients: dict[str, Any] = {
+            service.name: self.node.create_client(service.type, f"{node}/{service.name}", qos_profile=QUEUED)
+            for service in SERVICES
+        }
 
-    def call(self, service: str, request: Any, timeout: float = 30.0) -> Any:
+    def call(self, service: str, request: Any, timeout: float | None = None) -> Any:
         """Send a request; return the node's answer.
 
         Raises:
             NodeTimeoutError: none came within the timeout (s).
         """
+        timeout = self._patience if timeout is None else timeout
         future = self.send(service, request, timeout)
         self._executor.spin_until_future_complete(future, timeout)
         if not future.done():
@@ -70,12 +78,13 @@ class Client:
             )
         return future.result()
 
-    def send(self, service: str, request: Any, timeout: float = 30.0) -> Any:
+    def send(self, service: str, request: Any, timeout: float | None = None) -> Any:
         """Send a request and return the future of its answer, which comes while this client spins.
 
         Raises:
             NodeTimeoutError: the service is not there within the timeout (s).
         """
+        timeout = self._patience if timeout is None else timeout
         client = self._clients[service]
         if not client.wait_for_service(timeout):
             raise NodeTimeoutError(f"service {self._target_node}/{service} is not there after {timeout:g} s")
@@ -96,6 +105,27 @@ class Client:
             except NodeTimeoutError:
                 if time.monotonic() > end:
                     raise
+
+    def wait_until_heard(self, timeout: float = 60.0) -> None:
+        """Wait until the node knows all publishers, subscriptions and clients that this process has made so far: it
+        discovers them in the order in which they were made, and answers one that is made here.
+
+        Raises:
+            NodeTimeoutError: no answer came within the timeout (s).
+        """
+        end = time.monotonic() + timeout
+        newest: Any = self.node.create_client(Trigger, f"{self._target_node}/ready", qos_profile=QUEUED)
+        try:
+            while not (
+                self.spin_until(newest.service_is_ready, min(2.0, timeout))
+                and self.spin_until(newest.call_async(Trigger.Request()).done, 2.0)
+            ):
+                if time.monotonic() > end:
+                    raise NodeTimeoutError(
+                        f"{self._target_node} did not discover this client in {timeout:g} s"
+                    )
+        finally:
+            self.node.destroy_client(newest)
 
     def wait_until_ready(self, timeout: float = 180.0, alive: Callable[[], bool] = lambda: True) -> str:
         """Wait until a robot is in service; returns the node's sentence about it."""
@@ -150,13 +180,14 @@ class Client:
         self._targets.publish(target)
 
     def move_to(
-        self, target: PoseStamped, timeout: float = 30.0, patience: float = PREPARED_SECONDS
+        self, target: PoseStamped, timeout: float | None = None, patience: float = PREPARED_SECONDS
     ) -> tuple[MotionReport, JointTrajectory | None]:
         """Ask for a motion; return the report, and the trajectory if one was published.
 
         While the node prepares what it needs for that, ask again, for ``patience`` (s).
         """
         end = time.monotonic() + patience
+        timeout = self._patience if timeout is None else timeout
         while True:
             report, trajectory = self._move_to(target, timeout)
             if report.status.code != report.status.NOT_READY or time.monotonic() > end:

@@ -86,9 +86,7 @@ class MoveGroupGoal(MovingGoal):
             return self._plan(request)
         options = self.handle.request.planning_options
         attempts = (options.replan_attempts or ATTEMPTS) if options.replan else 1
-        robot = self.context.loaded.model
-        group = robot.group(self.context.group_name(robot, request.group_name))
-        joints = one_variable_each(robot, [name for name in group.joints if robot.joint(name).is_active])
+        joints = self.joints_of([request])
         claim = self.claim(joints)
         try:
             for number in range(attempts):
@@ -107,6 +105,13 @@ class MoveGroupGoal(MovingGoal):
             return code
         finally:
             claim.give_up()
+
+    def joints_of(self, requests: Sequence[Any]) -> tuple[str, ...]:
+        """Return the joints that requests move, each once."""
+        robot = self.context.loaded.model
+        groups = [robot.group(self.context.group_name(robot, request.group_name)) for request in requests]
+        names = dict.fromkeys(name for group in groups for name in group.joints)
+        return one_variable_each(robot, [name for name in names if robot.joint(name).is_active])
 
     def begin_at_rest(self, start: RobotState, joints: Sequence[str]) -> None:
         """Complete the state that a motion begins with: at rest, where the joints are, and where others are that stand.

@@ -17,7 +17,6 @@ from rclpy.node import Node
 
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnsupportedFeatureError
-from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.messages.sizes import check_lengths
 from kinopt_ros.ros.moveit.move_action import MoveGroupGoal
@@ -178,11 +177,7 @@ class SequenceGoal(MoveGroupGoal):
         items = self.handle.request.request.items
         if not self.moves:
             return self._plan_all(items)
-        robot = self.context.loaded.model
-        groups = {self.context.group_name(robot, item.req.group_name) for item in items}
-        active = [name for name in robot.joint_by_name if robot.joint(name).is_active]
-        wanted = {name for group in groups for name in robot.group(group).joints}
-        joints = one_variable_each(robot, [name for name in active if name in wanted])
+        joints = self.joints_of([item.req for item in items])
         claim = self.claim(joints)
         try:
             self.wait_for_rest(joints)

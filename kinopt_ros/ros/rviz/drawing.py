@@ -5,16 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rclpy.node import Node
 from visualization_msgs.msg import Marker, MarkerArray
 
-AGAIN = (0.0, 0.5, 2.0)
-"""Times after which everything is sent to a new listener, s: it may take a while until that hears the publisher."""
-
-
-def listeners_of(node: Node, topic: str) -> frozenset[bytes]:
-    """Return who listens to a topic; not a number, as one may come while another one goes."""
-    return frozenset(bytes(info.endpoint_gid) for info in node.get_subscriptions_info_by_topic(topic))
+from kinopt_ros.ros.serving.newcomers import Newcomers
 
 
 class Drawing:
@@ -33,13 +26,9 @@ class Drawing:
             clock: seconds.
         """
         self._publisher = publisher
-        self._listeners = listeners
-        self._clock = clock
+        self._newcomers = Newcomers(listeners, clock)
         self._lock = threading.Lock()
         self._drawn: dict[str, list[Marker]] = {}
-        self._known: frozenset[bytes] = frozenset()
-        self._due: list[float] = []
-        """When everything is to be sent, s, ascending."""
 
     def draw(self, namespaces: dict[str, Sequence[Marker]]) -> None:
         """Draw some namespaces, in one message; what was in them before goes away.
@@ -65,14 +54,8 @@ class Drawing:
 
     def look(self) -> None:
         """Send all to those who have begun to listen."""
-        now, listeners = self._clock(), self._listeners()
         with self._lock:
-            if listeners - self._known:
-                self._due = sorted([*self._due, *(now + seconds for seconds in AGAIN)])[-2 * len(AGAIN) :]
-            self._known = listeners
-            due = [at for at in self._due if at <= now]
-            self._due = self._due[len(due) :]
-            if due and self._drawn:
+            if self._newcomers.are_due() and self._drawn:
                 everything = [marker for markers in self._drawn.values() for marker in markers]
                 self._publisher.publish(MarkerArray(markers=everything))
 

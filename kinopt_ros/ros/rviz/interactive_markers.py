@@ -30,13 +30,14 @@ from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.marker_tips import Mode, chosen_tips
 from kinopt_ros.ros.rviz.asking import CLIENT, Asking
 from kinopt_ros.ros.rviz.display import planned_path_display
-from kinopt_ros.ros.rviz.drawing import Drawing, listeners_of
+from kinopt_ros.ros.rviz.drawing import Drawing
 from kinopt_ros.ros.rviz.execution import Executions
 from kinopt_ros.ros.rviz.menu import Action, Asked, Entry, menu_of
 from kinopt_ros.ros.rviz.objects import PREFIX, ObjectMarkers
 from kinopt_ros.ros.rviz.server import MarkerServer
 from kinopt_ros.ros.rviz.tip import WRONG, Bench, Settings, TipMarker, folded
 from kinopt_ros.ros.serving.defects import error_status, log_defect
+from kinopt_ros.ros.serving.newcomers import listeners_of
 from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.ros.serving.serving import Serving
 from kinopt_ros.ros.topics.scene_update import SceneUpdateTopic

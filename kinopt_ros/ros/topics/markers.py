@@ -18,6 +18,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.marker_shapes import body_markers, color, points_of
 from kinopt_ros.ros.serving.defects import log_defect
+from kinopt_ros.ros.serving.newcomers import Newcomers, listeners_of
 from kinopt_ros.scene.scene import Scene
 
 SECONDS = 0.5
@@ -35,7 +36,7 @@ class MarkersTopic:
         self._context = context
         self._markers = markers
         self._closed = False
-        self._listeners = 0
+        self._newcomers = Newcomers(lambda: listeners_of(context.node, markers.topic_name))
         self._drawn: tuple[Scene, RobotModel] | None = None
         self._present: set[tuple[str, int]] = set()
         """Namespaces and numbers of the markers that listeners have."""
@@ -57,8 +58,8 @@ class MarkersTopic:
         if self._markers.get_subscription_count() > 0 and self._context.loader.is_ready:
             if self._busy.acquire(blocking=False):
                 self._worker.submit(self._draw)
-        elif self._listeners:
-            self._listeners, self._drawn = 0, None
+        elif self._drawn is not None:
+            self._drawn = None  # who comes next gets everything
 
     def _draw(self) -> None:
         """Publish what has changed. Never raises."""
@@ -76,10 +77,8 @@ class MarkersTopic:
     def _publish_changes(self) -> None:
         robot = self._context.loaded.model
         scene = self._context.scene.of(robot)
-        listeners = self._markers.get_subscription_count()
-        if listeners > self._listeners:  # new ones get everything
+        if self._newcomers.are_due():  # they get everything
             self._drawn = self._measured = None
-        self._listeners = listeners
         if (scene, robot) != self._drawn:
             self._drawn = scene, robot
             self._publish(scene_markers(scene, robot), "objects", "attached")

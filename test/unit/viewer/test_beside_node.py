@@ -1,6 +1,6 @@
 """The page beside a node, which is pretended here."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -10,11 +10,9 @@ from support.viewer_client import ViewerClient
 
 import kinopt_ros as ko
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion
-from kinopt_ros.viewer.looks import looks_of
 from kinopt_ros.viewer.page.beside_node import BesideNode
 from kinopt_ros.viewer.page.page import GOAL, SEND, Page
-from kinopt_ros.viewer.server import start_server, url_of
-from kinopt_ros.viewer.session import Session
+from kinopt_ros.viewer.server import url_of
 
 
 class PretendedNode:
@@ -28,15 +26,6 @@ class PretendedNode:
     def send(self, T_root_tip: np.ndarray, tip: str, robot: ko.RobotModel) -> None:
         assert (tip, robot.root_link) == ("panda_link8", "panda_link0")
         self.asked.append(T_root_tip)
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    robot = ko.load_robot("panda")
-    page = Page(start_server(port=0), Session(robot), looks_of(robot), "panda")
-    assert page.wait(800.0)
-    yield page
-    page.close()
 
 
 def test_the_node_moves_the_robot_and_is_asked_when_a_gizmo_is_let_go(page: Page) -> None:

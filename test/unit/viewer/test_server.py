@@ -20,21 +20,10 @@ from websockets.exceptions import ConnectionClosed
 import kinopt_ros as ko
 from kinopt_ros.errors import InvalidRequestError, MissingPackageError
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion
-from kinopt_ros.viewer.looks import looks_of
 from kinopt_ros.viewer.page.page import Page
 from kinopt_ros.viewer.server import PortInUseError, is_own_page, start_server, url_of
-from kinopt_ros.viewer.session import Session
 
 TIP = "panda_link8"
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    robot = ko.load_robot("panda")
-    page = Page(start_server(port=0), Session(robot), looks_of(robot), "panda")
-    assert page.wait(800.0)
-    yield page
-    page.close()
 
 
 @pytest.fixture

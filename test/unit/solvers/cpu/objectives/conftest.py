@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from support.two_hands import arm_text
 
+from kinopt_ros.conformance.robots import two_hands
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.registry import create_solver
 
@@ -17,7 +16,7 @@ from kinopt_ros.solvers.registry import create_solver
 @pytest.fixture(scope="session")
 def arm() -> RobotModel:
     """Four joints in a plane."""
-    return robot_from_urdf(arm_text())
+    return two_hands()
 
 
 @pytest.fixture(scope="session")

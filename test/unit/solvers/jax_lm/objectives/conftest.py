@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.two_hands import arm_text
 
+from kinopt_ros.conformance.robots import two_hands
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
 
 SharedMaker = Callable[[RobotModel], JaxLmSolver]
@@ -19,7 +18,7 @@ SharedMaker = Callable[[RobotModel], JaxLmSolver]
 @pytest.fixture(scope="session")
 def arm() -> RobotModel:
     """Four joints in a plane, quick to compile for."""
-    return robot_from_urdf(arm_text())
+    return two_hands()
 
 
 @pytest.fixture(scope="session")
