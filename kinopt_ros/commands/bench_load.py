@@ -22,7 +22,7 @@ _LONG = 300.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``kinopt bench load``."""
-    parser.add_argument("--clients", type=int, default=64, metavar="N", help="clients at once (64)")
+    parser.add_argument("--clients", type=int, metavar="N", help="clients at once (64; 8 with --moveit)")
     parser.add_argument(
         "--duration", type=float, default=20.0, metavar="S", help="s (20); 1800 for a soak of half an hour"
     )
@@ -49,6 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="meanwhile change the scene ten times a second, send a description every minute, ask for motions and "
         "cancel half of them, set parameters; needs what `make bench` installs",
     )
+    parser.add_argument(
+        "--moveit",
+        action="store_true",
+        help="instead of all that: random requests under MoveIt's names, good and bad ones, to a node that moves a "
+        "simulated robot; each must be answered (needs moveit_msgs and control_msgs, see `make interfaces`)",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the requests of --moveit (0)")
     add_json(parser)
     parser.set_defaults(measure=main)
 
@@ -60,6 +67,8 @@ def main(args: argparse.Namespace) -> int:
     remedy = missing()
     if remedy is not None:
         raise SolverUnavailableError(remedy)
+    if args.moveit:
+        return _moveit(args)
     if args.disturb:
         for package in ("pinocchio", "coal"):
             if find_spec(package) is None:
@@ -70,7 +79,7 @@ def main(args: argparse.Namespace) -> int:
 
     with _bar(enabled=not args.json and sys.stderr.isatty()) as report:
         result = measure(
-            args.clients,
+            64 if args.clients is None else args.clients,
             args.duration,
             args.rate,
             args.heavy_rate,
@@ -83,6 +92,43 @@ def main(args: argparse.Namespace) -> int:
     else:
         _show(result)
     return 0 if faultless(result) else 2
+
+
+def _moveit(args: argparse.Namespace) -> int:
+    """Measure with random requests of MoveIt's clients; return 0 if each was answered, else 2."""
+    from kinopt_ros.bench.node.moveit_load import answered_all, measure_moveit
+
+    with _bar(enabled=not args.json and sys.stderr.isatty()) as report:
+        clients = 8 if args.clients is None else args.clients
+        result = measure_moveit(clients, args.duration, args.seed, report)
+    if args.json:
+        print_json(result)
+    else:
+        _show_moveit(result)
+    return 0 if answered_all(result) else 2
+
+
+def _show_moveit(result: dict[str, Any]) -> None:
+    console = Console()
+    title = f"{result['clients']} clients, {result['duration_s']:g} s, seed {result['seed']}"
+    table = Table("name", "answered or sent", title=title)
+    for name, count in result["answered"].items():
+        table.add_row(name, str(count))
+    console.print(table)
+    codes = ", ".join(f"{count} times {code}" for code, count in result["codes"].items())
+    sentences = [f"MoveItErrorCodes: {codes}", f"lost: {', '.join(result['lost']) or 'none'}"]
+    for name, unit in (("memory", "_mib"), ("threads", ""), ("file_descriptors", "")):
+        row = result[name]
+        if row:
+            sentences.append(
+                f"{name} of the node: {row[f'first{unit}']:.0f} at first, {row[f'settled{unit}']:.0f} after a fifth of "
+                f"the time, {row[f'last{unit}']:.0f} at last, at most {row[f'max{unit}']:.0f}"
+                f"{' (MiB)' if unit else ''}"
+            )
+    state = "lives" if result["node_alive"] else "DIED"
+    sentences.append(f"the node {state}, internal errors: {result['internal_errors']}")
+    for sentence in sentences:
+        console.print(sentence, highlight=False, soft_wrap=True, markup=False)
 
 
 @contextmanager

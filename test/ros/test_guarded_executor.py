@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -147,3 +148,70 @@ def test_nobody_waits_for_a_node_that_ends(node: Node) -> None:
     here.close()
     with pytest.raises(NotReadyError, match="shutting down"):
         here.do([lambda: None])
+
+
+class Rounds(GuardedExecutor):
+    """Counts how often it waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits = 0
+
+    def get_nodes(self) -> Any:
+        self.waits += 1
+        return super().get_nodes()
+
+
+@pytest.fixture
+def rounds(node: Node) -> Iterator[Rounds]:
+    made = Rounds()
+    made.add_node(node)
+    yield made
+    made.shutdown()
+
+
+def test_a_callback_does_not_wake_the_thread_that_it_runs_on(node: Node, rounds: Rounds) -> None:
+    calls: list[int] = []
+    timer = node.create_timer(0.01, lambda: calls.append(1))
+    assert spin(rounds, lambda: bool(calls))
+    timer.cancel()
+    for _ in range(20):  # what has come meanwhile
+        rounds.spin_once(timeout_sec=0.01)
+    timer.reset()
+    calls.clear()
+    assert spin(rounds, lambda: bool(calls))
+    timer.cancel()
+    rounds.waits = 0
+    rounds.spin_once(timeout_sec=0.1)
+    assert rounds.waits == 1
+
+
+def test_others_wake_it(rounds: Rounds) -> None:
+    done = threading.Event()
+    spinning = threading.Thread(target=lambda: spin(rounds, done.is_set, 2))
+    rounds.spin_once(timeout_sec=0.0)
+    spinning.start()
+    rounds.create_task(done.set)
+    assert done.wait(30.0)
+    spinning.join(30.0)
+
+
+def test_a_callback_wakes_it_for_work_that_it_leaves(node: Node, rounds: Rounds) -> None:
+    done: list[int] = []
+    timer = node.create_timer(0.01, lambda: (timer.cancel(), rounds.create_task(lambda: done.append(1))))
+    assert spin(rounds, lambda: bool(done), 5000)
+
+
+def test_partners_that_do_not_fit_are_still_told(
+    node: Node, executor: GuardedExecutor, capfd: pytest.CaptureFixture[str]
+) -> None:
+    node.create_subscription(String, "unfit", lambda message: None, QoSProfile(depth=1))
+    silent = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+    node.create_publisher(String, "unfit", silent)
+    said: list[str] = []
+
+    def told() -> bool:
+        said.append("".join(capfd.readouterr()))
+        return "incompatible QoS" in "".join(said)
+
+    assert spin(executor, told)

@@ -57,6 +57,16 @@ class Slowly(SimulatedRobotTopics):
         self.own = min(real, (self.own or real) + self.most)
         return self.own
 
+    def tell(self, states: bool) -> None:
+        """Publish joint states, or none from now on."""
+        (self._timer.reset if states else self._timer.cancel)()
+
+    def without_controllers(self) -> None:
+        """Let the actions of its controllers go, while it goes on telling its state."""
+        for action in self._actions:
+            action.close()
+        self._actions = []
+
     def _advance(self) -> None:
         super()._advance()
         now = self.now()

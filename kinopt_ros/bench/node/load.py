@@ -29,7 +29,7 @@ _HEALTH_PERIOD = 0.05
 """Time between two calls of ~/ready, s."""
 _CONNECT_SECONDS = 60.0
 _USED = (("memory", "_mib"), ("threads", ""), ("file_descriptors", ""))
-"""Names of what ``_used`` gives, and its units in the names of figures."""
+"""Names of what ``used`` gives, and its units in the names of figures."""
 _SETTLED = 0.2
 """Share of the test after which the node's memory should not grow any more."""
 
@@ -108,7 +108,7 @@ def measure(
         "diagnostics": _periods(watched.diagnostics),
         "cpu_cores": {"node": watched.node_cpu / duration, "clients": watched.clients_cpu / duration},
         **{
-            name: _growth([(sample[0], sample[column]) for sample in watched.used], unit)
+            name: growth([(sample[0], sample[column]) for sample in watched.used], unit)
             for column, (name, unit) in enumerate(_USED, start=1)
         },
         "node_alive": alive,
@@ -233,7 +233,7 @@ def _watch(
 ) -> _Watched:
     watched = _Watched()
     subscription = _watch_diagnostics(observer, watched)
-    begin, used = time.monotonic(), _processor_time(process.pid)
+    begin, computed = time.monotonic(), _processor_time(process.pid)
     while (elapsed := time.monotonic() - begin) < duration and process.running:
         report(elapsed / duration)
         start = time.perf_counter()
@@ -243,10 +243,10 @@ def _watch(
         except NodeTimeoutError:
             watched.health_lost += 1
         if not watched.used or elapsed - watched.used[-1][0] >= max(0.5, duration / 1000):
-            watched.used.append((elapsed, *_used(process.pid)))
+            watched.used.append((elapsed, *used(process.pid)))
         observer.spin(_HEALTH_PERIOD)
     report(1.0)
-    watched.node_cpu = _processor_time(process.pid) - used
+    watched.node_cpu = _processor_time(process.pid) - computed
     if subscription is not None:
         observer.node.destroy_subscription(subscription)
     return watched
@@ -262,7 +262,7 @@ def _watch_diagnostics(observer: Client, watched: _Watched) -> Any:
     )
 
 
-def _used(pid: int) -> tuple[float, float, float]:
+def used(pid: int) -> tuple[float, float, float]:
     """Resident memory (MiB), threads and file descriptors of a process; NaN where /proc does not tell."""
     folder = Path("/proc", str(pid))
     try:
@@ -320,7 +320,7 @@ def _periods(times: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _growth(samples: Sequence[tuple[float, float]], unit: str) -> dict[str, float]:
+def growth(samples: Sequence[tuple[float, float]], unit: str) -> dict[str, float]:
     """Return first, settled, last and largest amount, and the growth per hour.
 
     The growth is the slope of a line through the samples (time, amount) that follow the first fifth.
@@ -329,11 +329,11 @@ def _growth(samples: Sequence[tuple[float, float]], unit: str) -> dict[str, floa
         return {}
     times, used = np.array(samples).T
     settled = times >= _SETTLED * times[-1]
-    growth = np.polyfit(times[settled], used[settled], 1)[0] if settled.sum() > 2 else float("nan")
+    slope = np.polyfit(times[settled], used[settled], 1)[0] if settled.sum() > 2 else float("nan")
     return {
         f"first{unit}": float(used[0]),
         f"settled{unit}": float(used[settled][0]),
         f"last{unit}": float(used[-1]),
         f"max{unit}": float(used.max()),
-        f"growth{unit}_per_hour": float(growth) * 3600.0,
+        f"growth{unit}_per_hour": float(slope) * 3600.0,
     }

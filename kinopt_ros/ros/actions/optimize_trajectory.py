@@ -32,6 +32,7 @@ from kinopt_ros.ros.motion.watched import WatchedMotions
 from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
 from kinopt_ros.ros.requests.trajectory_work import plan
+from kinopt_ros.ros.robot.frames import NoTransformYetError
 from kinopt_ros.ros.robot.joint_states import UNREAD_SECONDS
 from kinopt_ros.ros.serving.defects import error_status
 from kinopt_ros.ros.serving.kept_goals import KeptGoal, KeptGoals
@@ -129,7 +130,8 @@ class _Goal(KeptGoal):
 
     def read(self) -> bool:
         """Read the goal and put it in line, or refuse it; False if it is to begin once more a little later, when the
-        robot stands, or joint states that may lie unread are read. On the executor's thread."""
+        robot stands, joint states that may lie unread are read, or tf has what its stamp asks for. On the executor's
+        thread."""
         action, request = self._action, self.handle.request
         if self._stops is None:
             self._stops = action.output.stops
@@ -144,6 +146,11 @@ class _Goal(KeptGoal):
                     raise
                 if request.publish:  # the newest has the robot, whoever begins first
                     self._take_claim()
+                return False
+            except NoTransformYetError as error:
+                patience = action.context.parameter("tf_timeout")
+                if not action.retries.allowed(self.arrived, patience):
+                    raise error.after(patience) from error
                 return False
             if request.publish:
                 self.chosen = action.controllers.chosen()

@@ -50,6 +50,12 @@ class ControllerError(KinoptError):
     status = Status.FAILURE
 
 
+class NoControllerError(ControllerError):
+    """A controller that is named does not run."""
+
+    status = Status.CONTROL_FAILED
+
+
 def follow_joint_trajectory() -> Any:
     """Return the type of the controller's action.
 
@@ -125,10 +131,12 @@ class ControllerHandOver:
         executor's thread.
 
         Raises:
-            ControllerError: it is not.
+            NoControllerError: it is not.
         """
         if not self._client.wait_for_server(timeout_sec=SERVER_SECONDS):
-            raise ControllerError(f"the controller's action {self.name} is not there (parameter {PARAMETER})")
+            raise NoControllerError(
+                f"the controller's action {self.name} is not there (parameter {PARAMETER})"
+            )
         end = time.monotonic() + SERVER_SECONDS
         while self.moves and time.monotonic() < end:
             time.sleep(_LOOK_AGAIN)

@@ -16,6 +16,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.moveit.constraints import evaluate
+from kinopt_ros.ros.moveit.contact_display import ContactDisplay
 from kinopt_ros.ros.moveit.robot_state import configuration_of, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.serving.handler_task import HandlerTask
@@ -45,8 +46,10 @@ class CheckStateValidity(MoveItService):
     type = GetStateValidity
     answer = _Verdict
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, display: ContactDisplay) -> None:
+        """``display`` shows the contacts that are found."""
         self._context = context
+        self._display = display
         self._checked: tuple[RobotModel, Scene] | None = None
         """Robot and scene that were checked last: their meshes are read, so the next check of them is quick."""
 
@@ -86,6 +89,7 @@ class CheckStateValidity(MoveItService):
         [found] = check_collisions(robot, scene, q[None]).contacts
         contacts = [contact for contact in found if contact.a in bodies or contact.b in bodies]
         verdict.contacts = [self._contact(robot, scene, contact) for contact in contacts]
+        self._display.show(robot, contacts)
         verdict.constraint_result = [ConstraintEvalResult(result=ok, distance=away) for ok, away in met]
         outside = _outside(robot, q, variables)
         verdict.valid = not contacts and not outside and all(ok for ok, _ in met)

@@ -110,9 +110,9 @@ def _position(
     o = constraint.target_point_offset
     _finite([o.x, o.y, o.z], f"{what}.target_point_offset")
     point = _T_root_link(context, robot, constraint.link_name, q) @ np.array([o.x, o.y, o.z, 1.0])
-    T = context.frames.T_root_frame(robot, constraint.header.frame_id, at) @ matrices_from_poses(
-        poses, f"{what}.primitive_poses"
-    )
+    T = context.frames.T_root_frame(
+        robot, constraint.header.frame_id, at, constraint.header.stamp
+    ) @ matrices_from_poses(poses, f"{what}.primitive_poses")
     inside = [
         _is_inside(shape, (inverse(T_root_shape) @ point)[:3], what)
         for shape, T_root_shape in zip(shapes, T, strict=True)
@@ -147,7 +147,9 @@ def _orientation(
             "(ROTATIONVECTOR)"
         )
     wanted = matrices_from_poses([Pose(orientation=constraint.orientation)], what)[0]
-    T_root_wanted = context.frames.T_root_frame(robot, constraint.header.frame_id, at) @ wanted
+    T_root_wanted = (
+        context.frames.T_root_frame(robot, constraint.header.frame_id, at, constraint.header.stamp) @ wanted
+    )
     R = (inverse(T_root_wanted) @ _T_root_link(context, robot, constraint.link_name, q))[:3, :3]
     tolerance = [
         constraint.absolute_x_axis_tolerance,

@@ -130,12 +130,16 @@ def _pose(
                 f"primitive_poses and {len(region.meshes)} meshes; allowed is one primitive with its pose"
             )
         centre = matrices_from_poses(region.primitive_poses, f"{what}.primitive_poses")[0]
-        T[:3, 3] = (context.frames.T_root_frame(robot, one.header.frame_id, q) @ centre)[:3, 3]
+        T[:3, 3] = (context.frames.T_root_frame(robot, one.header.frame_id, q, one.header.stamp) @ centre)[
+            :3, 3
+        ]
         near = (_radius(region.primitives[0], what),) * 3
         offset = (one.target_point_offset.x, one.target_point_offset.y, one.target_point_offset.z)
     for one in orientations:
         wanted = matrices_from_poses([Pose(orientation=one.orientation)], f"{what}.orientation")[0]
-        T[:3, :3] = (context.frames.T_root_frame(robot, one.header.frame_id, q) @ wanted)[:3, :3]
+        T[:3, :3] = (context.frames.T_root_frame(robot, one.header.frame_id, q, one.header.stamp) @ wanted)[
+            :3, :3
+        ]
         turned = (
             _angle(one.absolute_x_axis_tolerance),
             _angle(one.absolute_y_axis_tolerance),

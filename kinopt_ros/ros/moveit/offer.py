@@ -68,6 +68,7 @@ def offer_moveit_services(
     from kinopt_ros.ros.moveit.compute_cartesian_path import ComputeCartesianPath
     from kinopt_ros.ros.moveit.compute_fk import ComputeFk
     from kinopt_ros.ros.moveit.compute_ik import ComputeIk
+    from kinopt_ros.ros.moveit.contact_display import ContactDisplay
     from kinopt_ros.ros.moveit.execute_trajectory import offer_execute_trajectory
     from kinopt_ros.ros.moveit.move_action import offer_move_action
     from kinopt_ros.ros.moveit.moving_goals import MoveItActions
@@ -83,13 +84,19 @@ def offer_moveit_services(
         import_module("moveit_msgs.msg").DisplayTrajectory, "display_planned_path", 10
     )
     others = OtherMotions(context, output)
+    contacts = ContactDisplay(context)
     planner = PlanKinematicPath(
-        context, tasks["plan_trajectory"], tasks["compute_cartesian_path"], display.publish, others
+        context,
+        tasks["plan_trajectory"],
+        tasks["compute_cartesian_path"],
+        display.publish,
+        others,
+        contacts,
     )
     quick: list[MoveItService] = [
         ComputeIk(context, tasks["solve_ik"]),
         ComputeFk(context, tasks["compute_fk"]),
-        CheckStateValidity(context),
+        CheckStateValidity(context, contacts),
         *scene_services(context, scene),
     ]
     slow: list[MoveItService] = [

@@ -95,7 +95,7 @@ def _region(context: Context, robot: RobotModel, one: Any, q: Float64, what: str
     else:
         half = [length / 2.0 for length in size]
     centre = matrices_from_poses(region.primitive_poses, what)[0]
-    T = context.frames.T_root_frame(robot, one.header.frame_id, q) @ centre
+    T = context.frames.T_root_frame(robot, one.header.frame_id, q, one.header.stamp) @ centre
     offset = one.target_point_offset
     return PoseAlong(
         link=one.link_name,
@@ -111,7 +111,7 @@ def _orientation(context: Context, robot: RobotModel, one: Any, q: Float64, what
     if not any(map(math.isfinite, tolerances)):
         return  # all turns are allowed
     wanted = matrices_from_poses([Pose(orientation=one.orientation)], what)[0]
-    T = context.frames.T_root_frame(robot, one.header.frame_id, q) @ wanted
+    T = context.frames.T_root_frame(robot, one.header.frame_id, q, one.header.stamp) @ wanted
     yield PoseAlong(link=one.link_name, pose=poses_from_matrices(T[None]), orientation_tolerances=tolerances)
 
 

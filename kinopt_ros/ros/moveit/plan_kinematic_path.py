@@ -17,6 +17,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import said, trajectory_from_message
 from kinopt_ros.ros.moveit.codes import fill_error_code, say
 from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, has_constraints
+from kinopt_ros.ros.moveit.contact_display import ContactDisplay
 from kinopt_ros.ros.moveit.goals import goal_fields, keep_limits
 from kinopt_ros.ros.moveit.motion_types import (
     MotionType,
@@ -80,13 +81,16 @@ class PlanKinematicPath(MoveItService):
         follow_lines: Callable[[Any, Reply], Any],
         display: Callable[[Any], None] = lambda message: None,
         others: OtherMotions | None = None,
+        contacts: ContactDisplay | None = None,
     ) -> None:
         """``plan`` makes tasks of kinopt_msgs/PlanTrajectory requests, ``follow_lines`` of ComputeCartesianPath ones;
         they have what was ``asked``. ``display`` gets every motion that is found, as moveit_msgs/DisplayTrajectory.
-        ``others`` are motions that may run meanwhile."""
+        ``others`` are motions that may run meanwhile. ``contacts``
+        shows what collides where a motion cannot begin or end."""
         self._context = context
         self._display = display
         self._others = others
+        self._contacts = contacts
         self._plan = plan
         self._follow_lines = follow_lines
 
@@ -146,6 +150,7 @@ class PlanKinematicPath(MoveItService):
         answer.status.message = "; ".join(filter(None, (answer.status.message, asked.note)))
         fill_error_code(response.error_code, answer.status)
         if answer.status.code != Status.SUCCESS:
+            self._show_contacts(answer.status.code, asked)
             return
         code = response.error_code
         if not self._reaches(answer, asked):
@@ -164,6 +169,19 @@ class PlanKinematicPath(MoveItService):
                 trajectory_start=response.trajectory_start,
             )
         )
+
+    def _show_contacts(self, code: int, asked: _Asked) -> None:
+        """Show what collides at the start, or at a goal of joint values."""
+        if self._contacts is None:
+            return
+        robot, q = asked.robot, asked.start.copy()
+        if code == Status.GOAL_IN_COLLISION and asked.goals[0].joint_constraints:
+            for one in asked.goals[0].joint_constraints:
+                if one.joint_name in robot.variable_index:
+                    q[robot.variable_index[one.joint_name]] = one.position
+        elif code != Status.START_STATE_IN_COLLISION:
+            return
+        self._contacts.show_state(robot, q)
 
     def _breaks(self, answer: Any, asked: _Asked) -> str:
         """Return which path constraint a motion breaks by MoveIt's measure; empty if none."""

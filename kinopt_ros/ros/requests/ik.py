@@ -184,12 +184,8 @@ def _frame(
 ) -> Annotated[Float64, "4 4"]:
     robot = loaded.model
     if not request.base_pose:
-        return context.frames.T_link_frame(robot, base, frame, q)
-    if frame in robot.link_index:
-        raise InvalidRequestError(
-            f"base_pose is given in frame_id {frame!r}, which is a link of the robot: its pose follows from the joints"
-        )
-    T_frame_root = matrices_from_poses(request.base_pose, "base_pose")[0]
+        return context.frames.T_link_frame(robot, base, frame, q, request.header.stamp)
+    T_frame_root = base_poses(robot, request)[0]
     return np.asarray(context.frames.T_link_frame(robot, base, "", q) @ inverse(T_frame_root))
 
 
@@ -197,6 +193,21 @@ def tool_of(pose: Any) -> Annotated[Float64, "4 4"] | None:
     """Return a tool's pose; None for the identity, which is what a request that names no tool has."""
     T = matrices_from_poses([pose], "tool")[0]
     return None if np.array_equal(T, np.eye(4)) else T
+
+
+def base_poses(robot: RobotModel, request: Any) -> Annotated[Float64, "B 4 4"]:
+    """Return the poses of the robot's root link that a request gives, in its frame.
+
+    Raises:
+        InvalidRequestError: the frame is a link of the robot.
+        InvalidGoalError: one that is no pose.
+    """
+    frame = request.header.frame_id
+    if frame in robot.link_index:
+        raise InvalidRequestError(
+            f"base_pose is given in frame_id {frame!r}, which is a link of the robot: its pose follows from the joints"
+        )
+    return matrices_from_poses(request.base_pose, "base_pose")
 
 
 def _tools(pose: Any, tips: Sequence[Tip] | None, several: bool) -> Float64 | None:

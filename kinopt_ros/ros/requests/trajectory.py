@@ -132,7 +132,7 @@ def read_trajectory_request(
     needed = sorted({*context.moving(robot, ways), *variables_of_joints(robot, joints).tolist()})
     scene = None if request.ignore_collisions else context.scene.of(robot)
     start = start_state(context, robot, request.state, needed, publish)
-    T_base_frame = context.frames.T_link_frame(robot, base, frame, start.q)
+    T_base_frame = context.frames.T_link_frame(robot, base, frame, start.q, request.header.stamp)
     place = _Frame(robot, base, tips, start.q, T_base_frame)
     timeout = timeout_of(context, request.timeout, "trajectory")
     weights = _weights(request)

@@ -17,6 +17,19 @@ from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
 from kinopt_ros.scene.tool_frames import object_frame
 
 
+class NoTransformYetError(FrameError):
+    """tf has no transform at the time that is asked for; it may come."""
+
+    def after(self, seconds: float) -> FrameError:
+        """Return the error of who has waited for it as long as allowed."""
+        return FrameError(f"{self}; waited {seconds:g} s for it (parameter tf_timeout)")
+
+
+def is_set(stamp: Any) -> bool:
+    """Check whether a builtin_interfaces/Time is one, and not 0."""
+    return stamp is not None and bool(stamp.sec or stamp.nanosec)
+
+
 class Frames:
     """Resolves frame names. Works without tf2_ros; then only the robot's own frames and those of objects are known."""
 
@@ -38,21 +51,25 @@ class Frames:
         self._listener = tf2_ros.TransformListener(self._buffer, node)
 
     def T_link_frame(
-        self, robot: RobotModel, link: str, frame: str, q: Annotated[Float64, "nq"]
+        self, robot: RobotModel, link: str, frame: str, q: Annotated[Float64, "nq"], stamp: Any = None
     ) -> Annotated[Float64, "4 4"]:
         """Return the pose of a frame in a link of the robot, in configuration q. An empty name is the robot's root
         link.
 
+        A frame of tf is where it was at ``stamp`` (builtin_interfaces/Time), or by the newest transform if that is 0
+        or None. What the robot and the scene know follows from q.
+
         Raises:
             FrameError: neither the robot, the scene nor tf knows the frame.
+            NoTransformYetError: tf does not know it at the stamp.
         """
         if (frame or robot.root_link) == link:
             return np.eye(4)
         T_root_link = forward_kinematics(robot, q, links=(link,))[0]
-        return np.asarray(inverse(T_root_link) @ self.T_root_frame(robot, frame, q))
+        return np.asarray(inverse(T_root_link) @ self.T_root_frame(robot, frame, q, stamp))
 
     def T_root_frame(
-        self, robot: RobotModel, frame: str, q: Annotated[Float64, "... nq"]
+        self, robot: RobotModel, frame: str, q: Annotated[Float64, "... nq"], stamp: Any = None
     ) -> Annotated[Float64, "... 4 4"]:
         """Return the pose of a frame in the robot's root link, in one configuration or many. Raises as T_link_frame
         does."""
@@ -63,9 +80,9 @@ class Frames:
         if of_object is not None:
             T_root_link = forward_kinematics(robot, q, links=(of_object.link,))[..., 0, :, :]
             return np.asarray(T_root_link @ of_object.T_link_frame)
-        return np.broadcast_to(self._outside(robot, frame), (*q.shape[:-1], 4, 4))
+        return np.broadcast_to(self._outside(robot, frame, stamp), (*q.shape[:-1], 4, 4))
 
-    def _outside(self, robot: RobotModel, frame: str) -> Float64:
+    def _outside(self, robot: RobotModel, frame: str, stamp: Any) -> Float64:
         """Return T_root_frame of a frame that is no link."""
         virtual = robot.virtual_joint
         if virtual is not None and virtual.type is JointType.FIXED and virtual.parent_frame == frame:
@@ -79,11 +96,15 @@ class Frames:
         from rclpy.time import Time
 
         try:
-            stamped = self._buffer.lookup_transform(robot.root_link, frame, Time())
+            stamped = self._buffer.lookup_transform(
+                robot.root_link, frame, Time.from_msg(stamp) if is_set(stamp) else Time()
+            )
         except tf2_ros.TransformException as error:
-            raise FrameError(
-                f"frame {quoted(frame)} is no link of robot {robot.name!r} and no object of the scene, and tf says: "
-                f"{error}"
+            what = f"frame {quoted(frame)} is no link of robot {robot.name!r} and no object of the scene, and tf says"
+            if not is_set(stamp):
+                raise FrameError(f"{what}: {error}") from error
+            raise NoTransformYetError(
+                f"{what}, for the stamp {stamp.sec}.{stamp.nanosec:09} of the request (0 asks for the newest): {error}"
             ) from error
         t, r = stamped.transform.translation, stamped.transform.rotation
         T = np.eye(4)

@@ -262,6 +262,13 @@ SPECS = (
     ),
     Spec("max_batch", 10_000, "Most targets or states in one request.", 1, 1_000_000),
     Spec("state_timeout", 1.0, "Joint states older than this are stale (s).", 1e-3, 3600.0),
+    Spec(
+        "tf_timeout",
+        0.5,
+        "How long a request waits for tf where the stamp of its header asks for a transform that is not there yet (s).",
+        0.0,
+        60.0,
+    ),
     Spec("velocity_scaling", 0.1, "Share of the joint velocity limits that motions use.", 1e-3, 1.0),
     Spec("acceleration_scaling", 0.1, "Share of the joint acceleration limits that motions use.", 1e-3, 1.0),
     Spec(

@@ -82,7 +82,7 @@ def _read(context: Context, request: Any, arrived: float) -> _Asked:
     }
     scene = None if request.ignore_collisions else context.scene.of(robot)
     start = start_state(context, robot, request.state, sorted(needed), publish=False)
-    T_base_frame = context.frames.T_link_frame(robot, base, frame, start.q)
+    T_base_frame = context.frames.T_link_frame(robot, base, frame, start.q, request.header.stamp)
     tool = tool_of(request.tool)
     timeout = timeout_of(context, request.timeout, "trajectory")
     return _Asked(

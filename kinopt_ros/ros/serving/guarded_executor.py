@@ -7,12 +7,14 @@ they happen, for every callback: subscriptions, services, timers, actions and rc
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
+import threading
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeAlias
 
 import rclpy
+from rclpy.event_handler import EventHandler, QoSPublisherEventType, QoSSubscriptionEventType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.logging import get_logger
 
@@ -20,6 +22,21 @@ from kinopt_ros.ros.serving.defects import log_defect
 
 _PAUSE = 0.05
 """Pause after a round that failed as a whole, s: the next one may fail likewise, and must not fill the log."""
+_RARE = (
+    QoSPublisherEventType.RCL_PUBLISHER_OFFERED_INCOMPATIBLE_QOS,
+    QoSSubscriptionEventType.RCL_SUBSCRIPTION_REQUESTED_INCOMPATIBLE_QOS,
+    *(
+        getattr(kind, name)
+        for kind, name in (
+            (QoSPublisherEventType, "RCL_PUBLISHER_INCOMPATIBLE_TYPE"),
+            (QoSSubscriptionEventType, "RCL_SUBSCRIPTION_INCOMPATIBLE_TYPE"),
+        )
+        if hasattr(kind, name)  # not in Humble
+    ),
+)
+"""Events of topics that only warnings come of."""
+_RARE_SECONDS = 0.5
+"""Least time between two rounds in which those are looked for, s."""
 _Callback: TypeAlias = Callable[[], Coroutine[None, None, None]]
 
 
@@ -27,6 +44,29 @@ class GuardedExecutor(SingleThreadedExecutor):
     """Serves on, whatever a callback raises."""
 
     _interrupted = False
+    _hears_rare = True
+    _next_rare = 0.0
+    _at_work: int | None = None
+    """Thread that is in the middle of a callback."""
+
+    def __init__(self, *, context: Any = None) -> None:
+        super().__init__(context=context)
+        self._wake_others_only()
+
+    def _wake_others_only(self) -> None:
+        """Let callbacks not wake the thread that they run on.
+
+        rclpy wakes it twice for each, as its threads may be several. All that it would be told it looks at anyway
+        before it waits, and a round in vain costs as much as an answer.
+        """
+        guard: Any = self._guard
+        trigger = guard.trigger
+
+        def trigger_from_elsewhere() -> None:
+            if threading.get_ident() != self._at_work:
+                trigger()
+
+        guard.trigger = trigger_from_elsewhere
 
     def interrupt(self) -> None:
         """Let nobody wait in ``spin_once`` any more, until ``go_on``. On any thread, and in signal handlers."""
@@ -47,6 +87,31 @@ class GuardedExecutor(SingleThreadedExecutor):
                 raise  # the end of ROS
             log_defect(get_logger("kinopt"), "between callbacks", error)
             time.sleep(_PAUSE)
+        finally:
+            self._at_work = None
+
+    def wait_for_ready_callbacks(self, *args: Any, **options: Any) -> Any:
+        """Return what is to be run next."""
+        self._at_work = None
+        try:
+            return super().wait_for_ready_callbacks(*args, **options)
+        finally:
+            self._at_work = threading.get_ident()
+
+    def can_execute(self, entity: Any) -> bool:
+        """Check whether it is a callback's turn."""
+        if not self._hears_rare and isinstance(entity, EventHandler) and entity.event_type in _RARE:
+            return False
+        return super().can_execute(entity)
+
+    def _wait_for_ready_callbacks(self, *args: Any, **options: Any) -> Any:
+        # Each topic has two events that nearly never happen, half of all that rclpy would wait for. It hands the whole
+        # list to the middleware in each round, which costs as much as an answer.
+        now = time.monotonic()
+        self._hears_rare = now >= self._next_rare
+        if self._hears_rare:
+            self._next_rare = now + _RARE_SECONDS
+        return super()._wait_for_ready_callbacks(*args, **options)
 
     def _is_interrupted(self) -> bool:
         return self._interrupted

@@ -29,9 +29,11 @@ class Pace:
     def wait(self) -> None:
         """Return when it is time for one more."""
         with self._lock:
-            if len(self._sent) == self._most:
-                time.sleep(max(0.0, self._sent[0] + self._seconds - time.monotonic()))
-            self._sent.append(time.monotonic())
+            now = time.monotonic()
+            if len(self._sent) == self._most and (early := self._sent[0] + self._seconds - now) > 0.0:
+                time.sleep(early)  # never for 0 s, by which a busy machine gives the processor to others
+                now = time.monotonic()
+            self._sent.append(now)
 
 
 class Way(Protocol):

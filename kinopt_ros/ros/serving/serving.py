@@ -8,6 +8,7 @@ from kinopt_ros.planning.scheduler import Scheduler, Task
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.messages.sizes import Room, check_lengths, entries_of, let_go
+from kinopt_ros.ros.robot.frames import NoTransformYetError
 from kinopt_ros.ros.robot.joint_states import UNREAD_SECONDS
 from kinopt_ros.ros.serving.deferred import Pending, create_deferred_service
 from kinopt_ros.ros.serving.reply import Pace, Reply
@@ -61,7 +62,7 @@ class Serving:
 
     def _begin(self, request: Any, make_task: Callable[[], Task], reply: Reply, alone: bool) -> bool:
         """Put a request in line, or refuse it; False if it is to be tried again, as newer joint states may lie
-        unread."""
+        unread, or tf may have what its stamp asks for a moment later."""
         try:
             task = make_task()
             if alone:
@@ -72,6 +73,11 @@ class Serving:
             if self._retries.allowed(reply.arrived, UNREAD_SECONDS):
                 return False
             _refuse(request, reply, error)
+        except NoTransformYetError as error:
+            patience = self.context.parameter("tf_timeout")
+            if self._retries.allowed(reply.arrived, patience):
+                return False
+            _refuse(request, reply, error.after(patience))
         except Exception as error:  # nothing leaves a callback
             _refuse(request, reply, error)
         return True

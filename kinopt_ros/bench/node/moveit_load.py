@@ -1,0 +1,257 @@
+"""``kinopt bench load --moveit``: clients that send random requests under all of MoveIt's names, good and bad.
+
+Each request must be answered, and each goal must end; what the answers say is the matter of the tests.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import rclpy
+from rclpy.action.client import ActionClient
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from kinopt_ros.bench.node.load import growth, used
+from kinopt_ros.errors import InvalidRequestError, MissingPackageError
+from kinopt_ros.ros.client.client import Client, NodeTimeoutError
+from kinopt_ros.ros.client.isolation import isolate
+from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.robot.bundled import bundled_parameters
+
+CONTROLLERS = ["panda_arm_controller=panda_arm", "hand_controller=hand"]
+LONGEST = 120.0
+"""Time after which a request without an answer, or a goal without a result, counts as lost, s."""
+_FOUND_SECONDS = 600.0
+_LOOK_SECONDS = 0.5
+_DEEP = QoSProfile(depth=1000)
+"""Answers of a service come to all of its clients: with rclpy's ten, those to others would push a client's own out."""
+_TOPICS, _ACTIONS = 0.1, 0.25
+"""Shares of what is sent that are messages, and goals."""
+_CANCELLED = 0.3
+"""Share of the goals that are cancelled within a second."""
+
+
+def measure_moveit(
+    clients: int, duration: float, seed: int, report: Callable[[float], object] = lambda share: None
+) -> dict[str, Any]:
+    """Let clients, each on a thread of its own, send random requests to a node that moves a simulated Panda.
+
+    Args:
+        clients: how many.
+        duration: s.
+        seed: of the requests; the order in which they arrive is up to the machine.
+        report: is told the share of the time that has passed.
+
+    Raises:
+        InvalidRequestError: no client, or no time.
+        MissingPackageError: moveit_msgs or control_msgs is not there.
+        NodeTimeoutError: the node did not start.
+    """
+    if clients < 1 or not duration > 0.0:
+        raise InvalidRequestError(
+            f"--clients is {clients} and --duration {duration:g}; allowed are 1 or more clients and a duration above 0"
+        )
+    for package in ("moveit_msgs", "control_msgs"):
+        if find_spec(package) is None:
+            raise MissingPackageError(
+                f"--moveit speaks to the node by {package}, which is not there; `make interfaces` builds it, and says "
+                "what to source"
+            )
+    ours = not rclpy.ok()
+    if ours:  # else who has called it is isolated already
+        isolate()
+        rclpy.init(args=[])
+    panda = {**bundled_parameters("panda"), "controllers": CONTROLLERS}
+    observer = Client("kinopt_load_observer")
+    try:
+        with (
+            NodeProcess(
+                panda | {"start": "ready"},
+                name="simulated_robot",
+                module="kinopt_ros.ros.client.simulated_robot",
+            ),
+            NodeProcess({**panda, "default_group": "panda_arm"}) as process,
+        ):
+            observer.wait_until_ready(600.0, alive=lambda: process.running)
+            result = _under_load(observer, process, clients, duration, seed, report)
+            log = process.log_text()
+    finally:
+        observer.close()
+        if ours:
+            rclpy.try_shutdown()
+    return {**result, "internal_errors": log.count("internal error") + log.count("Traceback")}
+
+
+def answered_all(result: dict[str, Any]) -> bool:
+    """Whether each request was answered, each goal has ended, and the node lives without a defect."""
+    return bool(result["node_alive"] and not result["lost"] and not result["internal_errors"])
+
+
+def _under_load(
+    observer: Client,
+    process: NodeProcess,
+    clients: int,
+    duration: float,
+    seed: int,
+    report: Callable[[float], object],
+) -> dict[str, Any]:
+    begin = time.monotonic()
+    senders = [_Sender(number, seed + number, begin + duration) for number in range(clients)]
+    samples: list[tuple[float, ...]] = []
+    for sender in senders:
+        sender.start()
+    while any(sender.is_alive() for sender in senders) and process.running:
+        elapsed = time.monotonic() - begin
+        samples.append((elapsed, *used(process.pid)))
+        report(min(elapsed / duration, 1.0))
+        observer.spin(max(_LOOK_SECONDS, duration / 1000.0))
+    alive = process.running
+    for sender in senders:
+        sender.join(LONGEST if alive else 1.0)
+    names, codes = Counter[str](), Counter[str]()
+    for sender in senders:
+        names.update(sender.answered)
+        codes.update(sender.codes)
+    failed = [sender.failure for sender in senders if sender.failure]
+    if failed:
+        raise NodeTimeoutError(failed[0])
+    return {
+        "clients": clients,
+        "duration_s": duration,
+        "seed": seed,
+        "answered": dict(sorted(names.items())),
+        "codes": dict(sorted(codes.items())),
+        "lost": [one for sender in senders for one in sender.lost],
+        "node_alive": alive,
+        **{
+            name: growth([(sample[0], sample[column]) for sample in samples], unit)
+            for column, (name, unit) in enumerate(
+                (("memory", "_mib"), ("threads", ""), ("file_descriptors", "")), start=1
+            )
+        },
+    }
+
+
+class _Sender(threading.Thread):
+    """One client."""
+
+    def __init__(self, number: int, seed: int, end: float) -> None:
+        super().__init__(name=f"moveit_client_{number}", daemon=True)
+        self.answered: Counter[str] = Counter()
+        """Answers and results by the name of what was asked; messages that were sent likewise."""
+        self.codes: Counter[str] = Counter()
+        self.lost: list[str] = []
+        self.failure = ""
+        self._number, self._seed, self._end = number, seed, end
+
+    def run(self) -> None:
+        """Send until the time is up, one request after the other."""
+        from kinopt_ros.bench.node.moveit_requests import MoveItRequests
+
+        requests = MoveItRequests(self._seed)
+        node = Node(f"moveit_client_{self._number}")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
+        try:
+            self._services: dict[str, Any] = {
+                name: node.create_client(kind, name, qos_profile=_DEEP)
+                for name, (kind, _) in requests.services.items()
+            }
+            self._actions: dict[str, Any] = {
+                name: ActionClient(
+                    node,
+                    kind,
+                    name,
+                    goal_service_qos_profile=_DEEP,
+                    result_service_qos_profile=_DEEP,
+                    cancel_service_qos_profile=_DEEP,
+                )
+                for name, (kind, _) in requests.actions.items()
+            }
+            topics = {
+                name: node.create_publisher(kind, name, 10) for name, (kind, _) in requests.topics.items()
+            }
+            if not self._find():
+                return
+            while time.monotonic() < self._end:
+                share = requests.random.random()
+                if share < _TOPICS:
+                    name = requests.random.choice([*topics])
+                    topics[name].publish(requests.topics[name][1]())
+                    self.answered[name] += 1
+                    self._executor.spin_once(timeout_sec=0.01)
+                elif share < _TOPICS + _ACTIONS:
+                    name = requests.random.choice([*self._actions])
+                    self._act(name, requests)
+                else:
+                    name = requests.random.choice([*self._services])
+                    self._ask(name, requests.services[name][1]())
+        finally:
+            self._executor.shutdown(timeout_sec=0.0)
+            node.destroy_node()
+
+    def _find(self) -> bool:
+        """Wait until the node answers: it drops answers to clients that it has not discovered yet."""
+        end = time.monotonic() + _FOUND_SECONDS
+        for name, service in self._services.items():
+            while not service.service_is_ready() and time.monotonic() < end:
+                self._executor.spin_once(timeout_sec=0.05)
+            done = False
+            while not done and time.monotonic() < end:
+                done = self._wait(service.call_async(service.srv_type.Request()), 2.0)
+            if not done:
+                self.failure = f"client {self._number} got no answer of {name} within {_FOUND_SECONDS:g} s"
+                return False
+        for name, action in self._actions.items():
+            while not action.server_is_ready():
+                self._executor.spin_once(timeout_sec=0.05)
+                if time.monotonic() > end:
+                    self.failure = f"client {self._number} did not find {name} within {_FOUND_SECONDS:g} s"
+                    return False
+        self._wait(None, 1.0)
+        return True
+
+    def _wait(self, future: Any, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while (future is None or not future.done()) and time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=0.1)
+        return future is not None and bool(future.done())
+
+    def _has(self, future: Any, what: str) -> bool:
+        """Wait for an answer, and count it or its loss."""
+        done = self._wait(future, LONGEST)
+        if done:
+            self.answered[what] += 1
+        else:
+            self.lost.append(f"client {self._number}: {what}")
+        return done
+
+    def _ask(self, name: str, request: Any) -> None:
+        future = self._services[name].call_async(request)
+        if self._has(future, name):
+            self._note(future.result())
+
+    def _act(self, name: str, requests: Any) -> None:
+        sent = self._actions[name].send_goal_async(requests.actions[name][1]())
+        if not self._has(sent, f"{name}: taken"):
+            return
+        handle = sent.result()
+        result = handle.get_result_async()
+        if requests.random.random() < _CANCELLED:
+            self._wait(result, requests.random.uniform(0.0, 1.0))
+            handle.cancel_goal_async()
+        if self._has(result, f"{name}: result"):
+            self._note(result.result().result)
+
+    def _note(self, answer: Any) -> None:
+        """Count the error code of an answer, if it has one."""
+        for part in ("motion_plan_response", "response"):
+            answer = getattr(answer, part, answer)
+        code = getattr(answer, "error_code", None)
+        if code is not None:
+            self.codes[str(code.val)] += 1
