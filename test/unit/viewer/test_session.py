@@ -176,6 +176,37 @@ def test_unknown_names_are_refused_by_name(session: Session) -> None:
     assert session.solve().found
 
 
+def test_a_solver_is_closed_once_nobody_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+
+    class Pretended:
+        """A solver that another one takes the place of while it answers."""
+
+        def __init__(self, name: str, robot: ko.RobotModel) -> None:
+            self.name = name
+
+        def close(self) -> None:
+            closed.append(self.name)
+
+        def warm_up(self) -> None:
+            """It is ready."""
+
+    monkeypatch.setattr("kinopt_ros.viewer.session.create_solver", Pretended)
+    session = Session(ko.load_robot("panda"))
+    session.choose_solver("a")
+    with session._solvers.for_poses(), session._solvers.for_plans():
+        session.choose_solver("b")
+        with session._solvers.for_poses() as other:
+            assert getattr(other, "name", "") == "b"
+        assert not closed
+    assert closed == ["a", "a"]
+    session.choose_solver("c")
+    assert closed == ["a", "a", "b", "b"]
+    session.close()
+    assert closed[4:] == ["c", "c"]
+    assert not session.solve().found
+
+
 def test_nothing_is_answered_before_it_is_prepared() -> None:
     fresh = Session(ko.load_robot("panda"))
     assert not fresh.ready
