@@ -8,7 +8,7 @@ from typing import Any
 from rclpy.node import Node
 from visualization_msgs.msg import Marker, MarkerArray
 
-AGAIN = (0.0, 0.5, 2.0)
+AGAIN = (0.0, 0.5, 2.0, 10.0)
 """Times after which everything is sent to a new listener, s: it may take a while until that hears the publisher."""
 
 

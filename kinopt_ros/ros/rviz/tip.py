@@ -309,9 +309,10 @@ class TipMarker:
         """Draw an answer, unless it does not matter any more; ``go_on`` plans, if that was wanted."""
         try:
             self._take_solution(answer, asked, chosen)
-        finally:
+        except Exception:  # the next one counts
             with self._lock:
                 self._solving = False
+            raise
 
     def _take_solution(self, answer: Any, asked: Any, chosen: int) -> None:
         good = answer.status.code == Status.SUCCESS
@@ -327,6 +328,7 @@ class TipMarker:
             else self._ghost_drawn(q, NONE, sentence, WRONG)
         )
         with self._lock:
+            self._solving = False
             if chosen != self._chosen:
                 return
             newest = not self._wanted
@@ -413,9 +415,10 @@ class TipMarker:
         def planned(answer: Any, asked: Any) -> None:
             try:
                 self._take_plan(answer, asked, ghost)
-            finally:
+            except Exception:  # as above
                 with self._lock:
                     self._planning = False
+                raise
 
         self._bench.planning.ask(request, planned)
 
@@ -429,6 +432,7 @@ class TipMarker:
             sentence = f"no plan: {Status(answer.status.code).name}: {answer.status.message}"
             drawn = {"text": self._text(sentence, WRONG)}
         with self._lock:
+            self._planning = False
             if self._ghost is not ghost or self._outdated or self._closed:
                 return  # another target by now, another scene, or the menu asks for another kind of plan
             self.motion, self._plan_wanted = motion, False
