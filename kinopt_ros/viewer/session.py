@@ -27,6 +27,7 @@ from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.states import joints_of_state, named_configuration
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
+from kinopt_ros.solvers.base import Feature
 from kinopt_ros.solvers.paths import Report
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import AUTO, create_solver, solver_class, solver_names
@@ -157,6 +158,11 @@ class Session:
         return self._solver_name
 
     @property
+    def prefers_closest(self) -> bool:
+        """Whether the solver can look for the solution that is closest to where the robot is; else it begins there."""
+        return Feature.POSTURE in solver_class(self._solver_name).capabilities.features
+
+    @property
     def scene(self) -> Scene | None:
         """What must not be touched; None if that is not looked at."""
         return self.obstacles.scene if self.avoid_collisions else None
@@ -283,8 +289,8 @@ class Session:
         """
         for_poses, for_plans = create_solver(name, self.robot), create_solver(name, self.robot)
         for_poses.warm_up()
-        self._solvers.put(for_poses, for_plans)
         self._solver_name = name
+        self._solvers.put(for_poses, for_plans)
 
     def solver_choices(self) -> tuple[str, ...]:
         """Return plugins that can run here and solve inverse kinematics."""
@@ -315,7 +321,10 @@ class Session:
         elif num_solutions > 1:  # the closest of an arm with a spare joint are hardly different
             arguments["min_separation"] = DISTINCT
         else:
-            arguments["prefer"] = "closest"
+            if self.prefers_closest:
+                arguments["prefer"] = "closest"
+            else:
+                arguments["seeds"] = q[self._variables]
             if settings["manipulability_weight"] > 0.0:
                 arguments["manipulability_weight"] = settings["manipulability_weight"]
         deadline = time.monotonic() + settings["timeout"]

@@ -1,5 +1,8 @@
 """What the page is about: poses in, verified answers and motions out, without a page."""
 
+import json
+import shlex
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ import kinopt_ros as ko
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, UnknownNameError
 from kinopt_ros.kinematics.se3 import pose_error
 from kinopt_ros.status import Status
+from kinopt_ros.viewer.request_text import as_python, as_service_call
 from kinopt_ros.viewer.session import Session
 from kinopt_ros.viewer.solution import Solution
 
@@ -174,6 +178,22 @@ def test_unknown_names_are_refused_by_name(session: Session) -> None:
     with pytest.raises(UnknownNameError):
         session.choose_solver("magic")
     assert session.solve().found
+
+
+@pytest.mark.parametrize("name", ["jax_lm", "hjcd"])
+def test_a_solver_that_knows_no_posture_begins_where_the_robot_is(session: Session, name: str) -> None:
+    if name not in session.solver_choices():
+        pytest.skip(f"{name} cannot run here")
+    assert session.prefers_closest
+    other = Session(session.robot, solver=name)
+    assert not other.prefers_closest
+    problem = other.ik_problem()
+    assert problem.preference is None
+    np.testing.assert_array_equal(problem.seeds[0], other.q[other.variables][None])
+    assert "seeds=" in as_python(other, "panda")
+    request = json.loads(shlex.split(as_service_call(other))[5])
+    np.testing.assert_allclose(request["seeds"], other.q[other.variables], atol=1e-9)
+    assert "prefer" not in request
 
 
 def test_a_solver_is_closed_once_nobody_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
