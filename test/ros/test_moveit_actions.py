@@ -165,7 +165,7 @@ def test_a_stop_in_the_middle(moving: Moving, name: str, how: str) -> None:
         assert status == ABORTED
     assert result.error_code.val == result.error_code.PREEMPTED, result.error_code
     stands(moving)
-    kept_limits(moving)
+    kept_limits(moving, braked=True)
 
 
 def test_a_trajectory_that_begins_elsewhere_is_refused(moving: Moving) -> None:
@@ -268,7 +268,7 @@ def test_an_obstacle_that_comes_in_the_way_stops_the_robot_before_it(moving: Mov
     assert code.val == code.MOTION_PLAN_INVALIDATED_BY_ENVIRONMENT_CHANGE, code
     assert "wall" in code.message
     stands(moving)
-    kept_limits(moving)
+    kept_limits(moving, braked=True)
     free_of_the_wall(moving)
     moving.apply(SceneOperation(operation="clear"))
 
@@ -354,7 +354,7 @@ def test_the_next_goal_ends_the_one_before(moving: Moving) -> None:
     status, result = second.result()
     assert status == SUCCEEDED, result.error_code.message
     np.testing.assert_allclose(moving.at()[:7], list(goal.values()), atol=1e-4)
-    kept_limits(moving)
+    kept_limits(moving, braked=True)
 
 
 def hand_goal(moving: Moving, position: float) -> Any:

@@ -51,7 +51,7 @@ def test_a_published_motion_is_done_where_it_has_led_and_is_stopped_by_another_o
     moving.client.spin(0.3)
     np.testing.assert_array_equal(moving.at(), stopped)
     assert stopped[0] > -0.9
-    kept_limits(moving)
+    kept_limits(moving, braked=True)
 
 
 @pytest.mark.parametrize("moving", [False], indirect=True)

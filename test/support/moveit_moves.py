@@ -146,7 +146,12 @@ class Sent:
         return self.result()
 
 
-def kept_limits(moving: Moving, gentle: float = 1.0) -> None:
+LATE_BRAKE = 5.0
+"""Times the acceleration limits that a brake may have here. It is made for where the robot is expected when it comes; a
+busy machine brings it later. How good brakes are that come at a given time is judged in test/unit/ros/motion."""
+
+
+def kept_limits(moving: Moving, braked: bool = False) -> None:
     """Judge joint states: no step, velocities and accelerations within the limits."""
     times = np.array([time for time, *_ in moving.robot.path])
     position, velocity = (np.array([row[k] for row in moving.robot.path]) for k in (1, 2))
@@ -154,8 +159,8 @@ def kept_limits(moving: Moving, gentle: float = 1.0) -> None:
     dt = np.diff(times)[moved, None]
     limits = PANDA.limits
     speed = np.diff(position, axis=0)[moved] / dt
-    assert (np.abs(speed) <= gentle * limits.velocity[:7] + 1e-6).all()
-    assert (np.abs(velocity) <= gentle * limits.velocity[:7] + 1e-6).all()
+    assert (np.abs(speed) <= limits.velocity[:7] + 1e-6).all()
+    assert (np.abs(velocity) <= limits.velocity[:7] + 1e-6).all()
     acceleration = np.diff(velocity, axis=0)[moved] / dt
     share = (np.abs(acceleration) / limits.acceleration[:7]).max()
-    assert share <= 1.0 + 1e-6
+    assert share <= (LATE_BRAKE if braked else 1.0 + 1e-6)
