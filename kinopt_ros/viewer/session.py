@@ -21,13 +21,13 @@ from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.chains import default_group, resolve_joints
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
-from kinopt_ros.problems.trajectory import PoseGoal, TrajectoryProblem
+from kinopt_ros.problems.trajectory import Goal, JointGoal, PoseGoal, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.states import joints_of_state, named_configuration
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
-from kinopt_ros.solvers.base import Feature
+from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.paths import Report
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import AUTO, create_solver, solver_class, solver_names
@@ -362,7 +362,8 @@ class Session:
         return Near(near.distance, near.a, near.b)
 
     def plan(self, report: Report | None = None) -> TrajectoryResult:
-        """Plan a verified motion from where the robot is to the gizmos' poses; ``motion`` is it, if there is one.
+        """Plan a verified motion from where the robot is to the gizmos' poses, or to what is as near as possible where
+        that is wanted; ``motion`` is it, if there is one.
 
         Raises:
             KinoptError: it cannot be asked, or the solver plans no motions.
@@ -370,17 +371,25 @@ class Session:
         with self._solvers.for_plans() as solver:
             if solver is None or self._unready:
                 raise InvalidRequestError(self._unready or "there is no solver")
-            problem = self._trajectory_problem()
+            problem = self._trajectory_problem(solver)
             result = plan_trajectory(solver, problem, report)
         with self._lock:
             self._motion = PlannedMotion(self.robot, problem, result) if result.success else None
         return result
 
-    def _trajectory_problem(self) -> TrajectoryProblem:
+    def _trajectory_problem(self, solver: Solver) -> TrajectoryProblem:
         with self._lock:
             targets, q, settings = dict(self._targets), self._q, self.settings
-            tolerances = settings["position_tolerance"], settings["orientation_tolerance"]
-            goal = PoseGoal(tuple(PoseTarget(tip, T[None].copy(), *tolerances) for tip, T in targets.items()))
+        tolerances = settings["position_tolerance"], settings["orientation_tolerance"]
+        goal: Goal = PoseGoal(
+            tuple(PoseTarget(tip, T[None].copy(), *tolerances) for tip, T in targets.items())
+        )
+        if self.nearest:
+            ik = self.ik_problem()
+            nearest = solution_of(ik, solver.solve_ik(ik))
+            if nearest.q is None:
+                raise InvalidGoalError(f"there is no configuration to plan to: {nearest.sentence}")
+            goal = JointGoal(nearest.q[self._variables])
         return trajectory_problem(
             self.robot,
             goal,

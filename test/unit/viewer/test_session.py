@@ -69,6 +69,21 @@ def test_a_weight_changes_what_is_as_near_as_possible(session: Session) -> None:
     assert found[1].position_error > found[0].position_error
 
 
+def test_what_is_as_near_as_possible_is_planned_to(session: Session) -> None:
+    """Arms of five joints reach hardly any pose; the motion ends where the ghost is."""
+    session.nearest, session.moves_robot = True, False
+    session.set_target(TIP, shifted(session, (0.6, 0.1, 0.0)))
+    solution = session.solve()
+    assert solution.status is Status.NEAREST
+    result = session.plan()
+    assert result.success, result.message
+    assert session.motion is not None
+    assert solution.q is not None
+    np.testing.assert_allclose(session.motion.at(session.motion.duration), solution.q, atol=1e-6)
+    session.nearest = False
+    assert not session.plan().success
+
+
 def test_all_solutions_are_distinct_and_reach_the_pose(session: Session) -> None:
     T = session.targets[TIP]
     found = session.solve(8).all_q
