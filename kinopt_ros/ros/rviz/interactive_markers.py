@@ -225,11 +225,14 @@ class InteractiveMarkers:
             case Action.EXECUTE:
                 self._execute(tip)
             case Action.RANDOM:
-                self._work(tip, tip.go_anywhere)
+                changes = tip.changes
+                self._work(tip, lambda: tip.go_anywhere(changes))
             case Action.STATE:
-                self._work(tip, lambda: tip.go_to_state(word))
+                tip.go_to_state(word)
+                self._server.move(_TIP + tip.name, tip.pose)
             case Action.RESET:
-                self._work(tip, tip.reset)
+                tip.reset()
+                self._server.move(_TIP + tip.name, tip.pose)
             case Action.AVOID:
                 self._settings.avoid = not self._settings.avoid
                 self._changed()
@@ -368,12 +371,12 @@ class InteractiveMarkers:
         if another_robot:
             self._make_tips(loaded, scene)
         held = self._scene is None or scene.attached != self._scene.attached
-        self._objects.update(robot, scene)
         another, self._scene = scene is not self._scene, scene
-        if another:
+        if another:  # before objects are shown: who sees one may plan, and keeps that plan
             look = robot_drawing(robot, scene) if held else None
             for tip in list(self._tips.values()):
                 tip.go_on_later(look)
+        self._objects.update(robot, scene)
         self._server.apply()
 
     def _make_tips(self, loaded: LoadedRobot, scene: Scene) -> None:
@@ -395,7 +398,7 @@ class InteractiveMarkers:
         self._set_tips()
 
     def _work(self, tip: TipMarker, do: Callable[[], None]) -> None:
-        """Have something done that puts a target elsewhere."""
+        """Have something done that takes its time and puts a target elsewhere."""
 
         def work() -> None:
             try:

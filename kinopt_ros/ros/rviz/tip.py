@@ -130,6 +130,8 @@ class TipMarker:
         """Whether somebody has asked for a ghost, and whether its configuration was chosen, not solved for."""
         self._chosen = 0
         """Number of times that ghost or target were put elsewhere: what was asked before does not matter."""
+        self.changes = 0
+        """Number of times that somebody put the target elsewhere: what takes longer must not undo it."""
         self._draws = 0
         self.motion: ShownMotion | None = None
         """The plan that is shown."""
@@ -163,6 +165,7 @@ class TipMarker:
         with self._lock:
             self._pose, self.motion = pose, None
             self._plan_wanted = False
+            self.changes += 1
         self.solve()
 
     def solve(self) -> None:
@@ -244,8 +247,6 @@ class TipMarker:
             self._plan(again)
         return self._wanted or self._solving or self._plan_wanted
 
-    # On any thread.
-
     def go_to_state(self, word: str) -> None:
         """Put ghost and target where a named state has them.
 
@@ -260,8 +261,23 @@ class TipMarker:
             q[robot.variable_index[name]] = value
         self._show(q, STATE, word)
 
-    def go_anywhere(self) -> None:
+    def reset(self) -> None:
+        """Put the target where the robot has the tip, and take ghost and plan away."""
+        with self._lock:
+            self._pose = self._pose_at(self._measured())
+            self._touched = self._wanted = self._plan_wanted = self._exact = False
+            self._chosen += 1
+            self.changes += 1
+            self._ghost, self._seed, self.motion, self._followed = None, [], None, None
+            self._draw(dict.fromkeys(ALL, ()))
+
+    # On any thread.
+
+    def go_anywhere(self, changes: int) -> None:
         """Put ghost and target where a random configuration has them, one that is free of collisions if these matter.
+
+        Args:
+            changes: ``self.changes`` when this was asked for; nothing is done if the target was put elsewhere since.
 
         Raises:
             KinoptError: none was found, or nobody can say.
@@ -279,20 +295,11 @@ class TipMarker:
             clearance = context.parameter("ik.clearance")
             scene = context.scene.of(robot)
             if not avoid or check_collisions(robot, scene, q[None], clearance, contacts=False).free[0]:
-                self._show(q, STATE, "a random configuration")
+                self._show(q, STATE, "a random configuration", changes)
                 return
         raise InvalidRequestError(
             f"none of {TRIES} random configurations is free of collisions: is the robot, or what it stands on, in one?"
         )
-
-    def reset(self) -> None:
-        """Put the target where the robot has the tip, and take ghost and plan away."""
-        with self._lock:
-            self._pose = self._pose_at(self._measured())
-            self._touched = self._wanted = self._plan_wanted = self._exact = False
-            self._chosen += 1
-            self._ghost, self._seed, self.motion, self._followed = None, [], None, None
-            self._draw(dict.fromkeys(ALL, ()))
 
     def take_motion(self) -> ShownMotion | None:
         """Return the plan that is shown, to be executed; it is shown, but executed only once."""
@@ -348,12 +355,17 @@ class TipMarker:
         p, r = answer.position_errors[0], answer.orientation_errors[0]
         return f"{answer.solver_used}, {1e3 * answer.solve_time:.1f} ms, {p:.1e} m, {r:.1e} rad"
 
-    def _show(self, q: Annotated[Float64, "nq"], painted: ColorRGBA, title: str) -> None:
-        """Make a configuration the ghost, and its tip's pose the target."""
+    def _show(
+        self, q: Annotated[Float64, "nq"], painted: ColorRGBA, title: str, changes: int | None = None
+    ) -> None:
+        """Make a configuration the ghost, and its tip's pose the target, unless there were other changes since."""
         pose = self._pose_at(q)
         drawn = self._ghost_drawn(q, painted, title, SAID, pose)
         with self._lock:
+            if changes not in (None, self.changes):
+                return
             self._pose = pose
+            self.changes += 1
             self._ghost, self._touched, self._wanted, self._plan_wanted = q, True, False, False
             self._exact, self._chosen = True, self._chosen + 1
             self._seed = q[variables_of_joints(self.loaded.model, self.joints)].tolist()

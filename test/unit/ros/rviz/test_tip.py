@@ -39,7 +39,11 @@ class World:
 
     def __init__(self, avoid: bool = True) -> None:
         state = SimpleNamespace(q=PANDA.default_q, known=np.ones(PANDA.nq, dtype=bool))
-        context: Any = SimpleNamespace(joint_states=SimpleNamespace(of=lambda robot: state))
+        context: Any = SimpleNamespace(
+            joint_states=SimpleNamespace(of=lambda robot: state),
+            scene=SimpleNamespace(of=lambda robot: None),
+            parameter=lambda name: 0.0,
+        )
         self.solving, self.planning, self.settings = Asked(), Asked(), Settings(avoid=avoid)
         self.drawn: dict[str, Sequence[Any]] = {}
         look: Any = SimpleNamespace(markers=DRAWING.markers)
@@ -130,6 +134,21 @@ def test_nor_does_one_that_is_being_drawn_meanwhile() -> None:
     assert not world.text()
     world.look.markers = DRAWING.markers
     assert world.solve_again()  # it goes on
+
+
+def test_a_random_configuration_that_is_found_late_does_not_undo_a_drag() -> None:
+    world = World(avoid=False)
+    asked = world.tip.changes
+    world.tip.go_anywhere(asked)
+    assert world.text() == "a random configuration"
+    shown, asked = world.ghost(), world.tip.changes
+    pose = Pose()
+    world.tip.move(pose)
+    world.tip.go_anywhere(asked)
+    assert world.tip.pose is pose
+    assert world.ghost() is shown
+    world.solved()
+    assert world.text().startswith("cpu")
 
 
 def test_a_plan_that_comes_after_the_way_back_to_the_robot_is_none() -> None:
