@@ -1,6 +1,6 @@
 """Follow a path of poses with an upright tool, as one that carries a full cup: plain Python, no ROS.
 
-python examples/follow_path_upright.py path.csv        # needs pip install 'kinopt_ros[collision]'
+python examples/follow_path_upright.py path.csv        # needs pip install '.[collision]' in a clone
 
 Writes times and joint values of the verified motion, 100 rows per second.
 """
@@ -52,7 +52,8 @@ def main(file: str) -> int:
         return 1
     print(f"{result.trajectory.duration:.2f} s; checked: {', '.join(result.checks)}")
 
-    times = np.arange(0.0, result.trajectory.duration, 1.0 / ROWS_PER_SECOND)
+    duration = result.trajectory.duration
+    times = np.append(np.arange(0.0, duration, 1.0 / ROWS_PER_SECOND), duration)  # the goal, too
     positions, *_ = evaluate(result.trajectory, times)
     with open(file, "w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out)

@@ -1,6 +1,6 @@
 """A pose in, a verified motion out, as a picture: the arm on its way, and its joints over time.
 
-python examples/plot_motion.py motion.png        # needs matplotlib: pip install kinopt_ros[plot]
+python examples/plot_motion.py motion.png        # needs matplotlib: pip install '.[plot]' in a clone
 """
 
 import sys

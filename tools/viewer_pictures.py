@@ -21,8 +21,10 @@ from kinopt_ros.viewer.session import Session
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 SIZE = {"width": 1180, "height": 720}
-LARGEST = 300_000
-"""Largest picture, bytes."""
+LARGEST, LARGEST_MOVING = 300_000, 1_500_000
+"""Largest picture, bytes; and one that moves."""
+FRAMES, FRAME_MS = 30, 90
+"""Frames of the moving picture, and how long each is shown, ms."""
 PATIENCE = 180_000
 """ms; a browser without a graphics card on a busy machine."""
 TIP = "panda_link8"
@@ -90,9 +92,20 @@ def planned(page: Page, tab: Any, file: Path) -> None:
     assert session.motion is not None, page.plan.said
     while page.plan.is_playing:
         time.sleep(0.1)
-    page.plan._time.value = round(0.5 * session.motion.duration, 3)
-    page.plan._show_at(page.plan._time.value)
+    duration = session.motion.duration
+    show_at(page, 0.5 * duration)
     take(page, tab, file)
+    moving = []
+    for t in np.linspace(0.0, duration, FRAMES):
+        show_at(page, t)
+        moving.append(shot(page, tab))
+    save_moving(moving, file.with_suffix(".gif"))
+
+
+def show_at(page: Page, t: float) -> None:
+    """Show the planned motion at a time, s."""
+    page.plan._time.value = round(t, 3)
+    page.plan._show_at(page.plan._time.value)
 
 
 def refused(page: Page, tab: Any, file: Path) -> None:
@@ -122,16 +135,39 @@ def close_warning(tab: Any) -> None:
 
 def take(page: Page, tab: Any, file: Path) -> None:
     """Take a picture once all is drawn."""
+    shot(page, tab).quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
+    check_size(file, LARGEST)
+
+
+def shot(page: Page, tab: Any) -> Image.Image:
+    """Return what the page shows once all is drawn."""
     assert page.wait(60.0)
     tab.evaluate("() => document.activeElement?.blur()")
     for _ in range(3):
         tab.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         time.sleep(0.5)
-    shown = Image.open(io.BytesIO(tab.screenshot(timeout=PATIENCE))).convert("RGB")
-    shown.quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
+    return Image.open(io.BytesIO(tab.screenshot(timeout=PATIENCE))).convert("RGB")
+
+
+def save_moving(frames: list[Image.Image], file: Path) -> None:
+    """Save a picture that moves for ever, and rests at its end. All frames have the colours of the first one, so that
+    what stands still costs nothing."""
+    small = [
+        frame.resize((SIZE["width"] * 3 // 4, SIZE["height"] * 3 // 4), Image.Resampling.LANCZOS)
+        for frame in frames
+    ]
+    colours = small[len(small) // 2].quantize(128, dither=Image.Dither.NONE)
+    first, *others = (frame.quantize(palette=colours, dither=Image.Dither.NONE) for frame in small)
+    times = [FRAME_MS] * (len(frames) - 1) + [1500]
+    first.save(file, save_all=True, append_images=others, duration=times, loop=0, optimize=True)
+    check_size(file, LARGEST_MOVING)
+
+
+def check_size(file: Path, largest: int) -> None:
+    """Say how large a picture is, and fail if that is too much."""
     size = file.stat().st_size
     print(f"{file}: {size / 1000:.0f} kB")
-    assert size <= LARGEST, f"{file} has {size} bytes; allowed are {LARGEST}"
+    assert size <= largest, f"{file} has {size} bytes; allowed are {largest}"
 
 
 if __name__ == "__main__":

@@ -77,9 +77,9 @@ def package_folders(
     for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
         if folder:
             yield Path(folder) / name
-    if near is not None:  # a clone usually holds its own meshes
+    if near is not None:  # a clone usually holds its own meshes, in a folder of any name
         for above in near.resolve().parents:
-            yield above if above.name == name else above / name
+            yield above if above.name == name or _is_package(above, name) else above / name
 
 
 def _in_package(uri: str, near: Path | None, packages: Mapping[str, Path]) -> Path:

@@ -19,7 +19,7 @@ from kinopt_ros.problems.ik import IkProblem, PoseTarget, Tolerance
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import quaternion_starts
-from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.registry import solver_class, solver_names
 from kinopt_ros.status import Status
 
@@ -66,21 +66,26 @@ def solver_for(costs: Iterable[Cost], num_points: int, names: Iterable[str] = ()
         names: solvers to choose from, in order; all if there are none.
 
     Raises:
-        UnsupportedFeatureError: none does; the message is the last one's.
+        UnsupportedFeatureError: none does; the message is the last one's that solves objectives at all, and names those
+            that cannot run here.
     """
     given = tuple(costs)
-    refusal = UnsupportedFeatureError("no solver solves objectives")
+    refusal = "no solver solves objectives"
+    absent: list[str] = []
     for name in tuple(names) or solver_names():
         try:
             found = solver_class(name)
+        except KinoptError as error:  # not installed, or broken: it is no choice
+            absent.append(f"{name}: {error}")
+            continue
+        try:
             found.check_supported_costs(given, num_points)
         except UnsupportedFeatureError as error:
-            refusal = error
-        except KinoptError:  # not installed, or broken: it is no choice
-            continue
+            if Feature.OBJECTIVES in found.capabilities.features:  # others have nothing to say of these costs
+                refusal = str(error)
         else:
             return name
-    raise refusal
+    raise UnsupportedFeatureError("; ".join([refusal, *absent]))
 
 
 def with_starts(problem: ObjectiveProblem, ik_solver: Solver) -> ObjectiveProblem:

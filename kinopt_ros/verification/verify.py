@@ -70,6 +70,8 @@ class Surroundings:
         if least <= self.clearance + _SURE:  # it is a lower bound: above that, nothing is left to look at
             contact = self._glance(trajectory, pause)
             contact = contact or first_contact(*motion, self.clearance, patience=self.patience, pause=pause)
+            if contact is None:  # it keeps this, by its shapes; the bound is by larger ones
+                least = max(least, self.clearance)
         return contact, float("inf") if least >= CLEARANCE_RANGE else least
 
     def _glance(self, trajectory: JointTrajectory, pause: Pause) -> WayContact | None:

@@ -16,7 +16,9 @@ from book.generated import GENERATORS
 from book.links import SHOWN, in_the_book
 from book.repository import ROOT
 
-_GENERATED = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+_GENERATED = re.compile(
+    r"^<!-- generated: (\w+) -->$(?:\n\n\*The list itself is only in the book.*\*$)?", re.MULTILINE
+)
 _FILE = re.compile(r"^<!-- file: (\S+) -->$", re.MULTILINE)
 _LANGUAGES = {
     ".py": "python",

@@ -27,6 +27,8 @@ _ARRIVED = 1e-6
 """Largest distance from the last point at which the robot counts as arrived, rad or m."""
 _LATE_SECONDS = 10.0
 """Time that the robot may take longer than its motion on a busy machine, s."""
+_COMPILED_SECONDS = 3600.0
+"""Longest time to wait for the node's compilers, s: whoever looks on can end it."""
 _SHOWN = 4
 """Number of points shown from either end of the trajectory."""
 
@@ -136,7 +138,12 @@ def _show_motion(
         soft_wrap=True,
     )
 
-    report, trajectory = client.move_to(target)
+    console.print(
+        "Now a motion. The first one on a machine waits for compilers: a minute, on a busy machine much longer.",
+        highlight=False,
+        soft_wrap=True,
+    )
+    report, trajectory = client.move_to(target, patience=_COMPILED_SECONDS)
     console.rule("same pose on /kinopt/target_pose: motion on /kinopt/joint_trajectory")
     if report.status.code != report.status.SUCCESS or trajectory is None:
         console.print(

@@ -30,6 +30,15 @@ def test_packages_are_found_in_the_environment_and_above_the_urdf(package, monke
     assert find_mesh_file(uri) == mesh
 
 
+def test_a_folder_of_another_name_is_the_package_that_its_package_xml_names(package):
+    clone = package.rename(package.with_name("arm_description"))
+    uri, urdf = "package://arm/meshes/a.stl", clone / "urdf" / "arm.urdf"
+    with pytest.raises(InvalidShapeError, match="the package 'arm'"):
+        find_mesh_file(uri, near=urdf)
+    (clone / "package.xml").write_text("<package><name>arm</name></package>")
+    assert find_mesh_file(uri, near=urdf) == clone / "meshes" / "a.stl"
+
+
 def test_given_packages_go_before_the_environment(package, monkeypatch, tmp_path):
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "install"))
     with pytest.raises(InvalidShapeError, match="does not exist"):

@@ -24,8 +24,8 @@ from kinopt_ros.planning.objectives import STARTS, solve_objective, solver_for, 
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.solvers.base import Solver
-from kinopt_ros.solvers.registry import create_solver
+from kinopt_ros.solvers.base import Capabilities, Solver
+from kinopt_ros.solvers.registry import create_solver, solver_class
 
 pytest.importorskip("numba")
 
@@ -207,8 +207,23 @@ def test_the_first_solver_that_can_is_chosen_by_the_costs(panda: RobotModel) -> 
         solver_for([Rest(), SelfCollision()], 1, ("cpu",))
     with pytest.raises(UnsupportedFeatureError, match="1 point, not of 2"):
         solver_for([Rest()], 2, ("cpu",))
-    with pytest.raises(UnsupportedFeatureError, match="no solver"):
+    with pytest.raises(UnsupportedFeatureError, match=r"no solver.*; nobody: "):
         solver_for([Rest()], 1, ("nobody",))
+
+
+def test_a_solver_without_objectives_says_nothing_of_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody's plugin for poses, the last one by name, had the last word: that it solves no objectives."""
+
+    class Poses(Solver):
+        name = "poses"
+        capabilities = Capabilities(frozenset())
+
+    def class_of(name: str) -> type[Solver]:
+        return Poses if name == "poses" else solver_class(name)
+
+    monkeypatch.setattr("kinopt_ros.planning.objectives.solver_class", class_of)
+    with pytest.raises(UnsupportedFeatureError, match=r"solver cpu .*self_collision"):
+        solver_for([SelfCollision()], 1, ("cpu", "poses"))
 
 
 def test_a_pool_asks_who_can(panda: RobotModel) -> None:

@@ -94,6 +94,16 @@ def looked_at(robot: RobotModel, scene: Scene, trajectory: JointTrajectory) -> b
     return bool(check_collisions(robot, scene, full, contacts=False).free.all())
 
 
+def test_a_motion_that_keeps_what_was_wanted_says_no_less(
+    robot: RobotModel, solver: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bounds by shapes that are too large said 5 mm where 1 cm had been asked for, and was kept."""
+    monkeypatch.setattr("kinopt_ros.verification.verify.least_clearance", lambda *_: -0.01)
+    result = plan_trajectory(solver, asked(robot, clearance=0.005))
+    assert result.success, result.message
+    assert result.clearance == 0.005
+
+
 def test_over_the_wall(robot: RobotModel, solver: Solver) -> None:
     problem = asked(robot)
     result = plan_trajectory(solver, problem)

@@ -1,0 +1,53 @@
+"""Write the node's parameters for a MoveIt configuration, where there is no `ros2 launch` to start moveit.launch.py.
+
+python examples/moveit_parameters.py my_robot.urdf my_robot_moveit_config kinopt.yaml
+kinopt_node --ros-args --params-file kinopt.yaml
+kinopt_simulated_robot --ros-args --params-file kinopt.yaml        # in place of a robot, if there is none
+
+The description is a URDF (`xacro my_robot.urdf.xacro > my_robot.urdf`, if yours is a xacro file). Needs no ROS.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kinopt_ros.robot.moveit_controllers import controllers_parameter
+from kinopt_ros.robot.urdf import robot_from_urdf
+
+
+def main(urdf: str, folder: str, file: str) -> int:
+    """Read what the node takes of a configuration, write it."""
+    config = Path(folder, "config")
+    srdfs = sorted(config.glob("*.srdf"))
+    if len(srdfs) != 1:
+        print(f"{config} has {len(srdfs)} SRDF files; allowed is one", file=sys.stderr)
+        return 1
+    description = Path(urdf).read_text(encoding="utf-8")
+    semantic = srdfs[0].read_text(encoding="utf-8")
+    everywhere: dict[str, Any] = {"robot_description": description, "robot_description_semantic": semantic}
+
+    node: dict[str, Any] = {
+        "robot_description_planning": read(config / "joint_limits.yaml"),
+        "robot_description_kinematics": read(config / "kinematics.yaml"),
+    }
+    robot = robot_from_urdf(description, semantic)
+    if controllers := controllers_parameter(read(config / "moveit_controllers.yaml"), robot):
+        node["controllers"] = controllers
+
+    nodes = {"/**": everywhere, "/kinopt": {name: value for name, value in node.items() if value}}
+    parameters = {name: {"ros__parameters": values} for name, values in nodes.items() if values}
+    Path(file).write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
+    return 0
+
+
+def read(file: Path) -> Any:
+    """Return what a YAML file holds, and nothing if there is none."""
+    return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))

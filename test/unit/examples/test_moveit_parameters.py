@@ -1,0 +1,44 @@
+"""examples/moveit_parameters.py, as a user runs it."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+import yaml
+from support.pages import ROOT
+
+from kinopt_ros.robot.sources import find_robot
+
+EXAMPLE = ROOT / "examples" / "moveit_parameters.py"
+LIMITS = {"joint_limits": {"panda_joint1": {"has_acceleration_limits": True, "max_acceleration": 3.75}}}
+ARM = {"type": "FollowJointTrajectory", "joints": [f"panda_joint{i}" for i in range(1, 8)]}
+CONTROLLERS = {
+    "moveit_simple_controller_manager": {"controller_names": ["arm_controller"], "arm_controller": ARM}
+}
+
+
+def test_a_configuration_becomes_parameters(tmp_path: Path) -> None:
+    urdf, srdf = find_robot("panda")
+    assert srdf is not None
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "panda.srdf").write_text(srdf.read_text(encoding="utf-8"), encoding="utf-8")
+    (config / "joint_limits.yaml").write_text(yaml.safe_dump(LIMITS), encoding="utf-8")
+    (config / "moveit_controllers.yaml").write_text(yaml.safe_dump(CONTROLLERS), encoding="utf-8")
+    file = tmp_path / "kinopt.yaml"
+    assert runpy.run_path(str(EXAMPLE))["main"](str(urdf), str(tmp_path), str(file)) == 0
+    written = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert written["/**"]["ros__parameters"] == {
+        "robot_description": urdf.read_text(encoding="utf-8"),
+        "robot_description_semantic": srdf.read_text(encoding="utf-8"),
+    }
+    assert written["/kinopt"]["ros__parameters"] == {
+        "robot_description_planning": LIMITS,
+        "controllers": ["arm_controller=panda_arm"],
+    }
+
+
+def test_no_configuration_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    urdf, _ = find_robot("panda")
+    assert runpy.run_path(str(EXAMPLE))["main"](str(urdf), str(tmp_path), str(tmp_path / "kinopt.yaml")) == 1
+    assert "0 SRDF files" in capsys.readouterr().err
