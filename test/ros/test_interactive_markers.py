@@ -11,7 +11,6 @@ from geometry_msgs.msg import Point, Pose, Quaternion
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from std_msgs.msg import Header
-from support.moveit_moves import Slowly
 from support.ros_requests import READY, StartNode, pose
 from support.rviz_user import LONG, TIP, Rviz
 from visualization_msgs.msg import InteractiveMarkerFeedback, Marker
@@ -21,6 +20,7 @@ from kinopt_msgs.srv import ApplyScene, GetScene
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.client.simulated_robot import SimulatedRobotTopics
 from kinopt_ros.ros.messages.conversions import matrices_from_poses
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
@@ -45,8 +45,6 @@ def node(start_shared_node: StartNode, panda_parameters: dict[str, object]) -> I
             "markers.tips": ["panda_link8", "camera=position"],
             "tool_frames": "camera: {link: panda_hand, pose: {xyz: [0, 0.05, 0.02], rpy: [0, 0, 1.57]}}",
             "state_timeout": SECONDS,
-            "velocity_scaling": 0.5,
-            "acceleration_scaling": 0.5,
         },
     )
     yield process, client
@@ -173,10 +171,12 @@ def test_only_what_is_shown_is_executed(rviz: Rviz) -> None:
 
 
 @pytest.fixture
-def simulated(rviz: Rviz) -> Iterator[Slowly]:
+def simulated(rviz: Rviz) -> Iterator[SimulatedRobotTopics]:
     """A robot that does what is published, in place of the one that stands."""
     rviz.client.stop_robot()
-    topics = Slowly(rviz.client.node, SimulatedRobot(PANDA, start=READY), [f"{NAME}/joint_trajectory"])
+    topics = SimulatedRobotTopics(
+        rviz.client.node, SimulatedRobot(PANDA, start=READY), [f"{NAME}/joint_trajectory"]
+    )
     rviz.client.spin(0.3)
     yield topics
     topics.close()
@@ -184,7 +184,7 @@ def simulated(rviz: Rviz) -> Iterator[Slowly]:
     rviz.client.spin(1.0)
 
 
-def test_stop_ends_a_motion(rviz: Rviz, simulated: Slowly) -> None:
+def test_stop_ends_a_motion(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:
     rviz.client.reports.clear()
     published = len(rviz.client.trajectories)
     rviz.markers.drag(TIP, pose(0.3, 0.4, 0.6))
@@ -201,7 +201,7 @@ def test_stop_ends_a_motion(rviz: Rviz, simulated: Slowly) -> None:
     rviz.plan()
 
 
-def test_the_plan_is_done(rviz: Rviz, simulated: Slowly) -> None:
+def test_the_plan_is_done(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:
     rviz.markers.drag(TIP, pose(0.45, -0.1, 0.4))
     rviz.plan()
     rviz.markers.select(TIP, "execute the plan")
@@ -211,22 +211,6 @@ def test_the_plan_is_done(rviz: Rviz, simulated: Slowly) -> None:
     np.testing.assert_allclose(reached(rviz.client, q[:7])[:3, 3], [0.45, -0.1, 0.4], atol=1e-3)
     rviz.markers.select(TIP, "execute the plan")  # it was done: not again from here
     rviz.wait(lambda: "plan first" in rviz.text())
-
-
-def test_an_obstacle_in_the_way_of_a_motion_brakes_it(rviz: Rviz, simulated: Slowly) -> None:
-    rviz.client.call("apply_scene", ApplyScene.Request(operations=[box("crate", 0.0, -0.9, 0.1)]))
-    rviz.wait(lambda: "object/crate" in rviz.markers.markers)
-    rviz.markers.drag(TIP, pose(-0.1, 0.5, 0.5))
-    rviz.plan()
-    way = rviz.of("way")[0].points
-    published = len(rviz.client.trajectories)
-    rviz.markers.select(TIP, "execute the plan")
-    rviz.wait(lambda: len(rviz.client.trajectories) > published)
-    rviz.markers.drag("object/crate", Pose(position=way[-1], orientation=Quaternion(w=1.0)))
-    rviz.wait(lambda: any(r.status.code == Status.ENVIRONMENT_CHANGED for r in rviz.client.reports))
-    _, q, _ = simulated.robot.states(simulated.now())
-    at = reached(rviz.client, q[:7])[:3, 3]
-    assert np.linalg.norm(at - [way[-1].x, way[-1].y, way[-1].z]) > 0.1
 
 
 def test_states_random_poses_and_the_way_back(rviz: Rviz) -> None:
