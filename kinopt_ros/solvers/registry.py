@@ -31,6 +31,7 @@ inverse kinematics."""
 RESERVED = frozenset(
     {
         AUTO,
+        "costs",
         "ik",
         "markers",
         "qos_overrides",

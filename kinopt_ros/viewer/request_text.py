@@ -40,7 +40,10 @@ def as_service_call(session: Session, node: str = "/kinopt") -> str:
             "orientation_weights": [settings["orientation_weight"]],
         }
     else:
-        request["prefer"] = "closest"
+        if session.prefers_closest:
+            request["prefer"] = "closest"
+        else:
+            request["seeds"] = [round(v, 9) for v in session.q[session.variables].tolist()]
         if settings["manipulability_weight"] > 0.0:
             request["manipulability_weight"] = settings["manipulability_weight"]
     if session.solver_name != "auto":
@@ -91,7 +94,10 @@ def as_python(session: Session, source: str, scene_file: str | None = None, srdf
             f"orientation={settings['orientation_weight']!r})"
         )
     else:
-        arguments["prefer"] = "'closest'"
+        if session.prefers_closest:
+            arguments["prefer"] = "'closest'"
+        else:
+            arguments["seeds"] = f"np.array({session.q[session.variables].tolist()})"
         if settings["manipulability_weight"] > 0.0:
             arguments["manipulability_weight"] = repr(settings["manipulability_weight"])
     lines += ["problem = ko.ik_problem(", "    robot,", "    T_root_tip,"]

@@ -21,13 +21,13 @@ from kinopt_ros.planning.trajectories import plan_trajectory
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.chains import default_group, resolve_joints
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
-from kinopt_ros.problems.trajectory import PoseGoal
+from kinopt_ros.problems.trajectory import Goal, JointGoal, PoseGoal, TrajectoryProblem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.states import joints_of_state, named_configuration
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
-from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.paths import Report
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import AUTO, create_solver, solver_class, solver_names
@@ -38,6 +38,7 @@ from kinopt_ros.viewer.planned import PlannedMotion
 from kinopt_ros.viewer.reach import reachable_points
 from kinopt_ros.viewer.settings import Settings
 from kinopt_ros.viewer.solution import Solution, solution_of
+from kinopt_ros.viewer.solver_slot import SolverSlot
 
 MOST_TIPS = 8
 """Most links that poses are asked for at once."""
@@ -94,7 +95,7 @@ class Session:
         self._q: Annotated[Float64, "nq"] = robot.default_q.copy()
         self._solution: Solution | None = None
         self._motion: PlannedMotion | None = None
-        self._solvers: tuple[Solver, Solver] | None = None
+        self._solvers = SolverSlot()
         self._solver_name = solver
         self._unready: str = "solver and collision checks are being prepared"
         self._random = np.random.default_rng(0)
@@ -155,6 +156,11 @@ class Session:
     def solver_name(self) -> str:
         """The plugin that was asked for."""
         return self._solver_name
+
+    @property
+    def prefers_closest(self) -> bool:
+        """Whether the solver can look for the solution that is closest to where the robot is; else it begins there."""
+        return Feature.POSTURE in solver_class(self._solver_name).capabilities.features
 
     @property
     def scene(self) -> Scene | None:
@@ -281,13 +287,10 @@ class Session:
         Raises:
             KinoptError: there is none of that name, or it cannot serve the robot.
         """
-        # One for each thread: a plan must not keep the gizmo waiting.
         for_poses, for_plans = create_solver(name, self.robot), create_solver(name, self.robot)
         for_poses.warm_up()
-        with self._lock:
-            before, self._solvers, self._solver_name = self._solvers, (for_poses, for_plans), name
-        for old in before or ():
-            old.close()
+        self._solver_name = name
+        self._solvers.put(for_poses, for_plans)
 
     def solver_choices(self) -> tuple[str, ...]:
         """Return plugins that can run here and solve inverse kinematics."""
@@ -318,7 +321,10 @@ class Session:
         elif num_solutions > 1:  # the closest of an arm with a spare joint are hardly different
             arguments["min_separation"] = DISTINCT
         else:
-            arguments["prefer"] = "closest"
+            if self.prefers_closest:
+                arguments["prefer"] = "closest"
+            else:
+                arguments["seeds"] = q[self._variables]
             if settings["manipulability_weight"] > 0.0:
                 arguments["manipulability_weight"] = settings["manipulability_weight"]
         deadline = time.monotonic() + settings["timeout"]
@@ -337,12 +343,12 @@ class Session:
         return solution
 
     def _answer(self, num_solutions: int) -> Solution:
-        solvers = self._solvers
         try:
-            if solvers is None or self._unready:
-                raise InvalidRequestError(self._unready or "there is no solver")
-            problem = self.ik_problem(num_solutions)
-            return solution_of(problem, solvers[0].solve_ik(problem))
+            with self._solvers.for_poses() as solver:
+                if solver is None or self._unready:
+                    raise InvalidRequestError(self._unready or "there is no solver")
+                problem = self.ik_problem(num_solutions)
+                return solution_of(problem, solver.solve_ik(problem))
         except KinoptError as error:
             nan = float("nan")
             none = np.empty((0, self.robot.nq))
@@ -356,19 +362,35 @@ class Session:
         return Near(near.distance, near.a, near.b)
 
     def plan(self, report: Report | None = None) -> TrajectoryResult:
-        """Plan a verified motion from where the robot is to the gizmos' poses; ``motion`` is it, if there is one.
+        """Plan a verified motion from where the robot is to the gizmos' poses, or to what is as near as possible where
+        that is wanted; ``motion`` is it, if there is one.
 
         Raises:
             KinoptError: it cannot be asked, or the solver plans no motions.
         """
-        solvers = self._solvers
-        if solvers is None or self._unready:
-            raise InvalidRequestError(self._unready or "there is no solver")
+        with self._solvers.for_plans() as solver:
+            if solver is None or self._unready:
+                raise InvalidRequestError(self._unready or "there is no solver")
+            problem = self._trajectory_problem(solver)
+            result = plan_trajectory(solver, problem, report)
+        with self._lock:
+            self._motion = PlannedMotion(self.robot, problem, result) if result.success else None
+        return result
+
+    def _trajectory_problem(self, solver: Solver) -> TrajectoryProblem:
         with self._lock:
             targets, q, settings = dict(self._targets), self._q, self.settings
-            tolerances = settings["position_tolerance"], settings["orientation_tolerance"]
-            goal = PoseGoal(tuple(PoseTarget(tip, T[None].copy(), *tolerances) for tip, T in targets.items()))
-        problem = trajectory_problem(
+        tolerances = settings["position_tolerance"], settings["orientation_tolerance"]
+        goal: Goal = PoseGoal(
+            tuple(PoseTarget(tip, T[None].copy(), *tolerances) for tip, T in targets.items())
+        )
+        if self.nearest:
+            ik = self.ik_problem()
+            nearest = solution_of(ik, solver.solve_ik(ik))
+            if nearest.q is None:
+                raise InvalidGoalError(f"there is no configuration to plan to: {nearest.sentence}")
+            goal = JointGoal(nearest.q[self._variables])
+        return trajectory_problem(
             self.robot,
             goal,
             joints=self._joints,
@@ -383,10 +405,6 @@ class Session:
             rest=self.robot.default_q,
             deadline=time.monotonic() + settings["planning_time"],
         )
-        result = plan_trajectory(solvers[1], problem, report)
-        with self._lock:
-            self._motion = PlannedMotion(self.robot, problem, result) if result.success else None
-        return result
 
     def reachable_points(self, tip: str) -> Annotated[Float64, "N 3"]:
         """Return where a tip can be, m in the root link."""
@@ -394,11 +412,8 @@ class Session:
 
     def close(self) -> None:
         """Free what solvers hold."""
-        with self._lock:
-            before, self._solvers = self._solvers, None
-            self._unready = self._unready or "the page is closed"
-        for solver in before or ():
-            solver.close()
+        self._unready = self._unready or "the page is closed"
+        self._solvers.clear()
 
     def _choose(self, group: str | None, tips: tuple[str, ...]) -> None:
         robot = self.robot

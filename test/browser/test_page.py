@@ -22,8 +22,17 @@ from kinopt_ros.viewer.server import url_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 TIP = "panda_link8"
+SOLVING = 2.0
+"""Time to solve, s: the browser may take all of the machine."""
 PATIENCE = 120_000
 """ms; a browser without a graphics card on a busy machine."""
+
+
+@pytest.fixture(scope="module")
+def page(page: Page) -> Page:
+    """The page, with time enough to solve."""
+    page.session.settings.set("timeout", SOLVING)
+    return page
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +162,7 @@ def test_a_weight_changes_the_next_solution(page: Page, tab: Any) -> None:
     assert after.orientation_error < 0.5 * before.orientation_error
     page.session.nearest = False
     page.session.settings.reset()
+    page.session.settings.set("timeout", SOLVING)
     page.session.go_to_state("panda_arm/ready")
     page._moved_by_hand()
     assert page.wait(60.0)
@@ -207,6 +217,15 @@ def test_an_obstacle_dragged_into_the_way_changes_the_plan(page: Page, tab: Any)
     grip = np.asarray(gizmo.position) + np.array([0.0, 0.0, 0.9 * 0.15])
     drag(page, tab, grip, grip - np.array([0.0, 0.0, 0.2]))
     until(lambda: session.obstacles.scene.objects[id].T_root_object[2, 3] < middle[2] + 0.05)
+    last = -1.0
+
+    def stands() -> bool:  # the browser has told all of the drag
+        nonlocal last
+        before, last = last, session.obstacles.scene.version
+        time.sleep(1.0)
+        return before == last == session.obstacles.scene.version
+
+    until(stands)
     page.plan.plan()
     assert page.plan.wait(120.0), page.plan.said
     around = session.motion

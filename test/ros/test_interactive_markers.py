@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from geometry_msgs.msg import Point, Pose, Quaternion
-from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
-from support.marker_client import MarkerClient
+from std_msgs.msg import Header
 from support.ros_requests import READY, StartNode, pose, set_parameter, stand, until_seen
-from visualization_msgs.msg import InteractiveMarkerFeedback, Marker, MarkerArray
+from support.rviz_user import LONG, TIP, Rviz
+from visualization_msgs.msg import InteractiveMarkerFeedback, Marker
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_msgs.srv import ApplyScene, GetScene
@@ -29,68 +28,10 @@ pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(900)
 
 NAME = "markers_node"
-TIP = "tip/panda_link8"
 HAND = "tip/camera"
 PANDA = load_robot("panda")
-LONG = 60.0
-"""Time that no test waits unless it fails, s."""
-
-
-class Rviz:
-    """What an rviz user has: markers to drag, and what ~/markers shows."""
-
-    def __init__(self, client: Client, name: str) -> None:
-        self.client = client
-        self.markers = MarkerClient(client.node, f"/{NAME}/interactive_markers", name)
-        self.drawn: dict[tuple[str, int], Marker] = {}
-        self.arrays = 0
-        self._display = client.node.create_subscription(
-            MarkerArray, f"/{NAME}/markers", self._take, QoSProfile(depth=100)
-        )
-        self.wait(lambda: self.markers.connected and TIP in self.markers.markers)
-
-    def wait(self, condition: Any) -> None:
-        def holds() -> bool:
-            self.markers.step()
-            return bool(condition())
-
-        assert self.client.spin_until(holds, LONG), f"{self.text()}; {self.text('camera')}"
-
-    def be_heard(self) -> None:
-        """Drag until the node hears it: it may find a publisher later than that finds the node."""
-        at = pose(0.45, 0.0, 0.45)
-        end = time.monotonic() + LONG
-        while self.markers.markers[TIP].pose.position.x != at.position.x:
-            assert time.monotonic() < end, "the node hears nothing"
-            self.markers.drag(TIP, at)
-            self.client.spin(0.2)
-            self.markers.step()
-
-    def close(self) -> None:
-        self.markers.close()
-        self.client.node.destroy_subscription(self._display)
-
-    def of(self, kind: str, tip: str = "panda_link8") -> list[Marker]:
-        return [marker for (ns, _), marker in sorted(self.drawn.items()) if ns == f"{kind}/{tip}"]
-
-    def text(self, tip: str = "panda_link8") -> str:
-        return " ".join(" ".join(marker.text for marker in self.of("text", tip)).split())
-
-    def is_green(self, tip: str = "panda_link8") -> bool:
-        ghost = self.of("ghost", tip)
-        return bool(ghost) and ghost[0].color.g > ghost[0].color.r
-
-    def is_red(self, tip: str = "panda_link8") -> bool:
-        ghost = self.of("ghost", tip)
-        return bool(ghost) and ghost[0].color.r > ghost[0].color.g
-
-    def _take(self, array: Any) -> None:
-        self.arrays += 1
-        for marker in array.markers:
-            if marker.action == Marker.DELETE:
-                self.drawn.pop((marker.ns, marker.id), None)
-            else:
-                self.drawn[marker.ns, marker.id] = marker
+SECONDS = 30.0
+"""Time after which joint states are old, s: this process may stand still for long, and its robot with it."""
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +43,7 @@ def node(start_shared_node: StartNode, panda_parameters: dict[str, object]) -> I
             "markers.interactive": True,
             "markers.tips": ["panda_link8", "camera=position"],
             "tool_frames": "camera: {link: panda_hand, pose: {xyz: [0, 0.05, 0.02], rpy: [0, 0, 1.57]}}",
-            "velocity_scaling": 0.5,
-            "acceleration_scaling": 0.5,
+            "state_timeout": SECONDS,
         },
     )
     yield process, client
@@ -117,7 +57,7 @@ def rviz(node: tuple[Any, Client]) -> Iterator[Rviz]:
         clear = SceneOperation(operation=SceneOperation.CLEAR)
         client.call("apply_scene", ApplyScene.Request(operations=[clear]))
     client.pretend_robot(READY)
-    user = Rviz(client, "rviz_1")
+    user = Rviz(client, NAME)
     user.be_heard()
     for tip in (TIP, HAND):
         user.markers.select(tip, "back to the robot")
@@ -219,30 +159,14 @@ def test_only_what_is_shown_is_executed(rviz: Rviz) -> None:
     rviz.wait(lambda: "plan first" in rviz.text())
     rviz.client.spin(0.2)
     assert len(rviz.client.trajectories) == published
-    rviz.markers.select(TIP, "plan")
-    rviz.wait(lambda: rviz.text().startswith("planned"))
+    rviz.plan()
     rviz.markers.select(TIP, "execute the plan")
     rviz.wait(lambda: len(rviz.client.trajectories) > published)
-    sent = rviz.client.trajectories[-1]
+    sent = rviz.client.trajectories[published]
     at = reached(rviz.client, sent.points[-1].positions)
     np.testing.assert_allclose(at[:3, 3], [0.45, -0.1, 0.4], atol=2e-4)
     # The pretended robot stands still, and the node says that it does not do what it was sent.
     rviz.wait(lambda: "CONTROL_FAILED" in rviz.text())
-
-
-def test_stop_ends_a_motion(rviz: Rviz) -> None:
-    published = len(rviz.client.trajectories)
-    rviz.markers.drag(TIP, pose(0.3, 0.4, 0.6))
-    rviz.markers.select(TIP, "plan")
-    rviz.wait(lambda: rviz.text().startswith("planned"))
-    rviz.markers.select(TIP, "execute the plan")
-    rviz.wait(lambda: len(rviz.client.trajectories) > published)
-    rviz.markers.select(TIP, "stop")
-    rviz.wait(lambda: any(report.status.code == Status.PREEMPTED for report in rviz.client.reports))
-    assert len(rviz.client.trajectories) > published + 1  # a stop
-    # Motions are allowed at once.
-    rviz.markers.select(TIP, "plan")
-    rviz.wait(lambda: rviz.text().startswith("planned"))
 
 
 @pytest.fixture
@@ -258,10 +182,26 @@ def simulated(rviz: Rviz) -> Iterator[SimulatedRobotTopics]:
     stand(rviz.client)
 
 
+def test_stop_ends_a_motion(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:
+    rviz.client.reports.clear()
+    published = len(rviz.client.trajectories)
+    rviz.markers.drag(TIP, pose(0.3, 0.4, 0.6))
+    rviz.plan()
+    rviz.markers.select(TIP, "execute the plan")
+    rviz.wait(lambda: len(rviz.client.trajectories) > published)
+    rviz.markers.select(TIP, "stop")
+    rviz.wait(lambda: any(report.status.code == Status.PREEMPTED for report in rviz.client.reports))
+    rviz.wait(lambda: len(rviz.client.trajectories) > published + 1)  # a stop
+    rviz.wait(simulated.at_rest)
+    _, q, _ = simulated.robot.states(simulated.now())
+    assert np.linalg.norm(reached(rviz.client, q[:7])[:3, 3] - [0.3, 0.4, 0.6]) > 0.05
+    # Motions are allowed at once.
+    rviz.plan()
+
+
 def test_the_plan_is_done(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:
     rviz.markers.drag(TIP, pose(0.45, -0.1, 0.4))
-    rviz.markers.select(TIP, "plan")
-    rviz.wait(lambda: rviz.text().startswith("planned"))
+    rviz.plan()
     rviz.markers.select(TIP, "execute the plan")
     rviz.wait(lambda: rviz.text() == "done")
     assert not rviz.of("way")
@@ -269,23 +209,6 @@ def test_the_plan_is_done(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:
     np.testing.assert_allclose(reached(rviz.client, q[:7])[:3, 3], [0.45, -0.1, 0.4], atol=1e-3)
     rviz.markers.select(TIP, "execute the plan")  # it was done: not again from here
     rviz.wait(lambda: "plan first" in rviz.text())
-
-
-def test_an_obstacle_in_the_way_of_a_motion_brakes_it(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:
-    rviz.client.call("apply_scene", ApplyScene.Request(operations=[box("crate", 0.0, -0.9, 0.1)]))
-    rviz.wait(lambda: "object/crate" in rviz.markers.markers)
-    rviz.markers.drag(TIP, pose(-0.1, 0.5, 0.5))
-    rviz.markers.select(TIP, "plan")
-    rviz.wait(lambda: rviz.text().startswith("planned"))
-    way = rviz.of("way")[0].points
-    published = len(rviz.client.trajectories)
-    rviz.markers.select(TIP, "execute the plan")
-    rviz.wait(lambda: len(rviz.client.trajectories) > published)
-    rviz.markers.drag("object/crate", Pose(position=way[-1], orientation=Quaternion(w=1.0)))
-    rviz.wait(lambda: any(r.status.code == Status.ENVIRONMENT_CHANGED for r in rviz.client.reports))
-    _, q, _ = simulated.robot.states(simulated.now())
-    at = reached(rviz.client, q[:7])[:3, 3]
-    assert np.linalg.norm(at - [way[-1].x, way[-1].y, way[-1].z]) > 0.1
 
 
 def test_states_random_poses_and_the_way_back(rviz: Rviz) -> None:
@@ -343,7 +266,7 @@ def test_another_solver(rviz: Rviz) -> None:
 def test_who_joins_late_has_everything(rviz: Rviz) -> None:
     rviz.markers.drag(TIP, pose(0.45, -0.2, 0.4))
     rviz.wait(rviz.is_green)
-    second = Rviz(rviz.client, "rviz_2")
+    second = Rviz(rviz.client, NAME, "rviz_2")
     try:
         assert second.markers.markers.keys() == rviz.markers.markers.keys()
         second.wait(second.is_green)
@@ -361,24 +284,23 @@ def test_who_joins_late_has_everything(rviz: Rviz) -> None:
 
 
 def test_of_two_clients_the_first_has_the_marker(rviz: Rviz) -> None:
-    second = Rviz(rviz.client, "rviz_2")
+    second = Rviz(rviz.client, NAME, "rviz_2")
+    rviz.client.reports.clear()
     try:
         rviz.markers.send(TIP, InteractiveMarkerFeedback.MOUSE_DOWN)
         rviz.markers.drag(TIP, pose(0.45, -0.2, 0.4))
         rviz.wait(lambda: rviz.markers.markers[TIP].pose.position.y == -0.2)
-        second.markers.drag(TIP, pose(0.3, 0.3, 0.5))
-        second.wait(lambda: any("'rviz_1'" in report.status.message for report in rviz.client.reports))
-        assert rviz.markers.markers[TIP].pose.position.y == -0.2
-        end = time.monotonic() + 1.5
-        while time.monotonic() < end:  # as rviz does while the mouse button is held
+
+        def both() -> None:
+            """One holds it, as rviz does while the mouse button is held, the other one drags it."""
             rviz.markers.send(TIP, InteractiveMarkerFeedback.KEEP_ALIVE)
-            rviz.client.spin(0.1)
-        second.markers.drag(TIP, pose(0.3, 0.3, 0.5))
-        rviz.client.spin(0.3)
-        assert rviz.markers.markers[TIP].pose.position.y == -0.2
-        rviz.client.spin(1.0)
-        second.markers.drag(TIP, pose(0.3, 0.3, 0.5))
-        rviz.wait(lambda: rviz.markers.markers[TIP].pose.position.y == 0.3)
+            second.markers.drag(TIP, pose(0.3, 0.3, 0.5))
+
+        second.until(both, lambda: any("'rviz_1'" in report.status.message for report in rviz.client.reports))
+        rviz.until(
+            lambda: second.markers.drag(TIP, pose(0.3, 0.3, 0.5)),  # once the first one has let it go
+            lambda: rviz.markers.markers[TIP].pose.position.y == 0.3,
+        )
         second.markers.drag(HAND, pose(0.4, 0.3, 0.5))  # another one at the same time
         second.wait(lambda: second.markers.markers[HAND].pose.position.y == 0.3)
         rviz.markers.select(TIP, "stop")  # by whom does not matter
@@ -416,21 +338,22 @@ BAD = [
 
 @pytest.mark.parametrize(("fields", "said"), BAD, ids=[said for _, said in BAD])
 def test_bad_feedback_is_refused_with_a_sentence(rviz: Rviz, fields: dict[str, Any], said: str) -> None:
-    rviz.client.spin(1.1)  # refusals are not said more often
     kept = rviz.markers.markers[TIP].pose
     rviz.client.reports.clear()
-    rviz.markers.send(TIP, InteractiveMarkerFeedback.POSE_UPDATE, **fields)
-    rviz.wait(lambda: any(said in report.status.message for report in rviz.client.reports))
+    rviz.until(
+        lambda: rviz.markers.send(TIP, InteractiveMarkerFeedback.POSE_UPDATE, **fields),
+        lambda: any(said in report.status.message for report in rviz.client.reports),
+    )
     assert rviz.markers.markers[TIP].pose == kept
 
 
 def test_a_pose_in_another_frame_is_refused(rviz: Rviz) -> None:
-    rviz.client.spin(1.1)
     rviz.client.reports.clear()
-    message = InteractiveMarkerFeedback(pose=pose())
-    message.header.frame_id = "map"
-    rviz.markers.send(TIP, InteractiveMarkerFeedback.POSE_UPDATE, header=message.header, pose=pose())
-    rviz.wait(lambda: any("frame 'map'" in report.status.message for report in rviz.client.reports))
+    header = Header(frame_id="map")
+    rviz.until(
+        lambda: rviz.markers.send(TIP, InteractiveMarkerFeedback.POSE_UPDATE, header=header, pose=pose()),
+        lambda: any("frame 'map'" in report.status.message for report in rviz.client.reports),
+    )
 
 
 def test_a_flood_does_not_stop_the_node(node: tuple[Any, Client], rviz: Rviz) -> None:
@@ -454,14 +377,15 @@ def test_a_flood_does_not_stop_the_node(node: tuple[Any, Client], rviz: Rviz) ->
 def test_a_robot_that_is_silent(rviz: Rviz, panda_parameters: dict[str, object]) -> None:
     """Joint states that are too old: a sentence, no ghost of a guess; then it goes on."""
     rviz.client.stop_robot()
-    assert set_parameter(rviz.client, NAME, "state_timeout", 0.05).successful
     try:
-        rviz.client.spin(0.1)
-        rviz.markers.drag(TIP, pose(0.45, -0.2, 0.4))
-        rviz.wait(lambda: "ROBOT_STATE_STALE" in rviz.text())
+        assert set_parameter(rviz.client, NAME, "state_timeout", 0.2).successful
+        rviz.until(lambda: rviz.markers.select(TIP, "solve"), lambda: "ROBOT_STATE_STALE" in rviz.text())
+        rviz.wait(lambda: "joint_states has said nothing of the robot for" in rviz.above("silence"))
+        assert "(since " in rviz.above("silence")
+        assert not rviz.of("ghost")
     finally:
-        assert set_parameter(rviz.client, NAME, "state_timeout", panda_parameters["state_timeout"]).successful
+        assert set_parameter(rviz.client, NAME, "state_timeout", SECONDS).successful
     rviz.client.publish_joint_state(JointState())
     stand(rviz.client)
-    rviz.markers.select(TIP, "solve")
-    rviz.wait(rviz.is_green)
+    rviz.wait(lambda: not rviz.above("silence"))
+    rviz.until(lambda: rviz.markers.select(TIP, "solve"), rviz.is_green)

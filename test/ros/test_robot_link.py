@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,7 +34,10 @@ def test_states_come_in_and_targets_move_the_robot(client: Client, link: RobotLi
     reports: list[str] = []
     link.on_state = lambda positions: states.append(dict(positions))
     link.on_report = reports.append
-    assert client.spin_until(lambda: len(states) > 3, 60.0)
+    looks: list[float] = []
+    link.on_look = lambda: looks.append(time.monotonic())
+    assert client.spin_until(lambda: len(states) > 3 and len(looks) > 2, 60.0)
+    assert min(np.diff(looks)) > 0.05  # also while states come often
     robot = ko.load_robot("panda")
     q = robot.default_q.copy()
     for name, value in states[-1].items():

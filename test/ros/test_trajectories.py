@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from geometry_msgs.msg import Point
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from support.ros_requests import READY, StartNode, ik, pose, stand, target
@@ -42,6 +44,37 @@ def goals(client: Client) -> Iterator[Goals]:
     sender = Goals(client)
     yield sender
     sender.close()
+
+
+def test_weights_of_costs_are_parameters_that_count_at_once(client: Client, goals: Goals) -> None:
+    del goals  # it waits until the node is prepared
+    asked = PlanTrajectory.Request(joint_goals=[AWAY], rest=joints(panda_joint4=-1.0), timeout=30.0)
+    answer = client.call("plan_trajectory", asked)
+    assert "set parameter costs.rest.weight" in answer.status.message
+    service = client.node.create_client(SetParameters, "kinopt/set_parameters")
+
+    def put(weight: float) -> Any:
+        wanted = [Parameter("costs.rest.weight", value=weight).to_parameter_msg()]
+        future = service.call_async(SetParameters.Request(parameters=wanted))
+        assert client.spin_until(future.done, 60.0)
+        return future.result().results[0]
+
+    assert client.spin_until(service.service_is_ready, 60.0)
+    refused = put(100.5)
+    assert not refused.successful
+    assert "costs.rest.weight" in refused.reason
+    middle = []
+    try:
+        for weight in (0.1, 100.0):
+            assert put(weight).successful
+            answer = client.call("plan_trajectory", asked)
+            assert answer.status.code == Status.SUCCESS, answer.status.message
+            elbow = [point.positions[3] for point in answer.trajectory.points]
+            middle.append(elbow[len(elbow) // 2])
+    finally:
+        assert put(0.0).successful
+        client.node.destroy_client(service)
+    assert middle[1] > middle[0] + 0.05  # nearer to the rest posture
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import math
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -22,13 +23,15 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.messages.conversions import poses_from_matrices
 from kinopt_ros.status import Status
 
+_LOOK_SECONDS = 0.1
+"""Time between two calls of ``on_look``, s."""
 _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class RobotLink:
     """What a page needs of a running node, on a thread of its own.
 
-    Set ``on_state`` and ``on_report`` before ``start``; they are called on that thread.
+    Set ``on_state``, ``on_report`` and ``on_look`` before ``start``; they are called on that thread.
     """
 
     def __init__(self, node: Node, target_node: str = "kinopt") -> None:
@@ -36,6 +39,7 @@ class RobotLink:
         self._node, self._target_node = node, target_node
         self.on_state: Callable[[Mapping[str, float]], None] = lambda positions: None
         self.on_report: Callable[[str], None] = lambda sentence: None
+        self.on_look: Callable[[], None] = lambda: None
         self._descriptions: dict[str, str] = {}
         self._heard = threading.Condition()
         self._targets = node.create_publisher(PoseStamped, f"{target_node}/target_pose", 1)
@@ -115,11 +119,21 @@ class RobotLink:
             self._thread.join(5.0)
 
     def _spin(self) -> None:
+        looked = 0.0
         try:
             while rclpy.ok() and self._executor.context.ok():
-                self._executor.spin_once(timeout_sec=0.1)
+                self._executor.spin_once(timeout_sec=_LOOK_SECONDS)
+                if time.monotonic() >= looked + _LOOK_SECONDS:
+                    looked = time.monotonic()
+                    self._look()
         except ExternalShutdownException:
             return
+
+    def _look(self) -> None:
+        try:
+            self.on_look()
+        except Exception as error:  # nothing ends the thread
+            self._defect(error)
 
     def _take_description(self, name: str, text: str) -> None:
         with self._heard:

@@ -135,7 +135,7 @@ def read_trajectory_request(
     T_base_frame = context.frames.T_link_frame(robot, base, frame, start.q, request.header.stamp)
     place = _Frame(robot, base, tips, start.q, T_base_frame)
     timeout = timeout_of(context, request.timeout, "trajectory")
-    weights = _weights(request)
+    weights = _weights(context, request)
     problem = trajectory_problem(
         robot,
         _goals(context, place, request, joints),
@@ -462,7 +462,7 @@ def _velocity(robot: RobotModel, start: StartState, joints: Sequence[str]) -> An
     return velocity
 
 
-def _weights(request: Any) -> CostWeights:
+def _weights(context: Context, request: Any) -> CostWeights:
     names = [field.name for field in dataclasses.fields(CostWeights)]
     if len(request.costs) != len(request.weights) or len(set(request.costs)) != len(request.costs):
         raise InvalidRequestError(
@@ -472,7 +472,8 @@ def _weights(request: Any) -> CostWeights:
     for name in request.costs:
         if name not in names:
             raise InvalidRequestError(f"unknown cost {quoted(name)}; known: {', '.join(names)}")
-    return CostWeights(**dict(zip(request.costs, request.weights, strict=True)))
+    usual = {name: context.parameter(f"costs.{name}.weight") for name in names}
+    return CostWeights(**{**usual, **dict(zip(request.costs, request.weights, strict=True))})
 
 
 def _duration(request: Any) -> float | None:
@@ -485,7 +486,9 @@ def _rest(
 ) -> Annotated[Float64, "nq"] | None:
     given = bool(request.rest.name or request.rest.position)
     if given and weights.rest == 0.0:
-        raise InvalidRequestError("rest is given, but its cost has no weight: name rest in costs")
+        raise InvalidRequestError(
+            "rest is given, but its cost has no weight: name rest in costs, or set parameter costs.rest.weight"
+        )
     if not given and weights.rest == 0.0:
         return None
     return configuration_to_reach(request.rest, robot, start)

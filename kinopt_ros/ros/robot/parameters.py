@@ -6,7 +6,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from rclpy.validate_topic_name import validate_topic_name
 from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError, cut, quoted, shown
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, MOST_TOLERANCE
+from kinopt_ros.problems.trajectory import CostWeights
 from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
 from kinopt_ros.robot.moveit_controllers import ACTION
@@ -286,6 +287,16 @@ SPECS = (
         "(rad or m); what is farther beyond is refused.",
         0.0,
         MOST_TOLERANCE,
+    ),
+    *(
+        Spec(
+            f"costs.{cost.name}.weight",
+            getattr(CostWeights(), cost.name),
+            f"Weight of the cost {cost.name} of motions whose requests give it none; 0 leaves it out.",
+            0.0,
+            100.0,
+        )
+        for cost in fields(CostWeights)
     ),
     Spec(
         "controller_joints",

@@ -22,6 +22,7 @@ from kinopt_msgs.srv import PlanTrajectory, SolveIK
 from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.planning.scheduler import CallTask, Scheduler, Task
+from kinopt_ros.robot.silence import silence
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.robot_markers import robot_drawing, text_marker
 from kinopt_ros.ros.motion.controllers import Controllers
@@ -121,6 +122,8 @@ class InteractiveMarkers:
         """What entries ask for, by tip."""
         self._top = 1.0
         """Height of the text about what goes on, m."""
+        self._silence = ""
+        """What is shown of joint states that have stopped."""
         self._built: LoadedRobot | None = None
         self._scene: Scene | None = None
         self._busy = threading.Lock()
@@ -223,11 +226,14 @@ class InteractiveMarkers:
             case Action.EXECUTE:
                 self._execute(tip)
             case Action.RANDOM:
-                self._work(tip, tip.go_anywhere)
+                changes = tip.changes
+                self._work(tip, lambda: tip.go_anywhere(changes))
             case Action.STATE:
-                self._work(tip, lambda: tip.go_to_state(word))
+                tip.go_to_state(word)
+                self._server.move(_TIP + tip.name, tip.pose)
             case Action.RESET:
-                self._work(tip, tip.reset)
+                tip.reset()
+                self._server.move(_TIP + tip.name, tip.pose)
             case Action.AVOID:
                 self._settings.avoid = not self._settings.avoid
                 self._changed()
@@ -243,7 +249,6 @@ class InteractiveMarkers:
         """Show settings that have changed in all menus, and solve anew."""
         self._set_tips()
         for tip in self._tips.values():
-            tip.forget_motion()
             tip.go_on_later()
 
     def _execute(self, tip: TipMarker) -> None:
@@ -301,6 +306,7 @@ class InteractiveMarkers:
             self._flush_timer.reset()  # something may wait that came by another thread
         if not self._context.loader.is_ready:
             return
+        self._show_silence()
         for tip in self._tips.values():
             if tip.follow():
                 self._server.move(_TIP + tip.name, tip.pose)
@@ -334,11 +340,28 @@ class InteractiveMarkers:
 
     def _show_status(self, sentence: str) -> None:
         """Show a sentence above the robot; an empty one: none."""
+        self._draw_above("status", sentence, 0.0)
+
+    def _draw_above(self, kind: str, sentence: str, height: float) -> None:
         built = self._built
         if built is not None:
-            at, said = np.array([0.0, 0.0, self._top]), folded(sentence)
+            at, said = np.array([0.0, 0.0, self._top + height]), folded(sentence)
             text = [text_marker(built.model.root_link, at, said, 0.04, WRONG)] if sentence else []
-            self._drawing.draw({"status": text})
+            self._drawing.draw({kind: text})
+
+    def _show_silence(self) -> None:
+        """Show above the robot whether joint states have stopped, of the joints that move a tip."""
+        built = self._built
+        if built is None or not self._tips:
+            return
+        robot, state = built.model, self._context.joint_states.of(built.model)
+        joints = {name for tip in self._tips.values() for name in tip.joints}
+        index = [robot.variable_index[name] for name in sorted(joints) if name in robot.variable_index]
+        ages = {robot.variable_names[i]: float(state.age[i]) for i in index if state.known[i]}
+        said = silence(ages, self._context.parameter("state_timeout"))
+        if said != self._silence:
+            self._silence = said
+            self._draw_above("silence", said, 0.3)
 
     # On any thread.
 
@@ -349,12 +372,12 @@ class InteractiveMarkers:
         if another_robot:
             self._make_tips(loaded, scene)
         held = self._scene is None or scene.attached != self._scene.attached
-        self._objects.update(robot, scene)
         another, self._scene = scene is not self._scene, scene
-        if another:
+        if another:  # before objects are shown: who sees one may plan, and keeps that plan
             look = robot_drawing(robot, scene) if held else None
             for tip in list(self._tips.values()):
                 tip.go_on_later(look)
+        self._objects.update(robot, scene)
         self._server.apply()
 
     def _make_tips(self, loaded: LoadedRobot, scene: Scene) -> None:
@@ -376,7 +399,7 @@ class InteractiveMarkers:
         self._set_tips()
 
     def _work(self, tip: TipMarker, do: Callable[[], None]) -> None:
-        """Have something done that puts a target elsewhere."""
+        """Have something done that takes its time and puts a target elsewhere."""
 
         def work() -> None:
             try:

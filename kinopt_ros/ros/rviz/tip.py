@@ -3,9 +3,9 @@
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 from geometry_msgs.msg import Pose
@@ -55,6 +55,9 @@ GHOST, STATE, NONE = color(0.25, 0.8, 0.35, 0.5), color(0.3, 0.55, 0.95, 0.5), c
 TARGET, WAY, ON_THE_WAY = color(1.0, 0.6, 0.1, 0.6), color(1.0, 0.85, 0.1, 1.0), color(1.0, 0.85, 0.3, 0.15)
 ELLIPSOID = color(0.2, 0.6, 1.0, 0.35)
 SAID, WRONG = color(1.0, 1.0, 1.0, 1.0), color(1.0, 0.3, 0.2, 1.0)
+PLAN = ("way", "on_the_way")
+ALL = ("ghost", "text", "manipulability", *PLAN)
+"""Kinds of markers that are drawn of a plan, and of a tip in all."""
 
 
 @dataclass
@@ -111,9 +114,12 @@ class TipMarker:
         self.joints = one_variable_each(robot, joints)
         q = bench.context.joint_states.of(robot).q
         self._body = carried_markers(robot, self._tip, q, TARGET)
+        # Held while something is drawn, too: an answer that does not matter any more must not be drawn afterwards.
         self._lock = threading.Lock()
         self._pose = self._pose_at(q)
         self._wanted = self._solving = self._plan_wanted = self._planning = self._closed = False
+        self._outdated = False
+        """Whether scene or settings have changed since the plan was asked for that is being made."""
         self._began = -PERIOD
         self._ghost: Annotated[Float64, "nq"] | None = None
         """Configuration that reaches the target; None: there is none, or it is not known yet."""
@@ -124,6 +130,8 @@ class TipMarker:
         """Whether somebody has asked for a ghost, and whether its configuration was chosen, not solved for."""
         self._chosen = 0
         """Number of times that ghost or target were put elsewhere: what was asked before does not matter."""
+        self.changes = 0
+        """Number of times that somebody put the target elsewhere: what takes longer must not undo it."""
         self._draws = 0
         self.motion: ShownMotion | None = None
         """The plan that is shown."""
@@ -146,9 +154,9 @@ class TipMarker:
     def close(self) -> None:
         """Ask nothing and draw nothing any more."""
         with self._lock:
+            self._wanted = self._plan_wanted = False
+            self._draw(dict.fromkeys(ALL, ()))
             self._closed = True
-            self._wanted = False
-        self._draw(dict.fromkeys(("ghost", "text", "manipulability", "way", "on_the_way"), ()), True)
 
     # On the executor's thread.
 
@@ -157,6 +165,7 @@ class TipMarker:
         with self._lock:
             self._pose, self.motion = pose, None
             self._plan_wanted = False
+            self.changes += 1
         self.solve()
 
     def solve(self) -> None:
@@ -168,15 +177,22 @@ class TipMarker:
 
     def go_on_later(self, look: RobotDrawing | None = None) -> None:
         """Solve anew if a target was set, and plan anew if there is a plan, when ``go_on`` is called next: the scene
-        has changed, or what is wanted. A configuration that was chosen stays. On any thread.
+        has changed, or what is wanted. A configuration that was chosen stays, and is planned to anew. On any thread.
 
         Args:
             look: draws the robot from now on; None: as before.
         """
         with self._lock:
             self._look = look or self._look
-            if self._touched and not self._closed and not self._exact:
-                self._plan_wanted |= self._planning or self.motion is not None
+            if not self._touched or self._closed:
+                return
+            self._outdated = True
+            if self.motion is not None:
+                self.motion = None
+                self._draw(dict.fromkeys(PLAN, ()))
+                self._plan_wanted = True
+            self._plan_wanted |= self._planning
+            if not self._exact:
                 self._ghost, self._wanted = None, True
 
     def follow(self) -> bool:
@@ -193,23 +209,24 @@ class TipMarker:
     def plan(self) -> None:
         """Plan to the ghost, as soon as there is one."""
         with self._lock:
-            ghost, busy = self._ghost, self._wanted or self._solving
-            self._plan_wanted = ghost is None and (busy or not self._touched)
             first = not self._touched
+            if not (first or self._wanted or self._solving or self._ghost is not None):
+                raise InvalidRequestError(
+                    f"the target of {quoted(self.name)} has no solution: drag it, and plan when the ghost is green"
+                )
+            self._plan_wanted = True
+            ghost = self._to_plan_to()
         if ghost is not None:
             self._plan(ghost)
         elif first:
             self.solve()
-        elif not busy:
-            raise InvalidRequestError(
-                f"the target of {quoted(self.name)} has no solution: drag it, and plan when the ghost is green"
-            )
 
     def go_on(self) -> bool:
-        """Solve if that is wanted and it is time; return whether it is still wanted, or being done."""
+        """Solve, or plan, if that is wanted and it is time; return whether it is still wanted, or being solved."""
         with self._lock:
             now = time.monotonic()
             begin = self._wanted and not self._solving and now >= self._began + PERIOD and not self._closed
+            again = self._to_plan_to()
             if begin:
                 self._wanted, self._solving, self._began = False, True, now
             pose, seed, chosen = self._pose, list(self._seed), self._chosen
@@ -226,9 +243,9 @@ class TipMarker:
             )
             request.header.frame_id = self.loaded.model.root_link
             self._bench.solving.ask(request, lambda answer, asked: self._solved(answer, asked, chosen))
-        return self._wanted or self._solving
-
-    # On any thread.
+        if again is not None:
+            self._plan(again)
+        return self._wanted or self._solving or self._plan_wanted
 
     def go_to_state(self, word: str) -> None:
         """Put ghost and target where a named state has them.
@@ -244,8 +261,23 @@ class TipMarker:
             q[robot.variable_index[name]] = value
         self._show(q, STATE, word)
 
-    def go_anywhere(self) -> None:
+    def reset(self) -> None:
+        """Put the target where the robot has the tip, and take ghost and plan away."""
+        with self._lock:
+            self._pose = self._pose_at(self._measured())
+            self._touched = self._wanted = self._plan_wanted = self._exact = False
+            self._chosen += 1
+            self.changes += 1
+            self._ghost, self._seed, self.motion, self._followed = None, [], None, None
+            self._draw(dict.fromkeys(ALL, ()))
+
+    # On any thread.
+
+    def go_anywhere(self, changes: int) -> None:
         """Put ghost and target where a random configuration has them, one that is free of collisions if these matter.
+
+        Args:
+            changes: ``self.changes`` when this was asked for; nothing is done if the target was put elsewhere since.
 
         Raises:
             KinoptError: none was found, or nobody can say.
@@ -263,20 +295,11 @@ class TipMarker:
             clearance = context.parameter("ik.clearance")
             scene = context.scene.of(robot)
             if not avoid or check_collisions(robot, scene, q[None], clearance, contacts=False).free[0]:
-                self._show(q, STATE, "a random configuration")
+                self._show(q, STATE, "a random configuration", changes)
                 return
         raise InvalidRequestError(
             f"none of {TRIES} random configurations is free of collisions: is the robot, or what it stands on, in one?"
         )
-
-    def reset(self) -> None:
-        """Put the target where the robot has the tip, and take ghost and plan away."""
-        with self._lock:
-            self._pose = self._pose_at(self._measured())
-            self._touched = self._wanted = self._plan_wanted = self._exact = False
-            self._chosen += 1
-            self._ghost, self._seed, self.motion, self._followed = None, [], None, None
-        self._draw(dict.fromkeys(("ghost", "text", "manipulability", "way", "on_the_way"), ()))
 
     def take_motion(self) -> ShownMotion | None:
         """Return the plan that is shown, to be executed; it is shown, but executed only once."""
@@ -284,42 +307,47 @@ class TipMarker:
             taken, self.motion = self.motion, None
         return taken
 
-    def forget_motion(self) -> None:
-        """Take the plan away: it was executed, or does not hold any more."""
-        self.motion = None
-        self._draw({"way": (), "on_the_way": ()})
-
     def show_text(self, sentence: str, good: bool) -> None:
         """Show a sentence at the target."""
-        self._draw({"text": self._text(sentence, SAID if good else WRONG)})
+        with self._lock:
+            self._draw({"text": self._text(sentence, SAID if good else WRONG)})
 
     def _solved(self, answer: Any, asked: Any, chosen: int) -> None:
-        """Draw the answer, and plan if that was wanted."""
+        """Draw an answer, unless it does not matter any more; ``go_on`` plans, if that was wanted."""
+        try:
+            self._take_solution(answer, asked, chosen)
+        except Exception:  # the next one counts
+            with self._lock:
+                self._solving = False
+            raise
+
+    def _take_solution(self, answer: Any, asked: Any, chosen: int) -> None:
         good = answer.status.code == Status.SUCCESS
         q: Annotated[Float64, "nq"] | None = None
         numbers = answer.positions if good else answer.attempts
         if asked is not None and len(numbers) and np.isfinite(numbers).all():
             q = asked.problem.state[0].copy()
             q[asked.problem.variables] = numbers
+        sentence = "" if good else f"{Status(answer.status.code).name}: {answer.status.message}"
+        drawn = (
+            self._ghost_drawn(q, GHOST, self._measure(answer), SAID)
+            if good
+            else self._ghost_drawn(q, NONE, sentence, WRONG)
+        )
         with self._lock:
             self._solving = False
             if chosen != self._chosen:
                 return
             newest = not self._wanted
-            if good and q is not None:
+            if good:
                 self._seed = list(answer.positions)
                 self._ghost = q if newest else None
-            plan = self._plan_wanted and newest
-            if newest:
+            elif newest:
                 self._plan_wanted = False
-        if good and q is not None:
-            self._show_ghost(q, GHOST, self._measure(answer), SAID)
-            if plan:
-                self._plan(q)
-            return
-        sentence = f"{Status(answer.status.code).name}: {answer.status.message}"
-        self._bench.say(f"{self.name}: {sentence}")
-        self._show_ghost(q, NONE, sentence, WRONG)
+            self.motion = None  # it led to another one
+            self._draw(drawn)
+        if not good:
+            self._bench.say(f"{self.name}: {sentence}")
 
     @staticmethod
     def _measure(answer: Any) -> str:
@@ -327,39 +355,58 @@ class TipMarker:
         p, r = answer.position_errors[0], answer.orientation_errors[0]
         return f"{answer.solver_used}, {1e3 * answer.solve_time:.1f} ms, {p:.1e} m, {r:.1e} rad"
 
-    def _show(self, q: Annotated[Float64, "nq"], painted: ColorRGBA, title: str) -> None:
-        """Make a configuration the ghost, and its tip's pose the target."""
+    def _show(
+        self, q: Annotated[Float64, "nq"], painted: ColorRGBA, title: str, changes: int | None = None
+    ) -> None:
+        """Make a configuration the ghost, and its tip's pose the target, unless there were other changes since."""
+        pose = self._pose_at(q)
+        drawn = self._ghost_drawn(q, painted, title, SAID, pose)
         with self._lock:
-            self._pose = self._pose_at(q)
+            if changes not in (None, self.changes):
+                return
+            self._pose = pose
+            self.changes += 1
             self._ghost, self._touched, self._wanted, self._plan_wanted = q, True, False, False
             self._exact, self._chosen = True, self._chosen + 1
             self._seed = q[variables_of_joints(self.loaded.model, self.joints)].tolist()
-        self._show_ghost(q, painted, title, SAID)
+            self.motion = None  # it led to another one
+            self._draw(drawn)
 
-    def _show_ghost(
-        self, q: Annotated[Float64, "nq"] | None, painted: ColorRGBA, sentence: str, of_text: ColorRGBA
-    ) -> None:
-        self.motion = None  # it led to another one
-        drawn: dict[str, Sequence[Marker]] = {"ghost": (), "manipulability": (), "way": (), "on_the_way": ()}
+    def _ghost_drawn(
+        self,
+        q: Annotated[Float64, "nq"] | None,
+        painted: ColorRGBA,
+        sentence: str,
+        of_text: ColorRGBA,
+        pose: Pose | None = None,
+    ) -> dict[str, Sequence[Marker]]:
+        """Return all that is drawn of a target: a ghost, if there is one, a sentence, and no plan."""
+        drawn = dict.fromkeys(ALL, cast(Sequence[Marker], ()))
         if q is not None:
             drawn["ghost"] = self._look.markers(q, painted)
             robot = self.loaded.model
             drawn["manipulability"] = [manipulability_marker(robot, self._base, self._tip, q, ELLIPSOID)]
-        self._draw({**drawn, "text": self._text(sentence, of_text)})
+        drawn["text"] = self._text(sentence, of_text, pose)
+        return drawn
 
-    def _text(self, sentence: str, painted: ColorRGBA) -> list[Marker]:
-        p = self._pose.position
+    def _text(self, sentence: str, painted: ColorRGBA, pose: Pose | None = None) -> list[Marker]:
+        p = (pose or self._pose).position
         at = np.array([p.x, p.y, p.z + 0.15])
         return [text_marker(self.loaded.model.root_link, at, folded(sentence), 0.03, painted)]
+
+    def _to_plan_to(self) -> Annotated[Float64, "nq"] | None:
+        """Return the ghost, if it is to be planned to now. The lock is held."""
+        busy = self._wanted or self._solving or self._planning or self._closed
+        return self._ghost if self._plan_wanted and not busy else None
 
     def _plan(self, ghost: Annotated[Float64, "nq"]) -> None:
         """Ask for a motion from where the robot is to the ghost."""
         robot, state = self.loaded.model, self._bench.context.joint_states.of(self.loaded.model)
         with self._lock:
-            if self._planning:
-                self._plan_wanted = True
+            if self._planning or self._ghost is not ghost:
                 return
-            self._planning = True
+            self._planning, self._plan_wanted, self._outdated = True, False, False
+            self._draw({"text": self._text("planning ...", SAID)})
         avoid = self._bench.settings.avoid
         index = [robot.variable_index[name] for name in self.joints]
         request = PlanTrajectory.Request(
@@ -376,54 +423,65 @@ class TipMarker:
             position=state.q[known].tolist(),
             velocity=[0.0] * len(known),
         )
-        self.show_text("planning ...", True)
 
         def planned(answer: Any, asked: Any) -> None:
-            with self._lock:
-                self._planning = False
-                newest, again = self._ghost, self._plan_wanted and self._ghost is not None
-                self._plan_wanted &= not again
-            if newest is not ghost or self._bench.settings.avoid is not avoid:
-                # Another target by now, another scene, or the menu asks for another kind of plan.
-                if newest is not None and (again or newest is ghost):
-                    self._plan(newest)
-                return
-            if answer.status.code == Status.SUCCESS:
-                self._planned(ShownMotion(answer.trajectory, asked), ghost, avoid)
-                return
-            sentence = f"no plan: {Status(answer.status.code).name}: {answer.status.message}"
-            self._bench.say(f"{self.name}: {sentence}")
-            self.show_text(sentence, False)
+            try:
+                self._take_plan(answer, asked, ghost)
+            except Exception:  # as above
+                with self._lock:
+                    self._planning = False
+                raise
 
         self._bench.planning.ask(request, planned)
 
-    def _planned(self, motion: ShownMotion, ghost: Annotated[Float64, "nq"], avoid: bool) -> None:
+    def _take_plan(self, answer: Any, asked: Any, ghost: Annotated[Float64, "nq"]) -> None:
+        """Draw a plan to a ghost, unless it does not matter any more; ``go_on`` plans anew, if that is wanted."""
+        motion: ShownMotion | None = None
+        if answer.status.code == Status.SUCCESS:
+            motion = ShownMotion(answer.trajectory, asked)
+            sentence, drawn = "", self._plan_drawn(motion)
+        else:
+            sentence = f"no plan: {Status(answer.status.code).name}: {answer.status.message}"
+            drawn = {"text": self._text(sentence, WRONG)}
         with self._lock:
-            # Whoever changes what is to be avoided takes plans away afterwards: none slips through.
-            if self._ghost is not ghost or self._closed or self._bench.settings.avoid is not avoid:
-                return
-            self.motion = motion
+            self._planning = False
+            if self._ghost is not ghost or self._outdated or self._closed:
+                return  # another target by now, another scene, or the menu asks for another kind of plan
+            self.motion, self._plan_wanted = motion, False
+            self._draw(drawn)
+        if motion is None:
+            self._bench.say(f"{self.name}: {sentence}")
+        else:
+            self._bench.display(self.loaded, motion.message, motion.asked.problem.start)
+
+    def _plan_drawn(self, motion: ShownMotion) -> dict[str, Sequence[Marker]]:
+        """Return what is drawn of a plan."""
         robot, start = self.loaded.model, motion.asked.problem.start
         trajectory = trajectory_from_message(motion.message)
         q = np.repeat(start[None], len(trajectory.time), axis=0)
         q[:, [robot.variable_index[name] for name in trajectory.joint_names]] = trajectory.position
         some = np.unique(np.linspace(0, len(q) - 1, SNAPSHOTS + 2).astype(int))[1:-1]
-        drawn: dict[str, Sequence[Marker]] = {
+        return {
             "way": way_markers(robot, self._tip, q, WAY),
             "on_the_way": [marker for row in q[some] for marker in self._look.markers(row, ON_THE_WAY)],
             "text": self._text(f"planned: {trajectory.duration:.2f} s; the menu executes it", SAID),
         }
-        self._draw(drawn)
-        self._bench.display(self.loaded, motion.message, start)
 
     def ended(self, status: StatusMsg) -> None:
         """Show how the execution ended."""
         good = status.code == Status.SUCCESS
-        self.forget_motion()
-        self.show_text("done" if good else f"{Status(status.code).name}: {status.message}", good)
+        said = self._text(
+            "done" if good else f"{Status(status.code).name}: {status.message}", SAID if good else WRONG
+        )
+        with self._lock:
+            # A plan that was made meanwhile stays.
+            self._draw(
+                {"text": said} if self.motion is not None else {**dict.fromkeys(PLAN, ()), "text": said}
+            )
 
-    def _draw(self, drawn: dict[str, Sequence[Marker]], closed: bool = False) -> None:
-        if closed or not self._closed:
+    def _draw(self, drawn: Mapping[str, Sequence[Marker]]) -> None:
+        """Draw some kinds. The lock is held."""
+        if not self._closed:
             self._bench.drawing.draw({f"{kind}/{self.name}": markers for kind, markers in drawn.items()})
 
     def _measured(self) -> Annotated[Float64, "nq"]:

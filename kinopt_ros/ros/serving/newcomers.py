@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from rclpy.node import Node
 
-AGAIN = (0.0, 0.5, 2.0)
+AGAIN = (0.0, 0.5, 2.0, 10.0)
 """Times after which everything is sent to a new listener, s: it may take a while until that hears the publisher."""
 
 

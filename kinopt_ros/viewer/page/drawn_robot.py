@@ -1,18 +1,27 @@
-"""A robot in the scene, and transparent copies of it."""
+"""A robot in the scene with what it carries, and transparent copies of it."""
 
+import operator
+import threading
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
 
 from kinopt_ros.array import Float64
+from kinopt_ros.geometry.shapes import Mesh
+from kinopt_ros.geometry.triangulation import triangulated
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.visual_elements import Color
+from kinopt_ros.scene.scene import AttachedObject
 from kinopt_ros.viewer.looks import Looks
 
 _SAME = 1e-3
 """Difference of poses below which two links are drawn as one, m or rad."""
+
+_CARRIED = (150, 90, 200)
+"""Colour of attached objects."""
 
 
 def rgb(color: Color) -> tuple[int, int, int]:
@@ -22,14 +31,18 @@ def rgb(color: Color) -> tuple[int, int, int]:
 
 
 class DrawnRobot:
-    """The robot where it is."""
+    """The robot where it is. Thread-safe."""
 
     def __init__(self, server: Any, robot: RobotModel, looks: Looks, name: str = "/robot") -> None:
-        self._server, self._robot = server, robot
-        self._links = tuple(looks.parts)
-        self._frames = [
-            server.scene.add_frame(f"{name}/{i}", show_axes=False) for i in range(len(self._links))
-        ]
+        self._server, self._robot, self._name = server, robot, name
+        self._lock = threading.Lock()
+        self._links: list[str] = []
+        self._frames: list[Any] = []
+        for link in looks.parts:
+            self._add_frame(link)
+        self._carried: tuple[AttachedObject, ...] = ()
+        self._bodies: list[Any] = []
+        self._carryings = 0
         for i, link in enumerate(self._links):
             for k, part in enumerate(looks.parts[link]):
                 server.scene.add_mesh_simple(
@@ -43,10 +56,52 @@ class DrawnRobot:
 
     def show(self, q: Annotated[Float64, "nq"]) -> None:
         """Draw it in a configuration."""
-        if self._shown is not None and np.array_equal(q, self._shown):
-            return
+        with self._lock:
+            if self._shown is None or not np.array_equal(q, self._shown):
+                self._place(q)
+
+    def carry(self, attached: Mapping[str, AttachedObject]) -> None:
+        """Draw what links carry, in place of what they have carried before."""
+        with self._lock:
+            held = tuple(attached.values())
+            if len(held) == len(self._carried) and all(map(operator.is_, held, self._carried)):
+                return
+            for body in self._bodies:
+                body.remove()
+            self._carryings += 1
+            self._carried = held
+            self._bodies = [handle for number, one in enumerate(held) for handle in self._drawn(number, one)]
+            if self._shown is not None:
+                self._place(self._shown)
+
+    def _drawn(self, number: int, held: AttachedObject) -> list[Any]:
+        if held.link not in self._links:
+            self._add_frame(held.link)
+        handles = []
+        for k, placed in enumerate(held.shapes):
+            vertices, triangles = triangulated(placed.shape)
+            T = held.T_link_object @ placed.T_frame_shape
+            handles.append(
+                self._server.scene.add_mesh_simple(
+                    f"{self._name}/{self._links.index(held.link)}/carried_{self._carryings}_{number}_{k}",
+                    vertices.astype(np.float32),
+                    triangles.astype(np.uint32),
+                    color=_CARRIED,
+                    flat_shading=isinstance(placed.shape, Mesh),
+                    wxyz=matrix_to_quaternion(T[:3, :3]),
+                    position=T[:3, 3],
+                )
+            )
+        return handles
+
+    def _add_frame(self, link: str) -> None:
+        frame = self._server.scene.add_frame(f"{self._name}/{len(self._links)}", show_axes=False)
+        self._links.append(link)
+        self._frames.append(frame)
+
+    def _place(self, q: Annotated[Float64, "nq"]) -> None:
         self._shown = q.copy()
-        T = forward_kinematics(self._robot, q, links=self._links)
+        T = forward_kinematics(self._robot, q, links=tuple(self._links))
         wxyz = matrix_to_quaternion(T[:, :3, :3])
         with self._server.atomic():
             for frame, orientation, pose in zip(self._frames, wxyz, T, strict=True):

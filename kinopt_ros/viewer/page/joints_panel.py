@@ -47,6 +47,7 @@ class JointsPanel:
         return set_it
 
     def _go_to_state(self, event: Any) -> None:
-        if event.target.value != _CHOOSE:
-            self._session.go_to_state(event.target.value)
+        wanted, event.target.value = event.target.value, _CHOOSE  # so that the same one can be chosen again
+        if wanted != _CHOOSE:
+            self._session.go_to_state(wanted)
             self._moved()

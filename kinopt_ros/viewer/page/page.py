@@ -183,6 +183,7 @@ class Page:
             self.solve()
 
     def _scene_changed(self) -> None:
+        self._robot.carry(self.session.obstacles.scene.attached)
         self.plan.look_again()
         self.solve()
 
@@ -258,6 +259,7 @@ class Page:
         self.solve()
 
     def _draw(self) -> None:
+        self._robot.carry(self.session.obstacles.scene.attached)
         self._robot.show(self.session.q)
         self._gizmos.show(self.session.targets)
 

@@ -21,6 +21,7 @@ class PretendedNode:
     def __init__(self) -> None:
         self.on_state: Callable[[Mapping[str, float]], None] = lambda positions: None
         self.on_report: Callable[[str], None] = lambda sentence: None
+        self.on_look: Callable[[], None] = lambda: None
         self.asked: list[np.ndarray] = []
 
     def send(self, T_root_tip: np.ndarray, tip: str, robot: ko.RobotModel) -> None:
@@ -69,3 +70,32 @@ def test_the_node_moves_the_robot_and_is_asked_when_a_gizmo_is_let_go(page: Page
     assert page.session.targets["panda_link8"][0, 3] == pytest.approx(T[0, 3] + 0.05, abs=1e-9)
     assert len(node.asked) == 1  # a connection that is lost in the middle of a drag lets nothing go
     client.close()
+
+
+def test_it_says_since_when_nothing_is_heard_of_the_robot(page: Page) -> None:
+    node, now = PretendedNode(), [100.0]
+    beside = BesideNode(page, node, lambda: now[0])
+    said = beside._silence
+    node.on_look()
+    assert not said.visible
+    now[0] += 1.5
+    node.on_look()
+    assert said.visible
+    assert "joint\\_states has not said yet where the robot is" in said.content
+    joints = [f"panda_joint{i + 1}" for i in range(7)]
+    node.on_state(dict.fromkeys(joints, 0.1))
+    node.on_look()
+    assert not said.visible
+    now[0] += 0.9
+    node.on_state({"panda_finger_joint1": 0.0, "panda_joint7": 0.2, "wheel": 1.0})
+    now[0] += 0.9
+    node.on_look()
+    assert said.visible
+    assert "panda\\_joint1, panda\\_joint2, panda\\_joint3, ... (6 in all) for 2 s (since " in said.content
+    assert "panda\\_joint7" not in said.content
+    now[0] += 60.0
+    node.on_look()
+    assert "nothing of the robot for 62 s (since " in said.content
+    node.on_state(dict.fromkeys(joints, 0.1))
+    node.on_look()
+    assert not said.visible

@@ -19,7 +19,10 @@ from websockets.exceptions import ConnectionClosed
 
 import kinopt_ros as ko
 from kinopt_ros.errors import InvalidRequestError, MissingPackageError
+from kinopt_ros.geometry.shapes import Cylinder, PlacedShape
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion
+from kinopt_ros.scene import changes
+from kinopt_ros.scene.files import save_scene
 from kinopt_ros.viewer.page.page import Page
 from kinopt_ros.viewer.server import PortInUseError, is_own_page, start_server, url_of
 
@@ -191,6 +194,32 @@ def test_an_obstacle_that_is_dragged_nowhere_goes_back(page: Page, client: Viewe
     until(lambda: obstacles.scene.objects[id].T_root_object[1, 3] == 0.8)
     obstacles.remove(id)
     page.obstacles.show()
+
+
+def test_what_the_robot_carries_is_drawn_and_moves_with_it(
+    page: Page, client: ViewerClient, tmp_path: Path
+) -> None:
+    obstacles, robot = page.session.obstacles, page.session.robot
+    T_link_object = np.eye(4)
+    T_link_object[2, 3] = 0.1
+    cup = (PlacedShape(Cylinder(0.04, 0.1), np.eye(4)),)
+    touched = ["panda_hand", "panda_leftfinger", "panda_rightfinger"]
+    held = changes.attach_new(obstacles.scene, robot, "cup", cup, TIP, T_link_object, touched)
+    save_scene(held, tmp_path / "held.yaml", robot)
+    obstacles.load(tmp_path / "held.yaml")
+    page.obstacles._changed()
+    assert page.wait(20.0)
+    (body,) = page._robot._bodies
+    frame = page._robot._frames[page._robot._links.index(TIP)]  # of a link without a shape of its own
+    assert body.name.startswith(f"{frame.name}/")
+    assert tuple(body.position) == (0.0, 0.0, 0.1)
+    wanted = dragged(page, client, (0.0, -0.05, 0.02))
+    until(lambda: bool(np.abs(np.array(frame.position) - wanted).max() < 1e-4))
+    save_scene(ko.EMPTY_SCENE, tmp_path / "none.yaml", robot)
+    obstacles.load(tmp_path / "none.yaml")
+    page.obstacles._changed()
+    assert client.wait_for("RemoveSceneNodeMessage", name=body.name) is not None
+    assert not page._robot._bodies
 
 
 def test_a_plan_of_another_scene_is_not_called_verified(page: Page) -> None:

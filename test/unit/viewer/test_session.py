@@ -1,5 +1,8 @@
 """What the page is about: poses in, verified answers and motions out, without a page."""
 
+import json
+import shlex
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ import kinopt_ros as ko
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, UnknownNameError
 from kinopt_ros.kinematics.se3 import pose_error
 from kinopt_ros.status import Status
+from kinopt_ros.viewer.request_text import as_python, as_service_call
 from kinopt_ros.viewer.session import Session
 from kinopt_ros.viewer.solution import Solution
 
@@ -63,6 +67,21 @@ def test_a_weight_changes_what_is_as_near_as_possible(session: Session) -> None:
         found.append(solution)
     assert found[1].orientation_error < 0.1 * found[0].orientation_error
     assert found[1].position_error > found[0].position_error
+
+
+def test_what_is_as_near_as_possible_is_planned_to(session: Session) -> None:
+    """Arms of five joints reach hardly any pose; the motion ends where the ghost is."""
+    session.nearest, session.moves_robot = True, False
+    session.set_target(TIP, shifted(session, (0.6, 0.1, 0.0)))
+    solution = session.solve()
+    assert solution.status is Status.NEAREST
+    result = session.plan()
+    assert result.success, result.message
+    assert session.motion is not None
+    assert solution.q is not None
+    np.testing.assert_allclose(session.motion.at(session.motion.duration), solution.q, atol=1e-6)
+    session.nearest = False
+    assert not session.plan().success
 
 
 def test_all_solutions_are_distinct_and_reach_the_pose(session: Session) -> None:
@@ -174,6 +193,53 @@ def test_unknown_names_are_refused_by_name(session: Session) -> None:
     with pytest.raises(UnknownNameError):
         session.choose_solver("magic")
     assert session.solve().found
+
+
+@pytest.mark.parametrize("name", ["jax_lm", "hjcd"])
+def test_a_solver_that_knows_no_posture_begins_where_the_robot_is(session: Session, name: str) -> None:
+    if name not in session.solver_choices():
+        pytest.skip(f"{name} cannot run here")
+    assert session.prefers_closest
+    other = Session(session.robot, solver=name)
+    assert not other.prefers_closest
+    problem = other.ik_problem()
+    assert problem.preference is None
+    np.testing.assert_array_equal(problem.seeds[0], other.q[other.variables][None])
+    assert "seeds=" in as_python(other, "panda")
+    request = json.loads(shlex.split(as_service_call(other))[5])
+    np.testing.assert_allclose(request["seeds"], other.q[other.variables], atol=1e-9)
+    assert "prefer" not in request
+
+
+def test_a_solver_is_closed_once_nobody_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+
+    class Pretended:
+        """A solver that another one takes the place of while it answers."""
+
+        def __init__(self, name: str, robot: ko.RobotModel) -> None:
+            self.name = name
+
+        def close(self) -> None:
+            closed.append(self.name)
+
+        def warm_up(self) -> None:
+            """It is ready."""
+
+    monkeypatch.setattr("kinopt_ros.viewer.session.create_solver", Pretended)
+    session = Session(ko.load_robot("panda"))
+    session.choose_solver("a")
+    with session._solvers.for_poses(), session._solvers.for_plans():
+        session.choose_solver("b")
+        with session._solvers.for_poses() as other:
+            assert getattr(other, "name", "") == "b"
+        assert not closed
+    assert closed == ["a", "a"]
+    session.choose_solver("c")
+    assert closed == ["a", "a", "b", "b"]
+    session.close()
+    assert closed[4:] == ["c", "c"]
+    assert not session.solve().found
 
 
 def test_nothing_is_answered_before_it_is_prepared() -> None:
