@@ -165,17 +165,21 @@ class RobotState:
         return next((robot.variable_names[i] for i in found), None)
 
     def require_fresh(
-        self, variables: Iterable[int], robot: RobotModel, timeout: float, parameter: str = "state_timeout"
+        self,
+        variables: Iterable[int],
+        robot: RobotModel,
+        timeout: float,
+        why: str = "parameter state_timeout",
     ) -> None:
-        """Raise StaleStateError if a variable was published, but longer ago than timeout (s), which a parameter
-        says."""
+        """Raise StaleStateError if a variable was published, but longer ago than timeout (s); ``why`` says whose that
+        is."""
         if self.age.max(initial=0.0) <= timeout:
             return
         old = [int(i) for i in variables if self.known[i] and self.age[i] > timeout]
         if old:
             raise StaleStateError(
                 f"the joint state of {robot.variable_names[old[0]]!r} is {self.age[old[0]]:.2f} s old; "
-                f"allowed is {timeout:g} s (parameter {parameter})"
+                f"allowed is {timeout:g} s ({why})"
             )
 
     def require_known(self, variables: Iterable[int], robot: RobotModel) -> None:

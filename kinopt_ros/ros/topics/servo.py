@@ -299,7 +299,7 @@ class ServoTopic:
         needed = sorted({*setup.variables.tolist(), *moving(robot, ((setup.base, setup.tip),))})
         state.require_known(needed, robot)
         parameter = "servo.state_timeout"
-        state.require_fresh(needed, robot, self._context.parameter(parameter), parameter)
+        state.require_fresh(needed, robot, self._context.parameter(parameter), f"parameter {parameter}")
 
     def _begin(self, setup: ServoSetup, state: RobotState, now: int) -> None:
         """Begin from where the robot is, or go on from the motion that it is in."""

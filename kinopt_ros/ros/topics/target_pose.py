@@ -299,8 +299,9 @@ class TargetPoseTopic:
             return True
         state, now = self._context.joint_states.of(setup.robot), self._now()
         state.require_known(setup.variables, setup.robot)
+        state.require_fresh(setup.variables, setup.robot, self._context.parameter("state_timeout"))
         state.require_fresh(
-            setup.variables, setup.robot, min(SEEN, self._context.parameter("state_timeout")), "state_timeout"
+            setup.variables, setup.robot, SEEN, "the robot moves, and the target leaves its motion"
         )
         check_has_not_jumped(setup.robot, state, setup.variables)
         check_clock(state, setup)

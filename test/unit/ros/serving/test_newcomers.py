@@ -10,7 +10,7 @@ def test_each_newcomer_counts_a_few_times() -> None:
 
     def due_at() -> list[float]:
         begin, found = now[0], []
-        for k in range(40):
+        for k in range(100):
             now[0] = begin + k / 8
             if newcomers.are_due():
                 found.append(k / 8)
