@@ -160,12 +160,13 @@ def test_moveits_joint_limits_parameters_count(
 
 
 @pytest.mark.parametrize(
-    ("excess", "code"),
-    [(1e-8, Status.SUCCESS), (5e-4, Status.SUCCESS), (0.05, Status.START_STATE_INVALID)],
+    ("excess", "code", "beside"),
+    [(1e-8, Status.SUCCESS, 0.0), (5e-4, Status.SUCCESS, 0.6), (0.05, Status.START_STATE_INVALID, -0.6)],
 )
-def test_a_start_outside_the_limits(client: Client, excess: float, code: Status) -> None:
+def test_a_start_outside_the_limits(client: Client, excess: float, code: Status, beside: float) -> None:
+    """``beside``: where joint 1 is, so that the robot is not in the motion that was published for the case before."""
     upper = PANDA.limits.upper[PANDA.variable_index["panda_joint4"]]
-    stand(client, {**READY, "panda_joint4": upper + excess})
+    stand(client, {**READY, "panda_joint1": beside, "panda_joint4": upper + excess})
     try:
         # A state outside the limits is no reason to refuse a request either.
         assert client.call("solve_ik", ik(pose())).status.code == Status.SUCCESS

@@ -24,8 +24,8 @@ SOMETIMES = {
         *("/kinopt/interactive_markers/feedback", "/kinopt/report", "/kinopt/servo/status"),
     },
     "publish": {
-        *("/diagnostics", "/display_planned_path", "/kinopt/transition_event", "/monitored_planning_scene"),
-        "/kinopt/interactive_markers/update",
+        *("/diagnostics", "/display_contacts", "/display_planned_path", "/kinopt/transition_event"),
+        *("/kinopt/interactive_markers/update", "/monitored_planning_scene"),
     },
     "reply": {
         f"/{name}"
