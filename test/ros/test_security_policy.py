@@ -45,12 +45,13 @@ SOMETIMES = {
             "kinopt/get_transition_graph",
             "kinopt/interactive_markers/get_interactive_markers",
             "plan_kinematic_path",
+            "plan_sequence_path",
             "query_planner_interface",
             "set_planner_params",
         )
     }
     | {"/kinopt/get_type_description"},
-    "execute": {"/execute_trajectory", "/move_action"},
+    "execute": {"/execute_trajectory", "/move_action", "/sequence_move_group"},
 }
 """Topics and services that depend on parameters, on what is installed, and on the distribution."""
 CHANGES = (
@@ -77,9 +78,11 @@ def allowed(node: str, what: str) -> set[str]:
     return {text.replace("~", f"/{node}") if text[0] in "~/" else f"/{text}" for text in texts}
 
 
-@pytest.fixture(scope="module")
-def graph(ros: None) -> Iterator[dict[str, set[str]]]:
+@pytest.fixture(scope="module", params=["", "interface_packages"], ids=["ROS alone", "MoveIt's types, too"])
+def graph(ros: None, request: pytest.FixtureRequest) -> Iterator[dict[str, set[str]]]:
     """Return what a node under its default name publishes, hears and offers."""
+    if request.param:
+        request.getfixturevalue(request.param)
     with NodeProcess({}) as process:
         client = Client("policy_client")
         try:
