@@ -19,6 +19,7 @@ from support.moveit_moves import (
     PANDA,
     PATIENCE,
     SLOWLY,
+    STOOD,
     SUCCEEDED,
     Moving,
     Slowly,
@@ -91,7 +92,7 @@ def test_planning_alone_moves_nothing(moving: Moving) -> None:
     assert status == SUCCEEDED, result.error_code.message
     assert result.planned_trajectory.joint_trajectory.points
     assert sent.feedback == ["PLANNING", "IDLE"]
-    np.testing.assert_array_equal(moving.at(), before)
+    np.testing.assert_allclose(moving.at(), before, rtol=0.0, atol=STOOD)
 
 
 def test_a_cartesian_path(moving: Moving) -> None:
@@ -144,7 +145,7 @@ def stands(moving: Moving) -> None:
     """The robot stands, before the goal."""
     before = moving.at()
     moving.client.spin(0.3)
-    np.testing.assert_array_equal(moving.at(), before)
+    np.testing.assert_allclose(moving.at(), before, rtol=0.0, atol=STOOD)
     assert before[0] < 1.4
 
 
@@ -185,7 +186,7 @@ def test_a_trajectory_that_begins_elsewhere_is_refused(moving: Moving) -> None:
     asked.request.start_state = start
     status, result = moving.send(moving.move, asked).result()
     assert (status, result.error_code.val) == (ABORTED, result.error_code.START_STATE_INVALID)
-    np.testing.assert_array_equal(moving.at(), before)
+    np.testing.assert_allclose(moving.at(), before, rtol=0.0, atol=STOOD)
 
 
 def faster(trajectory: Any) -> None:
@@ -236,7 +237,7 @@ def test_trajectories_that_may_not_be_done(moving: Moving, spoil: Any, code: str
     assert status == ABORTED
     assert result.error_code.val == getattr(result.error_code, code), result.error_code
     assert said in result.error_code.message
-    np.testing.assert_array_equal(moving.at(), before)
+    np.testing.assert_allclose(moving.at(), before, rtol=0.0, atol=STOOD)
 
 
 def test_a_trajectory_into_an_obstacle_is_refused(moving: Moving) -> None:
@@ -345,7 +346,7 @@ def test_the_hand_has_a_controller_of_its_own(moving: Moving) -> None:
     status, result = moving.send(moving.move, hand_goal(moving, 0.03)).result()
     assert status == SUCCEEDED, result.error_code.message
     assert moving.at()[7] == pytest.approx(0.03)
-    np.testing.assert_array_equal(moving.at()[:7], before[:7])
+    np.testing.assert_allclose(moving.at()[:7], before[:7], rtol=0.0, atol=STOOD)
     kind = import_module("control_msgs.action").ParallelGripperCommand
     gripper = ActionClient(moving.client.node, kind, "hand_controller/gripper_cmd")
     assert moving.client.spin_until(gripper.server_is_ready, PATIENCE)
@@ -487,7 +488,7 @@ def test_sequences_that_are_refused(
     goal = moving.types.action.MoveGroupSequence.Goal(request=spoiled())
     status, result = moving.send(action, goal).result()
     assert (status, result.response.error_code.val) == (ABORTED, getattr(answer.error_code, code))
-    np.testing.assert_array_equal(moving.at(), before)
+    np.testing.assert_allclose(moving.at(), before, rtol=0.0, atol=STOOD)
     action.destroy()
 
 

@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 from std_msgs.msg import Bool
-from support.moveit_moves import ABORTED, CANCELED, PANDA, SLOWLY, SUCCEEDED, Moving, Slowly, kept_limits
+from support.moveit_moves import (
+    ABORTED,
+    CANCELED,
+    PANDA,
+    SLOWLY,
+    STOOD,
+    SUCCEEDED,
+    Moving,
+    Slowly,
+    kept_limits,
+)
 from support.moveit_requests import joint_goal
 from support.ros_requests import READY, StartNode, until_seen
 from support.trajectory_goals import until_prepared
@@ -49,7 +59,7 @@ def test_a_published_motion_is_done_where_it_has_led_and_is_stopped_by_another_o
     assert (status, result.error_code.val) == (CANCELED, result.error_code.PREEMPTED)
     stopped = moving.at()
     moving.client.spin(0.3)
-    np.testing.assert_array_equal(moving.at(), stopped)
+    np.testing.assert_allclose(moving.at(), stopped, rtol=0.0, atol=STOOD)
     assert stopped[0] > -0.9
     kept_limits(moving, braked=True)
 
@@ -85,13 +95,13 @@ def test_what_stops_all_stops_motions_of_moveit(
     assert client.spin_until(robot.at_rest, 60.0)
     stopped = moving.at()
     client.spin(0.3)
-    np.testing.assert_array_equal(moving.at(), stopped)
+    np.testing.assert_allclose(moving.at(), stopped, rtol=0.0, atol=STOOD)
     assert stopped[0] < 1.4
     if how == "emergency stop":
         status, result = moving.send(moving.move, moving.goal(far)).result()
         assert status == ABORTED
         assert "EMERGENCY_STOP" in result.error_code.message
-        np.testing.assert_array_equal(moving.at(), stopped)
+        np.testing.assert_allclose(moving.at(), stopped, rtol=0.0, atol=STOOD)
     else:
         assert client.spin_until(lambda: not process.running, 60.0)
         assert process.stop() == 0, process.log_text()

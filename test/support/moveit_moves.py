@@ -169,6 +169,9 @@ class Sent:
         return self.result()
 
 
+STOOD = 1e-3
+"""Farthest that a robot may go which stands, rad or m: motions end as soon as it counts as standing, and a brake may
+have a little left."""
 LATE_BRAKE = 5.0
 """Times the acceleration limits that a brake may have here. It is made for where the robot is expected when it comes; a
 busy machine brings it later. How good brakes are that come at a given time is judged in test/unit/ros/motion."""
