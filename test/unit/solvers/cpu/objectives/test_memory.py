@@ -35,7 +35,7 @@ def test_arrays_of_a_search_are_not_freed_before_its_end(
     solver = shared(arm)
     assert isinstance(solver, CpuSolver)
     objective = Objective([LinkPose(link="hand", T_base_target=np.eye(4), tolerance=None), Rest(weight=0.3)])
-    problem = objective_problem(arm, [objective] * 50)
+    problem = objective_problem(arm, [objective] * 1000)  # long beside the start and the end of a thread
     solver.prepare_objective(problem)
     structure = solver._objectives._packed(problem)
     work = _Work.start(problem, structure, solver._objectives._first(problem, structure))
