@@ -5,8 +5,10 @@ velocity in the child's frame, as in ``jacobian.py``, so that R changes to R exp
 Atchuthan, "A micro Lie theory for state estimation in robotics" (2018), equations 25 and 26.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
 from typing import Annotated
 
 import numpy as np
@@ -63,6 +65,12 @@ class Directions(Immutable):
     def nv(self) -> int:
         """Number of directions."""
         return len(self.names)
+
+    @cached_property
+    def of_variable(self) -> Mapping[int, int]:
+        """The direction of each variable of q; of a quaternion the first of three, by its qw alone."""
+        scalars = zip(self.scalar_variables.tolist(), self.scalar_directions.tolist(), strict=True)
+        return MappingProxyType(dict(scalars) | dict(self.quaternions))
 
     def of_variables(self, variables: Iterable[int]) -> Annotated[Int64, "k"]:
         """Return the directions that move some variables of q, ascending; three for a quaternion whose qw is among

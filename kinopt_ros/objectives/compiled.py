@@ -26,9 +26,10 @@ from kinopt_ros.kinematics.tangent import directions
 from kinopt_ros.objectives.evaluation import Term, term_of
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import ObjectiveProblem
-from kinopt_ros.robot.chain import JointMotion, Motion, joint_motions
+from kinopt_ros.robot.chain import JointMotion, Motion
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.motion_tree import MotionTree
 
 if TYPE_CHECKING:
     from kinopt_ros.objectives.kernels.verdict import Plan
@@ -219,7 +220,7 @@ def _packed(robot: RobotModel, of: _Structure) -> _Packed:
     masses = {name: inertial for name, inertial in massive.items() if inertial.mass > 0.0}
     frames = list(masses)
     table = np.zeros((len(costs), kernel.COLUMNS), dtype=np.int64)
-    tree = _Tree(robot)
+    tree = MotionTree(robot)
     lists: list[int] = []
     ends: list[int] = []
     columns: list[slice] = []
@@ -245,10 +246,12 @@ def _packed(robot: RobotModel, of: _Structure) -> _Packed:
         np.array(tree.parent, dtype=np.int64),
         np.array([step.motion for step in tree.steps], dtype=np.int64),
         np.array([step.variable for step in tree.steps], dtype=np.int64),
-        np.array(tree.direction, dtype=np.int64),
+        np.array([known.of_variable[step.variable] for step in tree.steps], dtype=np.int64),
         np.array([(step.multiplier, step.offset) for step in tree.steps], dtype=np.float64).reshape(-1, 2),
         np.array([step.axis for step in tree.steps], dtype=np.float64).reshape(-1, 3),
-        np.array(tree.basis).reshape(-1, 4, 3, 4),
+        np.array([_basis(step, T)[:, :3] for step, T in zip(tree.steps, tree.fixed, strict=True)]).reshape(
+            -1, 4, 3, 4
+        ),
         np.array([tree.of_link[name][0] for name in frames], dtype=np.int64),
         np.array([tree.of_link[name][1][:3] for name in frames]).reshape(-1, 3, 4),
         table,
@@ -259,38 +262,6 @@ def _packed(robot: RobotModel, of: _Structure) -> _Packed:
         ),
     )
     return _Packed(plan, tuple(ends), tuple(columns))
-
-
-class _Tree:
-    """All elementary motions of a robot, and for each link the one it is fixed to, and where."""
-
-    def __init__(self, robot: RobotModel) -> None:
-        known = directions(robot)
-        first = dict(zip(known.scalar_variables.tolist(), known.scalar_directions.tolist(), strict=True))
-        first |= dict(known.quaternions)
-        self.parent: list[int] = []
-        self.steps: list[JointMotion] = []
-        self.direction: list[int] = []
-        self.basis: list[Float64] = []
-        self.of_link: dict[str, tuple[int, Float64]] = {robot.root_link: (-1, np.eye(4))}
-        for joint in robot.joints:
-            motion, T = self.of_link[joint.parent_link]
-            T = T @ joint.T_parent_joint
-            for step in joint_motions(joint):
-                self.parent.append(motion)
-                self.steps.append(step)
-                self.direction.append(first[step.variable])
-                self.basis.append(_basis(step, T)[:, :3])
-                motion, T = len(self.steps) - 1, np.eye(4)
-            self.of_link[joint.child_link] = motion, T
-
-    def chain(self, link: str) -> list[int]:
-        """Return the motions that move a link."""
-        found, at = [], self.of_link[link][0]
-        while at >= 0:
-            found.append(at)
-            at = self.parent[at]
-        return found
 
 
 def _basis(step: JointMotion, T: Annotated[Float64, "4 4"]) -> Annotated[Float64, "4 4 4"]:
@@ -322,7 +293,7 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Kind:
-    rows: Callable[[RobotModel, _Tree, Any], _Rows]
+    rows: Callable[[RobotModel, MotionTree, Any], _Rows]
     numbers: Callable[[RobotModel, list[Any]], tuple[Float64, ...]]
     """Of several costs, as arrays of (B, n) or (n,)."""
 
@@ -332,7 +303,7 @@ def _stack(arrays: list[Any]) -> Float64:
     return np.concatenate(arrays, axis=None).reshape(len(arrays), -1)
 
 
-def _pose_rows(robot: RobotModel, tree: _Tree, cost: LinkPose) -> _Rows:
+def _pose_rows(robot: RobotModel, tree: MotionTree, cost: LinkPose) -> _Rows:
     variant = (cost.T_link_tool is not None) + 2 * (cost.frame == "base")
     return _Rows("POSE", 6, cost.link, "" if cost.base_link == robot.root_link else cost.base_link, variant)
 
@@ -344,7 +315,7 @@ def _pose_numbers(robot: RobotModel, costs: list[LinkPose]) -> tuple[Float64, ..
     return targets, _stack([cost.T_link_tool for cost in costs])
 
 
-def _distance_rows(robot: RobotModel, tree: _Tree, cost: Rest | Reference) -> _Rows:
+def _distance_rows(robot: RobotModel, tree: MotionTree, cost: Rest | Reference) -> _Rows:
     known = directions(robot)
     of_direction = {v + k: (i, k) for i, v in known.quaternions for k in range(3)}
     of_direction |= {
@@ -359,7 +330,7 @@ def _rest_numbers(robot: RobotModel, costs: list[Rest]) -> tuple[Float64, ...]:
     return (robot.default_q if costs[0].q is None else _stack([cost.q for cost in costs]),)
 
 
-def _limit_rows(robot: RobotModel, tree: _Tree, cost: PositionLimits) -> _Rows:
+def _limit_rows(robot: RobotModel, tree: MotionTree, cost: PositionLimits) -> _Rows:
     known = directions(robot)
     variable = dict(zip(known.scalar_directions.tolist(), known.scalar_variables.tolist(), strict=True))
     own = counted(robot, cost.joints).tolist()
@@ -367,11 +338,11 @@ def _limit_rows(robot: RobotModel, tree: _Tree, cost: PositionLimits) -> _Rows:
     return _Rows("LIMITS", 2 * len(own), listed=listed)
 
 
-def _index_rows(robot: RobotModel, tree: _Tree, cost: Manipulability) -> _Rows:
+def _index_rows(robot: RobotModel, tree: MotionTree, cost: Manipulability) -> _Rows:
     counts = np.zeros(directions(robot).nv, dtype=np.int64)
     counts[counted(robot, cost.joints)] = 1
     variant = {"translation": 30, "rotation": 33, "full": 60}[cost.part]
-    return _Rows("INDEX", 1, cost.link, "", variant, (*counts.tolist(), *tree.chain(cost.link)))
+    return _Rows("INDEX", 1, cost.link, "", variant, (*counts.tolist(), *reversed(tree.chain(cost.link))))
 
 
 _KINDS: dict[type[Cost], _Kind] = {

@@ -21,8 +21,8 @@ from kinopt_ros.scene.scene import Scene
 MOST_POINTS = 512
 """Most points of a trajectory."""
 MOST_VARIABLES = 1024
-"""Most directions times points: the last stage factorizes a dense matrix of so many rows at every step. With 1024 that
-takes some hundredths of a second, and grows with the cube."""
+"""Most directions times points: the last stage factorizes a dense matrix of so many rows at every step. With 1024
+that takes 0.02 s, and it grows with the cube."""
 DEFAULT_STARTS = 16
 """Random starts of the search, besides the state and the seeds."""
 RUGGED_STARTS = 128

@@ -9,8 +9,8 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.kinematics.tangent import directions
 from kinopt_ros.objectives.objective import Objective
-from kinopt_ros.robot.chain import JointMotion, joint_motions
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.motion_tree import MotionTree
 from kinopt_ros.solvers.cpu.objectives.kinds import KINDS, Rows
 from kinopt_ros.solvers.cpu.objectives.starts import Anchor, anchors_of
 
@@ -123,11 +123,11 @@ def _tree(
         if any(row.masses for row in rows)
         else []
     )
-    behind = _Behind(robot, {*links, *massive})
+    behind = MotionTree(robot, {*links, *massive})
     frames = {name: k for k, name in enumerate(links)}
     chains = [behind.chain(name) for name in links]
     steps = behind.steps
-    first_direction = _first_directions(robot)
+    first_direction = directions(robot).of_variable
     return Tree(
         np.array(behind.parent, dtype=np.int64),
         np.array([step.motion for step in steps], dtype=np.int64),
@@ -145,48 +145,7 @@ def _tree(
     ), frames
 
 
-class _Behind:
-    """Elementary motions that some links depend on, and which of them, and where, each link is fixed to."""
-
-    def __init__(self, robot: RobotModel, links: set[str]) -> None:
-        needed = set()
-        for link in links:
-            while link in robot.parent_joint and link not in needed:
-                needed.add(link)
-                link = robot.parent_joint[link].parent_link
-        self.parent: list[int] = []
-        self.steps: list[JointMotion] = []
-        self.fixed: list[Float64] = []
-        self.of_link: dict[str, tuple[int, Float64]] = {robot.root_link: (-1, np.eye(4))}
-        for joint in robot.joints:
-            if joint.child_link not in needed:
-                continue
-            motion, T = self.of_link[joint.parent_link]
-            T = T @ joint.T_parent_joint
-            for step in joint_motions(joint):
-                self.parent.append(motion)
-                self.steps.append(step)
-                self.fixed.append(T)
-                motion, T = len(self.steps) - 1, np.eye(4)
-            self.of_link[joint.child_link] = motion, T
-
-    def chain(self, link: str) -> list[int]:
-        """Return the motions from the root to a link."""
-        found, at = [], self.of_link[link][0]
-        while at >= 0:
-            found.append(at)
-            at = self.parent[at]
-        return found[::-1]
-
-
-def _first_directions(robot: RobotModel) -> dict[int, int]:
-    """Return the direction of each variable; of a quaternion's first one the first of three."""
-    known = directions(robot)
-    found = dict(zip(known.scalar_variables.tolist(), known.scalar_directions.tolist(), strict=True))
-    return found | dict(known.quaternions)
-
-
-def _masses(robot: RobotModel, behind: _Behind, links: list[str]) -> Annotated[Float64, "N+1 4"]:
+def _masses(robot: RobotModel, behind: MotionTree, links: list[str]) -> Annotated[Float64, "N+1 4"]:
     mass = np.zeros((len(behind.steps) + 1, 4))
     for name in links:
         inertial, (motion, T) = robot.inertials[name], behind.of_link[name]
