@@ -262,7 +262,7 @@ class KinoptNode(ManagedNode):
             lambda: unheard(self._shared, motions),
         )
         self._controllers = Controllers(self._shared, self.urgent)
-        self._watched = WatchedMotions(self.get_logger())
+        self._watched = WatchedMotions(self.get_logger(), self._reports)
         self._target_pose = TargetPoseTopic(self._shared, self._motions, self._watched, self._reports)
         self.create_subscription(PoseStamped, "~/target_pose", self._target_pose.take, _NEWEST)
         statuses = self.create_publisher(ServoStatus, "~/servo/status", _LATCHED)
@@ -325,7 +325,6 @@ class KinoptNode(ManagedNode):
             self._motions,
             self._controllers,
             self._watched,
-            self._reports,
             self.urgent,
             self._retries,
         )

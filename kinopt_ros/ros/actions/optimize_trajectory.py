@@ -62,7 +62,6 @@ class OptimizeTrajectoryAction:
         output: MotionOutput,
         controllers: Controllers,
         watched: WatchedMotions,
-        reports: Any,
         urgent: UrgentExecutor,
         retries: Retries,
     ) -> None:
@@ -73,7 +72,6 @@ class OptimizeTrajectoryAction:
             output: what motions are sent through.
             controllers: who does them.
             watched: watches them.
-            reports: publisher of ~/report.
             urgent: hears cancels.
             retries: begins goals once more that have to wait.
         """
@@ -82,7 +80,6 @@ class OptimizeTrajectoryAction:
         self.output = output
         self.controllers = controllers
         self.watched = watched
-        self.reports = reports
         controllers.needed_by(self._needs)
         self.retries = retries
         self._goals: KeptGoals[_Goal] = KeptGoals(
@@ -222,7 +219,8 @@ class _Goal(KeptGoal):
             if run.send(claim, message, planned, keep=False, agreed=self.take_end):
                 self.conclude(result, self.handle.succeed, result.status.code)
                 if planned.scene is not None:
-                    watched.begin(run, lambda status: self._say_stopped(message, status))
+                    report = MotionReport(header=message.header, solver_used=result.solver_used)
+                    watched.begin_reported(run, f"~/{NAME}", report, self.arrived)
             return
 
         def ended(status: StatusMsg) -> None:
@@ -237,13 +235,6 @@ class _Goal(KeptGoal):
             over = self._ended
         if not over and run.send(claim, message, planned):
             watched.begin(run, ended)
-
-    def _say_stopped(self, message: Any, status: StatusMsg) -> None:
-        """Report that a published motion had to be stopped: its goal has ended long since."""
-        if status.code in (Status.SUCCESS, Status.PREEMPTED):
-            return
-        self._action.context.node.get_logger().warning(f"~/{NAME}: {status.message}")
-        self._action.reports.publish(MotionReport(header=message.header, status=status))
 
     def _preempt(self, owner: str) -> None:
         result = _failed(Status.PREEMPTED, f"{owner} came later: the robot has one owner at a time")

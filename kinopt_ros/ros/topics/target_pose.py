@@ -12,7 +12,6 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import MotionReport
-from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import (
     EnvironmentChangedError,
@@ -142,28 +141,7 @@ class TargetPoseTopic:
             self._reports.publish(report)
         finally:
             if run is not None:
-                self._watch(run, report, start)
-
-    def _watch(self, run: MotionRun, report: MotionReport, start: float) -> None:
-        """Watch a motion that was published, and report if it had to be stopped before its end.
-
-        Args:
-            run: the motion.
-            report: what was reported of it.
-            start: when its target was taken, s (``time.monotonic()``).
-        """
-
-        def ended(status: StatusMsg) -> None:
-            # Of what another motion, or an emergency stop, has ended those have told.
-            if status.code in (Status.SUCCESS, Status.PREEMPTED):
-                return
-            stopped = MotionReport(header=report.header, group=report.group, solver_used=report.solver_used)
-            stopped.status, stopped.wall_time = status, time.monotonic() - start
-            stopped.position_error = stopped.orientation_error = float("nan")
-            self._context.node.get_logger().warning(f"~/target_pose: {status.message}")
-            self._reports.publish(stopped)
-
-        self._watched.begin(run, ended)
+                self._watched.begin_reported(run, "~/target_pose", report, start)
 
     def _move(self, target: Any, report: MotionReport, start: float, claim: Claim) -> MotionRun | None:
         """Plan and publish; once more, in time, if what was planned for is no longer so. Return the motion that is to
@@ -171,9 +149,8 @@ class TargetPoseTopic:
         waited = self._wait_until_still(claim, self._output.is_executed)
         deadline, lead = start + waited + self._context.parameter("ik.timeout"), LEAD
         for number in range(1, PLANS + 1):
-            if (
-                number > 2
-            ):  # a brake that came meanwhile is left without a step, unless the robot is not seen in it
+            # A brake that came meanwhile is left without a step, unless the robot is not seen in it.
+            if number > 2:
                 deadline += self._wait_until_still(claim, lambda: self._output.brakes)
             self._wait_until_prepared(claim, deadline)
             begin = time.monotonic()
@@ -398,9 +375,8 @@ class TargetPoseTopic:
             return None
         report.duration = duration
         report.status = status_message(Status.SUCCESS, report.status.message)
-        return (
-            None if planned.scene is None else run
-        )  # nobody minds collisions of one that was planned without
+        # Nobody minds collisions of one that was planned without a scene.
+        return None if planned.scene is None else run
 
 
 def _note_motion(motion: VerifiedMotion, report: MotionReport) -> bool:

@@ -47,7 +47,7 @@ class Run:
 def test_motions_are_watched_at_the_same_time_and_their_ends_told() -> None:
     ended: dict[int, Any] = {}
     all_ended = threading.Event()
-    watched = WatchedMotions(Log())
+    watched = WatchedMotions(Log(), None)
 
     def end(number: int, status: Any) -> None:
         ended[number] = status.code
@@ -70,7 +70,7 @@ def test_motions_are_watched_at_the_same_time_and_their_ends_told() -> None:
 
 def test_who_is_told_an_end_and_fails_is_logged() -> None:
     log, run = Log(), Run()
-    watched = WatchedMotions(log)
+    watched = WatchedMotions(log, None)
 
     def fails(status: Any) -> None:
         raise RuntimeError("a defect")
@@ -92,7 +92,7 @@ def test_what_no_thread_can_watch_is_stopped(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(module.threading, "Thread", Thread)
     run: Any = Run()
     ends: list[Any] = []
-    WatchedMotions(Log()).begin(run, ends.append)
+    WatchedMotions(Log(), None).begin(run, ends.append)
     [status] = ends
     assert status.code == Status.FAILURE
     assert "the robot brakes" in status.message
