@@ -107,10 +107,7 @@ def measure(
         "health": {"lost": watched.health_lost, **_times(np.array(watched.health))},
         "diagnostics": _periods(watched.diagnostics),
         "cpu_cores": {"node": watched.node_cpu / duration, "clients": watched.clients_cpu / duration},
-        **{
-            name: growth([(sample[0], sample[column]) for sample in watched.used], unit)
-            for column, (name, unit) in enumerate(_USED, start=1)
-        },
+        **growth_of(watched.used),
         "node_alive": alive,
         "internal_errors": log.count("internal error") + log.count("Traceback"),
     }
@@ -320,7 +317,19 @@ def _periods(times: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def growth(samples: Sequence[tuple[float, float]], unit: str) -> dict[str, float]:
+def growth_of(samples: Sequence[tuple[float, ...]]) -> dict[str, dict[str, float]]:
+    """Return for memory, threads and file descriptors how they grew.
+
+    Args:
+        samples: time, s, and what ``used`` gives.
+    """
+    return {
+        name: _growth([(sample[0], sample[column]) for sample in samples], unit)
+        for column, (name, unit) in enumerate(_USED, start=1)
+    }
+
+
+def _growth(samples: Sequence[tuple[float, float]], unit: str) -> dict[str, float]:
     """Return first, settled, last and largest amount, and the growth per hour.
 
     The growth is the slope of a line through the samples (time, amount) that follow the first fifth.

@@ -16,7 +16,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from kinopt_ros.bench.node.load import growth, used
+from kinopt_ros.bench.node.load import growth_of, used
 from kinopt_ros.errors import InvalidRequestError, MissingPackageError
 from kinopt_ros.ros.client.client import Client, NodeTimeoutError
 from kinopt_ros.ros.client.isolation import isolate
@@ -128,12 +128,7 @@ def _under_load(
         "codes": dict(sorted(codes.items())),
         "lost": [one for sender in senders for one in sender.lost],
         "node_alive": alive,
-        **{
-            name: growth([(sample[0], sample[column]) for sample in samples], unit)
-            for column, (name, unit) in enumerate(
-                (("memory", "_mib"), ("threads", ""), ("file_descriptors", "")), start=1
-            )
-        },
+        **growth_of(samples),
     }
 
 

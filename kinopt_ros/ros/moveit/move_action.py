@@ -16,7 +16,7 @@ from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.errors import EnvironmentChangedError, InvalidRequestError, UnsupportedFeatureError
 from kinopt_ros.robot.variables import one_variable_each, one_variable_joints
 from kinopt_ros.ros.messages.conversions import error_message
-from kinopt_ros.ros.motion.last_look import stands
+from kinopt_ros.ros.motion.last_look import at_rest
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.moveit.moving_goals import PLANNING, MoveItActions, MovingGoal, error_code
 from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
@@ -118,9 +118,8 @@ class MoveGroupGoal(MovingGoal):
         What is measured of joints that stand is never quite 0, and a motion that begins otherwise is not sent."""
         robot = self.context.loaded.model
         state, given = self.context.joint_states.of(robot), start.joint_state
-        others = [
-            name for name in one_variable_joints(robot) if stands(robot, state, [robot.variable_index[name]])
-        ]
+        still = at_rest(robot, state)
+        others = [name for name in one_variable_joints(robot) if still[robot.variable_index[name]]]
         missing = [
             name
             for name in dict.fromkeys([*joints, *others])

@@ -85,8 +85,8 @@ class PlanKinematicPath(MoveItService):
     ) -> None:
         """``plan`` makes tasks of kinopt_msgs/PlanTrajectory requests, ``follow_lines`` of ComputeCartesianPath ones;
         they have what was ``asked``. ``display`` gets every motion that is found, as moveit_msgs/DisplayTrajectory.
-        ``others`` are motions that may run meanwhile. ``contacts``
-        shows what collides where a motion cannot begin or end."""
+        ``others`` are motions that may run meanwhile. ``contacts`` shows what collides where a motion cannot begin or
+        end."""
         self._context = context
         self._display = display
         self._others = others
