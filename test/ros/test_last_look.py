@@ -738,7 +738,7 @@ class Streamed(World):
         topic = SimpleNamespace(publish=self.sent.append)
         self.output = MotionOutput(topic, LastLook(self), lambda: NOW[0])  # type: ignore[arg-type]
         said = SimpleNamespace(publish=self.reports.append)
-        self.watched = Unwatched()
+        self.watched = Unwatched(said)
         self.handler = TargetPoseTopic(self, self.output, self.watched, said)  # type: ignore[arg-type]
         self.begin = NOW[0]
         self.move(0.3)

@@ -1,7 +1,10 @@
 """Stand-ins for the last check of motions and the watch over them, for tests of those who come before and after."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
+
+from kinopt_ros.ros.motion.watched import WatchedMotions
 
 
 class Trusting:
@@ -11,10 +14,12 @@ class Trusting:
         return send()
 
 
-class Unwatched:
+class Unwatched(WatchedMotions):
     """Watches nothing; remembers what is to be watched, and who is to be told how it ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, reports: Any = None) -> None:
+        """``reports``: publisher of ~/report, where one is to be told."""
+        super().__init__(SimpleNamespace(warning=lambda sentence: None), reports)
         self.begun: list[tuple[Any, Callable[[Any], None]]] = []
 
     def begin(self, run: Any, ended: Callable[[Any], None]) -> None:
