@@ -252,9 +252,13 @@ def _center_of_mass(tree, row, numbers, room, differentiate, r, J):
 
 
 @njit(**FAST_INNER)
-def evaluate(model, numbers, q, room, differentiate, r, J):
-    """Write residuals (R,) of a configuration (nq,), and their derivatives (R, d) if ``differentiate``."""
+def evaluate(model, numbers, q, room, r, J):
+    """Write residuals (R,) of a configuration (nq,), and their derivatives (R, d), or nothing in (0, d).
+
+    A constant that says which would have numba compile all of this twice.
+    """
     tree, costs = model.tree, model.costs
+    differentiate = J.shape[0] > 0
     place(tree, q, room.places)
     if differentiate:
         differentiate_frames(tree, room.places)
