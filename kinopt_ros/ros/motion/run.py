@@ -24,7 +24,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message, status_message
 from kinopt_ros.ros.motion.beside import begun_by, check_beside, is_at_end, variables_of, without
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of
-from kinopt_ros.ros.motion.controllers import ChosenControllers, SeveralExecutions
+from kinopt_ros.ros.motion.controllers import ChosenControllers, Part, SeveralExecutions, together, whole
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at_rest, stands
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Execution, Published
@@ -161,7 +161,7 @@ class MotionRun:
         """Send a verified motion; return whether that was done. Then it has to be watched.
 
         Args:
-            claim: the right to move its joints.
+            claim: the right to move its joints, and all that are commanded with them (``controllers.commanded``).
             message: the motion.
             planned: what it was planned for.
             names: controllers that may do it; none: any.
@@ -173,7 +173,10 @@ class MotionRun:
         """
         self._planned, self._names = planned, names
         try:
-            sent = self._send(claim, message, planned, names, keep, agreed)
+            parts = self._parts(message, planned, names)
+            robot, q = planned.loaded.model, planned.q
+            message = together(parts) if parts else whole(self._context, message, robot, q)
+            sent = self._send(claim, message, planned, parts, keep, agreed)
         except BaseException:
             self._cancel()  # one of several controllers may have got its part
             raise
@@ -223,26 +226,33 @@ class MotionRun:
             log_defect(self._context.node.get_logger(), "in the brake of a motion", error)
         self._cancel()
 
+    def _parts(
+        self, message: TrajectoryMessage, planned: PlannedFor, names: Sequence[str]
+    ) -> list[Part] | None:
+        """Return what each controller is to do of a motion; None if it is published."""
+        if self._chosen is not None:
+            return self._chosen.split(message, planned.loaded.model, planned.q, names)
+        if names:
+            raise InvalidRequestError(
+                f"controllers {shortened(list(names))} are named, but this node knows none (parameter {SEVERAL}): "
+                "set it, or name none, and the motion is published"
+            )
+        return None
+
     def _send(
         self,
         claim: Claim,
         message: TrajectoryMessage,
         planned: PlannedFor,
-        names: Sequence[str],
+        parts: list[Part] | None,
         keep: bool,
         agreed: Callable[[], bool],
     ) -> bool:
-        """Send the motion; False if somebody has told it to stop, or has the robot."""
-        chosen = self._chosen
-        if chosen is None:
-            if names:
-                raise InvalidRequestError(
-                    f"controllers {shortened(list(names))} are named, but this node knows none (parameter {SEVERAL}): "
-                    "set it, or name none, and the motion is published"
-                )
+        """Send the motion, with all joints that are commanded; False if somebody has told it to stop, or has the
+        robot."""
+        if parts is None or self._chosen is None:
             return claim.publish(message, planned, keep, lambda: not self._ends_early and agreed())
-        parts = chosen.split(message, planned.loaded.model, planned.q, names)
-        chosen.wait(parts)
+        self._chosen.wait(parts)
 
         def send() -> Execution | None:
             with self._lock:  # who cancels meanwhile finds all that was sent
