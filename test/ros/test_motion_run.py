@@ -205,7 +205,9 @@ FINGER = ("panda_finger_joint1",)
 
 
 @pytest.mark.parametrize(
-    ("words", "order"), [(WHOLE, []), (None, [*ARM, *FINGER]), (None, [])], ids=["several", "one", "any joints"]
+    ("words", "order"),
+    [(WHOLE, []), (None, [*ARM, *FINGER]), (None, [])],
+    ids=["several", "one", "any joints"],
 )
 def test_motions_of_one_controller_are_done_one_after_the_other(
     words: tuple[str, ...] | None, order: list[str]

@@ -17,7 +17,7 @@ from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, KinoptError, StartStateError, shortened
 from kinopt_ros.planning.servo.session import LAG
-from kinopt_ros.planning.servo.setup import PATIENCE
+from kinopt_ros.planning.servo.setup import PATIENCE, servo_setup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_joints
 from kinopt_ros.ros.context import Context
@@ -29,6 +29,7 @@ from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Execution, Published
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
+from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
 from kinopt_ros.ros.robot.controller_names import SEVERAL
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.scene.scene import Scene
@@ -383,7 +384,10 @@ class MotionRun:
         that the robot stands, too.
         """
         if self._runs(running):
-            if self._brake(running, planned) or self._judged:
+            sent = self._brake(running, planned)
+            if sent and self._chosen is None:
+                self._follow_brake(running)
+            if sent or self._judged:
                 self.wait_until_still(running)
         elif self._chosen is not None:
             self.wait_until_still(running)
@@ -427,6 +431,44 @@ class MotionRun:
         # Unless the brake has taken its place. Who stops all may have looked for controllers just before it was sent.
         self._cancel()
         return sent or self._chosen is not None or self._is_there(running) or self._overtaken()
+
+    def _follow_brake(self, running: Published) -> None:
+        """Have the brake of a published motion published again if the robot does not follow it: one that is lost lets
+        it go on into what it was to brake for."""
+        output, robot, joints = self._output, running.robot, list(running.message.joint_names)
+
+        def present() -> Published | None:
+            brakes = (one for one in output.published if one.brakes and one.robot is robot)
+            return next((one for one in brakes if list(one.message.joint_names) == joints), None)
+
+        brake = present()
+        if brake is None:
+            return
+
+        def agreed() -> bool:
+            return not self._cancelled
+
+        def say(sentence: str) -> None:
+            self._context.node.get_logger().error(sentence)
+
+        def again(message: TrajectoryMessage) -> bool:
+            nonlocal brake
+            before, brake = brake, None
+            if before is None or not output.brake(before, message, lambda one: None, agreed):
+                return False
+            brake = present()
+            return True
+
+        setup = servo_setup(robot, robot.root_link, robot.root_link, tuple(joints))
+        at_rest = np.array(brake.message.points[-1].positions)
+        longest = (brake.end - brake.start) / NANOSECONDS_PER_SECOND + REST_SECONDS
+        StopWatch(self._context, output, say).follow(
+            Stopped(setup, brake.end, brake.end, at_rest),
+            round(WATCHED_AT_THE_END * NANOSECONDS_PER_SECOND),
+            longest,
+            lambda: not output.refuses and any(one is brake for one in output.published),
+            again,
+        )
 
     def _cancel(self) -> None:
         """Tell controllers to stop the motion as they like. Returns at once."""
