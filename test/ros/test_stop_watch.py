@@ -451,3 +451,4 @@ def test_a_brake_whose_place_another_motion_has_taken_is_not_published_again(
     monkeypatch.setattr(stop_watch.time, "sleep", spend)
     brake(world)
     assert len(world.messages) == 3
+    assert not world.logged  # it moves by that one

@@ -385,8 +385,8 @@ class MotionRun:
         """
         if self._runs(running):
             sent = self._brake(running, planned)
-            if sent and self._chosen is None:
-                self._follow_brake(running)
+            if sent and self._chosen is None and not self._follow_brake(running):
+                return  # by another motion the robot may move
             if sent or self._judged:
                 self.wait_until_still(running)
         elif self._chosen is not None:
@@ -432,9 +432,9 @@ class MotionRun:
         self._cancel()
         return sent or self._chosen is not None or self._is_there(running) or self._overtaken()
 
-    def _follow_brake(self, running: Published) -> None:
+    def _follow_brake(self, running: Published) -> bool:
         """Have the brake of a published motion published again if the robot does not follow it: one that is lost lets
-        it go on into what it was to brake for."""
+        it go on into what it was to brake for. Return whether no other motion has taken its place."""
         output, robot, joints = self._output, running.robot, list(running.message.joint_names)
 
         def present() -> Published | None:
@@ -443,7 +443,7 @@ class MotionRun:
 
         brake = present()
         if brake is None:
-            return
+            return True
 
         def agreed() -> bool:
             return not self._cancelled
@@ -469,6 +469,7 @@ class MotionRun:
             lambda: not output.refuses and any(one is brake for one in output.published),
             again,
         )
+        return output.refuses or any(one is brake for one in output.published)
 
     def _cancel(self) -> None:
         """Tell controllers to stop the motion as they like. Returns at once."""
