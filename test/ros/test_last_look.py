@@ -763,7 +763,7 @@ class Streamed(World):
 def test_a_motion_is_not_left_too_late_where_the_last_checks_take_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The time was looked at before them: on a busy machine a controller jumped by 0.8 rad to what came 0.5 s late."""
+    """The time was looked at before them, and a controller jumps to what comes when the motion is left already."""
     world = Streamed()
     world.go_on(0.4)
     asked, followed = [0], target_pose.followed_motion
