@@ -360,6 +360,16 @@ def test_what_another_motion_has_left_before_it_could_be_braked_is_not_braked(
     assert len(world.messages) == 2
 
 
+def test_a_goal_waits_for_the_end_of_a_published_motion_too() -> None:
+    """Before a robot has begun to move, or when its brake is nearly over, it is measured to stand: a goal that came
+    then was refused, as the robot was in a motion."""
+    world = Publishing()
+    running = world.send()
+    assert world.now < running.end
+    assert world.run.wait_for_rest(ARM, 60.0) > 0.0
+    assert world.now >= running.end
+
+
 def test_an_emergency_stop_is_not_followed_by_a_brake() -> None:
     world = Publishing()
     world.send()

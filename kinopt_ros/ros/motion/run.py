@@ -113,14 +113,14 @@ class MotionRun:
         return self._stop is not None
 
     def wait_for_rest(self, joints: Sequence[str], seconds: float = REST_SECONDS) -> float:
-        """Wait until controllers have ended what they did with some joints, and these stand, for so many seconds at
-        most; so do joints that no motion of this node moves, as nobody knows where they go. Return what is left, s.
+        """Wait until motions of some joints, and brakes, are over, and these stand, for so many seconds at most; so do
+        joints that no motion of this node moves, as nobody knows where they go. Return what is left, s.
 
         Who is told to stop takes a moment, goals come one after the other, and joint states are late.
         """
         robot, end = self._context.loaded.model, time.monotonic() + seconds
         while not self.stopped and time.monotonic() < end:
-            if not self._output.is_executed(joints) and self._stands(robot, self._not_moved(robot, joints)):
+            if not self._runs_any(joints) and self._stands(robot, self._not_moved(robot, joints)):
                 break
             time.sleep(LOOK_SECONDS)
         return max(0.0, end - time.monotonic())
@@ -489,7 +489,7 @@ class MotionRun:
         while True:
             passed = time.monotonic() - begin
             age = self._context.joint_states.of(running.robot).age[index].max()
-            still = not self._brakes(joints) and self._stands(running.robot, joints)
+            still = not self._runs_any(joints) and self._stands(running.robot, joints)
             if still and age < passed:
                 return
             if passed > REST_SECONDS:
@@ -504,7 +504,7 @@ class MotionRun:
                 else f"no joint states came since a motion {what}: whether the robot stands is not known"
             )
 
-    def _brakes(self, joints: Sequence[str]) -> bool:
+    def _runs_any(self, joints: Sequence[str]) -> bool:
         """Check whether a motion of some joints is not over."""
         return any(
             one.runs(self._now())
