@@ -390,6 +390,12 @@ def test_a_wrong_joint_state_right_before_a_stop_does_not_send_the_robot_there(
     assert len(world.messages) == (1 if over else 2)
 
 
+@pytest.fixture
+def _one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joint states get older by the world's time, too."""
+    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: stop_watch.time.monotonic()))
+
+
 def brake(world: World) -> None:
     """An obstacle comes into the way of the motion; return when its watch is over."""
     watching = MotionRun(world.context, world.output, None, judged=False)
@@ -399,6 +405,7 @@ def brake(world: World) -> None:
     assert watching.watch().code == Status.ENVIRONMENT_CHANGED
 
 
+@pytest.mark.usefixtures("_one_clock")
 def test_a_brake_that_works_is_published_once(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(monkeypatch)
     world.spend(2.0)
@@ -408,6 +415,7 @@ def test_a_brake_that_works_is_published_once(monkeypatch: pytest.MonkeyPatch) -
     assert not world.logged
 
 
+@pytest.mark.usefixtures("_one_clock")
 @pytest.mark.parametrize("speeds", [True, False])
 def test_a_brake_that_is_lost_is_published_again(monkeypatch: pytest.MonkeyPatch, speeds: bool) -> None:
     """The robot went on into the obstacle, and the log said that it still moved."""
@@ -433,6 +441,7 @@ def test_a_brake_that_is_lost_is_published_again(monkeypatch: pytest.MonkeyPatch
         assert (np.abs(state.acceleration) <= LIMITS.acceleration).all()
 
 
+@pytest.mark.usefixtures("_one_clock")
 def test_a_brake_whose_place_another_motion_has_taken_is_not_published_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
