@@ -39,7 +39,7 @@ class CompilerNotice(numba_event.Listener):  # type: ignore[misc]
 
     def on_start(self, event: Any) -> None:
         """Wait for the time to say it. numba compiles in one thread at a time, callees inside of callers."""
-        module = event.data["dispatcher"].py_func.__module__
+        module = event.data["dispatcher"].py_func.__module__ or ""  # None where text was executed
         if not (self._depth or module.startswith("kinopt_ros.")):
             return
         self._depth += 1

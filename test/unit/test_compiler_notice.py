@@ -47,11 +47,11 @@ def notice(time: Time) -> CompilerNotice:
     return CompilerNotice("it is kept here", lambda: time.now, time.timer)
 
 
-def compiling(module: str) -> Any:
+def compiling(module: str | None) -> Any:
     return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=SimpleNamespace(__module__=module))})
 
 
-OURS, OTHERS = compiling("kinopt_ros.collision.kernels.near"), compiling("numba.np.arrayobj")
+OURS, OTHERS, NOBODYS = (compiling(name) for name in ("kinopt_ros.collision.kernels.near", "numba.np", None))
 
 
 def test_a_long_wait_is_said_once(
@@ -95,9 +95,10 @@ def test_many_short_waits_are_a_long_one(
 def test_code_of_others_is_their_affair(
     notice: CompilerNotice, time: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
-    notice.on_start(OTHERS)
-    time.passes(100.0)
-    notice.on_end(OTHERS)
+    for event in (OTHERS, NOBODYS):
+        notice.on_start(event)
+        time.passes(100.0)
+        notice.on_end(event)
     assert not caplog.records
     assert not time.due
 
