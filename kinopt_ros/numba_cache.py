@@ -9,15 +9,15 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.compiler import Flags
 from numba.core.sigutils import normalize_signature
-from numba.core.targetconfig import TargetConfig
 
 from kinopt_ros.compiler_notice import announce_compiling
 from kinopt_ros.errors import quoted
@@ -377,16 +377,18 @@ def _beside_sources(package: Path) -> bool:
     return True
 
 
-def _hash(options: TargetConfig) -> int:
-    """Hash the values of a compiler's options.
+def _hash(flags: Flags) -> int:
+    """Hash the values of the compiler's options in which functions of this package differ.
 
-    numba (0.68) hashes their names, so that all options have one hash, and it compares each with all others whenever
+    numba (0.68) hashes the names of options, so that all have one hash, and it compares each with all others whenever
     it looks for a function: an eighth of the time that all kernels of this package take.
     """
-    return hash(tuple(value for value in options.values().values() if isinstance(value, Hashable)))
+    return hash(
+        (flags.nrt, flags.forceinline, flags.no_cpython_wrapper, flags.no_cfunc_wrapper, flags.release_gil)
+    )
 
 
-TargetConfig.__hash__ = _hash
+Flags.__hash__ = _hash
 _folder = trusted_folder(numba.config.CACHE_DIR, Path(__file__).parent)
 numba.config.CACHE_DIR = _folder or ""
 _PLACE = "beside the sources" if _folder == "" else f"in {_folder}"

@@ -281,7 +281,7 @@ def evaluate(model, numbers, q, room, r, J):
                 room.places,
                 room.index_room,
                 differentiate,
-                J[row[FIRST]],
+                J[row[FIRST]] if differentiate else r,  # which is not written
             )
         elif code in (ALIGNMENT, LOOK_AT):
             _direction(row, numbers, room, differentiate, r, J)
