@@ -69,7 +69,7 @@ def _soon_found(
     plan = _first_plan(problem.random_seed)
     q, errors = np.empty(state.shape), np.array([np.inf])
     steps, done = np.zeros(1, np.int64), np.zeros(1, np.bool_)
-    _kernel()(T, seeds, state, packed.numbers, packed.shape, effort, plan, q, errors, steps, done)
+    compiled_search()(T, seeds, state, packed.numbers, packed.shape, effort, plan, q, errors, steps, done)
     return IkCandidates(q[:, None], q, steps, np.zeros(1, np.bool_)) if done[0] else None
 
 
@@ -80,7 +80,7 @@ def _first_plan(random_seed: int) -> Annotated[Int64, "5"]:
 
 
 @cache
-def _kernel() -> Callable[..., None]:
+def compiled_search() -> Callable[..., None]:
     """Return the compiled search; an import takes longer than calling it."""
     from kinopt_ros.solvers.cpu.kernels.plain import solve_many
 
@@ -128,7 +128,7 @@ class _PlainWork:
         tries = TABLE_TRIES if use_seeds else 0
         plan = np.array([tries, first, last, self.signed_seed, polish], dtype=np.int64)
         seeds = self.seeds[rows] if use_seeds else np.ascontiguousarray(self.seeds[rows, :0])
-        _kernel()(
+        compiled_search()(
             self.T_base_target[rows],
             seeds,
             self.state[rows],
