@@ -97,6 +97,7 @@ lint: $(VENV)/.run $(VENV)/.test ## ruff and mypy
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy --config-file test/mypy.ini test
 
 docs: $(VENV)/.run $(VENV)/.docs ## the book, into build/docs (warnings are errors)
 	@rm -rf build/docs build/docs.doctrees

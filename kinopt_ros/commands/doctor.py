@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -195,13 +196,17 @@ def _show(checks: list[Check], findings: list[tuple[Path, Finding]], robot_ok: b
         return
     for file in dict.fromkeys(file for file, _ in findings):
         console.print(f"\n[bold]{escape(file.name)}[/]")
-        for _, finding in (pair for pair in findings if pair[0] == file):
-            place = f"line {finding.line}: " if finding.line else ""
-            colour = _COLOURS[finding.severity]
-            console.print(
-                f"  {place}[{colour}]{finding.severity.value}[/]: {escape(finding.what)}", soft_wrap=True
-            )
-            console.print(f"      → {escape(finding.remedy)}", soft_wrap=True)
+        found = (finding for of, finding in findings if of == file)
+        for remedy, alike in groupby(
+            found, lambda finding: finding.remedy
+        ):  # one remedy below all that it is for
+            for finding in alike:
+                place = f"line {finding.line}: " if finding.line else ""
+                colour = _COLOURS[finding.severity]
+                console.print(
+                    f"  {place}[{colour}]{finding.severity.value}[/]: {escape(finding.what)}", soft_wrap=True
+                )
+            console.print(f"      → {escape(remedy)}", soft_wrap=True)
     counts = {severity: sum(finding.severity is severity for _, finding in findings) for severity in Severity}
     console.print(
         "\n"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,7 +120,7 @@ def test_joint_states_of_one_are_not_those_of_the_other(
 
 
 def test_parameters_and_scenes_are_their_own(clients: Clients) -> None:
-    def of_node(name: str, kind: type, service: str, request: object) -> object:
+    def of_node(name: str, kind: type, service: str, request: object) -> Any:
         node = clients[name].node
         asking = node.create_client(kind, f"/{name}/kinopt/{service}")
         assert asking.wait_for_service(60.0)

@@ -41,7 +41,7 @@ def test_the_reference_agrees(frame):
 def test_gradients_are_finite_everywhere(frame, double_precision):
     with jax.enable_x64(double_precision):
         T, G = (jnp.asarray(x) for x in poses((*ANGLES, np.pi - 1e-9, np.pi), 1))
-        gradient = jax.grad(lambda *x: (kd.pose_error_twist(*x, frame) ** 2).sum(), argnums=(0, 1))
+        gradient = jax.grad(lambda *x: (kd.pose_error_twist(x[0], x[1], frame) ** 2).sum(), argnums=(0, 1))
         for pair in ((T, G), (T, T)):
             for part in gradient(*pair):
                 assert jnp.isfinite(part).all()

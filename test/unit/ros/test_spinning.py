@@ -98,7 +98,7 @@ def test_garbage_is_put_off_while_much_waits_but_not_for_ever(monkeypatch: pytes
         freeze=lambda: None,
     )
     monkeypatch.setattr(spinning, "gc", collector)
-    monkeypatch.setattr(spinning.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(spinning, "time", SimpleNamespace(monotonic=lambda: clock.now))
     monkeypatch.setattr(spinning.sys, "getallocatedblocks", lambda: clock.blocks)
     garbage = spinning._Garbage()
 

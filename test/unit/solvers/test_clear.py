@@ -103,9 +103,9 @@ def least_distance(robot: RobotModel, scene: Scene, q: Float64) -> float:
         shapes[item.id] = [(solid(s.shape), T @ s.T_frame_shape) for s in item.shapes]
         pairs += [(item.id, link) for link in robot.collision_shapes if link not in item.touch_links]
     moving = [*robot.collision_shapes, *scene.attached]
-    for item in scene.objects.values():
-        shapes[item.id] = [(solid(s.shape), item.T_root_object @ s.T_frame_shape) for s in item.shapes]
-        pairs += [(item.id, name) for name in moving]
+    for thing in scene.objects.values():
+        shapes[thing.id] = [(solid(s.shape), thing.T_root_object @ s.T_frame_shape) for s in thing.shapes]
+        pairs += [(thing.id, name) for name in moving]
     least = np.inf
     for a, b in pairs:
         if frozenset((a, b)) in scene.allowed:

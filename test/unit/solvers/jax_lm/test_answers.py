@@ -30,7 +30,7 @@ def test_the_nearest_exact_lane_answers_else_the_one_of_least_error() -> None:
     exact = rng.random((KEEP, B)) < 0.3
     state = rng.uniform(-9.0, 9.0, (B, 3))
     with jax.enable_x64(True):
-        found, errors = answers(
+        found, errors = answers(  # type: ignore[call-arg]  # two tuples are unpacked
             tuple(jax.numpy.asarray(q[k].reshape(-1)) for k in range(3)),
             jax.numpy.asarray(error),
             jax.numpy.asarray(exact),

@@ -78,8 +78,8 @@ def test_no_compilation_after_preparation(shared: SharedMaker, arm: RobotModel) 
     states = random_configurations(arm, 100, 3)
     for k in range(50):
         some = [
-            at(*rng.uniform(-0.7, 0.7, 2), float(10.0 ** rng.uniform(-6, -2)), rng.uniform(0, 1))
-            for _ in pair
+            at(x, y, float(10.0 ** rng.uniform(-6, -2)), rng.uniform(0, 1))
+            for x, y in rng.uniform(-0.7, 0.7, (len(pair), 2)).tolist()
         ]
         objective = some if k % 2 else some[0]
         state = states[2 * k : 2 * k + 2] if k % 2 else states[k]
